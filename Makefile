@@ -1,0 +1,42 @@
+# Fabric Almanac. `make demo` and `make test` need python3 >= 3.11 and a package index, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo dashboard test check unit bench clean
+
+demo: $(VENV)/.installed  ## the whole way once, on shipped sample data
+	$(BIN)/almanac demo
+
+dashboard: $(VENV)/.installed  ## the pages in a browser
+	$(BIN)/almanac dashboard
+
+test: check unit  ## what CI runs: lint, types, and the whole suite on both servers
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+unit: $(VENV)/.installed-dev
+	$(BIN)/pytest
+
+bench: $(VENV)/.installed-dev  ## measure again and record under bench/results
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) build *.egg-info
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable '.[dev,py2neo]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,44 @@
+"""The data types that every part shares: frozen dataclasses over read-only numpy arrays.
+
+A `Fabric` is what a scan saw: vertices (hosts and switches), one `Links` row a cable and direction,
+the adapters through which hosts are attached (their rails), and the forwarding tables where they are
+known. A `Profile` is who sends how much to whom. An `Allocation` is where ranks may sit, a `Placement`
+where they do sit, an `Evaluation` what that costs.
+
+Units: capacities in bytes/s, traffic in bytes, congestion in seconds. Ids are integers, given once;
+names are looked up at the edges. Arrays are copied to the stated dtype and made read-only.
+"""
+
+from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs
+from registry.model.fabric import HOST, SWITCH, Fabric, format_guid
+from registry.model.job import Job, as_utc
+from registry.model.links import LINK_COLUMNS, NO_PORT, NO_ROUTE, Adapters, ForwardingTables, Links
+from registry.model.placement import Allocation, Bound, Evaluation, HostOrder, Placement
+from registry.model.profile import Profile
+
+__all__ = [
+    "HOST",
+    "LINK_COLUMNS",
+    "NO_PORT",
+    "NO_ROUTE",
+    "SWITCH",
+    "Adapters",
+    "Allocation",
+    "Bools",
+    "Bound",
+    "Evaluation",
+    "Fabric",
+    "Floats",
+    "ForwardingTables",
+    "Guids",
+    "HostOrder",
+    "Int8s",
+    "Ints",
+    "Job",
+    "Links",
+    "Longs",
+    "Placement",
+    "Profile",
+    "as_utc",
+    "format_guid",
+]

@@ -1,0 +1,245 @@
+"""A cluster interconnect as seen at one time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from registry.errors import InvalidValue, UnknownName
+from registry.model.arrays import (
+    Bools,
+    Floats,
+    Guids,
+    Int8s,
+    Ints,
+    Longs,
+    check_range,
+    first_repeat,
+    freeze,
+    readonly,
+)
+from registry.model.links import NO_PORT, Adapters, ForwardingTables, Links
+
+HOST = 0
+SWITCH = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fabric:
+    """A cluster interconnect as seen at one time.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Unique names of the vertices; length `n`. Parsers give them sorted.
+    kind : uint8[n]
+        `HOST` or `SWITCH`.
+    slots : int32[n]
+        Ranks that a host takes unless an allocation says otherwise; 0 for switches.
+    forwards : bool[n]
+        Whether the vertex carries others' traffic: switches and nodes of direct networks do, hosts
+        that hang on adapters do not.
+    guid : uint64[n]
+        Node GUID of a switch; 0 unknown, and for hosts, whose GUIDs are their adapters'.
+    lid : int32[n]
+        LID of a switch as the scan printed it; 0 unknown.
+    links : Links
+        Ordered as `Links.order` says.
+    adapters : Adapters
+        Empty where the source knows none: then each host is one end point with all its links.
+    tables : ForwardingTables or None
+    level : int32[n] or None
+        Tier of a vertex: 0 hosts, 1 leaf switches, ...
+    coordinates : int32[n, d] or None
+        Position in a torus or mesh.
+    observed_at : datetime or None
+        Time of the scan, UTC.
+    indptr : int64[n + 1], neighbour : int32[arcs], capacity : float64[arcs], cables : int64[arcs]
+        Directed CSR adjacency derived from `links`: one arc a pair of vertices, parallel cables bundled.
+    arc_of_link : int32[m]
+        Arc that each link belongs to; ascending.
+    """
+
+    names: tuple[str, ...]
+    kind: Int8s
+    slots: Ints
+    forwards: Bools
+    guid: Guids
+    lid: Ints
+    links: Links
+    adapters: Adapters = field(default_factory=Adapters)
+    tables: ForwardingTables | None = None
+    level: Ints | None = None
+    coordinates: Ints | None = None
+    observed_at: datetime | None = None
+    indptr: Longs = field(init=False)
+    neighbour: Ints = field(init=False)
+    capacity: Floats = field(init=False)
+    cables: Longs = field(init=False)
+    arc_of_link: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.names)
+        if n == 0:
+            raise InvalidValue("Fabric.names", "a fabric has at least one vertex")
+        if len(set(self.names)) != n:
+            twice = first_repeat(self.names)
+            raise InvalidValue("Fabric.names", f"{twice!r} names two vertices")
+        for name, dtype in (
+            ("kind", np.uint8),
+            ("slots", np.int32),
+            ("forwards", np.bool_),
+            ("guid", np.uint64),
+            ("lid", np.int32),
+        ):
+            freeze(self, name, dtype, n)
+        if self.level is not None:
+            freeze(self, "level", np.int32, n)
+        if self.coordinates is not None:
+            coordinates = readonly(self.coordinates, np.int32, "Fabric.coordinates")
+            if coordinates.ndim != 2 or len(coordinates) != n:
+                raise InvalidValue("Fabric.coordinates", f"has shape {coordinates.shape}")
+            object.__setattr__(self, "coordinates", coordinates)
+        check_range(self, "slots", 0, 1 << 31)
+        if bool((self.slots[self.kind == SWITCH] > 0).any()):
+            raise InvalidValue("Fabric.slots", "a switch hosts no ranks")
+        if self.observed_at is not None and self.observed_at.tzinfo is None:
+            raise InvalidValue("Fabric.observed_at", "needs a time zone")
+        self._check_links(n)
+        self._bundle()
+
+    def _check_links(self, n: int) -> None:
+        links, a = self.links, len(self.adapters)
+        for values, high, name in (
+            (links.source, n, "source"),
+            (links.target, n, "target"),
+            (links.source_adapter, a, "source_adapter"),
+            (links.target_adapter, a, "target_adapter"),
+        ):
+            low = 0 if high == n and name in ("source", "target") else NO_PORT
+            if len(values) and (int(values.min()) < low or int(values.max()) >= high):
+                raise InvalidValue(f"Links.{name}", f"outside {low} .. {high - 1}")
+        if a and (int(self.adapters.host.min()) < 0 or int(self.adapters.host.max()) >= n):
+            raise InvalidValue("Adapters.host", f"outside 0 .. {n - 1}")
+
+    def _bundle(self) -> None:
+        order = self.links.order()
+        if not np.array_equal(order, np.arange(len(order))):
+            object.__setattr__(self, "links", self.links.take(order))
+        links, n = self.links, len(self.names)
+        pair = links.source.astype(np.int64) * n + links.target
+        first = np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]]) if len(pair) else np.zeros(0, int)
+        arc_of_link = np.zeros(len(pair), np.int32)
+        arc_of_link[first[1:]] = 1
+        arc_of_link = np.cumsum(arc_of_link, dtype=np.int32)
+        indptr = np.searchsorted(links.source[first], np.arange(n + 1)).astype(np.int64)
+        derived = {
+            "indptr": indptr,
+            "neighbour": links.target[first],
+            "capacity": np.add.reduceat(links.capacity, first) if len(first) else np.zeros(0),
+            "cables": np.add.reduceat(links.cables.astype(np.int64), first)
+            if len(first)
+            else np.zeros(0, np.int64),
+            "arc_of_link": arc_of_link,
+        }
+        for name, values in derived.items():
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+
+    @classmethod
+    def from_arcs(
+        cls,
+        names: Iterable[str],
+        source: ArrayLike,
+        target: ArrayLike,
+        capacity: ArrayLike,
+        *,
+        slots: ArrayLike | None = None,
+        forwards: ArrayLike | None = None,
+    ) -> Self:
+        """A fabric from a plain directed graph.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Unique; their order is kept.
+        source, target : int[m]
+            Ends of each arc; give both directions of a full-duplex link. Repeated pairs are
+            parallel cables.
+        capacity : float[m] or float
+            Bytes/s.
+        slots : int[n] or int, optional
+            Ranks a vertex takes; all take one unless told. A vertex with none is a switch.
+        forwards : bool[n] or bool, optional
+            Whether a vertex carries others' traffic; all do unless told.
+
+        Raises
+        ------
+        InvalidValue
+        """
+        names = tuple(str(name) for name in names)
+        n = len(names)
+        slots = np.broadcast_to(np.asarray(1 if slots is None else slots, np.int32), (n,))
+        forwards = np.broadcast_to(np.asarray(True if forwards is None else forwards, bool), (n,))
+        return cls(
+            names=names,
+            kind=np.where(slots > 0, HOST, SWITCH),
+            slots=slots,
+            forwards=forwards | (slots == 0),
+            guid=np.zeros(n, np.uint64),
+            lid=np.zeros(n, np.int32),
+            links=Links.of(source, target, capacity),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def hosts(self) -> Longs:
+        """int64[h]: vertices that are hosts, ascending."""
+        return np.flatnonzero(self.kind == HOST)
+
+    @property
+    def switches(self) -> Longs:
+        """int64[s]: vertices that are switches, ascending."""
+        return np.flatnonzero(self.kind == SWITCH)
+
+    @property
+    def network_link(self) -> Bools:
+        """bool[m]: links between vertices that forward: the network without the hosts' own cables."""
+        return self.forwards[self.links.source] & self.forwards[self.links.target]
+
+    @property
+    def cable_count(self) -> int:
+        """Physical cables: each direction of a full-duplex cable counted once."""
+        links = self.links
+        up = int(links.cables[links.source < links.target].sum())
+        down = int(links.cables[links.source > links.target].sum())
+        return max(up, down)
+
+    def vertices(self, names: Iterable[str], *, kind: str = "host") -> Ints:
+        """int32: the vertices with these names.
+
+        Raises
+        ------
+        UnknownName
+            With the closest names.
+        """
+        index = {name: vertex for vertex, name in enumerate(self.names)}
+        found = []
+        for name in names:
+            if name not in index:
+                wanted = self.hosts if kind == "host" else range(len(self))
+                raise UnknownName(kind, name, [self.names[v] for v in wanted])
+            found.append(index[name])
+        return np.asarray(found, np.int32)
+
+
+def format_guid(guid: int) -> str:
+    """``0x`` and 16 lower-case digits; empty for an unknown GUID."""
+    return f"0x{int(guid):016x}" if guid else ""

@@ -1,0 +1,64 @@
+"""A job as the scheduler knew it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from registry.errors import InvalidValue
+from registry.model.arrays import first_repeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as the scheduler knew it.
+
+    Attributes
+    ----------
+    id : str
+        The scheduler's id, such as ``4711`` or ``3_1``.
+    name, user, account, partition, state : str
+        State is the base word in capitals, such as ``RUNNING``.
+    submitted_at, started_at, ended_at : datetime or None
+        UTC.
+    hosts : tuple of str
+        In the scheduler's order; empty for a job that never got any.
+    slots : tuple of int
+        Ranks on each host.
+    ranks : int
+        Tasks; 0 unknown.
+    distribution : str
+        ``block``, ``cyclic``, ``plane``, ``arbitrary`` or empty.
+    source : str
+        Format and file.
+    """
+
+    id: str
+    name: str = ""
+    user: str = ""
+    account: str = ""
+    partition: str = ""
+    state: str = ""
+    submitted_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    hosts: tuple[str, ...] = ()
+    slots: tuple[int, ...] = ()
+    ranks: int = 0
+    distribution: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise InvalidValue("Job.id", "must not be empty")
+        if len(self.hosts) != len(self.slots):
+            raise InvalidValue("Job.slots", "one number a host")
+        if len(set(self.hosts)) != len(self.hosts):
+            raise InvalidValue("Job.hosts", f"{first_repeat(self.hosts)!r} is named twice")
+        if any(count < 1 for count in self.slots):
+            raise InvalidValue("Job.slots", "must be at least 1")
+
+
+def as_utc(moment: datetime) -> datetime:
+    """The same moment in UTC; a time without a zone is taken to be UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,0 +1,210 @@
+"""Adapters, directed links and forwarding tables: the parts of a fabric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from registry.errors import InvalidValue
+from registry.model.arrays import Floats, Guids, Int8s, Ints, Longs, check_range, freeze, readonly
+
+NO_PORT = -1
+"""Port number, adapter index or LID that the source does not tell."""
+NO_ROUTE = 255
+"""Entry of a forwarding table that leads nowhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Adapters:
+    """The host channel adapters of a fabric and their ports; a host's adapters are its rails.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Node descriptions as printed, such as ``"node01 mlx5_0"``; length `a`, need not be unique.
+    guid, system_guid : uint64[a]
+        Node GUID and system image GUID; 0 unknown.
+    host : int32[a]
+        Vertex of the machine that holds the adapter.
+    port_adapter : int32[p]
+        Adapter of each port that is up; ascending, then by number.
+    port_number : int32[p]
+    port_guid : uint64[p]
+        0 unknown.
+    port_lid : int32[p]
+        First LID as the scan printed it; 0 not configured.
+    port_lmc : int32[p]
+        The port owns ``2 ** lmc`` LIDs.
+    """
+
+    names: tuple[str, ...] = ()
+    guid: Guids = field(default_factory=lambda: np.zeros(0, np.uint64))
+    system_guid: Guids = field(default_factory=lambda: np.zeros(0, np.uint64))
+    host: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    port_adapter: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    port_number: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    port_guid: Guids = field(default_factory=lambda: np.zeros(0, np.uint64))
+    port_lid: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    port_lmc: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    def __post_init__(self) -> None:
+        a, p = len(self.names), len(np.atleast_1d(self.port_adapter))
+        for name, dtype, size in (
+            ("guid", np.uint64, a),
+            ("system_guid", np.uint64, a),
+            ("host", np.int32, a),
+            ("port_adapter", np.int32, p),
+            ("port_number", np.int32, p),
+            ("port_guid", np.uint64, p),
+            ("port_lid", np.int32, p),
+            ("port_lmc", np.int32, p),
+        ):
+            freeze(self, name, dtype, size)
+        check_range(self, "port_adapter", 0, a)
+        check_range(self, "port_lid", 0, 1 << 16)
+        check_range(self, "port_lmc", 0, 8)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Links:
+    """Directed links: one row a cable and direction (two rows a full-duplex cable).
+
+    A source that knows no ports gives one row a bundle, with its number of cables.
+    A `Fabric` keeps the rows ordered by (source, target, source_port, target_port, adapters).
+
+    Attributes
+    ----------
+    source, target : int32[m]
+        Vertices.
+    capacity : float64[m]
+        Data bytes/s in this direction, all cables of the row together; > 0.
+    source_port, target_port : int32[m]
+        Port numbers; `NO_PORT` unknown.
+    source_adapter, target_adapter : int32[m]
+        Adapter at a host's end; `NO_PORT` at a switch or where the source knows none.
+    cables : int32[m]
+        Physical cables of the row; >= 1.
+    """
+
+    source: Ints
+    target: Ints
+    capacity: Floats
+    source_port: Ints
+    target_port: Ints
+    source_adapter: Ints
+    target_adapter: Ints
+    cables: Ints
+
+    def __post_init__(self) -> None:
+        m = len(np.atleast_1d(self.source))
+        for name in LINK_COLUMNS:
+            dtype: Any = np.float64 if name == "capacity" else np.int32
+            freeze(self, name, dtype, m)
+        if m and not (np.isfinite(self.capacity).all() and (self.capacity > 0).all()):
+            raise InvalidValue("Links.capacity", "must be finite and above zero")
+        if m and int(self.cables.min()) < 1:
+            raise InvalidValue("Links.cables", "must be at least 1")
+        if m and bool((self.source == self.target).any()):
+            raise InvalidValue("Links.target", "a link must not lead back to its own source")
+
+    @classmethod
+    def of(
+        cls,
+        source: ArrayLike,
+        target: ArrayLike,
+        capacity: ArrayLike,
+        *,
+        source_port: ArrayLike | None = None,
+        target_port: ArrayLike | None = None,
+        source_adapter: ArrayLike | None = None,
+        target_adapter: ArrayLike | None = None,
+        cables: ArrayLike | None = None,
+    ) -> Self:
+        """Links with what is not told filled in: ports and adapters unknown, one cable a row."""
+        m = len(np.atleast_1d(np.asarray(source)))
+        unknown = np.full(m, NO_PORT, np.int32)
+
+        def given(values: ArrayLike | None, default: Ints) -> Any:
+            return default if values is None else np.asarray(values)
+
+        return cls(
+            source=np.asarray(source),
+            target=np.asarray(target),
+            capacity=np.broadcast_to(np.asarray(capacity, np.float64), (m,)),
+            source_port=given(source_port, unknown),
+            target_port=given(target_port, unknown),
+            source_adapter=given(source_adapter, unknown),
+            target_adapter=given(target_adapter, unknown),
+            cables=given(cables, np.ones(m, np.int32)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def take(self, rows: NDArray[Any]) -> Links:
+        """The rows chosen by an index or mask array, in its order."""
+        return Links(**{name: getattr(self, name)[rows] for name in LINK_COLUMNS})
+
+    def order(self) -> Longs:
+        """int64[m]: the permutation that puts the rows in a fabric's order."""
+        return np.lexsort(
+            (
+                self.target_adapter,
+                self.source_adapter,
+                self.target_port,
+                self.source_port,
+                self.target,
+                self.source,
+            )
+        ).astype(np.int64)
+
+
+LINK_COLUMNS = (
+    "source",
+    "target",
+    "capacity",
+    "source_port",
+    "target_port",
+    "source_adapter",
+    "target_adapter",
+    "cables",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForwardingTables:
+    """Linear forwarding tables: the routes that a fabric really uses. Independent of vertex numbers.
+
+    Attributes
+    ----------
+    switch_guid : uint64[k]
+        Switches that have a table, ascending.
+    ports : uint8[k, lids]
+        Port that a switch sends a packet for a LID to: 0 itself, `NO_ROUTE` none.
+    lid_guid : uint64[lids]
+        GUID of the port (an adapter's, or a switch's port 0) that owns each LID; 0 unknown. A port
+        with LMC > 0 owns several consecutive LIDs.
+    """
+
+    switch_guid: Guids
+    ports: Int8s
+    lid_guid: Guids
+
+    def __post_init__(self) -> None:
+        freeze(self, "switch_guid", np.uint64, None)
+        freeze(self, "lid_guid", np.uint64, None)
+        ports = readonly(self.ports, np.uint8, "ForwardingTables.ports")
+        if ports.shape != (len(self.switch_guid), len(self.lid_guid)):
+            raise InvalidValue(
+                "ForwardingTables.ports",
+                f"has shape {ports.shape}, not {(len(self.switch_guid), len(self.lid_guid))}",
+            )
+        object.__setattr__(self, "ports", ports)
+        if len(self.switch_guid) > 1 and not bool((self.switch_guid[1:] > self.switch_guid[:-1]).all()):
+            raise InvalidValue("ForwardingTables.switch_guid", "must ascend without repeats")

@@ -1,0 +1,225 @@
+"""Where ranks may sit, where they do sit, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from registry.errors import InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
+from registry.model.arrays import Floats, Ints, check_range, freeze
+from registry.model.fabric import HOST, Fabric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Allocation:
+    """Hosts that a job may use, in the order in which its launcher fills them.
+
+    Attributes
+    ----------
+    hosts : int32[h]
+        Vertices of the fabric, without repeats.
+    slots : int32[h]
+        Ranks that each host takes; >= 1.
+    """
+
+    hosts: Ints
+    slots: Ints
+
+    def __post_init__(self) -> None:
+        h = len(np.atleast_1d(self.hosts))
+        freeze(self, "hosts", np.int32, h)
+        freeze(self, "slots", np.int32, h)
+        if h == 0:
+            raise InvalidValue("Allocation.hosts", "an allocation has at least one host")
+        if len(np.unique(self.hosts)) != h:
+            raise InvalidValue("Allocation.hosts", "a host is named twice")
+        check_range(self, "slots", 1, 1 << 31)
+
+    @classmethod
+    def of(cls, fabric: Fabric, hosts: Iterable[str] | Iterable[int], slots: ArrayLike = 1) -> Self:
+        """Hosts of a fabric by name or vertex, each with the same or its own number of slots.
+
+        Raises
+        ------
+        UnknownName
+            A host that the fabric does not have, or a vertex that is no host.
+        InvalidValue
+        """
+        given = list(hosts)
+        if all(isinstance(host, str) for host in given):
+            vertices = fabric.vertices([str(host) for host in given])
+        else:
+            vertices = np.asarray(given, np.int32)
+            if len(vertices) and (int(vertices.min()) < 0 or int(vertices.max()) >= len(fabric.names)):
+                raise InvalidValue("Allocation.hosts", f"outside 0 .. {len(fabric) - 1}")
+        for vertex in vertices:
+            if fabric.kind[vertex] != HOST:
+                names = [fabric.names[v] for v in fabric.hosts]
+                raise UnknownName("host", fabric.names[vertex], names)
+        counts = np.broadcast_to(np.asarray(slots, np.int32), vertices.shape)
+        return cls(hosts=vertices, slots=counts)
+
+    def __len__(self) -> int:
+        return len(self.hosts)
+
+    @property
+    def host_of_slot(self) -> Ints:
+        """int32[slots]: vertex of each slot, hosts in order, a host's slots together."""
+        return np.repeat(self.hosts, self.slots)
+
+    def require(self, ranks: int) -> None:
+        """Raise `InfeasibleAllocation` where so many ranks do not fit."""
+        total = int(self.slots.sum())
+        if ranks > total:
+            raise InfeasibleAllocation(ranks, total, len(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Placement:
+    """Where each rank sits, and how that was found.
+
+    Attributes
+    ----------
+    host_of_rank : int32[ranks]
+        Vertex of the fabric (index into ``fabric.names``).
+    allocation : Allocation
+        Where ranks were allowed to sit.
+    strategy : str
+        Name of the strategy (and refiners) that found it, or ``given``.
+    objective, routing : str
+        What was minimised, on which routes; empty for a placement that was given.
+    parameters : mapping of str to str, int, float or bool
+    seed : int or None
+    seconds : float
+        Wall seconds spent.
+    steps : int
+        Proposals of the search.
+    complete : bool
+        False where the search was interrupted.
+    """
+
+    host_of_rank: Ints
+    allocation: Allocation
+    strategy: str
+    objective: str = ""
+    routing: str = ""
+    parameters: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    seed: int | None = None
+    seconds: float = 0.0
+    steps: int = 0
+    complete: bool = True
+
+    def __post_init__(self) -> None:
+        freeze(self, "host_of_rank", np.int32, None)
+        hosts, taken = np.unique(self.host_of_rank, return_counts=True)
+        room = dict(zip(self.allocation.hosts.tolist(), self.allocation.slots.tolist(), strict=True))
+        for host, ranks in zip(hosts.tolist(), taken.tolist(), strict=True):
+            if ranks > room.get(host, 0):
+                raise InvalidPlacement(f"{ranks} ranks on vertex {host}, which has {room.get(host, 0)} slots")
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return len(self.host_of_rank)
+
+    @property
+    def slot_of_rank(self) -> Ints:
+        """int32[ranks]: slot within the host, from 0, by ascending rank."""
+        order = np.argsort(self.host_of_rank, kind="stable")
+        hosts = self.host_of_rank[order]
+        slot = np.empty(len(hosts), np.int32)
+        slot[order] = np.arange(len(hosts)) - np.searchsorted(hosts, hosts)
+        return slot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostOrder:
+    """A placement by host names, as launcher files give it: before a fabric is known.
+
+    Attributes
+    ----------
+    hosts : tuple of str
+        Host of each rank.
+    source : str
+        Format and file.
+    """
+
+    hosts: tuple[str, ...]
+    source: str = ""
+
+    def on(self, fabric: Fabric) -> Placement:
+        """The placement on a fabric; slots are the ranks that each host got.
+
+        Raises
+        ------
+        UnknownName
+        """
+        vertices = fabric.vertices(self.hosts)
+        hosts, first, counts = np.unique(vertices, return_index=True, return_counts=True)
+        order = np.argsort(first, kind="stable")
+        allocation = Allocation.of(fabric, hosts[order].tolist(), counts[order])
+        return Placement(
+            host_of_rank=vertices,
+            allocation=allocation,
+            strategy="given",
+            parameters={"source": self.source},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A value that no placement on the allocation can go below, and the argument that proves it."""
+
+    value: float
+    proof: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evaluation:
+    """What a placement costs on one routing.
+
+    Attributes
+    ----------
+    routing : str
+        Routing model, such as ``tables`` or ``shortest-paths``.
+    rails : str
+        Rule that splits a pair's traffic over adapters.
+    congestion_seconds : float
+        Largest load / capacity of all links.
+    network_congestion_seconds : float
+        The same over links between switches (`Fabric.network_link`) only.
+    hop_bytes : float
+        Sum over links of the bytes they carry; hosts' own cables count.
+    total_bytes : float
+        Bytes sent, those within a host too.
+    average_dilation : float
+        ``hop_bytes / total_bytes``; 0 where nothing is sent.
+    max_dilation : float
+        Longest mean path of a pair of ranks that talks, in hops.
+    link_bytes : float64[m]
+        Load of each row of ``fabric.links``.
+    bounds : mapping of str to Bound
+        Certified lower bounds by metric name; empty where not asked for.
+    wall_seconds : float
+    code_version : str
+    """
+
+    routing: str
+    rails: str
+    congestion_seconds: float
+    network_congestion_seconds: float
+    hop_bytes: float
+    total_bytes: float
+    average_dilation: float
+    max_dilation: float
+    link_bytes: Floats
+    bounds: Mapping[str, Bound] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+    code_version: str = ""
+
+    def __post_init__(self) -> None:
+        freeze(self, "link_bytes", np.float64, None)

@@ -1,0 +1,142 @@
+"""Who sends how much to whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from registry.errors import InvalidValue
+from registry.model.arrays import Floats, Ints, Longs, check_range, freeze, whole_numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Profile:
+    """How much each rank of an application sends to each other rank: directed CSR over ranks.
+
+    Attributes
+    ----------
+    indptr : int64[ranks + 1], partner : int32[pairs]
+        Receivers of each rank, ascending, without repeats and without the rank itself.
+    bytes : float64[pairs]
+        > 0 or 0 (messages without a body); finite.
+    messages : int64[pairs]
+        0 unknown.
+    name, application, source : str
+        Name in the registry; program that ran; file format and file it came from.
+    self_edges : int, self_bytes : float
+        Edges from a rank to itself that were dropped, and their bytes.
+    missing_ranks : tuple of int
+        Ranks whose sends are not known because their part of the recording is missing.
+    """
+
+    indptr: Longs
+    partner: Ints
+    bytes: Floats
+    messages: Longs
+    name: str = ""
+    application: str = ""
+    source: str = ""
+    self_edges: int = 0
+    self_bytes: float = 0.0
+    missing_ranks: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "indptr", np.int64, None)
+        pairs = len(np.atleast_1d(self.partner))
+        freeze(self, "partner", np.int32, pairs)
+        freeze(self, "bytes", np.float64, pairs)
+        freeze(self, "messages", np.int64, pairs)
+        ranks = len(self.indptr) - 1
+        if ranks < 1:
+            raise InvalidValue("Profile.indptr", "a profile has at least one rank")
+        if int(self.indptr[0]) != 0 or int(self.indptr[-1]) != pairs:
+            raise InvalidValue("Profile.indptr", f"must run from 0 to {pairs}")
+        if bool((np.diff(self.indptr) < 0).any()):
+            raise InvalidValue("Profile.indptr", "must not descend")
+        check_range(self, "partner", 0, ranks)
+        sender = self.sender
+        if bool((sender == self.partner).any()):
+            raise InvalidValue("Profile.partner", "a rank must not send to itself")
+        same_row = sender[1:] == sender[:-1]
+        if bool((np.diff(self.partner)[same_row] <= 0).any()):
+            raise InvalidValue("Profile.partner", "must ascend within a rank")
+        if pairs and not (np.isfinite(self.bytes).all() and (self.bytes >= 0).all()):
+            raise InvalidValue("Profile.bytes", "must be finite and not negative")
+        if pairs and int(self.messages.min()) < 0:
+            raise InvalidValue("Profile.messages", "must not be negative")
+
+    @classmethod
+    def from_edges(
+        cls,
+        source: ArrayLike,
+        target: ArrayLike,
+        bytes: ArrayLike,
+        *,
+        ranks: int | None = None,
+        messages: ArrayLike | None = None,
+        **about: Any,
+    ) -> Self:
+        """A profile from a list of directed edges; repeated pairs are summed, self edges dropped and counted.
+
+        Parameters
+        ----------
+        source, target : int[e]
+            Sending and receiving rank.
+        bytes : float[e]
+        ranks : int, optional
+            Number of ranks; one more than the highest rank unless told.
+        messages : int[e], optional
+        **about
+            `name`, `application`, `source`, `missing_ranks`.
+
+        Raises
+        ------
+        InvalidValue
+        """
+        src = whole_numbers(source, "Profile.source")
+        dst = whole_numbers(target, "Profile.target")
+        size = np.asarray(bytes, np.float64).reshape(-1)
+        count = (
+            np.zeros(len(src), np.int64) if messages is None else whole_numbers(messages, "Profile.messages")
+        )
+        if not len(src) == len(dst) == len(size) == len(count):
+            raise InvalidValue("Profile", "columns differ in length")
+        if len(size) and not (np.isfinite(size).all() and (size >= 0).all()):
+            raise InvalidValue("Profile.bytes", "must be finite and not negative")
+        highest = int(max(src.max(), dst.max())) if len(src) else -1
+        ranks = highest + 1 if ranks is None else int(ranks)
+        if len(src) and (highest >= ranks or int(min(src.min(), dst.min())) < 0):
+            raise InvalidValue("Profile.source", f"a rank is outside 0 .. {ranks - 1}")
+        loops = src == dst
+        about.setdefault("self_edges", int(loops.sum()))
+        about.setdefault("self_bytes", float(size[loops].sum()))
+        keep = ~loops
+        key, inverse = np.unique(src[keep] * max(ranks, 1) + dst[keep], return_inverse=True)
+        senders = key // max(ranks, 1)
+        total = np.zeros(len(key), np.int64)
+        np.add.at(total, inverse, count[keep])
+        return cls(
+            indptr=np.searchsorted(senders, np.arange(ranks + 1)),
+            partner=(key % max(ranks, 1)).astype(np.int32),
+            bytes=np.bincount(inverse, weights=size[keep], minlength=len(key)).astype(np.float64),
+            messages=total,
+            **about,
+        )
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return len(self.indptr) - 1
+
+    @property
+    def pairs(self) -> int:
+        """Number of ordered pairs of ranks that talk."""
+        return len(self.partner)
+
+    @property
+    def sender(self) -> Ints:
+        """int32[pairs]: sending rank of each pair."""
+        return np.repeat(np.arange(self.ranks, dtype=np.int32), np.diff(self.indptr))

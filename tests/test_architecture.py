@@ -1,0 +1,89 @@
+"""The house: who may import whom. Walks every import statement, those inside functions too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+WINGS = ("registry", "ingest", "mapping", "dashboard", "almanac")
+MAY_IMPORT = {
+    "registry": {"registry"},
+    "ingest": {"registry", "ingest"},
+    "mapping": {"registry", "mapping"},
+    "dashboard": {"registry", "mapping", "dashboard"},
+    "almanac": set(WINGS),
+}
+GROUND = {"registry.model", "registry.errors", "registry.progress", "registry.version"}
+"""What mapping may know of the registry; its service.py alone may know the rest."""
+ONLY_IN = {
+    "neo4j": {"registry/database.py"},
+    "py2neo": {"registry/interchange.py"},
+    "streamlit": {"dashboard/"},
+    "click": {"almanac/"},
+    "rich": {"almanac/"},
+    "numba": {"mapping/kernels/", "ingest/kernels/"},
+}
+
+
+def modules() -> list[Path]:
+    return sorted(path for wing in WINGS for path in (ROOT / wing).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide where things come from"
+            yield node.module or ""
+
+
+def room(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", modules(), ids=room)
+def test_imports_go_down_the_house_only(path: Path) -> None:
+    wing = room(path).split("/")[0]
+    for name in imports(path):
+        if name.split(".")[0] in WINGS:
+            assert name.split(".")[0] in MAY_IMPORT[wing], f"{room(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", [p for p in modules() if room(p).startswith("mapping/")], ids=room)
+def test_mapping_knows_only_the_types_of_the_registry(path: Path) -> None:
+    if room(path) == "mapping/service.py":
+        return
+    for name in imports(path):
+        if name.startswith("registry"):
+            assert ".".join(name.split(".")[:2]) in GROUND, f"{room(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=room)
+def test_each_library_has_its_own_room(path: Path) -> None:
+    for name in imports(path):
+        rooms = ONLY_IN.get(name.split(".")[0])
+        if rooms is not None:
+            assert room(path).startswith(tuple(rooms)), f"{room(path)} imports {name}"
+
+
+@pytest.mark.parametrize("name", sorted(GROUND))
+def test_the_types_need_only_numpy_and_the_standard_library(name: str) -> None:
+    import sys
+
+    path = ROOT / Path(*name.split("."))
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    allowed = set(sys.stdlib_module_names) | {"numpy", "registry"}
+    for file in files:
+        for imported in imports(file):
+            assert imported.split(".")[0] in allowed, f"{room(file)} imports {imported}"
+
+
+def test_the_walk_sees_imports_inside_functions(tmp_path: Path) -> None:
+    source = tmp_path / "module.py"
+    source.write_text("def f():\n    import streamlit\n    from ingest.rates import x\n")
+    assert list(imports(source)) == ["streamlit", "ingest.rates"]
