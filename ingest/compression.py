@@ -1,0 +1,132 @@
+"""gzip, xz and tar read in memory within limits; nothing is ever written to disk.
+
+What holds which format is told by its first bytes. Limits bound what a hostile file can make a reader
+allocate: a decompression bomb ends as an error, not as a dead machine.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import tarfile
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from registry.errors import InputError
+
+MAX_BYTES = 1 << 30
+"""Largest file, and largest sum of an archive's members, in bytes after decompression."""
+MAX_MEMBERS = 100_000
+"""Most members of an archive, and most files of a folder."""
+XZ_MEMORY = 1 << 28
+"""Most memory that an xz stream may ask for, in bytes; ``xz -9`` asks for 65 MiB."""
+_GZIP = b"\x1f\x8b"
+_XZ = b"\xfd7zXZ\x00"
+
+
+class Member(NamedTuple):
+    """One regular file of an archive."""
+
+    name: str
+    data: bytes
+    modified_at: datetime
+
+
+def decompress(data: bytes, path: str, limit: int = MAX_BYTES) -> bytes:
+    """The content of a gzip or xz file; anything else as it is.
+
+    Parameters
+    ----------
+    data : bytes
+    path : str
+        For errors.
+    limit : int
+        Most bytes that may come out.
+
+    Raises
+    ------
+    InputError
+        Damaged, cut off, or larger than the limit.
+    """
+    if data.startswith(_GZIP):
+        return _streams(data, path, limit, gzip=True)
+    if data.startswith(_XZ):
+        return _streams(data, path, limit, gzip=False)
+    if len(data) > limit:
+        raise _too_large(path, limit)
+    return data
+
+
+def is_tar(data: bytes) -> bool:
+    """Whether the bytes are a tar archive (POSIX or GNU, which both carry a magic word)."""
+    return data[257:262] == b"ustar"
+
+
+def members(data: bytes, path: str, limit: int = MAX_BYTES) -> Iterator[Member]:
+    """The regular files of a tar archive, in its order, each decompressed.
+
+    Raises
+    ------
+    InputError
+        A damaged archive; a member that is a link or a device or has an absolute or parent path; more
+        than `MAX_MEMBERS` members or `limit` bytes.
+    """
+    left, count = limit, 0
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for info in archive:
+                count += 1
+                if count > MAX_MEMBERS:
+                    raise InputError(f"the archive has more than {MAX_MEMBERS} members", path=path)
+                if info.isdir():
+                    continue
+                _check_member(info, path)
+                handle = archive.extractfile(info)
+                if info.size > left or handle is None:
+                    raise _too_large(path, limit)
+                content = decompress(handle.read(), f"{path}!{info.name}", left)
+                left -= len(content)
+                yield Member(info.name, content, datetime.fromtimestamp(info.mtime, UTC))
+    except (tarfile.TarError, EOFError, OverflowError, ValueError, OSError) as error:
+        raise InputError(f"the tar archive is damaged: {error}", path=path) from error
+
+
+def _check_member(info: tarfile.TarInfo, path: str) -> None:
+    name = PurePosixPath(info.name)
+    if not info.isreg():
+        raise InputError("a member is a link or a device, not a file", path=path, text=info.name)
+    if name.is_absolute() or ".." in name.parts:
+        raise InputError("a member's path leads out of the archive", path=path, text=info.name)
+
+
+def _streams(data: bytes, path: str, limit: int, *, gzip: bool) -> bytes:
+    """Every stream of the file, one after the other, as gzip and xz both allow."""
+    parts: list[bytes] = []
+    size = 0
+    while data:
+        engine = _engine(gzip)
+        try:
+            part = engine.decompress(data, limit + 1 - size)
+        except (zlib.error, lzma.LZMAError) as error:
+            raise InputError(f"the compressed data are damaged: {error}", path=path) from error
+        size += len(part)
+        if size > limit:
+            raise _too_large(path, limit)
+        if not engine.eof:
+            raise InputError("the compressed data end too early", path=path)
+        parts.append(part)
+        data = engine.unused_data.lstrip(b"\0")
+    return b"".join(parts)
+
+
+def _engine(gzip: bool) -> zlib._Decompress | lzma.LZMADecompressor:
+    if gzip:
+        return zlib.decompressobj(wbits=31)
+    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+
+
+def _too_large(path: str, limit: int) -> InputError:
+    return InputError(f"holds more than the {limit} bytes that are read of one file or archive", path=path)

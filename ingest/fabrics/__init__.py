@@ -1,0 +1,1 @@
+"""Fabrics: one file a format."""

@@ -1,0 +1,1 @@
+"""Fabrics made by formula: one file a family."""

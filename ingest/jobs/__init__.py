@@ -1,0 +1,1 @@
+"""What schedulers know about jobs: one file a format."""

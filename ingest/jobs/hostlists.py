@@ -1,0 +1,109 @@
+"""Host list expressions such as ``node[0001-0008,0017],login1``, as Slurm and ClusterShell write them.
+
+ClusterShell expands them; this module keeps their order, bounds their size before anything is
+expanded, and lets no part of them mean more than names: ClusterShell alone would read ``@group`` and
+``a!b`` as questions to the site's group files and as set operations.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+from registry.errors import InputError
+
+MAX_HOSTS = 250_000
+"""Most hosts that an expression may name."""
+_PART = re.compile(r"(?:[^\s,\[\]]|\[[^\s\[\]]*\])+")
+_BETWEEN = re.compile(r"[\s,]+")
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_NAME = re.compile(r"[A-Za-z0-9_.:-]+")
+_RANGE = re.compile(r"(\d{1,12})(?:-(\d{1,12}))?", re.ASCII)
+_BRACKET_PAIRS = 8
+"""Most brackets in one name."""
+
+
+def expand(text: str, *, path: str | None = None, line: int | None = None) -> tuple[str, ...]:
+    """The hosts that an expression names, in the order in which it names them.
+
+    Parameters
+    ----------
+    text : str
+        Names and ranges between commas or white space; several ranges a name and suffixes are
+        allowed, as in ``rack[1-2]node[01-16]-ib``. Empty text names no hosts.
+    path : str, optional
+    line : int, optional
+        Where the expression stands, for errors.
+
+    Raises
+    ------
+    InputError
+        With the faulty part: an unpaired bracket, a bad range, a character that no host name has, a
+        host named twice, more than `MAX_HOSTS` hosts.
+    """
+    hosts: dict[str, None] = {}
+    for part in _parts(text, path, line):
+        for single in _single_ranges(part, MAX_HOSTS - len(hosts), path, line):
+            for host in _expand_one(single, part, path, line):
+                if host in hosts:
+                    raise InputError(f"host {host} is named twice", path=path, line=line, text=part)
+                hosts[host] = None
+    return tuple(hosts)
+
+
+def _parts(text: str, path: str | None, line: int | None) -> Iterator[str]:
+    """The pieces between commas and blanks outside of brackets."""
+    position = 0
+    text = text.strip()
+    while position < len(text):
+        found = _PART.match(text, position)
+        if found is None:
+            raise InputError("not a host list", path=path, line=line, text=text[position:])
+        yield found.group()
+        position = found.end()
+        if position < len(text):
+            between = _BETWEEN.match(text, position)
+            if between is None:
+                rest = text[found.start() :]
+                raise InputError("unpaired bracket in a host list", path=path, line=line, text=rest)
+            position = between.end()
+
+
+def _single_ranges(part: str, room: int, path: str | None, line: int | None) -> Iterator[str]:
+    """The part with every choice of one range a bracket, in order: ``n[5,1-3]`` is ``n[5]``, ``n[1-3]``.
+
+    ClusterShell sorts within a bracket, the scheduler fills hosts in the order that it writes.
+    """
+    names = _BRACKETS.split(part)[::2]
+    ranges = [inside.split(",") for inside in _BRACKETS.findall(part)]
+    outside = "".join(names)
+    if outside and not _NAME.fullmatch(outside):
+        raise InputError("a character that no host name has", path=path, line=line, text=part)
+    if len(ranges) > _BRACKET_PAIRS:
+        raise InputError(f"more than {_BRACKET_PAIRS} brackets in a name", path=path, line=line, text=part)
+    size = 1
+    for choices in ranges:
+        size *= sum(_range_size(choice, part, path, line) for choice in choices)
+    if size > room:
+        raise InputError(f"names more than {MAX_HOSTS} hosts", path=path, line=line, text=part)
+    for choice in itertools.product(*ranges):
+        pairs = zip(names, (*(f"[{one}]" for one in choice), ""), strict=True)
+        yield "".join(itertools.chain.from_iterable(pairs))
+
+
+def _range_size(text: str, part: str, path: str | None, line: int | None) -> int:
+    found = _RANGE.fullmatch(text)
+    size = int(found.group(2) or found.group(1)) - int(found.group(1)) + 1 if found else 0
+    if size < 1:
+        raise InputError(f"bad range {text!r} in a host list", path=path, line=line, text=part)
+    return size
+
+
+def _expand_one(single: str, part: str, path: str | None, line: int | None) -> Iterator[str]:
+    try:
+        yield from NodeSet(single, resolver=RESOLVER_NOGROUP)
+    except (NodeSetException, ValueError) as error:
+        raise InputError(f"bad host list: {error}", path=path, line=line, text=part) from error

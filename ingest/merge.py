@@ -1,0 +1,149 @@
+"""From what each source holds to one `Intake`: merged, and checked against each other.
+
+All files of one call are one observation of one cluster, so there is at most one fabric and one set of
+forwarding tables, and they must belong together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.source import SourceGroup
+from registry.errors import ConfigError, InputError, UnknownName
+from registry.intake import Intake
+from registry.model import NO_ROUTE, Fabric, ForwardingTables, Profile, as_utc, format_guid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Source:
+    """A source that has been read.
+
+    Attributes
+    ----------
+    group : SourceGroup
+    format : str
+        Name of its format.
+    parsed : Parsed
+    """
+
+    group: SourceGroup
+    format: str
+    parsed: Parsed
+
+
+def merge(sources: Sequence[Source], options: Options) -> Intake:
+    """One intake of everything that the sources hold.
+
+    The time of an observation is, in this order, the caller's, the scan's own, that of the youngest of
+    the files that tell of the fabric.
+
+    Raises
+    ------
+    ConfigError
+        No cluster is named but something needs one; one name for several profiles.
+    InputError
+        Two fabrics or two sets of tables; nothing at all.
+    UnknownName
+        A switch of the tables that the fabric does not have.
+    """
+    fabric_from = _only(sources, "fabric")
+    tables_from = _only(sources, "tables")
+    fabric = fabric_from.parsed.fabric if fabric_from else None
+    tables = tables_from.parsed.tables if tables_from else None
+    warnings = [f"{source.group.path}: {warning}" for source in sources for warning in source.parsed.warnings]
+    if fabric is not None and tables is not None and tables_from is not None:
+        warnings += [
+            f"{tables_from.group.path}: {warning}" for warning in _check(fabric, tables, tables_from)
+        ]
+    jobs = tuple(job for source in sources for job in source.parsed.jobs)
+    placements = tuple(found for source in sources if (found := source.parsed.placement) is not None)
+    observes = fabric is not None or tables is not None
+    if not options.cluster and (observes or jobs or placements):
+        reason = "a fabric, tables, jobs or a placement need the name of their cluster: give --cluster NAME"
+        raise ConfigError("cluster", reason)
+    seen = [source for source in (fabric_from, tables_from) if source is not None]
+    return Intake(
+        cluster=options.cluster or None,
+        observed_at=_observed_at(seen, options),
+        fabric=fabric,
+        tables=tables,
+        profiles=_profiles(sources, options),
+        jobs=jobs,
+        placements=placements,
+        source=", ".join(dict.fromkeys(source.format for source in sources)),
+        files=tuple(source.group.path for source in sources),
+        warnings=tuple(warnings),
+        digest=_digest(sources),
+    )
+
+
+def _only(sources: Sequence[Source], what: str) -> Source | None:
+    """The one source that holds a fabric, or tables; None where none does."""
+    found = [source for source in sources if getattr(source.parsed, what) is not None]
+    if len(found) > 1:
+        plural = {"fabric": "fabrics", "tables": "sets of forwarding tables"}[what]
+        reason = f"two {plural} in one call, the other from {found[0].group.path}: ingest them one by one"
+        raise InputError(reason, path=found[1].group.path)
+    return found[0] if found else None
+
+
+def _observed_at(seen: Sequence[Source], options: Options) -> datetime | None:
+    if not seen:
+        return None
+    if options.observed_at is not None:
+        return as_utc(options.observed_at)
+    for source in seen:
+        if source.parsed.fabric is not None and source.parsed.fabric.observed_at is not None:
+            return as_utc(source.parsed.fabric.observed_at)
+    return max(file.modified_at for source in seen for file in source.group.files)
+
+
+def _profiles(sources: Sequence[Source], options: Options) -> tuple[Profile, ...]:
+    profiles = [source.parsed.profile for source in sources if source.parsed.profile is not None]
+    if options.name is None:
+        return tuple(profiles)
+    if len(profiles) != 1:
+        raise ConfigError("name", f"names one profile, but {len(profiles)} were given")
+    return (replace(profiles[0], name=options.name),)
+
+
+def _digest(sources: Sequence[Source]) -> str:
+    """SHA-256 over the decompressed bytes of all files, each with its length before it."""
+    digest = hashlib.sha256()
+    for source in sources:
+        for file in source.group.files:
+            digest.update(len(file.data).to_bytes(8, "little"))
+            digest.update(file.data)
+    return digest.hexdigest()
+
+
+def _check(fabric: Fabric, tables: ForwardingTables, source: Source) -> list[str]:
+    """Raise where the tables are of another fabric; warnings for what differs a little."""
+    switches = fabric.guid[fabric.forwards & (fabric.guid != 0)]
+    strange = tables.switch_guid[~np.isin(tables.switch_guid, switches)]
+    if len(strange):
+        known = [format_guid(int(guid)) for guid in switches]
+        remedy = "are these the tables of this scan?"
+        name = format_guid(int(strange[0])) or "0x0"
+        raise UnknownName("switch", name, known, path=source.group.path, remedy=remedy)
+    owner, adapters = tables.lid_guid, fabric.adapters
+    owners, first = np.unique(owner, return_index=True)
+    at = np.minimum(np.searchsorted(owners, adapters.port_guid), len(owners) - 1)
+    listed = (owners[at] == adapters.port_guid) & (adapters.port_guid != 0)
+    lid = adapters.port_lid
+    routed = (tables.ports != NO_ROUTE).any(axis=0)
+    by_lid = ~listed & (lid > 0) & (lid < len(owner)) & routed[np.minimum(lid, len(owner) - 1)]
+    counts = (
+        (len(switches) - len(tables.switch_guid), "switch(es) of the scan have no table"),
+        (int((listed & (lid != first[at])).sum()), "adapter port(s) have another LID here than in the scan"),
+        (int(by_lid.sum()), "adapter port(s) have another GUID here: found by the LIDs of the scan"),
+        (int((~listed & ~by_lid).sum()), "adapter port(s) of the scan are not in the tables"),
+    )
+    return [f"{count} {what}" for count, what in counts if count]

@@ -1,0 +1,1 @@
+"""Where ranks sit, as launchers are told: one file a format."""

@@ -1,0 +1,55 @@
+"""InfiniBand link rates: lane rate less encoding, times width.
+
+The speeds are signalling rates of a lane; what is left for data is less by the line code, 8b/10b up to
+QDR, 64b/66b from FDR10 to EDR, and 256b/257b under forward error correction (544/514) from HDR on.
+Source: InfiniBand Architecture Specification, volume 2 (the link and its speeds). Table: docs/formats.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_8B10B = 8 / 10
+_64B66B = 64 / 66
+_RS544 = 514 / 544 * 256 / 257
+
+LANE_BYTES: Mapping[str, float] = MappingProxyType(
+    {
+        speed: gigabaud * bits * code * 1e9 / 8
+        for speed, (gigabaud, bits, code) in {
+            "SDR": (2.5, 1, _8B10B),
+            "DDR": (5.0, 1, _8B10B),
+            "QDR": (10.0, 1, _8B10B),
+            "FDR10": (10.3125, 1, _64B66B),
+            "FDR": (14.0625, 1, _64B66B),
+            "EDR": (25.78125, 1, _64B66B),
+            "HDR": (26.5625, 2, _RS544),
+            "NDR": (53.125, 2, _RS544),
+            "XDR": (106.25, 2, _RS544),
+        }.items()
+    }
+)
+"""Data bytes/s of one lane and direction by name of the speed."""
+WIDTHS = (1, 2, 4, 8, 12)
+"""Lanes that a link can have."""
+
+
+def link_rate(width: int, speed: str) -> float:
+    """Data bytes/s of a link in each direction.
+
+    Parameters
+    ----------
+    width : int
+        Lanes, one of `WIDTHS`.
+    speed : str
+        Name such as ``HDR``.
+
+    Raises
+    ------
+    KeyError
+        A width or speed that InfiniBand does not have.
+    """
+    if width not in WIDTHS:
+        raise KeyError(width)
+    return width * LANE_BYTES[speed]

@@ -1,0 +1,244 @@
+"""The way into the registry: what files of one call become together, and what stops them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ingest.generate.infiniband import fat_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
+from ingest.options import Options
+from ingest.pipeline import ingest, plan
+from registry.errors import (
+    ConfigError,
+    DatabaseUnavailable,
+    InputError,
+    InvalidValue,
+    UnknownFormat,
+    UnknownName,
+)
+from registry.intake import Intake, Receipt
+from registry.progress import Progress, silent
+from tests.ingest.inputs import DATA
+
+HERE = Options(cluster="here")
+NDR = DATA / "public/ndr-dgx.ibnetdiscover"
+NDR_TABLES = DATA / "infiniband/ndr-dgx-minhop/opensm-lfts.dump.gz"
+PROFILE = DATA / "openmpi/npb_cg_S_16.tar.gz"
+
+
+class Shelf:
+    """A registry that only remembers what it was asked to save."""
+
+    def __init__(self) -> None:
+        self.saved: list[Intake] = []
+
+    def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
+        self.saved.append(intake)
+        return Receipt(cluster=intake.cluster, new_content=True, warnings=(*intake.warnings, "from saving"))
+
+
+class Broken:
+    def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
+        raise DatabaseUnavailable("bolt://nowhere", "refused", "start it")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A folder with the scan and the tables of a small fabric, the scan of 2026-01-01, the files of 2020."""
+    devices = fat_tree(2, 3, 2)
+    (tmp_path / "scan.txt").write_text(ibnetdiscover_text(devices))
+    (tmp_path / "tables.txt").write_text(opensm_lfts_text(devices, forwarding_tables(devices)))
+    for name in ("scan.txt", "tables.txt"):
+        os.utime(tmp_path / name, (1_577_836_800, 1_577_836_800))
+    return tmp_path
+
+
+def test_files_of_one_call_are_one_observation(tree: Path) -> None:
+    intake = plan([tree], HERE)
+    assert intake.cluster == "here"
+    assert intake.fabric is not None
+    assert intake.tables is not None
+    assert np.array_equal(intake.tables.switch_guid, np.sort(intake.fabric.guid[intake.fabric.switches]))
+    assert intake.files == (str(tree / "scan.txt"), str(tree / "tables.txt"))
+    assert intake.source == "ibnetdiscover, opensm-lfts"
+    assert intake.warnings == ()
+
+
+def test_a_fabric_a_profile_and_tables_go_together() -> None:
+    intake = plan([NDR, PROFILE, NDR_TABLES], Options(cluster="ndr", name="cg"))
+    assert [profile.name for profile in intake.profiles] == ["cg"]
+    assert intake.profiles[0].ranks == 16
+    assert intake.fabric is not None
+
+
+def test_observed_at_is_the_callers_then_the_scans_then_the_files(tree: Path) -> None:
+    summer = datetime(2025, 7, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    assert plan([tree], Options(cluster="c", observed_at=summer)).observed_at == datetime(
+        2025, 7, 1, 10, tzinfo=UTC
+    )
+    naive = datetime(2025, 7, 1)
+    assert plan([tree], Options(cluster="c", observed_at=naive)).observed_at == datetime(
+        2025, 7, 1, tzinfo=UTC
+    )
+    assert plan([tree], HERE).observed_at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert plan([tree / "tables.txt"], HERE).observed_at == datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def test_without_a_time_in_the_scan_the_youngest_file_counts(tree: Path) -> None:
+    scan = tree / "scan.txt"
+    scan.write_text(scan.read_text().replace("# Topology", "# Some"))
+    os.utime(scan, (1_609_459_200, 1_609_459_200))
+    assert plan([tree], HERE).observed_at == datetime(2021, 1, 1, tzinfo=UTC)
+
+
+def test_a_profile_alone_needs_neither_cluster_nor_time() -> None:
+    intake = plan([PROFILE])
+    assert (intake.cluster, intake.observed_at, intake.fabric) == (None, None, None)
+    assert len(intake.profiles) == 1
+
+
+def test_the_digest_is_that_of_the_content_not_of_its_packing(tree: Path, tmp_path: Path) -> None:
+    plain = plan([tree / "scan.txt", tree / "tables.txt"], HERE)
+    packed = tmp_path / "packed.bin"
+    packed.write_bytes(gzip.compress((tree / "scan.txt").read_bytes()))
+    again = plan([packed, tree / "tables.txt"], HERE)
+    assert plain.digest == again.digest
+    assert plain.digest != plan([tree / "scan.txt"], HERE).digest
+    assert len(plain.digest) == 64
+
+
+def test_warnings_name_their_file() -> None:
+    intake = plan([NDR, NDR_TABLES], HERE)
+    assert intake.warnings == (
+        f"{NDR_TABLES}: 542 adapter port(s) have another GUID here: found by the LIDs of the scan",
+    )
+
+
+def test_lids_that_changed_since_the_scan_are_counted(tree: Path) -> None:
+    scan = tree / "scan.txt"
+    scan.write_text(scan.read_text().replace("# lid 5 lmc 0", "# lid 500 lmc 0"))
+    (warning,) = plan([tree], HERE).warnings
+    assert warning.endswith("1 adapter port(s) have another LID here than in the scan")
+
+
+def test_switches_without_a_table_are_counted(tree: Path) -> None:
+    tables = tree / "tables.txt"
+    tables.write_text(
+        tables.read_text().split("Unicast", 2)[0] + "Unicast" + tables.read_text().split("Unicast", 2)[2]
+    )
+    (warning,) = plan([tree], HERE).warnings
+    assert warning.endswith("1 switch(es) of the scan have no table")
+
+
+def test_adapter_ports_that_the_tables_do_not_know_are_counted(tree: Path) -> None:
+    scan = tree / "scan.txt"
+    changed = (
+        scan.read_text().replace("2c90000f00101", "2c90000f00fff").replace("# lid 5 lmc 0", "# lid 0 lmc 0")
+    )
+    scan.write_text(changed)
+    (warning,) = plan([tree], HERE).warnings
+    assert warning.endswith("1 adapter port(s) of the scan are not in the tables")
+
+
+def test_tables_of_another_fabric_are_refused(tree: Path) -> None:
+    with pytest.raises(UnknownName, match="are these the tables of this scan") as caught:
+        plan([NDR, tree / "tables.txt"], HERE)
+    assert caught.value.kind == "switch"
+    assert caught.value.name == "0x0002c90000100100"
+
+
+def test_two_fabrics_or_two_sets_of_tables_in_one_call_are_refused(tree: Path) -> None:
+    with pytest.raises(InputError, match="two fabrics in one call"):
+        plan([tree / "scan.txt", NDR], HERE)
+    with pytest.raises(InputError, match="two sets of forwarding tables"):
+        plan([tree, NDR_TABLES], HERE)
+
+
+@pytest.mark.parametrize("options", [None, Options(), Options(cluster="")])
+def test_a_fabric_needs_the_name_of_its_cluster(tree: Path, options: Options | None) -> None:
+    with pytest.raises(ConfigError, match="--cluster NAME"):
+        plan([tree], options)
+
+
+def test_one_name_does_not_fit_two_profiles_or_none(tree: Path) -> None:
+    with pytest.raises(ConfigError, match="but 2 were given"):
+        plan([PROFILE, DATA / "edges/npb_cg_S_16.csv.gz"], Options(name="x"))
+    with pytest.raises(ConfigError, match="but 0 were given"):
+        plan([tree], Options(cluster="c", name="x"))
+
+
+def test_no_files_are_an_error() -> None:
+    with pytest.raises(InputError, match="no files"):
+        plan([], HERE)
+
+
+def test_an_unrecognised_file_in_a_folder_is_named(tree: Path) -> None:
+    (tree / "notes.txt").write_text("Dear diary, the fabric is fine.\n\nToday.\n")
+    with pytest.raises(UnknownFormat) as caught:
+        plan([tree], HERE)
+    assert caught.value.path == str(tree / "notes.txt")
+
+
+def test_a_named_format_is_not_looked_for(tree: Path) -> None:
+    with pytest.raises(InputError, match="not the head line of a switch's table"):
+        plan([tree / "scan.txt"], Options(cluster="c", format="opensm-lfts"))
+    with pytest.raises(UnknownName, match="there is no format 'nonsense'"):
+        plan([tree / "scan.txt"], Options(cluster="c", format="nonsense"))
+
+
+def test_a_named_format_reads_prof_files_one_by_one_where_it_is_not_made_of_several(tmp_path: Path) -> None:
+    for name in ("a.prof", "b.prof"):
+        (tmp_path / name).write_text("num: 2\n0 a\n1 b\n0 1\n1 0\n")
+    with pytest.raises(InputError, match="two fabrics"):
+        plan([tmp_path], Options(cluster="c", format="libtopomap"))
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_rate_that_is_none_is_refused(rate: float) -> None:
+    with pytest.raises(InvalidValue, match=r"Options\.rate"):
+        Options(rate=rate)
+
+
+def test_ingest_saves_once_and_reports_all_warnings() -> None:
+    shelf = Shelf()
+    report = ingest(shelf, [NDR, NDR_TABLES], HERE)
+    assert shelf.saved == [report.intake]
+    assert report.receipt is not None
+    assert report.receipt.new_content
+    assert report.warnings == (*report.intake.warnings, "from saving")
+
+
+def test_a_dry_run_checks_everything_and_saves_nothing(tree: Path) -> None:
+    shelf = Shelf()
+    report = ingest(shelf, [tree], HERE, dry_run=True)
+    assert (shelf.saved, report.receipt) == ([], None)
+    assert report.intake.fabric is not None
+    assert ingest(None, [tree], HERE, dry_run=True).receipt is None
+
+
+def test_nothing_is_saved_where_one_file_is_bad(tree: Path) -> None:
+    (tree / "tables.txt").write_text((tree / "tables.txt").read_text()[:-20])
+    shelf = Shelf()
+    with pytest.raises(InputError):
+        ingest(shelf, [tree], HERE)
+    assert shelf.saved == []
+
+
+def test_an_error_of_the_database_comes_through(tree: Path) -> None:
+    with pytest.raises(DatabaseUnavailable):
+        ingest(Broken(), [tree], HERE)
+
+
+def test_progress_tells_each_source(tree: Path) -> None:
+    told: list[tuple[str, float, float | None]] = []
+
+    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        told.append((Path(phase).name, done, total))
+
+    ingest(Shelf(), [tree], HERE, progress=progress)
+    assert told == [("scan.txt", 0, 2), ("tables.txt", 1, 2), ("checking", 2, 2)]
