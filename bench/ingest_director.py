@@ -1,0 +1,134 @@
+"""Times and peak memory of bringing a director-class fabric with its tables in, and of getting it back.
+
+Run ``python -m bench.ingest_director`` in the project's folder. Every step runs in a process of its own,
+so that its peak memory is its own; the embedded server's start is not part of any step. Writes
+``bench/results/ingest.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ingest.generate.infiniband import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
+from ingest.options import Options
+from ingest.pipeline import ingest, plan
+from registry.local_server import ensure_server, stop
+from registry.progress import silent
+from registry.registry import Registry
+
+RESULTS = Path(__file__).parent / "results" / "ingest.json"
+CLUSTER = "director"
+
+
+def main() -> None:
+    """Make the files, run every step, record the results."""
+    with tempfile.TemporaryDirectory() as folder:
+        home, files = Path(folder) / "home", Path(folder) / "files"
+        files.mkdir()
+        sizes = make(files)
+        ensure_server(home, idle_seconds=600.0, progress=silent)
+        try:
+            steps = {
+                "parse": alone(parse, files, home),
+                "ingest_first": alone(bring_in, files, home),
+                "ingest_unchanged": alone(bring_in, files, home),
+                "read_back": alone(read_back, files, home),
+            }
+        finally:
+            stop(home)
+    record = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+            "system": platform.platform(),
+            "python": platform.python_version(),
+        },
+        "sizes": sizes,
+        "steps": steps,
+    }
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(record, indent=2) + "\n")
+    json.dump(record, sys.stdout, indent=2)
+
+
+def make(files: Path) -> dict[str, int]:
+    """Write the scan and the dump of 2,304 hosts on four 648-port directors; their sizes."""
+    devices = director_tree()
+    tables = forwarding_tables(devices)
+    (files / "ibnetdiscover.txt").write_text(ibnetdiscover_text(devices))
+    (files / "opensm-lfts.dump").write_text(opensm_lfts_text(devices, tables))
+    return {
+        "hosts": sum(device.kind == "H" for device in devices),
+        "switches": len(tables.switch_guid),
+        "cables": sum(len(device.ports) for device in devices) // 2,
+        "table_entries": int((tables.ports != 255).sum()),
+        "scan_bytes": (files / "ibnetdiscover.txt").stat().st_size,
+        "dump_bytes": (files / "opensm-lfts.dump").stat().st_size,
+    }
+
+
+def alone(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[str, float]:
+    """Seconds and peak memory of a step in a fresh process."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(measured, step, files, home).result()
+
+
+def measured(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[str, float]:
+    """Seconds and peak memory of this process, which runs nothing else; Linux only."""
+    seconds = step(files, home)
+    # Not ru_maxrss: Linux hands a parent's on to the processes that it starts.
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    peak = int(status["VmHWM"].split()[0]) * 1024
+    return {"seconds": round(seconds, 3), "peak_memory_gb": round(peak / 1e9, 3)}
+
+
+def parse(files: Path, home: Path) -> float:
+    """Read, recognise, parse and check; no database."""
+    start = time.perf_counter()
+    plan([files], Options(cluster=CLUSTER))
+    return time.perf_counter() - start
+
+
+def bring_in(files: Path, home: Path) -> float:
+    """The whole call, the connection included."""
+    start = time.perf_counter()
+    with Registry.open(home=home) as registry:
+        ingest(registry, [files], Options(cluster=CLUSTER))
+    return time.perf_counter() - start
+
+
+def read_back(files: Path, home: Path) -> float:
+    """The fabric with its tables from the graph, over an open connection."""
+    with Registry.open(home=home) as registry:
+        start = time.perf_counter()
+        snapshot = registry.fabrics.read(CLUSTER)
+        seconds = time.perf_counter() - start
+    fabric = snapshot.fabric
+    if len(fabric.hosts) != 2304 or fabric.tables is None:
+        raise SystemExit("what came back is not what went in")
+    return seconds
+
+
+def processor() -> str:
+    """Name of the processor, where the system tells."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""What every record of a benchmark tells about where it was made."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+
+def machine() -> dict[str, str | int | float | None]:
+    """Processor, cores, memory, system and interpreter."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def now() -> str:
+    """Date and time, UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def peak_memory_gb() -> float:
+    """Largest resident size of this process so far; Linux only."""
+    # Not ru_maxrss: Linux hands a parent's on to the processes that it starts.
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return round(int(status["VmHWM"].split()[0]) * 1024 / 1e9, 3)
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else ():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()

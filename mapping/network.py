@@ -1,0 +1,233 @@
+"""A fabric as the kernels take it: where hosts are attached, and the graph that carries transit.
+
+An end point is what a host sends from: a port of an adapter, or the host itself where the source knows
+no adapters or the host forwards (direct networks). A port that hangs on one forwarding vertex by its own
+cable needs no search of its own: paths start and end at that vertex. Any other end point (several cables
+of unknown ports, hosts cabled to each other) becomes a vertex of the transit graph that does not forward.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mapping.kernels.paths import ArcArrays
+from registry.model import NO_PORT, Bools, Fabric, Floats, Ints, Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EndPoints:
+    """Hosts, their rails (adapters) and the rails' ports.
+
+    Attributes
+    ----------
+    hosts : int32[h]
+        Vertices of the fabric.
+    rail_ptr : int64[h + 1]
+        Rails of each host, ordered by adapter name, then GUID.
+    rail_adapter : int32[r]
+        Adapter of each rail; `NO_PORT` where the host itself is the end point.
+    rail_number : int32[r]
+        Place of the adapter among all of its host's, cabled or not, in that order.
+    port_ptr : int64[r + 1]
+        Ports of each rail.
+    port_number : int32[p]
+        `NO_PORT` unknown.
+    port_host : int32[p]
+        Index into `hosts`.
+    out_port, in_port : int32[m]
+        End point at the sending and at the receiving end of each link; -1 where there is none.
+    """
+
+    hosts: Ints
+    rail_ptr: Longs
+    rail_adapter: Ints
+    rail_number: Ints
+    port_ptr: Longs
+    port_number: Ints
+    port_host: Ints
+    out_port: Ints
+    in_port: Ints
+
+    @property
+    def port_adapter(self) -> Ints:
+        """int32[p]: adapter of each port; `NO_PORT` none."""
+        return np.repeat(self.rail_adapter, np.diff(self.port_ptr))
+
+
+def end_points(fabric: Fabric, hosts: Ints) -> EndPoints:
+    """The end points of the given hosts (vertices, without repeats)."""
+    links, adapters = fabric.links, fabric.adapters
+    host_index = np.full(len(fabric), -1, np.int64)
+    host_index[hosts] = np.arange(len(hosts))
+    rank, rail_number = _adapter_order(fabric)
+
+    def keys(vertex: Ints, adapter: Ints, port: Ints) -> Longs:
+        own = (adapter >= 0) & ~fabric.forwards[vertex]
+        rail = np.where(own, rank[adapter], 0)
+        number = np.where(own, port.astype(np.int64) + 1, 0)
+        ports = int(max(links.source_port.max(initial=0), links.target_port.max(initial=0))) + 2
+        key = (host_index[vertex] * (len(adapters) + 1) + rail) * ports + number
+        return np.where(host_index[vertex] < 0, -1, key)
+
+    out_key = keys(links.source, links.source_adapter, links.source_port)
+    in_key = keys(links.target, links.target_adapter, links.target_port)
+    every, first = np.unique(np.concatenate((out_key, in_key)), return_index=True)
+    first = first[every >= 0]
+    every = every[every >= 0]
+
+    def of_port(out: Ints, into: Ints) -> Ints:
+        return np.concatenate((out, into))[first]
+
+    vertex = of_port(links.source, links.target)
+    own = ~fabric.forwards[vertex]
+    adapter = np.where(own, of_port(links.source_adapter, links.target_adapter), NO_PORT)
+    number = np.where(adapter >= 0, of_port(links.source_port, links.target_port), NO_PORT)
+    port_host = host_index[vertex]
+    new_rail = np.r_[True, (np.diff(port_host) != 0) | (np.diff(adapter) != 0)][: len(every)]
+    rail_first = np.flatnonzero(new_rail)
+    return EndPoints(
+        hosts=np.array(hosts, np.int32),
+        rail_ptr=np.searchsorted(port_host[rail_first], np.arange(len(hosts) + 1)),
+        rail_adapter=adapter[rail_first].astype(np.int32),
+        rail_number=rail_number[adapter[rail_first]],
+        port_ptr=np.append(rail_first, len(every)),
+        port_number=number.astype(np.int32),
+        port_host=port_host.astype(np.int32),
+        out_port=_positions(every, out_key),
+        in_port=_positions(every, in_key),
+    )
+
+
+def _adapter_order(fabric: Fabric) -> tuple[Longs, Ints]:
+    """int64[a + 1], int32[a + 1]: rank of each adapter by name and GUID, from 1, and number within its host.
+
+    The last entry, 0 in both, stands for adapter -1: a host that is the end point itself.
+    """
+    adapters = fabric.adapters
+    by_name = sorted(range(len(adapters)), key=lambda a: (adapters.names[a], int(adapters.guid[a]), a))
+    rank = np.zeros(len(adapters) + 1, np.int64)
+    rank[by_name] = np.arange(1, len(adapters) + 1)
+    order = np.lexsort((rank[:-1], adapters.host))
+    host = adapters.host[order]
+    number = np.zeros(len(adapters) + 1, np.int32)
+    number[order] = np.arange(len(order)) - np.searchsorted(host, host)
+    return rank, number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cables:
+    """Rows of ``fabric.links`` by port (or by arc), and the fraction of its bytes on each.
+
+    Attributes
+    ----------
+    ptr : int64[p + 1]
+    link : int32
+    share : float64
+        By capacity; sums to 1 within a port that has any.
+    """
+
+    ptr: Longs
+    link: Ints
+    share: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Network:
+    """The transit graph, and how end points hang on it.
+
+    Attributes
+    ----------
+    arcs : ArcArrays
+        Parallel cables are one arc.
+    cables : Cables
+        By arc.
+    port_vertex : int32[p]
+        Vertex of the graph where the paths of each port start and end.
+    up, down : Cables
+        By port: its cables to and from that vertex; none where the port is that vertex itself.
+    """
+
+    arcs: ArcArrays
+    cables: Cables
+    port_vertex: Ints
+    up: Cables
+    down: Cables
+
+
+def transit_network(fabric: Fabric, ends: EndPoints) -> Network:
+    """The graph of forwarding vertices and of the end points that do not simply hang on one of them."""
+    links, ports = fabric.links, len(ends.port_host)
+    transit = np.flatnonzero(fabric.forwards)
+    vertex_of = np.full(len(fabric), -1, np.int64)
+    vertex_of[transit] = np.arange(len(transit))
+    direct = fabric.forwards[ends.hosts[ends.port_host]]
+    attached = attachment(fabric, ends)
+    hangs = (attached >= 0) & ~direct
+    port_vertex = np.where(direct, vertex_of[ends.hosts[ends.port_host]], vertex_of[attached])
+    special = np.flatnonzero(~direct & ~hangs)
+    port_vertex[special] = len(transit) + np.arange(len(special))
+
+    def vertices(end: Ints, port: Ints) -> Longs:
+        inside = (port >= 0) & ~np.append(hangs, False)[port]
+        return np.where(
+            fabric.forwards[end], vertex_of[end], np.where(inside, np.append(port_vertex, -1)[port], -1)
+        )
+
+    tail, head = vertices(links.source, ends.out_port), vertices(links.target, ends.in_port)
+    rows = np.flatnonzero((tail >= 0) & (head >= 0))
+    total = len(transit) + len(special)
+    arc = tail[rows] * total + head[rows]
+    arcs = np.unique(arc)
+    up = np.flatnonzero((ends.out_port >= 0) & np.append(hangs, False)[ends.out_port])
+    down = np.flatnonzero((ends.in_port >= 0) & np.append(hangs, False)[ends.in_port])
+    return Network(
+        arcs=_arc_arrays(arcs // max(total, 1), arcs % max(total, 1), np.arange(total) < len(transit)),
+        cables=_cables(np.searchsorted(arcs, arc), rows, links.capacity, len(arcs)),
+        port_vertex=port_vertex.astype(np.int32),
+        up=_cables(ends.out_port[up], up, links.capacity, ports),
+        down=_cables(ends.in_port[down], down, links.capacity, ports),
+    )
+
+
+def _arc_arrays(tail: Longs, head: Longs, forwards: Bools) -> ArcArrays:
+    """Both CSRs of arcs that are ordered by tail, then head."""
+    every, by_head = np.arange(len(forwards) + 1), np.argsort(head, kind="stable")
+    return ArcArrays(
+        out_ptr=np.searchsorted(tail, every),
+        head=head.astype(np.int32),
+        in_ptr=np.searchsorted(head[by_head], every),
+        tail=tail[by_head].astype(np.int32),
+        in_arc=by_head.astype(np.int32),
+        forwards=forwards,
+    )
+
+
+def attachment(fabric: Fabric, ends: EndPoints) -> Longs:
+    """int64[p]: the one forwarding vertex that all cables of a port lead to and come from, else -1."""
+    links, ports = fabric.links, len(ends.port_host)
+    low, high = np.full((2, ports), len(fabric)), np.full((2, ports), -1)
+    for way, port, far in ((0, ends.out_port, links.target), (1, ends.in_port, links.source)):
+        rows = np.flatnonzero(port >= 0)
+        np.minimum.at(low[way], port[rows], far[rows])
+        np.maximum.at(high[way], port[rows], far[rows])
+    one = (low[0] == high[0]) & (low[1] == high[1]) & (low[0] == low[1])
+    return np.where(one & fabric.forwards[low[0] * one], low[0], -1)
+
+
+def _cables(bundle: Ints | Longs, rows: Longs, capacity: Floats, bundles: int) -> Cables:
+    order = np.argsort(bundle, kind="stable")
+    bundle, link = bundle[order], rows[order]
+    total = np.bincount(bundle, weights=capacity[link], minlength=bundles)
+    return Cables(
+        ptr=np.searchsorted(bundle, np.arange(bundles + 1)),
+        link=link.astype(np.int32),
+        share=capacity[link] / total[bundle],
+    )
+
+
+def _positions(every: Longs, keys: Longs) -> Ints:
+    found = np.searchsorted(every, keys).astype(np.int32)
+    found[keys < 0] = -1
+    return found

@@ -1,0 +1,93 @@
+"""What a placement is compared with - ranks in order, the mean of five at random - and the worst links."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from registry.model import Evaluation, Fabric, format_guid
+
+RANDOM_SEEDS = (0, 1, 2, 3, 4)
+"""Seeds of the random placements whose mean is reported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """The four numbers by which placements are compared; units as in `registry.model.Evaluation`."""
+
+    congestion_seconds: float
+    network_congestion_seconds: float
+    hop_bytes: float
+    average_dilation: float
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> Metrics:
+        """The four numbers of an evaluation."""
+        return cls(**{name: getattr(evaluation, name) for name in cls.__slots__})
+
+    @classmethod
+    def mean(cls, several: list[Metrics]) -> Metrics:
+        """The mean of each number."""
+        return cls(
+            **{name: float(np.mean([getattr(one, name) for one in several])) for name in cls.__slots__}
+        )
+
+    def told(self) -> dict[str, float]:
+        """Values by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkEnd:
+    """One end of a link: device, its GUID (a host's: the adapter's), port; as exports write them."""
+
+    name: str
+    guid: str
+    port: int | None
+
+    def __str__(self) -> str:
+        return self.name if self.port is None else f"{self.name} port {self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedLink:
+    """A link direction and what it carries."""
+
+    source: LinkEnd
+    target: LinkEnd
+    bytes: float
+    capacity: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.target}"
+
+
+def link(fabric: Fabric, evaluation: Evaluation, row: int) -> LoadedLink:
+    """A row of ``fabric.links`` with its load, by names."""
+    links = fabric.links
+    carried, capacity = float(evaluation.link_bytes[row]), float(links.capacity[row])
+    ends = (
+        (links.source[row], links.source_adapter[row], links.source_port[row]),
+        (links.target[row], links.target_adapter[row], links.target_port[row]),
+    )
+    source, target = (_end(fabric, int(vertex), int(adapter), int(port)) for vertex, adapter, port in ends)
+    return LoadedLink(
+        source=source, target=target, bytes=carried, capacity=capacity, seconds=carried / capacity
+    )
+
+
+def worst_link(fabric: Fabric, evaluation: Evaluation, *, network: bool = False) -> LoadedLink | None:
+    """The link with the largest load / capacity, of all or of the network's; None where nothing is loaded."""
+    seconds = evaluation.link_bytes / fabric.links.capacity
+    if network:
+        seconds = np.where(fabric.network_link, seconds, 0.0)
+    if not seconds.any():
+        return None
+    return link(fabric, evaluation, int(np.argmax(seconds)))
+
+
+def _end(fabric: Fabric, vertex: int, adapter: int, port: int) -> LinkEnd:
+    guid = int(fabric.adapters.guid[adapter]) if adapter >= 0 else int(fabric.guid[vertex])
+    return LinkEnd(name=fabric.names[vertex], guid=format_guid(guid), port=port if port >= 0 else None)

@@ -1,0 +1,246 @@
+"""The routes that a fabric really uses: its switches' forwarding tables, walked from LID to LID.
+
+The switches' tables say by which port a packet for a LID leaves; its load stays on that port's cable.
+A port with LMC > 0 owns several LIDs: what is for it is spread evenly over them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mapping.kernels import tables as kernel
+from mapping.kernels.flows import Ends, FlowArrays, GraphArrays
+from mapping.kernels.paths import NO_PATH, HopArray
+from mapping.kernels.tables import TableArrays
+from mapping.network import EndPoints, end_points
+from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails, empty
+from registry.errors import InvalidValue, UnreachablePair
+from registry.model import NO_ROUTE, SWITCH, Fabric, Floats, ForwardingTables, Ints, Longs
+
+
+def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> TableRoutes:
+    """Routes between `hosts` (vertices) by ``fabric.tables``.
+
+    Raises
+    ------
+    InvalidValue
+        The fabric has no tables.
+    UnknownName
+        A rails rule that there is not.
+    """
+    check_rails(rails)
+    if fabric.tables is None:
+        raise InvalidValue("Fabric.tables", "no forwarding tables are known")
+    ends = end_points(fabric, np.asarray(hosts, np.int32).reshape(-1))
+    return TableRoutes(fabric, fabric.tables, ends, rails)
+
+
+def complete(fabric: Fabric) -> bool:
+    """Whether the fabric has tables that join every ordered pair of hosts that have a cable."""
+    if fabric.tables is None:
+        return False
+    ends = np.concatenate((fabric.links.source, fabric.links.target))
+    cabled = fabric.hosts[np.isin(fabric.hosts, ends)]
+    return len(cabled) > 0 and build(fabric, cabled).connected
+
+
+class TableRoutes(Routes):
+    """Routes along forwarding tables."""
+
+    name = "tables"
+
+    def __init__(self, fabric: Fabric, tables: ForwardingTables, ends: EndPoints, rails: str) -> None:
+        port_id = _adapter_port(fabric, ends)
+        lid_ptr, lids = _lids(fabric, tables)
+        self._tables = _bind(fabric, tables, lid_ptr, lids)
+        first_switch = _first_switch(fabric, ends, self._tables)
+        switch, row = np.unique(first_switch, return_inverse=True)
+        self._switch: Ints = switch.astype(np.int32)
+        counts = np.append(np.diff(lid_ptr), 0)[port_id]
+        begin = np.repeat(np.append(lid_ptr[:-1], 0)[port_id], counts)
+        target_ptr = np.r_[0, np.cumsum(counts)]
+        self._lid: Ints = lids[begin + np.arange(len(begin)) - np.repeat(target_ptr[:-1], counts)]
+        up = np.flatnonzero(ends.out_port >= 0)
+        up = up[np.argsort(ends.out_port[up], kind="stable")]
+        arrays = Ends(
+            same_rail=rails == SAME_RAIL,
+            rail_ptr=ends.rail_ptr,
+            rail_number=ends.rail_number,
+            port_ptr=ends.port_ptr,
+            port_row=np.where(first_switch >= 0, row, -1).astype(np.int32),
+            target_ptr=target_ptr,
+            target=np.arange(len(self._lid), dtype=np.int32),
+            up_ptr=np.searchsorted(ends.out_port[up], np.arange(len(port_id) + 1)),
+            up_link=up.astype(np.int32),
+            up_share=np.ones(len(up)),
+            down_ptr=np.zeros(len(port_id) + 1, np.int64),
+            down_link=empty(0),
+            down_share=empty(0, dtype=np.float64),
+        )
+        super().__init__(fabric, ends, arrays, rails)
+
+    @cached_property
+    def _hops(self) -> HopArray:
+        hops = np.empty((len(self._switch), len(self._lid)), np.uint16)
+        kernel.all_hops(self._tables, self._switch, self._lid, hops)
+        return hops
+
+    def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints]:
+        loads, steps = np.zeros(len(self.fabric.links)), np.empty(len(row), np.int32)
+        switch = np.append(self._switch, -1).astype(np.int32)[row]
+        kernel.carry(self._tables, switch, self._lid[target], amount, loads, steps)
+        return loads, steps
+
+    def _flows(self) -> FlowArrays:
+        links = len(self.fabric.links)
+        longest = int(self._hops[self._hops != NO_PATH].max(initial=0)) + 1
+        return FlowArrays(
+            by_tables=True,
+            links=links,
+            max_entries=min(links, self.max_channels * longest),
+            max_channels=self.max_channels,
+            ends=self._arrays,
+            hops=self._hops,
+            graph=GraphArrays(
+                *(empty(0, dtype=np.int64), empty(0), empty(0, dtype=np.int64), empty(0)),
+                *(empty(0, dtype=np.float64), empty(0, dtype=np.bool_), empty(0)),
+                *(empty(0, 0, dtype=np.uint16), empty(0, 0, dtype=np.float64)),
+            ),
+            tables=self._tables,
+            row_switch=self._switch,
+            lid=self._lid,
+        )
+
+    def _unconnected(self, i: int, j: int) -> UnreachablePair:
+        names = self.fabric.names
+        return UnreachablePair(names[self.hosts[i]], names[self.hosts[j]], self._why(i, j))
+
+    def _why(self, i: int, j: int) -> str:
+        """Where the first walk between two hosts that are not connected ends."""
+        ends, lids = self._arrays, self._lid
+        ports = ends.port_ptr[ends.rail_ptr]
+        rows = [row for row in ends.port_row[ports[i] : ports[i + 1]].tolist() if row >= 0]
+        targets = lids[ends.target_ptr[ports[j]] : ends.target_ptr[ports[j + 1]]].tolist()
+        if not rows:
+            return "the source has no cable to a switch with a table"
+        if not targets:
+            return "the target has no LID"
+        return self._end_of_walk(int(self._switch[rows[0]]), int(targets[0]))
+
+    def _end_of_walk(self, switch: int, lid: int) -> str:
+        fabric, tables = self.fabric, self._tables
+        for _ in range(len(tables.ports) + 1):
+            vertex = int(self._switch_vertex[switch])
+            port = int(tables.ports[switch, lid])
+            link = int(tables.port_link[switch, port])
+            if link < 0:
+                gone = "has no route" if port == NO_ROUTE else f"has nothing cabled to port {port}"
+                return f"switch {fabric.names[vertex]!r} {gone} for LID {lid}"
+            switch = int(tables.link_switch[link])
+            if switch < 0:
+                end = fabric.names[fabric.links.target[link]]
+                return f"the way to LID {lid} ends at {end!r}"
+        return f"the way to LID {lid} loops through {fabric.names[vertex]!r}"
+
+    @cached_property
+    def _switch_vertex(self) -> Ints:
+        tables = self.fabric.tables
+        assert tables is not None
+        return _vertex_of_switch(self.fabric, tables)
+
+
+def _vertex_of_switch(fabric: Fabric, tables: ForwardingTables) -> Ints:
+    """int32[s]: vertex of each switch that has a table; -1 not in the fabric."""
+    vertex_of = {int(fabric.guid[v]): v for v in fabric.switches.tolist() if fabric.guid[v]}
+    return np.array([vertex_of.get(guid, -1) for guid in tables.switch_guid.tolist()], np.int32)
+
+
+def _bind(fabric: Fabric, tables: ForwardingTables, lid_ptr: Longs, lids: Ints) -> TableArrays:
+    """Tables with ports and LIDs found among the fabric's links and adapter ports."""
+    links, count = fabric.links, len(tables.switch_guid)
+    vertex = _vertex_of_switch(fabric, tables)
+    switch_of = np.full(len(fabric), -1, np.int32)
+    switch_of[vertex[vertex >= 0]] = np.flatnonzero(vertex >= 0)
+    leaving = switch_of[links.source]
+    rows = np.flatnonzero((leaving >= 0) & (links.source_port > 0) & (links.source_port < NO_ROUTE))
+    port_link = np.full((count, 256), -1, np.int32)
+    port_link[leaving[rows], links.source_port[rows]] = rows
+    lid_port = np.full(len(tables.lid_guid), -1, np.int32)
+    lid_port[lids] = np.repeat(np.arange(len(lid_ptr) - 1), np.diff(lid_ptr))
+    return TableArrays(
+        ports=np.array(tables.ports),
+        port_link=port_link,
+        link_switch=np.where(fabric.kind[links.target] == SWITCH, switch_of[links.target], -1),
+        link_port=_port_at(fabric, links.target_adapter, links.target_port),
+        lid_port=lid_port,
+    )
+
+
+def _lids(fabric: Fabric, tables: ForwardingTables) -> tuple[Longs, Ints]:
+    """LIDs of each adapter port, as CSR: those that the tables name by its GUID, else the scan's.
+
+    The scan's are believed for a port that the tables do not name, as far as nobody else in the fabric
+    owns them: simulators number port GUIDs their own way. That the tables lead there is checked by walking.
+    Where the tables name only the first LID of a port with LMC > 0, the unnamed ones after it are its own.
+    """
+    adapters = fabric.adapters
+    owner = _owner_by_guid(fabric, tables)
+    named = np.flatnonzero(owner >= 0)
+    first = adapters.port_lid.astype(np.int64)
+    first[owner[named][::-1]] = named[::-1]  # the lowest LID of a port stays
+    by_scan = np.ones(len(first), np.bool_)
+    by_scan[owner[named]] = False
+    for port in np.flatnonzero(first > 0).tolist():
+        lids = np.arange(first[port], min(first[port] + (1 << int(adapters.port_lmc[port])), len(owner)))
+        free = owner[lids] == _NOBODY
+        owner[lids[free & (by_scan[port] | (tables.lid_guid[lids] == 0))]] = port
+    owned = np.flatnonzero(owner >= 0)
+    owned = owned[np.argsort(owner[owned], kind="stable")]
+    ptr = np.searchsorted(owner[owned], np.arange(len(first) + 1))
+    return ptr, owned.astype(np.int32)
+
+
+_NOBODY, _SWITCH = -1, -2
+
+
+def _owner_by_guid(fabric: Fabric, tables: ForwardingTables) -> Longs:
+    """int64[lids]: adapter port that the tables name as the owner of each LID, or a switch, or nobody."""
+    port_guid = fabric.adapters.port_guid
+    order = np.argsort(port_guid, kind="stable")
+    place = np.searchsorted(port_guid[order], tables.lid_guid)
+    port = np.append(order, _NOBODY)[place]
+    found = np.append(port_guid, np.uint64(0))[port] == tables.lid_guid
+    owner = np.where(found & (tables.lid_guid > 0), port, _NOBODY)
+    owner[np.isin(tables.lid_guid, fabric.guid[fabric.guid > 0])] = _SWITCH
+    return owner
+
+
+def _adapter_port(fabric: Fabric, ends: EndPoints) -> Ints:
+    """int32[p]: port of ``fabric.adapters`` that each end point is; -1 none."""
+    return _port_at(fabric, ends.port_adapter, ends.port_number)
+
+
+def _port_at(fabric: Fabric, adapter: Ints, number: Ints) -> Ints:
+    """int32: index of the adapter ports with these adapters and numbers; -1 where there is none."""
+    adapters = fabric.adapters
+    width = int(max(adapters.port_number.max(initial=0), number.max(initial=0))) + 2
+    keys = adapters.port_adapter.astype(np.int64) * width + adapters.port_number
+    order = np.argsort(keys, kind="stable")
+    wanted = np.where((adapter >= 0) & (number >= 0), adapter.astype(np.int64) * width + number, -1)
+    at = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int32)
+    return np.where(keys[order][at] == wanted, order[at], -1).astype(np.int32)
+
+
+def _first_switch(fabric: Fabric, ends: EndPoints, tables: TableArrays) -> Ints:
+    """int32[p]: switch (row of the tables) that each end point's only cable leads to; -1 none."""
+    rows = np.flatnonzero(ends.out_port >= 0)
+    port = ends.out_port[rows]
+    first = np.full(len(ends.port_host), -1, np.int32)
+    first[port] = tables.link_switch[rows]
+    first[np.bincount(port, minlength=len(first)) > 1] = -1
+    return first

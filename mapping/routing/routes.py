@@ -1,0 +1,228 @@
+"""What every routing answers: loads of links, distances, and the arrays that kernels walk."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mapping.kernels import flows as kernel
+from mapping.kernels.flows import Channels, Ends, FlowArrays
+from mapping.kernels.paths import NO_PATH, HopArray
+from mapping.network import EndPoints
+from registry.errors import InvalidValue, UnknownName
+from registry.model import Fabric, Floats, Ints, Longs
+
+ALL_CONNECTED = "all-connected"
+SAME_RAIL = "same-rail"
+RAILS = (ALL_CONNECTED, SAME_RAIL)
+"""Rules that split a pair's bytes over adapters: over all adapter pairs that the routing connects, or
+only from the i-th adapter to the i-th (by name, then GUID)."""
+
+
+class Load(NamedTuple):
+    """What traffic puts on a fabric.
+
+    Attributes
+    ----------
+    link_bytes : float64[m]
+        Load of each row of ``fabric.links``.
+    hops : float64[pairs]
+        Mean links that each pair's bytes cross, hosts' own cables counted.
+    """
+
+    link_bytes: Floats
+    hops: Floats
+
+
+class Routes(ABC):
+    """The routes between some hosts of a fabric.
+
+    Attributes
+    ----------
+    name : str
+        Of the routing.
+    rails : str
+        One of `RAILS`.
+    fabric : Fabric
+    hosts : int32[h]
+        Vertices, without repeats; all other indices here are positions in it.
+    ends : EndPoints
+        Of these hosts.
+    """
+
+    name: str
+
+    def __init__(self, fabric: Fabric, ends: EndPoints, arrays: Ends, rails: str) -> None:
+        self.fabric = fabric
+        self.hosts: Ints = ends.hosts
+        self.rails = rails
+        self.ends = ends
+        self._arrays = arrays
+
+    def link_bytes(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike) -> Floats:
+        """Load of each row of ``fabric.links``, exact; see `load`."""
+        return self.load(source, target, bytes).link_bytes
+
+    def load(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike) -> Load:
+        """Route traffic between hosts.
+
+        Parameters
+        ----------
+        source, target : int[pairs]
+            Indices into `hosts`; a pair of a host with itself loads nothing and has no hops.
+        bytes : float[pairs]
+
+        Raises
+        ------
+        DisconnectedAllocation, UnreachablePair
+            A pair that the routing does not connect, whatever its bytes.
+        """
+        i, j = self._indices(source, "source"), self._indices(target, "target")
+        amount = np.array(bytes, np.float64).reshape(-1)
+        if not len(i) == len(j) == len(amount):
+            raise InvalidValue("Routes.load", "source, target and bytes differ in length")
+        apart = np.flatnonzero(i != j)
+        pair, channels = self._channels(i[apart], j[apart])
+        carried = amount[apart][pair] * channels.weight
+        row = self._arrays.port_row[channels.source]
+        loads, steps = self._carry(row, channels.target, carried)
+        if len(steps) and int(steps.min()) < 0:
+            lost = apart[pair[int(np.argmin(steps))]]
+            raise self._unconnected(int(i[lost]), int(j[lost]))
+        ends = self._arrays
+        kernel.add_cables(ends.up_ptr, ends.up_link, ends.up_share, channels.source, carried, loads)
+        kernel.add_cables(ends.down_ptr, ends.down_link, ends.down_share, channels.port, carried, loads)
+        steps = (
+            steps + (np.diff(ends.up_ptr) > 0)[channels.source] + (np.diff(ends.down_ptr) > 0)[channels.port]
+        )
+        hops = np.zeros(len(i))
+        hops[apart] = np.bincount(pair, weights=channels.weight * steps, minlength=len(apart))
+        return Load(loads, hops)
+
+    @cached_property
+    def distances(self) -> Floats:
+        """float64[h, h]: mean hops between hosts, their own cables counted; 0 within a host, inf for none."""
+        found = np.empty((len(self.hosts), len(self.hosts)))
+        if self._single:
+            self._fill_single(found)
+        else:
+            kernel.mean_hops(self._arrays, self._hops, self._room, found)
+        found.flags.writeable = False
+        return found
+
+    @cached_property
+    def flows(self) -> FlowArrays:
+        """Arrays for ``mapping.kernels.flows.pair_flows``."""
+        return self._flows()
+
+    def require_connected(self) -> None:
+        """Raise unless every host reaches every other.
+
+        Raises
+        ------
+        DisconnectedAllocation, UnreachablePair
+        """
+        i, j = self._first_unconnected()
+        if i >= 0:
+            raise self._unconnected(i, j)
+
+    @property
+    def connected(self) -> bool:
+        """Whether every host reaches every other."""
+        return self._first_unconnected()[0] < 0
+
+    @property
+    def evenly_split(self) -> bool:
+        """Whether all that a host sends or receives is spread evenly over its rails, and those over ports."""
+        return not self._arrays.same_rail and self._all_joined
+
+    @property
+    def max_channels(self) -> int:
+        """Most channels that a pair of hosts can have."""
+        ports = self._arrays.port_ptr[self._arrays.rail_ptr]
+        targets = self._arrays.target_ptr[ports]
+        return int(np.diff(ports).max(initial=0) * np.diff(targets).max(initial=0))
+
+    @cached_property
+    @abstractmethod
+    def _hops(self) -> HopArray:
+        """uint16[k, t]: links from each row to each target."""
+
+    @abstractmethod
+    def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints]:
+        """Loads of links (float64[m], writeable) and links crossed by each demand (-1: not delivered)."""
+
+    @abstractmethod
+    def _flows(self) -> FlowArrays: ...
+
+    @abstractmethod
+    def _unconnected(self, i: int, j: int) -> Exception:
+        """The error that names two hosts that are not connected."""
+
+    @cached_property
+    def _single(self) -> bool:
+        """Whether each host has one port with one target, so that ports and targets count like hosts."""
+        ports, targets = len(self._arrays.port_row), len(self._arrays.target)
+        return self.max_channels == 1 and ports == targets == len(self.hosts)
+
+    def _first_unconnected(self) -> tuple[int, int]:
+        if self._all_joined:
+            return -1, -1
+        i, j = kernel.first_unconnected(self._arrays, self._hops, self._room)
+        return int(i), int(j)
+
+    @cached_property
+    def _all_joined(self) -> bool:
+        """Whether every port reaches every target, and no host or port is without."""
+        ends = self._arrays
+        lacking = any(bool((np.diff(ptr) == 0).any()) for ptr in (ends.rail_ptr, ends.target_ptr))
+        return not lacking and int(ends.port_row.min()) >= 0 and bool((self._hops != NO_PATH).all())
+
+    def _fill_single(self, distances: Floats) -> None:
+        ends = self._arrays
+        up, down = np.diff(ends.up_ptr) > 0, np.diff(ends.down_ptr) > 0
+        for i in range(len(distances)):
+            steps = self._hops[ends.port_row[i], ends.target] if ends.port_row[i] >= 0 else NO_PATH
+            distances[i] = np.where(steps == NO_PATH, np.inf, steps + (up[i] + down.astype(np.float64)))
+        np.fill_diagonal(distances, 0.0)
+
+    @property
+    def _room(self) -> Channels:
+        return kernel.new_channels(self.max_channels)
+
+    def _channels(self, i: Ints, j: Ints) -> tuple[Longs, Channels]:
+        """All channels of the given pairs, and the pair that each belongs to."""
+        arrays = self._arrays
+        if self._single:
+            return np.arange(len(i)), Channels(i, j, arrays.target[j], np.ones(len(i)))
+        counts = np.zeros(len(i), np.int64)
+        room = self._room
+        kernel.count_channels(arrays, self._hops, i, j, room, counts)
+        if len(counts) and int(counts.min()) == 0:
+            lost = int(np.argmin(counts))
+            raise self._unconnected(int(i[lost]), int(j[lost]))
+        first = np.r_[0, np.cumsum(counts)]
+        found = kernel.new_channels(int(first[-1]))
+        kernel.list_channels(arrays, self._hops, i, j, room, first, found)
+        return np.repeat(np.arange(len(i)), counts), found
+
+    def _indices(self, values: ArrayLike, name: str) -> Ints:
+        found = np.asarray(values).reshape(-1)
+        if len(found) and (int(found.min()) < 0 or int(found.max()) >= len(self.hosts)):
+            raise InvalidValue(f"Routes.load.{name}", f"outside 0 .. {len(self.hosts) - 1}")
+        return found.astype(np.int32)
+
+
+def check_rails(rails: str) -> None:
+    """Raise `UnknownName` for a rails rule that there is not."""
+    if rails not in RAILS:
+        raise UnknownName("rails rule", rails, RAILS)
+
+
+def empty(*shape: int, dtype: Any = np.int32) -> NDArray[Any]:
+    """An array without entries, for the half of `FlowArrays` that a routing leaves out."""
+    return np.zeros(shape, dtype)

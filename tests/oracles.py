@@ -1,0 +1,250 @@
+"""Slow and simple answers to what the mapping kernels compute: by enumeration with networkx, pair by pair.
+
+Nothing here shares code with ``mapping``: end points, paths and table walks are found anew from the
+fabric's links, one cable at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from registry.model import NO_ROUTE, Fabric, Floats, Placement, Profile
+
+Route = list[tuple[int, float]]
+"""Rows of ``fabric.links`` and the fraction of a pair's bytes on each."""
+
+
+class EndPoint(NamedTuple):
+    """A port of an adapter, or (adapter and port -1) the host itself."""
+
+    host: int
+    adapter: int
+    port: int
+
+
+class Cost(NamedTuple):
+    link_bytes: Floats
+    congestion: float
+    network_congestion: float
+    hop_bytes: float
+    max_dilation: float
+
+
+def shortest_path_route(
+    fabric: Fabric, source: int, target: int, rails: str = "all-connected"
+) -> Route | None:
+    """What host `source` sends to host `target` on all shortest paths; None where there is none."""
+    graph = _graph(fabric)
+    channels: dict[tuple[int, int], list[list[Route]]] = defaultdict(list)
+    for a, b in _rail_pairs(fabric, source, target, rails):
+        for p, q in itertools.product(_ports(fabric, source, a), _ports(fabric, target, b)):
+            ways = _all_shortest(fabric, graph, p, q)
+            if ways:
+                channels[a, b].append(ways)
+    return _combine(channels)
+
+
+def table_route(fabric: Fabric, source: int, target: int, rails: str = "all-connected") -> Route | None:
+    """What host `source` sends to host `target` by the forwarding tables; None where nothing arrives."""
+    channels: dict[tuple[int, int], list[list[Route]]] = defaultdict(list)
+    for a, b in _rail_pairs(fabric, source, target, rails):
+        for p, q in itertools.product(_ports(fabric, source, a), _ports(fabric, target, b)):
+            walks = [walk(fabric, p, lid, q) for lid in lids_of(fabric, q)]
+            arrived: list[Route] = [[(row, 1.0) for row in rows] for rows in walks if rows]
+            if arrived:
+                channels[a, b].append(arrived)
+    return _combine(channels)
+
+
+def walk(fabric: Fabric, source: EndPoint, lid: int, target: EndPoint) -> list[int] | None:
+    """Rows of ``fabric.links`` from a port to the port that owns a LID, by the tables; None if elsewhere."""
+    tables, links = fabric.tables, fabric.links
+    assert tables is not None
+    rows = list(_leaving(fabric).get(source, []))
+    if len(rows) != 1:
+        return None
+    for _ in range(len(tables.switch_guid) + 2):
+        row = rows[-1]
+        if _enters(fabric, row) == target:
+            return rows
+        switch = int(links.target[row])
+        table = np.flatnonzero(tables.switch_guid == fabric.guid[switch])
+        if fabric.guid[switch] == 0 or len(table) != 1:
+            return None
+        port = int(tables.ports[table[0], lid])
+        onward = _leaving(fabric).get(EndPoint(switch, -1, port), [])
+        if port in (0, NO_ROUTE) or len(onward) != 1:
+            return None
+        rows += onward
+    return None
+
+
+@lru_cache(maxsize=2)
+def _leaving(fabric: Fabric) -> dict[EndPoint, list[int]]:
+    """Rows of ``fabric.links`` by the port of a switch or adapter that they leave."""
+    found: dict[EndPoint, list[int]] = defaultdict(list)
+    links = fabric.links
+    for row in range(len(links)):
+        end = int(links.source[row]), int(links.source_adapter[row]), int(links.source_port[row])
+        found[EndPoint(*end)].append(row)
+    return dict(found)
+
+
+def lids_of(fabric: Fabric, port: EndPoint) -> list[int]:
+    """LIDs of an adapter port: by its GUID in the tables, else as the scan printed them."""
+    adapters, tables = fabric.adapters, fabric.tables
+    assert tables is not None
+    for p in range(len(adapters.port_adapter)):
+        if (adapters.port_adapter[p], adapters.port_number[p]) == (port.adapter, port.port):
+            guid = adapters.port_guid[p]
+            named = np.flatnonzero(tables.lid_guid == guid).tolist() if guid else []
+            first = int(adapters.port_lid[p])
+            scanned = list(range(first, first + 2 ** int(adapters.port_lmc[p]))) if first else []
+            return named or [lid for lid in scanned if lid < len(tables.lid_guid)]
+    return []
+
+
+def cost(
+    fabric: Fabric,
+    profile: Profile,
+    placement: Placement,
+    *,
+    routing: str = "shortest-paths",
+    rails: str = "all-connected",
+) -> Cost:
+    """Metrics of a placement, pair of ranks by pair of ranks."""
+    find = {"shortest-paths": shortest_path_route, "tables": table_route}[routing]
+    known: dict[tuple[int, int], Route | None] = {}
+    loads, longest = np.zeros(len(fabric.links)), 0.0
+    for rank, partner, size in zip(profile.sender, profile.partner, profile.bytes, strict=True):
+        pair = int(placement.host_of_rank[rank]), int(placement.host_of_rank[partner])
+        if pair[0] == pair[1]:
+            continue
+        if pair not in known:
+            known[pair] = find(fabric, *pair, rails)
+        route = known[pair]
+        if route is None:
+            raise LookupError(pair)
+        for row, part in route:
+            loads[row] += size * part
+        longest = max(longest, sum(part for _, part in route))
+    seconds = loads / fabric.links.capacity
+    inner = [
+        row
+        for row in range(len(loads))
+        if fabric.forwards[fabric.links.source[row]] and fabric.forwards[fabric.links.target[row]]
+    ]
+    return Cost(
+        link_bytes=loads,
+        congestion=float(seconds.max(initial=0.0)),
+        network_congestion=float(seconds[inner].max(initial=0.0)),
+        hop_bytes=float(loads.sum()),
+        max_dilation=longest,
+    )
+
+
+def every_placement(hosts: Iterable[int], slots: Iterable[int], ranks: int) -> Iterator[tuple[int, ...]]:
+    """All ways to put ranks on hosts within their slots: host of each rank."""
+    room = dict(zip(hosts, slots, strict=True))
+    for chosen in itertools.product(room, repeat=ranks):
+        if all(chosen.count(host) <= room[host] for host in set(chosen)):
+            yield chosen
+
+
+def _combine(channels: dict[tuple[int, int], list[list[Route]]]) -> Route | None:
+    """Even over adapter pairs, within one over port pairs, within one over ways."""
+    if not channels:
+        return None
+    parts: dict[int, float] = defaultdict(float)
+    for port_pairs in channels.values():
+        for ways in port_pairs:
+            for way in ways:
+                for row, part in way:
+                    parts[row] += part / len(channels) / len(port_pairs) / len(ways)
+    return list(parts.items())
+
+
+def _all_shortest(fabric: Fabric, graph: nx.DiGraph[Any], source: EndPoint, target: EndPoint) -> list[Route]:
+    """Every shortest path, each as its links with the parts of parallel cables."""
+    start, end = _node(fabric, source), _node(fabric, target)
+    inside = {node for node in graph if node in (start, end) or isinstance(node, int)}
+    part_of_graph = graph.subgraph(inside)
+    if start not in part_of_graph or end not in part_of_graph:
+        return []
+    try:
+        paths = list(nx.all_shortest_paths(part_of_graph, start, end))
+    except nx.NetworkXNoPath:
+        return []
+    capacity = fabric.links.capacity
+    routes = []
+    for path in paths:
+        route: Route = []
+        for tail, head in itertools.pairwise(path):
+            rows = graph.edges[tail, head]["rows"]
+            total = sum(capacity[row] for row in rows)
+            route += [(row, float(capacity[row] / total)) for row in rows]
+        routes.append(route)
+    return routes
+
+
+def _graph(fabric: Fabric) -> nx.DiGraph[Any]:
+    """Forwarding vertices as integers, end points as themselves; rows of parallel cables on each edge."""
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    for row in range(len(fabric.links)):
+        tail = _node(fabric, _leaves(fabric, row))
+        head = _node(fabric, _enters(fabric, row))
+        if not graph.has_edge(tail, head):
+            graph.add_edge(tail, head, rows=[])
+        graph.edges[tail, head]["rows"].append(row)
+    return graph
+
+
+def _node(fabric: Fabric, end: EndPoint) -> int | EndPoint:
+    return end.host if fabric.forwards[end.host] else end
+
+
+def _leaves(fabric: Fabric, row: int) -> EndPoint:
+    links = fabric.links
+    return _end(fabric, links.source[row], links.source_adapter[row], links.source_port[row])
+
+
+def _enters(fabric: Fabric, row: int) -> EndPoint:
+    links = fabric.links
+    return _end(fabric, links.target[row], links.target_adapter[row], links.target_port[row])
+
+
+def _end(fabric: Fabric, vertex: int, adapter: int, port: int) -> EndPoint:
+    own = adapter >= 0 and not fabric.forwards[vertex]
+    return EndPoint(int(vertex), int(adapter), int(port)) if own else EndPoint(int(vertex), -1, -1)
+
+
+def _ports(fabric: Fabric, host: int, adapter: int) -> list[EndPoint]:
+    return sorted(end for end in _every_end(fabric) if end.host == host and end.adapter == adapter)
+
+
+@lru_cache(maxsize=2)
+def _every_end(fabric: Fabric) -> set[EndPoint]:
+    rows = range(len(fabric.links))
+    return {_leaves(fabric, row) for row in rows} | {_enters(fabric, row) for row in rows}
+
+
+def _rail_pairs(fabric: Fabric, source: int, target: int, rails: str) -> list[tuple[int, int]]:
+    ours, theirs = _rails(fabric, source), _rails(fabric, target)
+    if rails == "same-rail":
+        return [(ours[i], theirs[i]) for i in ours.keys() & theirs.keys()]
+    return list(itertools.product(ours.values(), theirs.values()))
+
+
+def _rails(fabric: Fabric, host: int) -> dict[int, int]:
+    """Adapters of a host by rail number; -1, alone, for a host that is an end point itself."""
+    adapters = fabric.adapters
+    own = [a for a in range(len(adapters)) if adapters.host[a] == host and not fabric.forwards[host]]
+    own.sort(key=lambda a: (adapters.names[a], int(adapters.guid[a])))
+    return dict(enumerate(own)) or {0: -1}
