@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo dashboard test check unit bench clean
+.PHONY: demo dashboard test check unit bench docs clean
 
 demo: $(VENV)/.installed  ## the whole way once, on shipped sample data
 	$(BIN)/almanac demo
@@ -24,6 +24,9 @@ unit: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev  ## measure again and record under bench/results
 	$(BIN)/python -m bench
+
+docs: $(VENV)/.installed-dev  ## write docs/commands.md from the commands
+	$(BIN)/python -m almanac.reference > docs/commands.md
 
 clean:
 	rm -rf $(VENV) build *.egg-info

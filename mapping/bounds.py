@@ -202,7 +202,8 @@ def _crossing(profile: Profile, groups: _Groups) -> _Crossing:
     ):
         # With its heaviest partners in all other seats of its group, the rest of a rank's bytes still cross.
         lighter = _place_by_weight(profile.ranks, at, other, profile.bytes) >= int(groups.slots.max()) - 1
-        crossing = np.bincount(at, weights=np.where(lighter, profile.bytes, 0.0), minlength=profile.ranks)
+        crossing = np.zeros(profile.ranks)
+        np.add.at(crossing, at[lighter], profile.bytes[lighter])
         total = max(total, float(crossing.sum()))
         sides.append(crossing + _company(crossing, groups.slots))
         proof = f"{argument}: what a rank cannot keep on its {place} crosses that {place}'s cables"

@@ -299,7 +299,7 @@ def _given(registry: Registry, given: str | HostOrder, snapshot: Snapshot) -> tu
     """A placement on the snapshot's fabric; a saved one is carried over by its hosts' names."""
     fabric = snapshot.fabric
     if isinstance(given, HostOrder):
-        return given.on(fabric), given.source
+        return given.on(fabric), given.name or given.source
     stored = registry.placements.read(given)
     if stored.content == snapshot.id:
         return stored.placement, stored.id

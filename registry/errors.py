@@ -236,12 +236,12 @@ class WriteRefused(DatabaseError):
     Attributes
     ----------
     keyword : str
-        The word of the statement that writes.
+        The word of the statement that writes, or is not known to read.
     """
 
     def __init__(self, keyword: str, statement: str) -> None:
         self.keyword = keyword
-        super().__init__(f"only reading statements are run here, {keyword} writes", text=statement)
+        super().__init__(f"only reading statements are run here: {keyword} is refused", text=statement)
 
 
 class MissingExtra(AlmanacError):

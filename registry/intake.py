@@ -8,6 +8,9 @@ from datetime import datetime
 from registry.errors import InvalidValue
 from registry.model import Fabric, ForwardingTables, HostOrder, Job, Profile
 
+MAX_NAME = 200
+"""Longest name of a cluster."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Intake:
@@ -16,7 +19,7 @@ class Intake:
     Attributes
     ----------
     cluster : str or None
-        Needed with a fabric, tables, jobs or placements.
+        Needed with a fabric, tables, jobs or placements; without ``/``, which ends it in composed ids.
     observed_at : datetime or None
         When the files were true, with a time zone; needed with a fabric or tables.
     fabric : Fabric or None
@@ -47,6 +50,9 @@ class Intake:
     digest: str = ""
 
     def __post_init__(self) -> None:
+        name = self.cluster or ""
+        if "/" in name or not name.isprintable() or len(name) > MAX_NAME:
+            raise InvalidValue("Intake.cluster", f"needs at most {MAX_NAME} printable characters without '/'")
         seen = self.fabric is not None or self.tables is not None
         if not self.cluster and (seen or self.jobs or self.placements):
             raise InvalidValue(

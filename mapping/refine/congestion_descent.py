@@ -33,7 +33,7 @@ SQUARINGS = (2, 3, 4, 5)
 """Powers of two that p goes through, in equal parts of the budget."""
 HOTTEST, COLDEST = 0.3, 0.01
 """First and last temperature, as the part of the sum's logarithmic slope that one rank is worth."""
-SCREEN = 0.5
+SCREEN = 1.0
 """Hop-bytes that a proposal may lose, in bytes of the median rank times hops."""
 HOT_PAIRS = 0.02
 """Part of the pairs of ranks that counts as hottest."""

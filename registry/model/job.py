@@ -30,7 +30,7 @@ class Job:
     distribution : str
         ``block``, ``cyclic``, ``plane``, ``arbitrary`` or empty.
     source : str
-        Format and file.
+        Format that it was read from.
     """
 
     id: str

@@ -145,11 +145,14 @@ class HostOrder:
     hosts : tuple of str
         Host of each rank.
     source : str
-        Format and file.
+        Format that it was read from.
+    name : str
+        File that it was read from.
     """
 
     hosts: tuple[str, ...]
     source: str = ""
+    name: str = ""
 
     def on(self, fabric: Fabric) -> Placement:
         """The placement on a fabric; slots are the ranks that each host got.

@@ -25,7 +25,7 @@ class Profile:
     messages : int64[pairs]
         0 unknown.
     name, application, source : str
-        Name in the registry; program that ran; file format and file it came from.
+        Name in the registry; program that ran; format it was read from.
     self_edges : int, self_bytes : float
         Edges from a rank to itself that were dropped, and their bytes.
     missing_ranks : tuple of int
@@ -90,7 +90,7 @@ class Profile:
             Number of ranks; one more than the highest rank unless told.
         messages : int[e], optional
         **about
-            `name`, `application`, `source`, `missing_ranks`.
+            `name`, `application`, `missing_ranks`.
 
         Raises
         ------

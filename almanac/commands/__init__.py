@@ -1,0 +1,1 @@
+"""One module a subcommand; each has a `command`. Heavy imports stay inside the functions."""

@@ -1,0 +1,129 @@
+"""``almanac cluster``: list machines, show one, tell what changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from almanac.commands.common import Moment, json_option, open_registry
+from almanac.output import bytes_text, moment_text, print_json, print_table
+
+if TYPE_CHECKING:
+    from registry.changes import Cable, Changes
+    from registry.fabrics import ObservationInfo
+
+
+@click.group("cluster")
+def command() -> None:
+    """Machines: list them, show one, what changed."""
+
+
+@command.command("list")
+@json_option
+def list_clusters(as_json: bool) -> None:
+    """All clusters with the time of their last observation."""
+    with open_registry() as registry:
+        clusters = registry.fabrics.clusters()
+    rows = [
+        {
+            "cluster": info.name,
+            "observations": info.observations,
+            "snapshots": info.contents,
+            "observed_at": info.last_observed_at,
+        }
+        for info in clusters
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    print_table("", ["cluster", "observations", "snapshots", "observed at"], [list(r.values()) for r in rows])
+
+
+@command.command("show")
+@click.argument("cluster")
+@click.option("--at", type=Moment(), help="As of this time (default: now).")
+@json_option
+def show(cluster: str, at: datetime | None, as_json: bool) -> None:
+    """Counts of one cluster's hosts, adapters, switches and cables."""
+    from mapping.metrics import choose_routing
+
+    with open_registry() as registry:
+        snapshot = registry.fabrics.read(cluster, at)
+    fabric = snapshot.fabric
+    routing, why = choose_routing(fabric)
+    told = {
+        "cluster": cluster,
+        "hosts": len(fabric.hosts),
+        "adapters": len(fabric.adapters),
+        "switches": len(fabric.switches),
+        "cables": fabric.cable_count,
+        "capacity": float(fabric.links.capacity.sum()),
+        "snapshot": snapshot.id,
+        "observed_at": snapshot.observed_at,
+        "routing": snapshot.routing,
+        "default_routing": routing,
+        "default_routing_because": why,
+    }
+    if as_json:
+        print_json(told)
+        return
+    told["capacity"] = f"{bytes_text(float(fabric.links.capacity.sum()))}/s, both directions of all cables"
+    told["observed_at"] = moment_text(snapshot.observed_at)
+    print_table("", ["", cluster], [[key, value] for key, value in told.items() if key != "cluster"])
+
+
+@command.command("changes")
+@click.argument("cluster")
+@click.option("--from", "start", type=Moment(), help="Default: when the last but one wiring was seen.")
+@click.option("--to", "end", type=Moment(), help="Default: now.")
+@json_option
+def changes(cluster: str, start: datetime | None, end: datetime | None, as_json: bool) -> None:
+    """What appeared, vanished, changed or was renamed between two times."""
+    with open_registry() as registry:
+        if start is None:
+            start = _before_last_change(registry.fabrics.observations(cluster), end)
+        found = registry.fabrics.changes(cluster, start, end)
+    if as_json:
+        print_json({"cluster": cluster, **dataclasses.asdict(found)})
+        return
+    click.echo(f"{cluster}: {moment_text(found.start)} to {moment_text(found.end)}")
+    lines = _in_words(found)
+    for line in lines or ["nothing changed"]:
+        click.echo(line)
+
+
+def _before_last_change(observations: tuple[ObservationInfo, ...], end: datetime | None) -> datetime:
+    """Time of the last observation of another wiring or routing than the last one's."""
+    seen = [one for one in observations if end is None or one.at <= end]
+    for one in reversed(seen):
+        if (one.snapshot, one.routing) != (seen[-1].snapshot, seen[-1].routing):
+            return one.at
+    return (seen or list(observations))[0].at
+
+
+def _in_words(found: Changes) -> list[str]:
+    lines = [f"host {name} appeared" for name in found.hosts_appeared]
+    lines += [f"host {name} vanished" for name in found.hosts_vanished]
+    lines += [f"switch {name} appeared" for name in found.switches_appeared]
+    lines += [f"switch {name} vanished" for name in found.switches_vanished]
+    lines += [f"{one.kind} {one.old} is now called {one.new}" for one in found.renamed]
+    lines += [f"cable {_ends(cable)} appeared" for cable in found.cables_appeared]
+    lines += [f"cable {_ends(cable)} vanished" for cable in found.cables_vanished]
+    lines += [
+        f"cable {_ends(one.after)} now carries {bytes_text(one.after.capacity)}/s, "
+        f"before {bytes_text(one.before.capacity)}/s"
+        for one in found.capacity_changed
+    ]
+    if found.switches_rerouted:
+        lines.append(f"the forwarding tables of {len(found.switches_rerouted)} switches changed")
+    return lines
+
+
+def _ends(cable: Cable) -> str:
+    def end(name: str, port: int) -> str:
+        return name if port < 0 else f"{name} port {port}"
+
+    return f"{end(cable.source, cable.source_port)} - {end(cable.target, cable.target_port)}"

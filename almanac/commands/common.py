@@ -1,0 +1,94 @@
+"""What several subcommands share: opening the registry, reading options."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from almanac.output import progress_bars
+from almanac.settings import load_settings
+
+if TYPE_CHECKING:
+    from registry.registry import Registry
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@contextlib.contextmanager
+def open_registry() -> Iterator[Registry]:
+    """The registry that the settings name; the embedded server is started on demand."""
+    from registry.registry import Registry
+
+    settings = load_settings(click.get_current_context().find_root().obj)
+    with (
+        progress_bars() as progress,
+        Registry.open(
+            settings.db,
+            user=settings.user,
+            password=settings.password,
+            name=settings.name,
+            home=settings.home,
+            idle_seconds=settings.idle_seconds,
+            progress=progress,
+        ) as registry,
+    ):
+        yield registry
+
+
+def json_option(function: F) -> F:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")(
+        function
+    )
+
+
+class Moment(click.ParamType[datetime]):
+    """A time: ISO 8601; UTC where it names no zone."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Parse; a usage error where it cannot be."""
+        if isinstance(value, datetime):
+            return value
+        from registry.model import as_utc
+
+        try:
+            return as_utc(datetime.fromisoformat(str(value)))
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time such as 2026-11-21T08:00:00Z", param, ctx)
+
+
+def read_hosts(text: str) -> tuple[str, ...]:
+    """Hosts of a hostlist expression such as ``node[01-04]``, or of ``@FILE`` with one a line.
+
+    Raises
+    ------
+    InputError
+    """
+    from ingest.jobs.hostlists import expand
+    from registry.errors import InputError
+
+    if not text.startswith("@"):
+        return expand(text)
+    path = Path(text[1:])
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", path=path) from error
+    hosts: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        words = line.split("#", 1)[0].strip()
+        if words:
+            try:
+                hosts.extend(expand(words))
+            except InputError as error:
+                raise InputError(error.reason, path=path, line=number, text=line) from error
+    if not hosts:
+        raise InputError("names no host", path=path)
+    return tuple(hosts)

@@ -1,0 +1,38 @@
+"""``almanac config show``: the settings in force and where each comes from."""
+
+from __future__ import annotations
+
+import click
+
+from almanac.commands.common import json_option
+from almanac.output import print_json, print_table
+from almanac.settings import load_settings
+
+
+@click.group("config")
+def command() -> None:
+    """Show the settings in force and where each comes from."""
+
+
+@command.command("show")
+@json_option
+def show(as_json: bool) -> None:
+    """Every setting, its value and its origin; a password is never shown."""
+    settings = load_settings(click.get_current_context().find_root().obj)
+    values = {
+        "db": settings.db or "embedded",
+        "db_user": settings.user,
+        "db_password": None if settings.password is None else "(set)",
+        "db_name": settings.name,
+        "home": str(settings.home),
+        "idle_seconds": settings.idle_seconds,
+    }
+    rows = [{"setting": key, "value": value, "from": settings.origin[key]} for key, value in values.items()]
+    if as_json:
+        print_json({"config_file": str(settings.config_path), "settings": rows})
+        return
+    print_table(
+        f"configuration file: {settings.config_path}",
+        ["setting", "value", "from"],
+        [list(row.values()) for row in rows],
+    )

@@ -1,0 +1,62 @@
+"""``almanac query``: a read-only Cypher statement."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import click
+
+from almanac.commands.common import json_option, open_registry
+from almanac.output import print_json, print_table
+
+
+@click.command("query")
+@click.argument("statement")
+@click.option("--param", "-p", "parameters", metavar="NAME=VALUE", multiple=True, help="$NAME; JSON or text.")
+@click.option("--csv", "as_csv", is_flag=True, help="Comma-separated values.")
+@json_option
+def command(statement: str, parameters: tuple[str, ...], as_csv: bool, as_json: bool) -> None:
+    """Run a read-only Cypher statement; one that writes is refused on every server."""
+    given = _parameters(parameters)
+    with open_registry() as registry:
+        columns, rows = registry.database.query(statement, **given)
+    plain = [[_plain(value) for value in row] for row in rows]
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in plain])
+    elif as_csv:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(plain)
+        click.echo(text.getvalue(), nl=False)
+    else:
+        print_table("", columns, plain)
+
+
+def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
+    import json
+
+    found = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.isidentifier():
+            raise click.BadParameter(f"{item!r} is not NAME=VALUE", param_hint="--param")
+        try:
+            found[name] = json.loads(value)
+        except json.JSONDecodeError:
+            found[name] = value
+    return found
+
+
+def _plain(value: Any) -> Any:
+    from datetime import datetime
+
+    if isinstance(value, bytes | bytearray):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,145 @@
+"""What commands print: tables and JSON on standard output, notes and progress bars on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from registry.progress import Progress
+
+REDRAW_SECONDS = 0.1
+
+
+def print_json(value: Any) -> None:
+    """One JSON document; datetimes in ISO form, UTC."""
+    click.echo(json.dumps(value, default=_plain, indent=2))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table; numbers to the right. Text is never taken for markup."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title) if title else None, title_justify="left")
+    for index, column in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
+        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_shown(cell)) for cell in row))
+    width = None if sys.stdout.isatty() else 160
+    Console(width=width).print(table)
+
+
+def note(text: str) -> None:
+    """One line on standard error."""
+    click.echo(text, err=True)
+
+
+def write_text(path: str | None, text: str) -> None:
+    """Write to a file, whole or not at all, or to standard output where no path is given.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    if path is None:
+        click.echo(text, nl=False)
+        return
+    from registry.errors import InputError
+
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, "utf-8")
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"cannot be written: {error.strerror}", path=path) from error
+
+
+def seconds_text(value: float) -> str:
+    """Seconds with a unit that suits: ``12.3 ms``."""
+    for limit, factor, unit in ((1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
+        if abs(value) < limit:
+            return f"{value * factor:.3g} {unit}"
+    return f"{value:.4g} s"
+
+
+def bytes_text(value: float) -> str:
+    """Bytes with a decimal unit: ``3.2 GB``."""
+    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
+        if abs(value) < 1000 or unit == "PB":
+            return f"{value:.4g} {unit}"
+        value /= 1000
+    raise AssertionError("unreachable")
+
+
+def moment_text(moment: datetime | None) -> str:
+    """A time in UTC to the second; empty for none."""
+    return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+@contextlib.contextmanager
+def progress_bars() -> Iterator[Progress]:
+    """Bars on standard error while the block runs; silent where it is no terminal."""
+    from registry.progress import silent
+
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bars = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[best]}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, Any] = {}
+    drawn: dict[str, float] = {}
+
+    def show(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        now = time.monotonic()
+        finished = total is not None and done >= total
+        if now - drawn.get(phase, 0.0) < REDRAW_SECONDS and not finished:
+            return
+        drawn[phase] = now
+        if phase not in tasks:
+            tasks[phase] = bars.add_task(phase, total=total, best="")
+        bars.update(
+            tasks[phase], completed=done, total=total, best="" if best is None else f"best {best:.6g}"
+        )
+
+    with bars:
+        yield show
+
+
+def _shown(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime):
+        return moment_text(cell)
+    if isinstance(cell, float):
+        return f"{cell:.6g}"
+    return str(cell)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} is no JSON")

@@ -1,0 +1,97 @@
+"""Allocations: hosts in order with their slots; one node for all jobs and placements that share it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from registry.contents import host_key
+from registry.database import Transaction
+from registry.derived import device_id
+from registry.errors import UnknownName
+
+_KNOWN = """
+UNWIND $allocations AS id
+MATCH (a:Allocation {id: id})
+RETURN collect(a.id) AS ids
+"""
+
+_CREATE = """
+UNWIND range(0, size($id) - 1) AS i
+MERGE (a:Allocation {id: $id[i]})
+ON CREATE SET a.cluster = $cluster, a.hosts = $hosts[i], a.slots = $slots[i]
+"""
+
+_CREATE_ON = """
+UNWIND range(0, size($allocation) - 1) AS i
+MATCH (a:Allocation {id: $allocation[i]})
+MATCH (d:Device {id: $device[i]})
+CREATE (a)-[:ON {order: $order[i], slots: $slots[i]}]->(d)
+"""
+
+_DEVICES = """
+UNWIND $devices AS id
+MATCH (d:Device {id: id})
+RETURN collect(d.name) AS names
+"""
+
+_HOSTS = """
+MATCH (d:Device)
+WHERE d.cluster = $cluster AND d.kind = 'host'
+RETURN collect(d.name) AS names
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSlots:
+    """Hosts by name, in order, with the ranks that each takes."""
+
+    cluster: str
+    hosts: tuple[str, ...]
+    slots: tuple[int, ...]
+
+    @property
+    def id(self) -> str:
+        """Hash of hosts and slots, in their order."""
+        text = json.dumps([self.hosts, self.slots])
+        return f"{self.cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def save_allocations(transaction: Transaction, cluster: str, wanted: Iterable[HostSlots]) -> None:
+    """Save those that are not there yet; their hosts must be known (`require_hosts`)."""
+    by_id = {allocation.id: allocation for allocation in wanted}
+    known = set(transaction.run(_KNOWN, allocations=sorted(by_id))[0]["ids"])
+    new = {name: by_id[name] for name in sorted(by_id.keys() - known)}
+    transaction.run_columns(
+        _CREATE,
+        {
+            "id": list(new),
+            "hosts": [list(allocation.hosts) for allocation in new.values()],
+            "slots": [list(allocation.slots) for allocation in new.values()],
+        },
+        cluster=cluster,
+    )
+    columns: dict[str, list[Any]] = {"allocation": [], "device": [], "order": [], "slots": []}
+    for name, allocation in new.items():
+        columns["allocation"] += [name] * len(allocation.hosts)
+        columns["device"] += [device_id(cluster, host_key(host)) for host in allocation.hosts]
+        columns["order"] += range(len(allocation.hosts))
+        columns["slots"] += allocation.slots
+    transaction.run_columns(_CREATE_ON, columns)
+
+
+def require_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> None:
+    """Raise `UnknownName`, with the closest names, for a host that the cluster never had."""
+    wanted = sorted(set(hosts))
+    if not wanted:
+        return
+    devices = [device_id(cluster, host_key(name)) for name in wanted]
+    known = set(transaction.run(_DEVICES, devices=devices)[0]["names"])
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        names = transaction.run(_HOSTS, cluster=cluster)[0]["names"]
+        remedy = "" if names else f"no fabric of cluster {cluster!r} was ingested yet"
+        raise UnknownName("host", missing[0], names, remedy=remedy)

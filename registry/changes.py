@@ -1,0 +1,256 @@
+"""What differs between two states of a fabric: machines, cables, capacities, names.
+
+A switch is the same one where its GUID is; a host where its adapters' GUIDs are, most of them where
+they went different ways. What no GUID tells is known by its name. A cable is the same one where both
+its ends are: device, adapter and port; where a source tells no ports, by how many cables join two
+devices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from registry.model import HOST, SWITCH, Fabric, format_guid
+
+End = tuple[int, int, str]
+"""Identity of a device, port, adapter's GUID."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rename:
+    """A device that was found under another name."""
+
+    kind: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cable:
+    """A cable, or a bundle of them where ports are not known.
+
+    Attributes
+    ----------
+    source, target : str
+        The devices at its ends, by name.
+    source_port, target_port : int
+        `registry.model.NO_PORT` where unknown.
+    source_guid, target_guid : str
+        Adapter at a host's end; empty elsewhere.
+    cables : int
+    capacity, capacity_back : float
+        Data bytes/s of all its cables together, from source to target and back.
+    """
+
+    source: str
+    source_port: int
+    source_guid: str
+    target: str
+    target_port: int
+    target_guid: str
+    cables: int
+    capacity: float
+    capacity_back: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityChange:
+    """A cable that stayed but got another capacity."""
+
+    before: Cable
+    after: Cable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What differs between two states; names are those of the state that has the thing.
+
+    Attributes
+    ----------
+    start, end : datetime or None
+        When the two states were seen, UTC.
+    start_snapshot, end_snapshot : str or None
+        Ids of their contents.
+    switches_rerouted : tuple of str
+        GUIDs of switches whose forwarding table differs; empty too where one state has no tables.
+    """
+
+    start: datetime | None = None
+    end: datetime | None = None
+    start_snapshot: str | None = None
+    end_snapshot: str | None = None
+    hosts_appeared: tuple[str, ...] = ()
+    hosts_vanished: tuple[str, ...] = ()
+    switches_appeared: tuple[str, ...] = ()
+    switches_vanished: tuple[str, ...] = ()
+    renamed: tuple[Rename, ...] = ()
+    cables_appeared: tuple[Cable, ...] = ()
+    cables_vanished: tuple[Cable, ...] = ()
+    capacity_changed: tuple[CapacityChange, ...] = ()
+    switches_rerouted: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing differs in wiring, names or tables."""
+        return not any(
+            (
+                self.hosts_appeared,
+                self.hosts_vanished,
+                self.switches_appeared,
+                self.switches_vanished,
+                self.renamed,
+                self.cables_appeared,
+                self.cables_vanished,
+                self.capacity_changed,
+                self.switches_rerouted,
+            )
+        )
+
+
+def compare(before: Fabric, after: Fabric) -> Changes:
+    """What of the wiring and the names differs between two fabrics."""
+    same = _same_devices(before, after)
+    identity = [same.get(v, len(before) + v) for v in range(len(after))]
+    old = _cables(before, list(range(len(before))))
+    new = _cables(after, identity)
+    appeared, vanished, changed = [], [], []
+    for ends in old.keys() | new.keys():
+        was, now = old.get(ends), new.get(ends)
+        more = (now.cables if now else 0) - (was.cables if was else 0)
+        if now and more > 0:
+            appeared.append(_part(now, more))
+        elif was and more < 0:
+            vanished.append(_part(was, -more))
+        if was and now and _speed(was) != _speed(now):
+            changed.append(CapacityChange(before=was, after=now))
+    gone = set(range(len(before))) - set(same.values())
+    come = set(range(len(after))) - same.keys()
+    renamed = [
+        Rename(kind="host" if after.kind[v] == HOST else "switch", old=before.names[w], new=after.names[v])
+        for v, w in same.items()
+        if before.names[w] != after.names[v]
+    ]
+    return Changes(
+        hosts_appeared=_names(after, come, HOST),
+        hosts_vanished=_names(before, gone, HOST),
+        switches_appeared=_names(after, come, SWITCH),
+        switches_vanished=_names(before, gone, SWITCH),
+        renamed=tuple(sorted(renamed, key=lambda one: (one.kind, one.old))),
+        cables_appeared=tuple(sorted(appeared, key=_order)),
+        cables_vanished=tuple(sorted(vanished, key=_order)),
+        capacity_changed=tuple(sorted(changed, key=lambda one: _order(one.after))),
+    )
+
+
+def _same_devices(before: Fabric, after: Fabric) -> dict[int, int]:
+    """Vertex of `before` for each vertex of `after` that is the same device."""
+    shared: Counter[tuple[int, int]] = Counter()
+    for owner in (_switch_guids, _host_guids):
+        old = owner(before)
+        for guid, vertex in owner(after).items():
+            if guid in old:
+                shared[vertex, old[guid]] += 1
+    same: dict[int, int] = {}
+    taken: set[int] = set()
+
+    def pair(vertex: int, older: int) -> None:
+        if vertex not in same and older not in taken:
+            same[vertex] = older
+            taken.add(older)
+
+    def likelihood(pair: tuple[int, int]) -> tuple[int, bool, int, int]:
+        return -shared[pair], after.names[pair[0]] != before.names[pair[1]], *pair
+
+    for vertex, older in sorted(shared, key=likelihood):
+        pair(vertex, older)
+    by_name = {name: vertex for vertex, name in enumerate(before.names)}
+    for vertex, name in enumerate(after.names):
+        older = by_name.get(name, -1)
+        if (
+            older >= 0
+            and before.kind[older] == after.kind[vertex]
+            and not _other_switch(before, older, after, vertex)
+        ):
+            pair(vertex, older)
+    return same
+
+
+def _switch_guids(fabric: Fabric) -> dict[int, int]:
+    return {int(fabric.guid[v]): int(v) for v in fabric.switches if fabric.guid[v]}
+
+
+def _host_guids(fabric: Fabric) -> dict[int, int]:
+    adapters = fabric.adapters
+    return {
+        guid: host for guid, host in zip(adapters.guid.tolist(), adapters.host.tolist(), strict=True) if guid
+    }
+
+
+def _other_switch(before: Fabric, older: int, after: Fabric, vertex: int) -> bool:
+    """Whether two GUIDs say that it is another switch in the old one's place."""
+    guids = int(before.guid[older]), int(after.guid[vertex])
+    return all(guids) and guids[0] != guids[1]
+
+
+def _cables(fabric: Fabric, identity: list[int]) -> dict[tuple[End, End], Cable]:
+    """Cables by their ends; of a cable that runs both ways, the one row of both."""
+    links = fabric.links
+    guids = [*map(format_guid, fabric.adapters.guid.tolist()), ""]
+    source, target = links.source.tolist(), links.target.tolist()
+    sums: dict[tuple[End, End], list[float]] = {}
+    named: dict[tuple[End, End], tuple[int, int]] = {}
+    ports = zip(links.source_port.tolist(), links.target_port.tolist(), strict=True)
+    adapters = zip(links.source_adapter.tolist(), links.target_adapter.tolist(), strict=True)
+    weights = zip(links.cables.tolist(), links.capacity.tolist(), strict=True)
+    for a, b, (port_a, port_b), (adapter_a, adapter_b), (count, capacity) in zip(
+        source, target, ports, adapters, weights, strict=True
+    ):
+        near, far = (identity[a], port_a, guids[adapter_a]), (identity[b], port_b, guids[adapter_b])
+        forth = near < far
+        ends = (near, far) if forth else (far, near)
+        total = sums.setdefault(ends, [0, 0, 0.0, 0.0])
+        total[0 if forth else 1] += count
+        total[2 if forth else 3] += capacity
+        named[ends] = (a, b) if forth else (b, a)
+    return {ends: _cable(fabric, ends, named[ends], total) for ends, total in sums.items()}
+
+
+def _cable(fabric: Fabric, ends: tuple[End, End], vertices: tuple[int, int], total: list[float]) -> Cable:
+    (_, port_a, guid_a), (_, port_b, guid_b) = ends
+    return Cable(
+        source=fabric.names[vertices[0]],
+        source_port=port_a,
+        source_guid=guid_a,
+        target=fabric.names[vertices[1]],
+        target_port=port_b,
+        target_guid=guid_b,
+        cables=int(max(total[0], total[1])),
+        capacity=total[2],
+        capacity_back=total[3],
+    )
+
+
+def _part(cable: Cable, count: int) -> Cable:
+    """So many cables of a bundle."""
+    share = count / cable.cables
+    return replace(
+        cable,
+        cables=count,
+        capacity=cable.capacity * share,
+        capacity_back=cable.capacity_back * share,
+    )
+
+
+def _speed(cable: Cable) -> tuple[float, float]:
+    return cable.capacity / cable.cables, cable.capacity_back / cable.cables
+
+
+def _order(cable: Cable) -> tuple[str, int, str, str, int, str]:
+    near = cable.source, cable.source_port, cable.source_guid
+    return *near, cable.target, cable.target_port, cable.target_guid
+
+
+def _names(fabric: Fabric, vertices: set[int], kind: int) -> tuple[str, ...]:
+    return tuple(sorted(fabric.names[v] for v in vertices if fabric.kind[v] == kind))

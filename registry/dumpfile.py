@@ -1,0 +1,196 @@
+"""The file of a dump: gzipped JSON, a value a line, closed by a digest of all before it.
+
+    {"format": "fabric-almanac-dump", "version": 1, "schema": 1, "counts": {"Cluster": 1, ...}}
+    {"section": "Cluster"}                      a label: one node's properties a line
+    {"id": "ndr", "name": "ndr"}
+    {"section": "Content-OF->Cluster"}          a kind of relationship: ends and properties a line
+    ["ndr:5f0c", "ndr", {}]
+    {"end": {"lines": 5, "sha256": "..."}}
+
+Times are ``{"$time": ...}`` in UTC, bytes ``{"$bytes": ...}`` in base64. Nothing in the file says when
+or where it was written: the same registry gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from registry.errors import InputError
+from registry.model import as_utc
+
+FORMAT = "fabric-almanac-dump"
+VERSION = 1
+LINE_BYTES = 1 << 30
+"""Longest line that is read: the base64 of the largest blob and more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """First line of a dump.
+
+    Attributes
+    ----------
+    schema : int
+        Schema version of the registry.
+    counts : mapping of str to int
+        Lines of each section.
+    """
+
+    schema: int
+    counts: Mapping[str, int]
+    format: str = FORMAT
+    version: int = VERSION
+
+
+class DumpWriter:
+    """Writes lines and keeps their digest.
+
+    Attributes
+    ----------
+    records : int
+        Lines written that are neither header nor section.
+    bytes : int
+        Length of all lines written.
+    """
+
+    def __init__(self, file: gzip.GzipFile, header: Header) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._lines = 0
+        self.records = 0
+        self.bytes = 0
+        self._write(encode(asdict(header)))
+
+    def section(self, name: str) -> None:
+        """Begin a section."""
+        self._write(encode({"section": name}))
+
+    def record(self, line: str) -> None:
+        """Write one encoded record."""
+        self._write(line)
+        self.records += 1
+
+    def close(self) -> None:
+        """Write the last line."""
+        self._write(encode({"end": {"lines": self._lines, "sha256": self._digest.hexdigest()}}))
+
+    def _write(self, line: str) -> None:
+        data = line.encode() + b"\n"
+        self._digest.update(data)
+        self._file.write(data)
+        self._lines += 1
+        self.bytes += len(data)
+
+
+@contextmanager
+def writing(path: Path, header: Header) -> Iterator[DumpWriter]:
+    """A dump that appears under its name only when it is complete."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with fresh.open("xb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+            writer = DumpWriter(packed, header)
+            yield writer
+            writer.close()
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def verify(path: Path) -> Header:
+    """The header of a dump, after all of the file was found to be as it was written.
+
+    Raises
+    ------
+    InputError
+        The file is no dump, damaged, or cut off.
+    """
+    header: Header | None = None
+    digest, last, number = hashlib.sha256(), b"", 0
+    for number, line in _lines(path):  # noqa: B007 - the last number is used below
+        if header is None:
+            header = _header(path, line)
+        digest.update(last)
+        last = line
+    end = {"end": {"lines": number - 1, "sha256": digest.hexdigest()}}
+    if header is None or last != encode(end).encode() + b"\n":
+        raise InputError("the dump is cut off or damaged: its last line does not fit the rest", path=path)
+    return header
+
+
+def records(path: Path) -> Iterator[tuple[str, int, int, Any]]:
+    """Section, line number, length in bytes and value of each record of a verified dump."""
+    section = ""
+    for number, line in _lines(path):
+        value = _decode(path, number, line)
+        if isinstance(value, dict) and "section" in value and len(value) == 1:
+            section = str(value["section"])
+        elif number > 1 and not (isinstance(value, dict) and "end" in value):
+            yield section, number, len(line), value
+
+
+def encode(value: object) -> str:
+    """A value as one line of JSON; the same value is always the same text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_tagged)
+
+
+def _tagged(value: object) -> object:
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, datetime):
+        return {"$time": as_utc(value).isoformat()}
+    raise TypeError(f"a dump cannot hold a {type(value).__name__}")
+
+
+def _untagged(value: dict[str, Any]) -> Any:
+    if len(value) == 1:
+        if "$bytes" in value:
+            return base64.b64decode(value["$bytes"], validate=True)
+        if "$time" in value:
+            return as_utc(datetime.fromisoformat(value["$time"]))
+    return value
+
+
+def _decode(path: Path, number: int, line: bytes) -> Any:
+    try:
+        return json.loads(line, object_hook=_untagged)
+    except (ValueError, TypeError) as error:
+        text = line[:200].decode("utf-8", "replace")
+        raise InputError(f"no line of a dump: {error}", path=path, line=number, text=text) from error
+
+
+def _header(path: Path, line: bytes) -> Header:
+    with suppress(ValueError, TypeError):
+        header = Header(**json.loads(line))
+        if header.format == FORMAT:
+            if header.version != VERSION:
+                raise InputError(
+                    f"the dump is of version {header.version}, this program reads {VERSION}", path=path
+                )
+            return header
+    raise InputError("this is no dump of a registry", path=path, line=1)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    try:
+        with gzip.open(path, "rb") as file:
+            while line := file.readline(LINE_BYTES + 1):
+                number += 1
+                if len(line) > LINE_BYTES:
+                    raise InputError("the line is too long for a dump", path=path, line=number)
+                yield number, line
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"the dump is cut off or damaged: {error}", path=path, line=number + 1) from error
+    except OSError as error:
+        raise InputError(error.strerror or str(error), path=path) from error

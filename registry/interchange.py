@@ -1,0 +1,274 @@
+"""Views of the data types for other libraries: networkx, pandas, py2neo; each is imported on use."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from registry.contents import (
+    KINDS,
+    DeviceFact,
+    LinkFact,
+    canonical,
+    device_facts,
+    fabric_of,
+    link_facts,
+)
+from registry.errors import InvalidValue, MissingExtra
+from registry.model import HOST, NO_PORT, Fabric, Guids, Profile, format_guid
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+    from registry.placement_records import StoredPlacementInfo
+
+_LINK_DATA = ("capacity", "cables", "src_port", "dst_port", "src_guid", "dst_guid")
+_DEVICE_LISTS = (
+    "lids",
+    "adapter_names",
+    "adapter_guids",
+    "system_guids",
+    "port_adapters",
+    "port_numbers",
+    "port_guids",
+    "port_lmcs",
+)
+_PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "missing_ranks")
+
+
+def to_networkx(thing: Fabric | Profile) -> nx.MultiDiGraph[str] | nx.DiGraph[int]:
+    """A fabric as a MultiDiGraph over names, a profile as a DiGraph over ranks.
+
+    Vertices of a fabric carry what `registry.contents.DeviceFact` tells of them: ``kind slots forwards
+    guid`` and what is known of adapters, ports, LIDs, level and coordinates. An edge, one a cable and
+    direction, carries ``capacity cables src_port dst_port src_guid dst_guid``, the GUIDs being those of
+    adapters. Edges of a profile carry ``bytes messages``. Forwarding tables are left behind.
+    """
+    return _fabric_graph(thing) if isinstance(thing, Fabric) else _profile_graph(thing)
+
+
+def from_networkx(graph: nx.Graph[Any]) -> Fabric | Profile:
+    """The opposite of `to_networkx`, and a reader of plain graphs.
+
+    A graph whose edges carry ``capacity`` (bytes/s) is a fabric, one whose edges carry ``bytes`` a
+    profile over ranks 0, 1, ... Of a fabric only capacities are needed: as in `Fabric.from_arcs` all
+    vertices take one rank and forward unless told, and names are sorted. An undirected edge runs both
+    ways.
+
+    Raises
+    ------
+    InvalidValue
+        Neither, or values that the types refuse.
+    """
+    directed = graph if graph.is_directed() else graph.to_directed()
+    edges = list(directed.edges(data=True))
+    kind = directed.graph.get("type")
+    if kind == "fabric" or (kind is None and edges and all("capacity" in data for *_, data in edges)):
+        return _fabric(directed, edges)
+    if kind == "profile" or (kind is None and edges and all("bytes" in data for *_, data in edges)):
+        return _profile(directed, edges)
+    raise InvalidValue("graph", "its edges carry neither all a capacity (a fabric) nor all bytes (a profile)")
+
+
+def fabric_tables(fabric: Fabric) -> dict[str, pd.DataFrame]:
+    """Tables ``vertices``, ``links`` and ``adapters`` of a fabric, with names in place of indices."""
+    import pandas as pd
+
+    names = np.asarray(fabric.names, object)
+    links, adapters = fabric.links, fabric.adapters
+    vertices: dict[str, Any] = {
+        "name": names,
+        "kind": [KINDS[kind] for kind in fabric.kind.tolist()],
+        "slots": fabric.slots,
+        "forwards": fabric.forwards,
+        "guid": _guids(fabric.guid),
+        "lid": fabric.lid,
+    }
+    if fabric.level is not None:
+        vertices["level"] = fabric.level
+    if fabric.coordinates is not None:
+        for axis, values in enumerate(fabric.coordinates.T):
+            vertices[f"coordinate_{axis}"] = values
+    guids = np.asarray([*_guids(adapters.guid), ""], object)  # the last for NO_PORT
+    return {
+        "vertices": pd.DataFrame(vertices),
+        "links": pd.DataFrame(
+            {
+                "source": names[links.source],
+                "source_port": links.source_port,
+                "source_guid": guids[links.source_adapter],
+                "target": names[links.target],
+                "target_port": links.target_port,
+                "target_guid": guids[links.target_adapter],
+                "capacity": links.capacity,
+                "cables": links.cables,
+            }
+        ),
+        "adapters": pd.DataFrame(
+            {
+                "name": list(adapters.names),
+                "host": names[adapters.host],
+                "guid": _guids(adapters.guid),
+                "system_guid": _guids(adapters.system_guid),
+            }
+        ),
+    }
+
+
+def profile_table(profile: Profile) -> pd.DataFrame:
+    """A row an ordered pair of ranks that talks: ``source target bytes messages``."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "source": profile.sender,
+            "target": profile.partner,
+            "bytes": profile.bytes,
+            "messages": profile.messages,
+        }
+    )
+
+
+def history_table(rows: Iterable[StoredPlacementInfo]) -> pd.DataFrame:
+    """A row a placement; bounds and baselines as columns ``bound_*``, ``in_order_*``, ``random_*``."""
+    import pandas as pd
+
+    return pd.DataFrame([_flat(asdict(row)) for row in rows])
+
+
+def py2neo_graph(
+    uri: str, *, user: str | None = None, password: str | None = None, name: str | None = None
+) -> Any:
+    """A py2neo ``Graph`` on the database of a registry, for analysts who know that library.
+
+    Its connections are closed by ``graph.service.connector.close()``.
+
+    Parameters
+    ----------
+    uri, user, password, name
+        As in `Registry.open`; of the local server, what ``registry.local_server.ensure_server`` tells.
+
+    Raises
+    ------
+    MissingExtra
+        py2neo is not installed.
+    """
+    with warnings.catch_warnings():
+        # py2neo, no longer maintained, leans on parts of the standard library that are on their way out.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            import py2neo
+        except ImportError as error:
+            raise MissingExtra("py2neo", "pip install 'fabric-almanac[py2neo]'") from error
+        auth = None if user is None else (user, password or "")
+        return py2neo.Graph(uri, auth=auth, name=name)
+
+
+def _fabric_graph(fabric: Fabric) -> nx.MultiDiGraph[str]:
+    import networkx as nx
+
+    wiring = canonical(fabric)
+    devices = device_facts(wiring)
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(type="fabric")
+    for device in devices.values():
+        known = {name: value for name, value in device._asdict().items() if value is not None}
+        graph.add_node(device.name, **{name: known[name] for name in known if name not in ("key", "name")})
+    for link in link_facts(wiring):
+        data = {name: getattr(link, name) for name in _LINK_DATA}
+        graph.add_edge(devices[link.source].name, devices[link.target].name, **data)
+    return graph
+
+
+def _profile_graph(profile: Profile) -> nx.DiGraph[int]:
+    import networkx as nx
+
+    about = {name: getattr(profile, name) for name in _PROFILE_DATA}
+    graph: nx.DiGraph[int] = nx.DiGraph(type="profile", **about)
+    graph.add_nodes_from(range(profile.ranks))
+    for source, target, size, count in zip(
+        profile.sender.tolist(),
+        profile.partner.tolist(),
+        profile.bytes.tolist(),
+        profile.messages.tolist(),
+        strict=True,
+    ):
+        graph.add_edge(source, target, bytes=size, messages=count)
+    return graph
+
+
+def _fabric(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]]]) -> Fabric:
+    try:
+        devices = [_device(str(node), data) for node, data in graph.nodes(data=True)]
+        links = [
+            LinkFact(
+                source=str(source),
+                target=str(target),
+                src_port=int(data.get("src_port", NO_PORT)),
+                dst_port=int(data.get("dst_port", NO_PORT)),
+                src_guid=str(data.get("src_guid", "")),
+                dst_guid=str(data.get("dst_guid", "")),
+                twin=0,
+                capacity=float(data["capacity"]),
+                cables=int(data.get("cables", 1)),
+            )
+            for source, target, data in edges
+        ]
+        return fabric_of(devices, links)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidValue("graph", f"is no fabric: {error}") from error
+
+
+def _device(name: str, data: dict[str, Any]) -> DeviceFact:
+    kind = data.get("kind") or KINDS[0 if data.get("slots", 1) else 1]
+    coordinates = data.get("coordinates")
+    told: dict[str, Any] = {field: tuple(data.get(field, ())) for field in _DEVICE_LISTS}
+    return DeviceFact(
+        key=name,
+        name=name,
+        kind=kind,
+        forwards=bool(data.get("forwards", True)),
+        slots=int(data.get("slots", KINDS.index(kind) == HOST)),
+        guid=str(data.get("guid", "")),
+        level=data.get("level"),
+        coordinates=None if coordinates is None else tuple(coordinates),
+        **told,
+    )
+
+
+def _profile(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]]]) -> Profile:
+    ranks = graph.number_of_nodes()
+    if set(graph.nodes) != set(range(ranks)):
+        raise InvalidValue("graph", f"the nodes of a profile are the ranks 0 .. {ranks - 1}")
+    try:
+        profile = Profile.from_edges(
+            [source for source, _, _ in edges],
+            [target for _, target, _ in edges],
+            [data["bytes"] for _, _, data in edges],
+            ranks=ranks,
+            messages=[data.get("messages", 0) for _, _, data in edges],
+        )
+        about = {name: graph.graph[name] for name in _PROFILE_DATA if name in graph.graph}
+        return replace(profile, **about)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidValue("graph", f"is no profile: {error}") from error
+
+
+def _guids(values: Guids) -> list[str]:
+    return [format_guid(guid) for guid in values.tolist()]
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if name == "bounds":
+            flat |= {f"bound_{metric}": bound for metric, bound in value.items()}
+        elif name in ("in_order", "random"):
+            flat |= {f"{name}_{metric}": number for metric, number in (value or {}).items()}
+        else:
+            flat[name] = value
+    return flat

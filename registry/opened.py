@@ -1,0 +1,129 @@
+"""A placement with all that it is about, and a fabric as of a time: one statement each, for pages.
+
+`Placements.read`, `Fabrics.read_content` and `Profiles.read` give the same piece by piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from registry import codec
+from registry.contents import unpack_fabric
+from registry.database import Database, Transaction
+from registry.errors import UnknownName
+from registry.fabrics import Snapshot
+from registry.model import NO_ROUTE, ForwardingTables, as_utc
+from registry.observations import no_fabric
+from registry.placements import StoredPlacement, _stored
+from registry.profiles import StoredProfile
+from registry.profiles import _stored as _stored_profile
+
+_OPEN = """
+MATCH (p:Placement {id: $placement})-[:IN]->(x:Content)
+OPTIONAL MATCH (o:Observation)-[:SAW]->(x)
+WITH p, x, max(o.at) AS observed_at
+OPTIONAL MATCH (p)-[:OF]->(f:Profile)
+OPTIONAL MATCH (j:Job)-[:HAS_PLACEMENT]->(p)
+OPTIONAL MATCH (p)-[:HAS_LOADS]->(l:LinkLoads)
+WITH p, x, observed_at, f, j, l
+OPTIONAL MATCH (r:Routing {id: p.tables})-[h:HAS_TABLE]->(t:ForwardingTable)
+WITH p, x, observed_at, f, j, l, r, collect(h.guid) AS guids, collect(t.ports) AS ports
+RETURN p, x.id AS content, x.blob AS blob, observed_at, f, f.id AS profile, j.job AS job,
+       l.blob AS loads, r.lids AS lids, guids, ports
+"""
+
+_IDS = """
+MATCH (p:Placement)
+RETURN collect(p.id) AS ids
+"""
+
+_AS_OF = """
+MATCH (o:Observation)-[:SAW]->(x:Content)
+WHERE o.cluster = $cluster AND o.at <= $at
+WITH o, x ORDER BY o.at DESC, o.seq DESC LIMIT 1
+RETURN o.at AS at, x.id AS content, x.blob AS blob
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenPlacement:
+    """A placement, the fabric that it is on (with the tables that it was judged by), and its profile."""
+
+    stored: StoredPlacement
+    snapshot: Snapshot
+    profile: StoredProfile | None
+
+
+def open_placement(database: Database, placement: str) -> OpenPlacement:
+    """A placement by its id, with all that it is about.
+
+    Raises
+    ------
+    UnknownName
+        With the closest ids.
+    """
+
+    def work(transaction: Transaction) -> OpenPlacement:
+        found = transaction.run(_OPEN, placement=placement)
+        if not found:
+            raise UnknownName("placement", placement, transaction.run(_IDS)[0]["ids"])
+        return _opened(found[0])
+
+    return database.read(work)
+
+
+def snapshot_as_of(database: Database, cluster: str, at: datetime) -> Snapshot:
+    """The wiring of a cluster as of a time, without forwarding tables.
+
+    Raises
+    ------
+    UnknownName
+        No such cluster, or nothing was seen of it until then.
+    """
+    moment = as_utc(at)
+
+    def work(transaction: Transaction) -> Snapshot:
+        found = transaction.run(_AS_OF, cluster=cluster, at=moment)
+        if not found:
+            raise no_fabric(transaction, cluster, moment)
+        return Snapshot(
+            cluster=cluster,
+            id=found[0]["content"],
+            observed_at=found[0]["at"],
+            routing=None,
+            fabric=unpack_fabric(found[0]["blob"], observed_at=found[0]["at"]),
+        )
+
+    return database.read(work)
+
+
+def _opened(row: dict[str, Any]) -> OpenPlacement:
+    stored = _stored(row)
+    profile = row["f"]
+    tables = None if row["lids"] is None else _tables(row["lids"], row["guids"], row["ports"])
+    return OpenPlacement(
+        stored=stored,
+        snapshot=Snapshot(
+            cluster=stored.cluster,
+            id=stored.content,
+            observed_at=row["observed_at"],
+            routing=stored.routing,
+            fabric=unpack_fabric(row["blob"], tables=tables, observed_at=row["observed_at"]),
+        ),
+        profile=None if profile is None else _stored_profile(profile["id"], profile["name"], profile),
+    )
+
+
+def _tables(lids: bytes, guids: list[str], ports: list[bytes]) -> ForwardingTables:
+    owners = codec.unpack(lids)["lid_guid"]
+    switches = np.asarray([int(guid, 16) for guid in guids], np.uint64)
+    rows = np.full((len(guids), len(owners)), NO_ROUTE, np.uint8)
+    for row, blob in zip(rows, ports, strict=True):
+        known = codec.unpack(blob)["ports"]
+        row[: len(known)] = known
+    order = np.argsort(switches)
+    return ForwardingTables(switch_guid=switches[order], ports=rows[order], lid_guid=owners)

@@ -1,0 +1,110 @@
+"""A placement with its cost and provenance: to be saved, as stored, and as a row of the history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from registry.model import Evaluation, Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineMetrics:
+    """What a placement that nobody optimised costs; units as in `registry.model.Evaluation`."""
+
+    congestion_seconds: float
+    network_congestion_seconds: float
+    hop_bytes: float
+    average_dilation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacementRecord:
+    """A placement to be saved.
+
+    Attributes
+    ----------
+    cluster : str
+    content : str
+        Id of the snapshot whose fabric, as `Fabrics.read` gives it, the placement's vertices and the
+        evaluation's links index.
+    routing : str or None
+        Id of the forwarding tables that were used.
+    profile, job : str or None
+        Id of the profile; the scheduler's id of the job.
+    placement : Placement
+    evaluation : Evaluation or None
+    in_order, random : BaselineMetrics or None
+        The same ranks in order, and placed at random (mean).
+    code_version : str
+    """
+
+    cluster: str
+    content: str
+    routing: str | None = None
+    profile: str | None = None
+    job: str | None = None
+    placement: Placement
+    evaluation: Evaluation | None = None
+    in_order: BaselineMetrics | None = None
+    random: BaselineMetrics | None = None
+    code_version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredPlacement(PlacementRecord):
+    """A placement as it was saved.
+
+    Attributes
+    ----------
+    id : str
+    hosts : tuple of str
+        Host of each rank, by name.
+    recorded_at : datetime
+        UTC.
+    """
+
+    id: str
+    hosts: tuple[str, ...]
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPlacementInfo:
+    """A row of the history. Metrics are None where the placement was not evaluated.
+
+    Attributes
+    ----------
+    snapshot : str
+        Id of the content.
+    profile, profile_id, application, job : str or None
+        Name, id and application of the profile; the scheduler's id of the job.
+    bounds : mapping of str to float
+        Certified lower bounds by metric.
+    """
+
+    id: str
+    recorded_at: datetime
+    cluster: str
+    snapshot: str
+    application: str | None
+    profile: str | None
+    profile_id: str | None
+    job: str | None
+    ranks: int
+    strategy: str
+    objective: str
+    routing: str
+    seed: int | None
+    seconds: float
+    steps: int
+    complete: bool
+    code_version: str
+    congestion_seconds: float | None
+    network_congestion_seconds: float | None
+    hop_bytes: float | None
+    average_dilation: float | None
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    in_order: BaselineMetrics | None = None
+    random: BaselineMetrics | None = None

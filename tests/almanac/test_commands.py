@@ -1,0 +1,165 @@
+"""The whole way by commands, on both servers: ingest, look, place, evaluate, export, remember."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+from tests.almanac.conftest import Almanac
+
+DATA = Path(__file__).parent.parent / "data"
+FABRIC = DATA / "infiniband" / "fattree2-64-traffic"
+PROFILE = DATA / "openmpi" / "npb_cg_S_16.tar.gz"
+PLACED = ("congestion_seconds", "network_congestion_seconds", "hop_bytes", "average_dilation")
+
+
+@pytest.fixture
+def loaded(almanac: Almanac) -> Almanac:
+    """A fabric with tables and a profile."""
+    outcome = almanac("ingest", FABRIC / "ibnetdiscover.txt", FABRIC / "opensm-lfts.dump", "--cluster", "ft")
+    assert outcome.code == 0, outcome.err
+    assert almanac("ingest", PROFILE, "--name", "cg").code == 0
+    return almanac
+
+
+def test_a_placement_is_found_saved_exported_and_evaluated_again(loaded: Almanac, tmp_path: Path) -> None:
+    show = loaded("cluster", "show", "ft", "--json").json
+    assert (show["hosts"], show["adapters"], show["switches"], show["cables"]) == (64, 64, 12, 96)
+    assert loaded("profile", "show", "cg", "--json").json["missing_ranks"] == []
+
+    rankfile = tmp_path / "rf"
+    call = ["map", "cg", "--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2]
+    found = loaded(*call, "--steps", 20000, "--export", f"openmpi-rankfile={rankfile}", "--json")
+    assert found.code == 0, found.err
+    told = found.json
+    assert (told["ranks"], told["hosts"], told["routing"], told["complete"]) == (16, 8, "tables", True)
+    for rival in ("in_order", "random"):
+        assert told["placed"]["congestion_seconds"] <= told[rival]["congestion_seconds"] * (1 + 1e-9)
+    for name in PLACED[:3]:
+        assert told["lower_bound"][name] <= told["placed"][name] * (1 + 1e-9)
+
+    again = loaded(*call, "--steps", 20000, "--json").json
+    assert again["placement"] == told["placement"]
+    history = loaded("history", "--json").json
+    assert [row["id"] for row in history] == [told["placement"]]
+
+    links = tmp_path / "links.csv"
+    for given in (rankfile, told["placement"]):
+        judged = loaded(
+            "evaluate", "cg", "--cluster", "ft", "--placement", given, "--links", links, "--json"
+        ).json
+        for name in PLACED:
+            assert judged[name] == pytest.approx(told["placed"][name], rel=1e-12)
+    rows = list(csv.DictReader(io.StringIO(links.read_text())))
+    assert max(float(row["seconds"]) for row in rows) == pytest.approx(told["placed"]["congestion_seconds"])
+    assert sum(float(row["bytes"]) for row in rows) == pytest.approx(told["placed"]["hop_bytes"])
+    assert all(row["source_guid"].startswith("0x") and row["source_port"].isdigit() for row in rows)
+
+    table = loaded("export", told["placement"], "--format", "csv").out
+    assert len(table.splitlines()) == 17
+    assert table.splitlines()[0] == "rank,host,slot"
+
+
+def test_the_same_files_again_add_nothing(loaded: Almanac) -> None:
+    counts = "MATCH (n) RETURN count(n) AS nodes"
+    before = loaded("query", counts, "--json").json
+    again = loaded(
+        "ingest", FABRIC / "ibnetdiscover.txt", FABRIC / "opensm-lfts.dump", "--cluster", "ft", "--json"
+    ).json
+    assert (again["new_observation"], again["new_snapshot"], again["new_routing"]) == (False, False, False)
+    loaded("ingest", PROFILE, "--name", "cg")
+    assert loaded("query", counts, "--json").json == before
+
+
+def test_a_job_brings_its_hosts_and_slots(loaded: Almanac) -> None:
+    assert loaded("ingest", DATA / "slurm" / "scontrol_show_jobs_d.txt", "--cluster", "ft").code == 0
+    listed = loaded("job", "list", "--json").json
+    assert len(listed) > 1
+    assert loaded("job", "attach", "1", "cg").code == 0
+    shown = loaded("job", "show", "1", "--json").json
+    assert shown["profile"] == loaded("profile", "show", "cg", "--json").json["id"]
+    assert (len(shown["hosts"]), set(shown["slots"])) == (16, {4})
+    told = loaded("map", "cg", "--job", "1", "--steps", 2000, "--json").json
+    assert told["hosts"] == 16
+    assert loaded("history", "--job", "1", "--json").json[0]["job"] == "1"
+
+
+def test_the_byte_counts_of_the_simulated_fabric_come_out_per_link(loaded: Almanac, tmp_path: Path) -> None:
+    import json
+
+    truth = json.loads((FABRIC / "truth.json").read_text())
+    edges = tmp_path / "stencil.csv.gz"
+    with gzip.open(edges, "wt") as file:
+        file.write("src,dst,bytes\n" + "".join(f"{s},{t},{b}\n" for s, t, b in truth["traffic"]))
+    hosts = tmp_path / "hostfile"
+    hosts.write_text("".join(f"{name.split()[0]}\n" for name in truth["hosts"]))
+    assert loaded("ingest", edges).code == 0
+    links = tmp_path / "links.csv"
+    told = loaded(
+        "evaluate", "stencil", "--cluster", "ft", "--placement", hosts, "--links", links, "--json"
+    ).json
+    assert told["hop_bytes"] == truth["hop_bytes"]
+    assert told["average_dilation"] == truth["avg_dilation"]
+    rows = csv.DictReader(io.StringIO(links.read_text()))
+    found = {f"{row['source_guid'][2:]}/{row['source_port']}": int(row["bytes"]) for row in rows}
+    assert found == truth["link_bytes"]
+
+
+def test_a_broken_cable_is_told_as_a_change(almanac: Almanac) -> None:
+    folder = DATA / "infiniband" / "fattree2-64-broken-link"
+    for name, at in (("before.ibnetdiscover", "2026-01-01"), ("ibnetdiscover.txt", "2026-01-02")):
+        call = almanac("ingest", folder / name, "--cluster", "ft", "--observed-at", f"{at}T00:00:00Z")
+        assert call.code == 0, call.err
+    told = almanac("cluster", "changes", "ft", "--json").json
+    assert told["hosts_vanished"] == ["node0042"]
+    words = almanac("cluster", "changes", "ft").out
+    assert "host node0042 vanished" in words
+    assert len(told["cables_vanished"]) == words.count("vanished") - 1 == 2
+    earlier = almanac("cluster", "show", "ft", "--at", "2026-01-01T12:00:00Z", "--json").json
+    assert earlier["hosts"] == 64
+
+
+def test_a_query_reads_and_never_writes(loaded: Almanac) -> None:
+    outcome = loaded(
+        "query", "--csv", "-p", "kind=host", "MATCH (s:DeviceState {kind: $kind}) RETURN count(s) AS hosts"
+    )
+    assert outcome.out == "hosts\n64\n"
+    refused = loaded("query", "MATCH (n) DETACH DELETE n", "--json")
+    assert (refused.code, refused.error["error"]) == (1, "WriteRefused")
+    assert loaded("cluster", "show", "ft", "--json").json["hosts"] == 64
+
+
+def test_a_dump_loads_into_an_empty_registry_only(
+    loaded: Almanac, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    from registry.database import Database
+    from tests.conftest import empty
+
+    before = loaded("cluster", "show", "ft", "--json").json
+    backup = tmp_path / "backup.almanac"
+    assert loaded("db", "dump", backup).code == 0
+    assert loaded("db", "load", backup).code == 1
+    database = request.getfixturevalue("database")
+    assert isinstance(database, Database)
+    empty(database)
+    assert loaded("db", "load", backup).code == 0
+    assert loaded("cluster", "show", "ft", "--json").json == before
+
+
+def test_the_doctor_finds_all_well(loaded: Almanac) -> None:
+    outcome = loaded("doctor", "--json")
+    assert outcome.code == 0
+    assert "failed" not in {finding["state"] for finding in outcome.json}
+
+
+def test_profiles_are_exported_as_they_came_in(loaded: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "cg.csv"
+    assert loaded("profile", "export", "cg", "-o", path).code == 0
+    assert loaded("ingest", path, "--name", "again").code == 0
+    first, second = (loaded("profile", "show", name, "--json").json for name in ("cg", "again"))
+    for key in ("ranks", "pairs", "bytes", "messages"):
+        assert first[key] == second[key]

@@ -1,0 +1,83 @@
+"""The command line describes itself, quickly, and usage errors have their own exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from almanac.cli import COMMANDS
+from almanac.reference import commands, reference
+from tests.almanac.conftest import Almanac
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_help_lists_every_command(offline: Almanac) -> None:
+    outcome = offline("--help")
+    assert outcome.code == 0
+    for name in COMMANDS:
+        assert f"\n  {name} " in outcome.out
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from almanac.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'neo4j', 'rich', 'pandas', 'numba', 'streamlit'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_command_and_option_is_described(words: str, command: click.Command) -> None:
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name not in ("objective", "seed", "port"):
+            assert parameter.help or parameter.required, f"almanac {words}: --{parameter.name}"
+
+
+def test_the_written_reference_is_that_of_the_commands() -> None:
+    written = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    assert written == reference(), "run: make docs"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["mop"],
+        ["map"],
+        ["map", "p"],
+        ["map", "p", "--hosts", "node[1-2]"],
+        ["map", "p", "--job", "1", "--hosts", "a", "--cluster", "c"],
+        ["map", "p", "--job", "1", "--steps", "5", "--seconds", "1"],
+        ["map", "p", "--job", "1", "--seconds", "0"],
+        ["map", "p", "--job", "1", "--objective", "luck"],
+        ["map", "p", "--job", "1", "--export", "csv"],
+        ["map", "p", "--job", "1", "--export", "tarot=x"],
+        ["ingest", "x", "--rate", "fast"],
+        ["ingest", "x", "--observed-at", "yesterday"],
+        ["export", "p", "--format", "tarot"],
+        ["query", "RETURN 1", "--param", "x"],
+        ["db", "start"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_call_is_a_usage_error(offline: Almanac, arguments: list[str]) -> None:
+    assert offline(*arguments).code == 2
+    outcome = offline(*arguments, "--json") if arguments[0] in ("map", "query") else None
+    assert outcome is None or outcome.error["error"] == "UsageError"
+
+
+def test_an_unreachable_database_has_its_own_exit_code_and_says_the_remedy(offline: Almanac) -> None:
+    outcome = offline("cluster", "list")
+    assert outcome.code == 3
+    assert "bolt://127.0.0.1:1" in outcome.err
+    assert offline("cluster", "list", "--json").error["error"] == "DatabaseUnavailable"

@@ -1,0 +1,361 @@
+"""The connection to a graph database, on both real servers."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pytest
+
+import registry.database
+from registry.database import Database, Transaction
+from registry.errors import DatabaseError, DatabaseUnavailable, WriteRefused
+from registry.local_server import ServerAddress
+
+MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+END_OF_TIME = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+
+
+def run(database: Database, statement: str, **parameters: object) -> list[dict[str, Any]]:
+    return database.write(lambda transaction: transaction.run(statement, **parameters))
+
+
+def stored(database: Database, value: object) -> Any:
+    run(database, "CREATE (:Cluster {id: 'c', value: $value})", value=value)
+    rows = database.read(lambda t: t.run("MATCH (c:Cluster {id: 'c'}) RETURN c.value AS value"))
+    return rows[0]["value"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        7,
+        2**53 + 1,
+        -(2**63),
+        1.0,
+        0.1,
+        1e300,
+        "",
+        "ü – 'quoted' \\ $x",
+        b"",
+        bytes(range(256)) * 300,
+        [1, 2, 3],
+        [1.0, 2.0],
+        ["a", "b"],
+        MOMENT,
+        END_OF_TIME,
+        [MOMENT, END_OF_TIME],
+    ],
+    ids=lambda value: f"{type(value).__name__}-{str(value)[:24]}",
+)
+def test_values_come_back_as_they_went_in(database: Database, value: Any) -> None:
+    back = stored(database, value)
+    assert back == value
+    assert type(back) is type(value)
+    if isinstance(value, datetime):
+        assert back.tzinfo is UTC
+    if isinstance(value, list):
+        assert [type(item) for item in back] == [type(item) for item in value]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (MOMENT.astimezone(timezone(timedelta(hours=-7))), MOMENT),
+        (MOMENT.replace(tzinfo=None), MOMENT),
+        (np.int64(3), 3),
+        (np.float32(1.5), 1.5),
+        (np.bool_(True), True),
+        (np.arange(3, dtype=np.int32), [0, 1, 2]),
+        (np.array([0.5, 1.0]), [0.5, 1.0]),
+        ((1, 2), [1, 2]),
+        ((np.int16(4), np.int16(5)), [4, 5]),
+    ],
+)
+def test_zones_and_numpy_end_at_the_door(database: Database, given: object, kept: object) -> None:
+    back = stored(database, given)
+    assert back == kept
+    assert type(back) is type(kept)
+
+
+def test_times_compare_on_the_server_to_the_microsecond(database: Database) -> None:
+    run(database, "CREATE (:Cluster {id: 'c', at: $at, until: $until})", at=MOMENT, until=END_OF_TIME)
+    statement = "MATCH (c:Cluster) WHERE c.at <= $now AND c.until > $now RETURN c.id AS id"
+
+    def seen(now: datetime) -> int:
+        return len(database.read(lambda t: t.run(statement, now=now)))
+
+    assert seen(MOMENT) == 1
+    assert seen(MOMENT - timedelta(microseconds=1)) == 0
+    assert seen(MOMENT + timedelta(microseconds=1)) == 1
+    assert seen(END_OF_TIME) == 0
+
+
+def test_nodes_relationships_paths_and_maps_become_plain_values(database: Database) -> None:
+    run(
+        database,
+        "CREATE (:Cluster {id: 'a', at: $at})-[:OF {key: 1, at: $at}]->(:Cluster {id: 'b'})",
+        at=MOMENT,
+    )
+    columns, rows = database.query(
+        "MATCH p = (a)-[r:OF]->(b) RETURN a, r, p, {at: a.at, list: [a.at, 1]} AS m, date('2024-05-06') AS d"
+    )
+    assert columns == ("a", "r", "p", "m", "d")
+    first = {"id": "a", "at": MOMENT}
+    edge = {"key": 1, "at": MOMENT}
+    whole = [first, {"id": "b"}, edge]
+    assert rows == [(first, edge, whole, {"at": MOMENT, "list": [MOMENT, 1]}, MOMENT.date())]
+
+
+CREATE_COLUMNS = """
+UNWIND range(0, size($id) - 1) AS i
+CREATE (:Device {id: $id[i], slots: $slots[i], since: $since[i], cluster: $cluster})
+"""
+
+
+def test_columns_are_written_in_batches(database: Database) -> None:
+    ids = [f"d{i:03}" for i in range(105)]
+    since = [MOMENT + timedelta(seconds=i) for i in range(105)]
+
+    def write(transaction: Transaction) -> None:
+        transaction.run_columns(
+            CREATE_COLUMNS, {"id": ids, "slots": np.arange(105), "since": since}, batch=25, cluster="c"
+        )
+
+    database.write(write)
+    _, rows = database.query("MATCH (d:Device {cluster: 'c'}) RETURN d.id, d.slots, d.since ORDER BY d.id")
+    assert rows == list(zip(ids, range(105), since, strict=True))
+
+
+def test_empty_columns_write_nothing(database: Database) -> None:
+    empty: dict[str, list[Any]] = {"id": [], "slots": [], "since": []}
+    database.write(lambda t: t.run_columns(CREATE_COLUMNS, empty, cluster="c"))
+    assert database.query("MATCH (d:Device) RETURN d")[1] == []
+
+
+@pytest.mark.parametrize("columns", [{}, {"id": ["a"], "slots": []}])
+def test_ragged_columns_are_refused(database: Database, columns: dict[str, list[Any]]) -> None:
+    with pytest.raises(ValueError, match="of one length"):
+        database.write(lambda t: t.run_columns(CREATE_COLUMNS, columns))
+
+
+def test_a_failed_write_leaves_nothing(database: Database) -> None:
+    def fail(transaction: Transaction) -> None:
+        transaction.run("CREATE (:Cluster {id: 'half'})")
+        raise KeyError("work failed")
+
+    with pytest.raises(KeyError):
+        database.write(fail)
+    assert database.query("MATCH (c:Cluster) RETURN c")[1] == []
+
+
+def concurrently(count: int, work: Callable[[int], object]) -> None:
+    """Run `work` in as many threads at once; raises what one of them raised."""
+    barrier = threading.Barrier(count)
+
+    def start(number: int) -> None:
+        barrier.wait(timeout=30)
+        work(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(start, range(count)))
+
+
+def test_writers_that_conflict_lose_nothing(database: Database) -> None:
+    run(database, "CREATE (:Cluster {id: 'c', count: 0})")
+    step = "MATCH (c:Cluster {id: 'c'}) SET c.count = c.count + 1"
+    note = "MATCH (c:Cluster {id: 'c'}) CREATE (c)<-[:OF]-(:Content {id: $id})"
+
+    def writer(number: int) -> None:
+        for turn in range(8):
+
+            def work(transaction: Transaction, turn: int = turn) -> None:
+                transaction.run(step)
+                transaction.run(note, id=f"{number}-{turn}")
+
+            database.write(work)
+
+    concurrently(4, writer)
+    counted = "MATCH (c:Cluster)<-[:OF]-(x:Content) RETURN c.count AS count, count(x) AS contents"
+    assert database.query(counted)[1] == [(32, 32)]
+
+
+def test_a_race_to_create_the_same_node_makes_one(database: Database) -> None:
+    def writer(number: int) -> None:
+        for turn in range(6):
+            run(database, "MERGE (a:Application {id: $id})", id=f"app{turn}")
+
+    concurrently(4, writer)
+    assert database.query("MATCH (a:Application) RETURN count(a)")[1] == [(6,)]
+
+
+KILLED_WRITER = """
+import sys, time
+from registry.database import Database
+uri, user, password, name = sys.argv[1:]
+def work(transaction):
+    transaction.run("CREATE (:Cluster {id: 'killed'})")
+    print("written", flush=True)
+    time.sleep(60)
+Database.connect(uri, user=user, password=password, name=name or None).write(work)
+"""
+
+
+def test_a_killed_writer_leaves_nothing_and_blocks_nobody(
+    database: Database, server_of: ServerAddress
+) -> None:
+    told = (server_of.uri, server_of.user, server_of.password, server_of.name or "")
+    with subprocess.Popen([sys.executable, "-c", KILLED_WRITER, *told], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"written\n"
+        writer.kill()
+    run(database, "CREATE (:Cluster {id: 'killed', by: 'another'})")
+    assert database.query("MATCH (c:Cluster) RETURN c.by")[1] == [("another",)]
+
+
+@pytest.fixture
+def server_of(request: pytest.FixtureRequest, database: Database) -> ServerAddress:
+    """Address of the server that `database` is."""
+    kind = "neo4j" if database.kind == "neo4j" else "embedded"
+    address = request.getfixturevalue(f"{kind}_server")
+    assert isinstance(address, ServerAddress)
+    return address
+
+
+def test_a_true_violation_of_a_constraint_is_an_error(database: Database) -> None:
+    run(database, "CREATE (:Cluster {id: 'c'})")
+    with pytest.raises(DatabaseError, match="refused") as caught:
+        run(database, "CREATE (:Cluster {id: 'c'})")
+    assert not isinstance(caught.value, DatabaseUnavailable)
+
+
+def test_conflicts_are_given_up_at_the_deadline(
+    embedded_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ArcadeDB tells of a conflict on commit, so an inner write can provoke one each time."""
+    monkeypatch.setattr(registry.database, "CONFLICT_SECONDS", 0.5)
+    database = embedded_database
+    run(database, "MERGE (:Cluster {id: 'deadline'})")
+    attempts = []
+
+    def work(transaction: Transaction) -> None:
+        attempts.append(1)
+        transaction.run("MATCH (c:Cluster {id: 'deadline'}) SET c.outer = $n", n=len(attempts))
+        run(database, "MATCH (c:Cluster {id: 'deadline'}) SET c.inner = $n", n=len(attempts))
+
+    with pytest.raises(DatabaseError):
+        database.write(work)
+    assert len(attempts) > 2
+
+
+def test_a_user_may_read_and_pass_parameters(database: Database) -> None:
+    run(database, "CREATE (:Cluster {id: 'c', slots: 3})")
+    statement = "MATCH (c:Cluster) WHERE c.slots > $least RETURN c.id AS id, c.slots AS slots"
+    assert database.query(statement, least=2) == (("id", "slots"), [("c", 3)])
+    columns, rows = database.query(statement, least=3)
+    assert rows == []
+    # ArcadeDB names columns with the first row only.
+    assert columns == (("id", "slots") if database.kind == "neo4j" else ())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE (:Cluster {id: 'x'})",
+        "MATCH (s:Schema) SET s.version = 99",
+        "MATCH (s:Schema) DETACH DELETE s",
+        "CALL { CREATE (:Cluster {id: 'x'}) } RETURN 1",
+        "CREATE INDEX sneaky FOR (c:Cluster) ON (c.colour)",
+        "DROP CONSTRAINT cluster_id",
+    ],
+)
+def test_a_users_writes_are_refused_and_change_nothing(database: Database, statement: str) -> None:
+    before = database.query("MATCH (n) RETURN count(n)"), database.query("SHOW INDEXES")[1]
+    with pytest.raises(WriteRefused):
+        database.query(statement)
+    assert (database.query("MATCH (n) RETURN count(n)"), database.query("SHOW INDEXES")[1]) == before
+
+
+def test_a_write_that_slips_through_is_not_kept(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neo4j refuses it in a read transaction; ArcadeDB runs it, so it is rolled back."""
+    monkeypatch.setattr(registry.database, "writing_word", lambda statement: None)
+    if database.kind == "neo4j":
+        with pytest.raises(DatabaseError):
+            database.query("CREATE (:Cluster {id: 'x'})")
+    else:
+        database.query("CREATE (:Cluster {id: 'x'})")
+    assert database.query("MATCH (c:Cluster) RETURN c")[1] == []
+
+
+def test_a_statement_that_is_no_cypher_is_told_with_its_text(database: Database) -> None:
+    with pytest.raises(DatabaseError) as caught:
+        database.query("MATCH (n RETURN n")
+    assert caught.value.text == "MATCH (n RETURN n"
+    assert "\n" not in str(caught.value)
+    assert "yntax" in caught.value.reason or "nvalid" in caught.value.reason
+
+
+def test_hints_of_the_server_reach_neither_log_nor_terminal(
+    database: Database, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.INFO):
+        database.query("MATCH (n:NoSuchLabel)-[:NO_SUCH_TYPE]->(m) RETURN n.no_such_property, id(n)")
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_server_is_known_by_its_kind(database: Database, request: pytest.FixtureRequest) -> None:
+    expected = "neo4j" if "neo4j" in request.node.callspec.id else "arcadedb"
+    assert database.kind == expected
+    assert database.version
+
+
+def refused(address: ServerAddress, **changed: str) -> DatabaseUnavailable:
+    arguments = {"user": address.user, "password": address.password, "name": address.name, **changed}
+    uri = changed.pop("uri", address.uri)
+    arguments.pop("uri", None)
+    with pytest.raises(DatabaseUnavailable) as caught:
+        Database.connect(uri, **arguments)
+    assert "\n" not in str(caught.value)
+    assert caught.value.uri == uri
+    assert caught.value.remedy
+    assert address.password not in str(caught.value)
+    return caught.value
+
+
+def test_a_wrong_password_is_told(server: ServerAddress) -> None:
+    assert "password is refused" in refused(server, password="wrong").reason
+
+
+def test_a_wrong_database_name_is_told(server: ServerAddress) -> None:
+    assert "has no database 'nosuch'" in refused(server, name="nosuch").reason
+
+
+def test_a_port_where_nothing_listens_is_told(embedded_server: ServerAddress) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        error = refused(embedded_server, uri=f"bolt://127.0.0.1:{taken.getsockname()[1]}")
+    assert "Connection refused" in error.reason
+
+
+@pytest.mark.parametrize("uri", ["http://localhost:7474", "localhost:7687", "", "bolt://nosuch.invalid:7687"])
+def test_an_address_that_leads_nowhere_is_told(embedded_server: ServerAddress, uri: str) -> None:
+    assert refused(embedded_server, uri=uri).remedy
+
+
+def test_a_listener_that_hangs_up_is_told(embedded_server: ServerAddress) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        caller = threading.Thread(target=lambda: listener.accept()[0].close())
+        caller.start()
+        refused(embedded_server, uri=f"bolt://127.0.0.1:{listener.getsockname()[1]}")
+        caller.join(10)

@@ -1,0 +1,175 @@
+"""Views for other libraries: what goes to networkx comes back, and py2neo reads the same database."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+
+from registry.contents import canonical, content_hash
+from registry.errors import InvalidValue, MissingExtra
+from registry.intake import Intake
+from registry.interchange import (
+    fabric_tables,
+    from_networkx,
+    history_table,
+    profile_table,
+    py2neo_graph,
+    to_networkx,
+)
+from registry.local_server import ServerAddress
+from registry.model import Allocation, Fabric, Placement, Profile
+from registry.placements import BaselineMetrics, PlacementRecord
+from registry.registry import Registry
+from tests.registry.wiring import at, fat_tree
+from tests.small_fabrics import adapter_fabrics, plain_fabrics, profiles
+
+
+@given(fabric=adapter_fabrics() | plain_fabrics())
+def test_a_fabric_goes_to_networkx_and_back(fabric: Fabric) -> None:
+    found = from_networkx(to_networkx(fabric))
+    assert isinstance(found, Fabric)
+    assert content_hash(found) == content_hash(canonical(fabric))
+
+
+@given(profile=profiles())
+def test_a_profile_goes_to_networkx_and_back(profile: Profile) -> None:
+    given_ = replace(profile, name="a", application="b", source="c", missing_ranks=(0,))
+    found = from_networkx(to_networkx(given_))
+    assert isinstance(found, Profile)
+    for name in ("indptr", "partner", "bytes", "messages"):
+        assert getattr(found, name).tolist() == getattr(given_, name).tolist()
+    for name in ("name", "application", "source", "missing_ranks", "self_edges"):
+        assert getattr(found, name) == getattr(given_, name)
+
+
+def test_parallel_cables_are_edges_of_their_own() -> None:
+    graph = to_networkx(fat_tree(cables=3))
+    assert isinstance(graph, nx.MultiDiGraph)
+    assert graph.number_of_edges("leaf0", "spine1") == 3
+    ports = {data["src_port"] for data in graph.get_edge_data("leaf0", "spine1").values()}
+    assert ports == {6, 7, 8}
+    assert graph.nodes["node00"]["kind"] == "host"
+    assert graph.nodes["leaf0"]["forwards"]
+
+
+def test_a_plain_graph_is_a_fabric_whose_vertices_host_and_forward() -> None:
+    graph: nx.Graph[tuple[int, int]] = nx.Graph()
+    graph.add_edges_from(nx.grid_2d_graph(2, 2).edges, capacity=5.0)
+    fabric = from_networkx(graph)
+    assert isinstance(fabric, Fabric)
+    assert fabric.names == ("(0, 0)", "(0, 1)", "(1, 0)", "(1, 1)")
+    assert fabric.forwards.all()
+    assert fabric.slots.tolist() == [1, 1, 1, 1]
+    assert fabric.cable_count == 4
+    assert set(fabric.capacity.tolist()) == {5.0}
+
+
+def test_a_plain_graph_may_tell_slots_and_kinds() -> None:
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_node("s", slots=0)
+    graph.add_node("t", kind="switch")
+    graph.add_node("h", slots=3, forwards=False)
+    graph.add_edge("h", "s", capacity=1)
+    fabric = from_networkx(graph)
+    assert isinstance(fabric, Fabric)
+    assert (fabric.names, fabric.slots.tolist()) == (("h", "s", "t"), [3, 0, 0])
+    assert (fabric.kind.tolist(), fabric.forwards.tolist()) == ([0, 1, 1], [False, True, True])
+
+
+def test_a_plain_graph_of_bytes_is_a_profile() -> None:
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_edge(1, 0, bytes=5)
+    profile = from_networkx(graph)
+    assert isinstance(profile, Profile)
+    assert (profile.ranks, profile.sender.tolist(), profile.messages.tolist()) == (2, [1], [0])
+
+
+def graph_of(*edges: tuple[object, object, dict[str, object]], kind: str | None = None) -> nx.DiGraph[object]:
+    graph: nx.DiGraph[object] = nx.DiGraph()
+    graph.add_edges_from(edges)
+    if kind is not None:
+        graph.graph["type"] = kind
+    return graph
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        graph_of(),
+        graph_of((0, 1, {})),
+        graph_of((0, 1, {"capacity": 1.0}), (1, 2, {"bytes": 1.0})),
+        graph_of((0, 1, {"capacity": -1.0})),
+        graph_of((0, 1, {"capacity": "fast"})),
+        graph_of((0, 0, {"capacity": 1.0})),
+        graph_of((0, "0", {"capacity": 1.0})),
+        graph_of((0, 2, {"bytes": 1.0})),
+        graph_of((0, 1, {"bytes": float("nan")})),
+        graph_of((0, 1, {"bytes": 1.0}), kind="fabric"),
+    ],
+)
+def test_what_is_neither_fabric_nor_profile_is_refused(graph: nx.DiGraph[object]) -> None:
+    with pytest.raises(InvalidValue):
+        from_networkx(graph)
+
+
+def test_tables_of_a_fabric_name_what_they_tell() -> None:
+    axes = np.arange(16, dtype=np.int32).reshape(8, 2)
+    torus = replace(fat_tree(), level=np.arange(8, dtype=np.int32), coordinates=axes)
+    tables = fabric_tables(torus)
+    assert tables["vertices"].set_index("name").loc["leaf0", "guid"] == "0x0000000000b00000"
+    assert list(tables["vertices"].columns[-3:]) == ["level", "coordinate_0", "coordinate_1"]
+    row = tables["links"].query("source == 'node00'").iloc[0]
+    assert (row["target"], row["source_guid"], row["target_guid"]) == ("leaf0", "0x0000000000a00000", "")
+    assert (row["capacity"], row["cables"]) == (50e9, 1)
+    assert tables["adapters"]["host"].tolist() == ["node00", "node01", "node02", "node03"]
+
+
+def test_a_table_of_a_profile_has_a_row_a_pair() -> None:
+    table = profile_table(Profile.from_edges([1, 0], [0, 1], [3.0, 4.0], messages=[1, 2]))
+    assert table.to_dict("list") == {
+        "source": [0, 1],
+        "target": [1, 0],
+        "bytes": [4.0, 3.0],
+        "messages": [2, 1],
+    }
+
+
+def test_a_table_of_the_history_has_a_row_a_placement(registry: Registry) -> None:
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
+    snapshot = registry.fabrics.read("toy")
+    allocation = Allocation.of(snapshot.fabric, ["node00", "node01"])
+    baseline = BaselineMetrics(
+        congestion_seconds=1.0, network_congestion_seconds=0.5, hop_bytes=3.0, average_dilation=2.0
+    )
+    placement = Placement(host_of_rank=allocation.hosts, allocation=allocation, strategy="random", seed=1)
+    registry.placements.save(
+        PlacementRecord(cluster="toy", content=snapshot.id, placement=placement, random=baseline)
+    )
+    table = history_table(registry.placements.history())
+    assert table.loc[0, "random_hop_bytes"] == 3.0
+    assert table.loc[0, "strategy"] == "random"
+    assert len(history_table([])) == 0
+
+
+def test_py2neo_reads_the_same_database(registry: Registry, request: pytest.FixtureRequest) -> None:
+    kind = "neo4j" if registry.database.kind == "neo4j" else "embedded"
+    server: ServerAddress = request.getfixturevalue(f"{kind}_server")
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
+    graph = py2neo_graph(server.uri, user=server.user, password=server.password, name=server.name)
+    statement = "MATCH (d:Device {cluster: $cluster, kind: 'host'}) RETURN d.name AS name ORDER BY name"
+    names = [row["name"] for row in graph.run(statement, cluster="toy").data()]
+    links = graph.evaluate("MATCH (:Device {kind: 'host'})-[l:LINK]->(:Device) RETURN count(l)")
+    graph.service.connector.close()
+    assert names == ["node00", "node01", "node02", "node03"]
+    assert links == 4
+
+
+def test_without_py2neo_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py2neo", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'fabric-almanac\[py2neo\]'"):
+        py2neo_graph("bolt://localhost")

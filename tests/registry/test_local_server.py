@@ -1,0 +1,277 @@
+"""The embedded server: one a data folder, found by all, and gone when nobody needs it."""
+
+from __future__ import annotations
+
+import ipaddress
+import multiprocessing
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from filelock import FileLock
+
+from registry import local_supervisor
+from registry.database import Database
+from registry.errors import DatabaseUnavailable
+from registry.local_files import ServerFiles, ServerState, machine_name
+from registry.local_server import ServerAddress, ensure_server, status, stop
+
+MARK = "MERGE (m:Mark {id: $id})"
+START = """
+import sys
+from pathlib import Path
+from registry.local_server import ensure_server
+ensure_server(Path(sys.argv[1]), idle_seconds=300)
+"""
+MARKS = "MATCH (m:Mark) RETURN collect(m.id) AS ids"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A data folder that the tests of this module kill and start servers on, with a blank in its name."""
+    folder = tmp_path_factory.mktemp("local") / "data folder"
+    yield folder
+    stop(folder)
+
+
+@pytest.fixture
+def running(home: Path) -> ServerAddress:
+    return ensure_server(home, idle_seconds=300)
+
+
+def within(seconds: float, holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def state_of(home: Path) -> ServerState:
+    state = ServerFiles(home).read_state()
+    assert state is not None
+    return state
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def servers_on(home: Path) -> list[int]:
+    argument = f"@{ServerFiles(home).arguments}"
+    return [one.pid for one in psutil.process_iter(["cmdline"]) if argument in (one.info["cmdline"] or ())]
+
+
+def mark(address: ServerAddress, identity: str) -> None:
+    with address.connect() as database:
+        database.write(lambda transaction: transaction.run(MARK, id=identity))
+
+
+def marks(address: ServerAddress) -> set[str]:
+    with address.connect() as database:
+        rows = database.read(lambda transaction: transaction.run(MARKS))
+        return set(rows[0]["ids"])
+
+
+def uri_for(home: Path) -> tuple[str, int | None]:
+    address = ensure_server(home, idle_seconds=300)
+    with address.connect() as database:
+        assert database.kind == "arcadedb"
+    return address.uri, address.pid
+
+
+def test_processes_that_start_at_once_share_one_server(home: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        found = pool.map(uri_for, [home] * 4, chunksize=1)
+    assert len(set(found)) == 1
+    assert len(servers_on(home)) == 1
+
+
+def test_a_running_server_is_found_not_started(home: Path, running: ServerAddress) -> None:
+    assert ensure_server(home) == running
+    told = status(home)
+    assert told is not None
+    assert told.address == running
+    assert told.idle_seconds == 300
+    assert 50e6 < told.memory_bytes < 1.5e9
+    assert told.started_at <= time.time()
+
+
+def test_it_listens_on_this_machine_only(home: Path, running: ServerAddress) -> None:
+    processes = [psutil.Process(state_of(home).java), psutil.Process(state_of(home).supervisor)]
+    addresses = [
+        one.laddr
+        for process in processes
+        for one in process.net_connections("inet")
+        if one.status in (psutil.CONN_LISTEN, psutil.CONN_NONE)
+    ]
+    assert len(addresses) == 2  # Bolt and HTTP
+    assert all(ipaddress.ip_address(address.ip).is_loopback for address in addresses)
+
+
+def test_nobody_else_can_read_its_password(home: Path, running: ServerAddress) -> None:
+    assert len(running.password) >= 20
+    assert running.password not in repr(running)
+    for pid in (state_of(home).java, state_of(home).supervisor):
+        process = psutil.Process(pid)
+        assert running.password not in " ".join(process.cmdline())
+        assert running.password not in " ".join(process.environ().values())
+    holders = [path for path in home.rglob("*") if path.is_file() and holds(path, running.password)]
+    assert holders == [ServerFiles(home).password]
+    for path in home.rglob("*"):
+        assert not stat.S_IMODE(path.stat().st_mode) & 0o077 or path.suffix == ".lock", path
+    assert not stat.S_IMODE(ServerFiles(home).folder.stat().st_mode) & 0o077
+
+
+def holds(path: Path, text: str) -> bool:
+    return text.encode() in path.read_bytes()
+
+
+def test_commits_are_forced_to_disk_and_memory_is_bounded(home: Path, running: ServerAddress) -> None:
+    arguments = ServerFiles(home).arguments.read_text("utf-8")
+    assert '"-Darcadedb.txWalFlush=2"' in arguments
+    assert re.search(r'"-Xmx1g"', arguments)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills children with their parent")
+def test_java_dies_with_a_killed_supervisor_and_committed_data_stays(
+    home: Path, running: ServerAddress
+) -> None:
+    mark(running, "before kill -9 of the supervisor")
+    state = state_of(home)
+    os.kill(state.supervisor, signal.SIGKILL)
+    assert within(10, lambda: is_gone(state.java))
+    assert status(home) is None
+    again = ensure_server(home, idle_seconds=300)
+    assert again.pid != running.pid
+    assert "before kill -9 of the supervisor" in marks(again)
+
+
+def test_a_killed_java_is_noticed_and_replaced(home: Path, running: ServerAddress) -> None:
+    mark(running, "before kill -9 of java")
+    state = state_of(home)
+    with running.connect() as database:
+        os.kill(state.java, signal.SIGKILL)
+        with pytest.raises(DatabaseUnavailable):
+            database.read(lambda transaction: transaction.run(MARKS))
+    assert within(10, lambda: is_gone(state.supervisor))
+    assert not ServerFiles(home).state.exists()
+    assert "before kill -9 of java" in marks(ensure_server(home, idle_seconds=300))
+
+
+def test_a_start_that_was_broken_off_is_begun_anew(home: Path) -> None:
+    """Who started the server is killed while it comes up; nobody was given its address."""
+    stop(home)
+    files = ServerFiles(home)
+    starter = subprocess.Popen([sys.executable, "-c", START, str(home)])
+    assert within(60, lambda: (state := files.read_state()) is not None and state.java > 0)
+    half = state_of(home)
+    starter.kill()
+    starter.wait()
+    address = ensure_server(home, idle_seconds=300)
+    assert marks(address) is not None
+    assert is_gone(half.java) or half.supervisor == address.pid
+    assert servers_on(home) == [state_of(home).java]
+
+
+def test_a_state_file_of_processes_that_are_gone_is_not_believed(home: Path, running: ServerAddress) -> None:
+    state = state_of(home)
+    stop(home)
+    files = ServerFiles(home)
+    # The ids are used again by other programs: they are neither believed nor killed.
+    with subprocess.Popen(["sleep", "60"]) as other:
+        files.write_state(replace(state, supervisor=other.pid, java=other.pid))
+        assert status(home) is None
+        assert stop(home) is False
+        files.state.write_text("{half a", "utf-8")
+        assert status(home) is None
+        assert other.poll() is None
+        other.kill()
+
+
+def test_it_stops_by_itself_but_not_under_an_open_connection(tmp_path: Path) -> None:
+    address = ensure_server(tmp_path, idle_seconds=1.0)
+    state = state_of(tmp_path)
+    with address.connect() as database:
+        time.sleep(2.5)
+        assert not is_gone(state.java)
+        database.query("RETURN 1")
+    assert within(20, lambda: is_gone(state.supervisor))
+    assert is_gone(state.java)
+    assert status(tmp_path) is None
+
+
+def test_a_server_that_cannot_start_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "graph").mkdir(parents=True)
+    (tmp_path / "graph" / "databases").write_text("in the way", "utf-8")
+    with pytest.raises(DatabaseUnavailable) as caught:
+        ensure_server(tmp_path)
+    assert "does not start" in caught.value.reason
+    assert caught.value.remedy
+    assert servers_on(tmp_path) == []
+    assert not ServerFiles(tmp_path).state.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(DatabaseUnavailable):
+        ensure_server(tmp_path / "file" / "home")
+
+
+def test_a_server_of_another_machine_is_left_alone(tmp_path: Path) -> None:
+    files = ServerFiles(tmp_path)
+    files.prepare()
+    files.write_state(
+        ServerState(supervisor=1, java=1, bolt_port=7687, machine="login2", started_at=0.0, idle_seconds=60.0)
+    )
+    with FileLock(files.run_lock), pytest.raises(DatabaseUnavailable, match="runs on login2"):
+        ensure_server(tmp_path)
+    assert files.state.exists()
+
+
+def test_stopping_what_does_not_run_makes_nothing(tmp_path: Path) -> None:
+    assert stop(tmp_path / "none") is False
+    assert status(tmp_path / "none") is None
+    assert not (tmp_path / "none").exists()
+
+
+def test_stopping_ends_both_processes(home: Path, running: ServerAddress) -> None:
+    state = state_of(home)
+    assert stop(home) is True
+    assert is_gone(state.supervisor)
+    assert is_gone(state.java)
+    assert stop(home) is False
+
+
+def test_a_port_that_is_taken_meanwhile_is_given_up(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ArcadeDB stays alive without its HTTP port; such a half of a server is not given out."""
+    stop(home)
+    files = ServerFiles(home)
+    free = local_supervisor._free_ports
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        offers = [[free(1)[0], taken.getsockname()[1]], free(2)]
+        monkeypatch.setattr(local_supervisor, "_free_ports", lambda count: offers.pop(0))
+        begun = ServerState(supervisor=os.getpid(), machine=machine_name(), started_at=0.0, idle_seconds=60.0)
+        java, state = local_supervisor._start(files, begun)
+        try:
+            assert offers == []
+            Database.connect(
+                f"bolt://127.0.0.1:{state.bolt_port}", user="root", password=files.read_password()
+            ).close()
+        finally:
+            local_supervisor._stop(java)
+            files.state.unlink()

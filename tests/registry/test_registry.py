@@ -1,0 +1,284 @@
+"""The registry as a whole: one transaction an intake, several processes at once, good plans."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import neo4j
+import pytest
+
+import registry as registry_package
+from registry.contents import canonical, content_hash
+from registry.database import Database
+from registry.errors import InvalidValue, SchemaVersionError, UnknownName
+from registry.intake import Intake
+from registry.local_server import ServerAddress
+from registry.model import HostOrder, Job, Profile
+from registry.registry import Registry, default_home
+from registry.schema import WRITE_VERSION
+from tests.registry.wiring import at, fat_tree, tree_tables
+from tests.registry.writers import CONTENTS
+
+ROOT = Path(__file__).parents[2]
+CYPHER = re.compile(r"\s*(MATCH|MERGE|CREATE|UNWIND|OPTIONAL|CALL)\b")
+WHOLE_GRAPH = ("schema", "transfer")
+"""Modules whose work is the whole graph: making its schema, moving it."""
+
+EVERYTHING = Intake(
+    cluster="toy",
+    observed_at=at(0),
+    fabric=fat_tree(),
+    tables=tree_tables(),
+    profiles=(Profile.from_edges([0, 1], [1, 0], [1.0, 2.0], name="pair"),),
+    jobs=(Job(id="1", hosts=("node00",), slots=(2,), state="RUNNING"),),
+    placements=(HostOrder(hosts=("node00", "node01"), source="hostfile"),),
+    source="folder",
+    files=("a", "b"),
+    warnings=("a line was odd",),
+    digest="0f",
+)
+
+
+def counts(database: Database) -> tuple[int, int]:
+    nodes = database.query("MATCH (n) RETURN count(n)")[1][0][0]
+    return nodes, database.query("MATCH ()-[r]->() RETURN count(r)")[1][0][0]
+
+
+def statements() -> Iterator[tuple[str, str]]:
+    """Every statement constant of the registry."""
+    for module in pkgutil.iter_modules(registry_package.__path__):
+        if module.name not in WHOLE_GRAPH:
+            for constant, value in vars(importlib.import_module(f"registry.{module.name}")).items():
+                if isinstance(value, str) and constant.isupper() and CYPHER.match(value):
+                    yield f"{module.name}.{constant}", value
+
+
+def test_all_of_an_intake_is_saved_and_told(registry: Registry) -> None:
+    receipt = registry.save(EVERYTHING)
+    assert (receipt.cluster, receipt.jobs, receipt.new_profiles) == ("toy", 1, 1)
+    assert (receipt.new_content, receipt.new_observation, receipt.new_routing) == (True, True, True)
+    assert (len(receipt.profiles), len(receipt.placements)) == (1, 1)
+    assert receipt.warnings == ("a line was odd",)
+    assert receipt.seconds > 0
+    assert registry.fabrics.read("toy").id == receipt.snapshot
+    assert registry.profiles.read("pair").id == receipt.profiles[0]
+    assert registry.jobs.read("1").job == EVERYTHING.jobs[0]
+    assert registry.placements.read(receipt.placements[0]).content == receipt.snapshot
+
+
+def test_a_run_remembers_what_it_recorded(registry: Registry) -> None:
+    receipt = registry.save(EVERYTHING)
+    _, rows = registry.database.query(
+        "MATCH (r:IngestRun)-[:RECORDED]->(x) "
+        "RETURN r.files, r.digest, r.outcome, r.jobs, labels(x)[0], x.id ORDER BY labels(x)[0]"
+    )
+    assert [row[:4] for row in rows] == [(["a", "b"], "0f", "saved", 1)] * 3
+    recorded = {label: identity for *_, label, identity in rows}
+    assert recorded["Profile"] == receipt.profiles[0]
+    assert recorded["Placement"] == receipt.placements[0]
+    assert recorded["Observation"] == registry.fabrics.observations("toy")[0].id
+
+
+def test_the_same_intake_again_adds_nothing(registry: Registry) -> None:
+    first = registry.save(EVERYTHING)
+    before = counts(registry.database)
+    again = registry.save(EVERYTHING)
+    assert counts(registry.database) == before
+    assert (again.snapshot, again.routing, again.profiles, again.placements) == (
+        first.snapshot,
+        first.routing,
+        first.profiles,
+        first.placements,
+    )
+    assert (again.new_observation, again.jobs, again.new_profiles) == (False, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        replace(EVERYTHING, jobs=(Job(id="1", hosts=("nodeX",), slots=(1,)),)),
+        replace(EVERYTHING, placements=(HostOrder(hosts=("nodeX",)),)),
+    ],
+    ids=["job", "placement"],
+)
+def test_an_intake_that_fails_at_its_end_leaves_nothing(registry: Registry, broken: Intake) -> None:
+    before = counts(registry.database)
+    with pytest.raises(UnknownName, match="nodeX"):
+        registry.save(broken)
+    assert counts(registry.database) == before
+
+
+def test_an_empty_intake_changes_nothing(registry: Registry) -> None:
+    before = counts(registry.database)
+    assert registry.save(Intake()).cluster is None
+    assert counts(registry.database) == before
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        {"fabric": fat_tree(), "observed_at": at(0)},
+        {"cluster": "toy", "tables": tree_tables()},
+        {"cluster": "toy", "fabric": fat_tree(), "observed_at": at(0).replace(tzinfo=None)},
+        {"jobs": EVERYTHING.jobs},
+        {"cluster": "a/b", "fabric": fat_tree(), "observed_at": at(0)},
+        {"cluster": "a\nb"},
+        {"cluster": "x" * 201},
+    ],
+)
+def test_an_intake_needs_cluster_and_time(missing: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue, match="Intake"):
+        Intake(**missing)
+
+
+def test_progress_is_told(registry: Registry) -> None:
+    told: list[str] = []
+    registry.save(EVERYTHING, lambda phase, *numbers: told.append(phase))
+    assert told[0] == "saving the fabric"
+
+
+def test_an_empty_database_gets_its_schema(database: Database, server: ServerAddress) -> None:
+    del database  # the fixture empties one server, which may be another than `server`
+    with server.connect() as opened:
+        opened.write(lambda tx: tx.run("MATCH (n) DETACH DELETE n"))
+    with Registry.open(server.uri, user=server.user, password=server.password, name=server.name) as opened:
+        assert opened.fabrics.clusters() == ()
+
+
+def test_a_database_of_another_version_is_refused(registry: Registry, request: pytest.FixtureRequest) -> None:
+    kind = "neo4j" if registry.database.kind == "neo4j" else "embedded"
+    server: ServerAddress = request.getfixturevalue(f"{kind}_server")
+    set_version(registry, 99)
+    try:
+        with pytest.raises(SchemaVersionError, match="version 99"):
+            Registry.open(server.uri, user=server.user, password=server.password, name=server.name)
+    finally:
+        set_version(registry, 1)
+
+
+def set_version(registry: Registry, version: int) -> None:
+    registry.database.write(lambda tx: tx.run(WRITE_VERSION, id="schema", version=version))
+
+
+def test_the_home_is_told_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ALMANAC_HOME", str(tmp_path))
+    assert default_home() == tmp_path
+    monkeypatch.delenv("ALMANAC_HOME")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert default_home() == tmp_path / "almanac"
+
+
+@pytest.fixture
+def start(registry: Registry, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Starts processes of tests.registry.writers on the server of `registry`; ends what is left."""
+    kind = "neo4j" if registry.database.kind == "neo4j" else "embedded"
+    server: ServerAddress = request.getfixturevalue(f"{kind}_server")
+    address = {name: getattr(server, name) for name in ("uri", "user", "password", "name")}
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*words: object) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.registry.writers", *map(str, words)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(address))
+        process.stdin.close()
+        process.stdin = None
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_two_writers_and_a_reader_lose_nothing(registry: Registry, start: Any) -> None:
+    rounds = 6
+    processes = [start("write", 0, rounds), start("write", 1, rounds), start("read", 2 * rounds)]
+    for process in processes:
+        _, complaints = process.communicate(timeout=150)
+        assert process.returncode == 0, complaints
+    seen = registry.fabrics.observations("toy")
+    assert [one.at for one in seen] == [at(minute) for minute in range(2 * rounds)]
+    assert sorted(one.seq for one in seen) == list(range(1, 2 * rounds + 1))
+    assert len(registry.profiles.list()) == 2 * rounds
+    for minute in range(2 * rounds):
+        turn, number = divmod(minute, 2)
+        expected = content_hash(canonical(CONTENTS[(turn + number) % len(CONTENTS)]))
+        fabric = registry.fabrics.read("toy", at(minute)).fabric
+        hosts = [fabric.names[v] for v in fabric.hosts]
+        assert content_hash(fabric) == expected
+        assert content_hash(registry.fabrics.subgraph("toy", hosts, at(minute))) == expected
+
+
+@pytest.mark.parametrize("done", [0, 1], ids=["before", "after"])
+def test_a_process_killed_while_it_writes_leaves_nothing(registry: Registry, start: Any, done: int) -> None:
+    before = counts(registry.database)
+    process = start("hang", done)
+    assert process.stdout.readline() == "in the middle\n", process.stderr.read()
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert counts(registry.database) == before
+    receipt = registry.save(Intake(cluster="toy", observed_at=at(0), fabric=CONTENTS[0]))
+    assert receipt.new_content
+    assert content_hash(registry.fabrics.read("toy").fabric) == content_hash(canonical(CONTENTS[0]))
+
+
+@pytest.fixture(scope="session")
+def planner(neo4j_server: ServerAddress, neo4j_database: Database) -> Iterator[neo4j.Session]:
+    """A session on a Neo4j that has the schema."""
+    auth = (neo4j_server.user, neo4j_server.password)
+    with (
+        neo4j.GraphDatabase.driver(
+            neo4j_server.uri, auth=auth, notifications_min_severity="OFF", warn_notification_severity="OFF"
+        ) as driver,
+        driver.session(database=neo4j_server.name) as session,
+    ):
+        yield session
+
+
+@pytest.mark.parametrize("statement", [pytest.param(text, id=name) for name, text in statements()])
+def test_a_statement_neither_scans_the_graph_nor_multiplies(planner: neo4j.Session, statement: str) -> None:
+    plan = planner.run("EXPLAIN " + statement).consume().plan
+    assert plan is not None
+    operators = list(operators_of(plan))
+    assert not {name for name, _ in operators} & {"AllNodesScan", "DirectedAllRelationshipsScan"}
+    for name, leaves in operators:
+        # two nodes found by their ids, one of each, are not multiplied
+        assert name != "CartesianProduct" or all(leaf.startswith("NodeUniqueIndexSeek") for leaf in leaves)
+
+
+def test_the_statements_are_found() -> None:
+    assert len(dict(statements())) > 60
+
+
+def operators_of(plan: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Each operator of a plan with the leaves below it."""
+    below = [found for child in plan.get("children", ()) for found in operators_of(child)]
+    name = plan["operatorType"].split("@")[0]
+    leaves = [leaf for child in plan.get("children", ()) for leaf in leaves_of(child)]
+    yield name, leaves
+    yield from below
+
+
+def leaves_of(plan: dict[str, Any]) -> list[str]:
+    """Names of the operators at the end of each branch."""
+    children = plan.get("children", ())
+    return [leaf for child in children for leaf in leaves_of(child)] or [plan["operatorType"]]

@@ -1,0 +1,149 @@
+"""The schema as data, and the way of a database to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from registry.database import Database
+from registry.errors import DatabaseError, SchemaVersionError
+from registry.schema import (
+    INDEXES,
+    LABELS,
+    MIGRATIONS,
+    RELATIONSHIPS,
+    SCHEMA_ID,
+    WRITE_VERSION,
+    Migration,
+    check_version,
+    current_version,
+    is_empty,
+    migrate,
+)
+from tests.conftest import empty
+
+NEEDED = MIGRATIONS[-1].version
+NEXT = Migration(
+    version=NEEDED + 1,
+    about="a test's step",
+    statements=("MERGE (c:Cluster {id: 'migrated'}) ON CREATE SET c.steps = 0 SET c.steps = c.steps + 1",),
+)
+
+
+@pytest.fixture
+def bare(database: Database) -> Iterator[Database]:
+    """A database without constraints, indexes, version or content."""
+    for label in ("Schema", *LABELS):
+        run(database, f"DROP CONSTRAINT {label.lower()}_id IF EXISTS")
+    for index in INDEXES:
+        run(database, f"DROP INDEX {index.name} IF EXISTS")
+    run(database, "MATCH (n) DETACH DELETE n")
+    yield database
+    run(database, "MATCH (n) DETACH DELETE n")
+    migrate(database)
+
+
+def run(database: Database, statement: str, **parameters: object) -> list[dict[str, Any]]:
+    return database.write(lambda transaction: transaction.run(statement, **parameters))
+
+
+def set_version(database: Database, version: int) -> None:
+    run(database, WRITE_VERSION, id=SCHEMA_ID, version=version)
+
+
+def unique_labels(database: Database) -> set[str]:
+    rows = database.read(lambda transaction: transaction.run("SHOW CONSTRAINTS"))
+    return {row["labelsOrTypes"][0] for row in rows if row["properties"] == ["id"]}
+
+
+def indexed(database: Database) -> set[tuple[str, tuple[str, ...]]]:
+    rows = database.read(lambda transaction: transaction.run("SHOW INDEXES"))
+    return {(row["labelsOrTypes"][0], tuple(row["properties"])) for row in rows if row["properties"]}
+
+
+def test_an_empty_database_gets_the_whole_schema(bare: Database) -> None:
+    assert is_empty(bare)
+    assert current_version(bare) == 0
+    assert migrate(bare) == tuple(migration.version for migration in MIGRATIONS)
+    check_version(bare)
+    assert unique_labels(bare) >= {"Schema", *LABELS}
+    assert indexed(bare) >= {(index.label, index.properties) for index in INDEXES}
+
+
+def test_migrating_again_does_nothing(database: Database) -> None:
+    before = unique_labels(database), indexed(database)
+    assert migrate(database) == ()
+    assert (unique_labels(database), indexed(database)) == before
+
+
+def test_two_that_migrate_at_once_make_one_schema(bare: Database) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(migrate, [bare, bare]))
+    assert bare.query("MATCH (s:Schema) RETURN s.version")[1] == [(NEEDED,)]
+    check_version(bare)
+
+
+def test_an_interrupted_migration_is_started_again(bare: Database) -> None:
+    broken = replace(MIGRATIONS[0], statements=(*MIGRATIONS[0].statements[:5], "THIS FAILS"))
+    with pytest.raises(DatabaseError):
+        migrate(bare, migrations=(broken,))
+    assert current_version(bare) == 0
+    assert migrate(bare)[-1] == NEEDED
+
+
+def test_an_older_database_is_refused_and_brought_up_step_by_step(database: Database) -> None:
+    migrations = (*MIGRATIONS, NEXT)
+    with pytest.raises(SchemaVersionError) as caught:
+        check_version(database, migrations=migrations)
+    assert (caught.value.found, caught.value.needed) == (NEEDED, NEEDED + 1)
+    assert "almanac db migrate" in caught.value.command
+    assert migrate(database, migrations=migrations) == (NEEDED + 1,)
+    assert migrate(database, migrations=migrations) == ()
+    check_version(database, migrations=migrations)
+    assert database.query("MATCH (c:Cluster) RETURN c.steps")[1] == [(1,)]
+
+
+def test_a_newer_database_is_refused_and_left_as_it_is(database: Database) -> None:
+    set_version(database, NEEDED + 1)
+    for attempt in (check_version, migrate):
+        with pytest.raises(SchemaVersionError) as caught:
+            attempt(database)
+        assert (caught.value.found, caught.value.needed) == (NEEDED + 1, NEEDED)
+        assert "upgrade" in caught.value.command
+    assert current_version(database) == NEEDED + 1
+
+
+def test_a_database_without_a_version_is_refused(bare: Database) -> None:
+    with pytest.raises(SchemaVersionError) as caught:
+        check_version(bare)
+    assert caught.value.found == 0
+
+
+def test_another_programs_graph_is_not_touched(bare: Database) -> None:
+    run(bare, "CREATE (:Movie {title: 'Brazil'})")
+    with pytest.raises(DatabaseError, match="another program"):
+        migrate(bare)
+    assert not unique_labels(bare)
+    assert bare.query("MATCH (n) RETURN n")[1] == [({"title": "Brazil"},)]
+
+
+@pytest.mark.parametrize("label", ["Schema", *LABELS])
+def test_an_id_is_there_once_a_label(database: Database, label: str) -> None:
+    run(database, f"CREATE (:{label} {{id: 'x'}})")
+    with pytest.raises(DatabaseError):
+        run(database, f"CREATE (:{label} {{id: 'x'}})")
+    empty(database)
+
+
+def test_the_tables_fit_each_other() -> None:
+    assert len(set(LABELS)) == len(LABELS)
+    assert {index.label for index in INDEXES} <= set(LABELS)
+    assert all(index.serves for index in INDEXES)
+    assert len({index.name for index in INDEXES}) == len(INDEXES)
+    assert {end for one in RELATIONSHIPS for end in (one.source, one.target)} <= set(LABELS)
+    assert len(set(RELATIONSHIPS)) == len(RELATIONSHIPS)
+    assert [migration.version for migration in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
