@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from registry import units
+
 if TYPE_CHECKING:
     from registry.progress import Progress
 
@@ -69,28 +71,6 @@ def write_text(path: str | None, text: str) -> None:
         raise InputError(f"cannot be written: {error.strerror}", path=path) from error
 
 
-def seconds_text(value: float) -> str:
-    """Seconds with a unit that suits: ``12.3 ms``."""
-    for limit, factor, unit in ((1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
-        if abs(value) < limit:
-            return f"{value * factor:.3g} {unit}"
-    return f"{value:.4g} s"
-
-
-def bytes_text(value: float) -> str:
-    """Bytes with a decimal unit: ``3.2 GB``."""
-    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
-        if abs(value) < 1000 or unit == "PB":
-            return f"{value:.4g} {unit}"
-        value /= 1000
-    raise AssertionError("unreachable")
-
-
-def moment_text(moment: datetime | None) -> str:
-    """A time in UTC to the second; empty for none."""
-    return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")
-
-
 @contextlib.contextmanager
 def progress_bars() -> Iterator[Progress]:
     """Bars on standard error while the block runs; silent where it is no terminal."""
@@ -133,7 +113,7 @@ def _shown(cell: Any) -> str:
     if cell is None:
         return ""
     if isinstance(cell, datetime):
-        return moment_text(cell)
+        return units.moment_text(cell)
     if isinstance(cell, float):
         return f"{cell:.6g}"
     return str(cell)

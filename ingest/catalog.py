@@ -187,7 +187,10 @@ def recognise(group: SourceGroup, formats: Sequence[Format] | None = None) -> Fo
         head = file.head()
         fitting = [format for format in fitting if format.parser().recognise(head, file.path)]
         if not fitting:
-            raise UnknownFormat(file.path, [format.name for format in known])
+            kind = "the file is binary and" if b"\0" in file.data else "the content is"
+            raise UnknownFormat(
+                file.path, [format.name for format in known], f"{kind} of no format known here"
+            )
     if len(group.files) > 1:
         fitting = [format for format in fitting if format.grouped]
     if not fitting:

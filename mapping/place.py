@@ -81,7 +81,7 @@ def place(
         An objective, routing or strategy that there is not; with the closest names.
     """
     check_objective(objective)
-    members = _members(objective, strategies)
+    members = _members(objective, profile.ranks, strategies)
     if not seconds >= 0 or (steps is not None and steps < 0):
         raise InvalidValue("place.seconds" if steps is None else "place.steps", "must not be below zero")
     baselines = _baselines(profile.ranks, allocation, start)
@@ -116,9 +116,9 @@ def place(
     )
 
 
-def _members(objective: str, strategies: Sequence[str] | None) -> tuple[Member, ...]:
+def _members(objective: str, ranks: int, strategies: Sequence[str] | None) -> tuple[Member, ...]:
     if strategies is None:
-        return default_members(objective)
+        return default_members(objective, ranks)
     if isinstance(strategies, str) or not strategies:
         raise InvalidValue("place.strategies", "must be a sequence of at least one name")
     return tuple(Member(chain=Chain.parse(text)) for text in strategies)

@@ -21,14 +21,20 @@ from registry.model import Ints
 from registry.progress import Progress
 
 DEFAULTS = {
-    "congestion": (
-        ("in-order+pair-exchange+congestion-descent", 2.0),
-        ("random+congestion-descent", 1.0),
-    ),
-    "hop-bytes": (("in-order+pair-exchange", 1.0),),
-    "dilation": (("in-order+pair-exchange", 1.0),),
+    "congestion": ("in-order+pair-exchange+congestion-descent",),
+    "hop-bytes": ("in-order+pair-exchange",),
+    "dilation": ("in-order+pair-exchange",),
 }
-"""Objective -> chains of the default portfolio and their parts of the budget."""
+"""Objective -> chains of the default portfolio. On large problems one long search beats several short."""
+SMALL = 256
+"""Up to so many ranks a search is over long before its budget, and ends where luck leads it: so few ranks
+get several."""
+DEFAULTS_SMALL = {
+    "congestion": (*DEFAULTS["congestion"], "random+congestion-descent", "greedy+congestion-descent"),
+    "hop-bytes": (*DEFAULTS["hop-bytes"], "greedy+pair-exchange"),
+    "dilation": (*DEFAULTS["dilation"], "greedy+pair-exchange"),
+}
+"""The same for problems of at most `SMALL` ranks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +92,10 @@ class Result:
     complete: bool
 
 
-def default_members(objective: str) -> tuple[Member, ...]:
+def default_members(objective: str, ranks: int) -> tuple[Member, ...]:
     """The members that run where none are asked for."""
-    return tuple(Member(chain=Chain.parse(text), weight=weight) for text, weight in DEFAULTS[objective])
+    chains = DEFAULTS_SMALL if ranks <= SMALL else DEFAULTS
+    return tuple(Member(chain=Chain.parse(text)) for text in chains[objective])
 
 
 class Portfolio:

@@ -301,8 +301,10 @@ def _incoming(value: Any) -> Any:
 
 
 def _is_conflict(error: Neo4jError | DriverError) -> bool:
-    """Whether another transaction was in the way; a server that is gone is not waited for."""
-    return error.is_retryable() and not isinstance(error, (ServiceUnavailable, SessionExpired))
+    """Whether another transaction was in the way; a server that is gone or too small is not waited for."""
+    code = getattr(error, "code", None) or ""
+    gone = isinstance(error, (ServiceUnavailable, SessionExpired))
+    return error.is_retryable() and not gone and "OutOfMemory" not in code
 
 
 def _is_lost_race(error: Neo4jError | DriverError) -> bool:

@@ -193,7 +193,8 @@ def read_content(transaction: Transaction, content: str) -> Fabric | None:
 
 def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownName:
     """The error for a cluster of which nothing was seen until then."""
-    names = transaction.run(_CLUSTER_NAMES)[0]["names"]
+    # a writer has taken the cluster, and so made its node, before it finds it empty
+    names = [name for name in transaction.run(_CLUSTER_NAMES)[0]["names"] if name != cluster]
     if content_as_of(transaction, cluster, FOREVER) is None:
         return UnknownName("cluster", cluster, names, remedy="a scan of its fabric has to be ingested first")
     return UnknownName("fabric", cluster, remedy=f"none was seen at or before {at.isoformat()}")

@@ -18,9 +18,8 @@ from registry.errors import UnknownName
 from registry.fabrics import Snapshot
 from registry.model import NO_ROUTE, ForwardingTables, as_utc
 from registry.observations import no_fabric
-from registry.placements import StoredPlacement, _stored
-from registry.profiles import StoredProfile
-from registry.profiles import _stored as _stored_profile
+from registry.placements import StoredPlacement, stored_placement
+from registry.profiles import StoredProfile, stored_profile
 
 _OPEN = """
 MATCH (p:Placement {id: $placement})-[:IN]->(x:Content)
@@ -102,7 +101,7 @@ def snapshot_as_of(database: Database, cluster: str, at: datetime) -> Snapshot:
 
 
 def _opened(row: dict[str, Any]) -> OpenPlacement:
-    stored = _stored(row)
+    stored = stored_placement(row)
     profile = row["f"]
     tables = None if row["lids"] is None else _tables(row["lids"], row["guids"], row["ports"])
     return OpenPlacement(
@@ -114,7 +113,7 @@ def _opened(row: dict[str, Any]) -> OpenPlacement:
             routing=stored.routing,
             fabric=unpack_fabric(row["blob"], tables=tables, observed_at=row["observed_at"]),
         ),
-        profile=None if profile is None else _stored_profile(profile["id"], profile["name"], profile),
+        profile=None if profile is None else stored_profile(profile["id"], profile["name"], profile),
     )
 
 

@@ -179,7 +179,7 @@ class Placements:
                     known = transaction.run(_IDS)[0]["ids"]
                     raise UnknownName("placement", placement, known)
                 found = transaction.run(_READ, placement=begun[0])
-            return _stored(found[0])
+            return stored_placement(found[0])
 
         return self._database.read(work)
 
@@ -327,7 +327,8 @@ def _save_loads(
     )
 
 
-def _stored(row: dict[str, Any]) -> StoredPlacement:
+def stored_placement(row: dict[str, Any]) -> StoredPlacement:
+    """The placement of a row with `p`, `content`, `profile`, `job` and `loads`."""
     node: dict[str, Any] = row["p"]
     vertices = codec.unpack(node["host_of_rank"])
     try:

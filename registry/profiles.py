@@ -132,7 +132,7 @@ class Profiles:
 
         def work(transaction: Transaction) -> StoredProfile:
             profile = find_profile(transaction, name)
-            return _stored(profile, name, transaction.run(_READ, profile=profile)[0])
+            return stored_profile(profile, name, transaction.run(_READ, profile=profile)[0])
 
         return self._database.read(work)
 
@@ -240,7 +240,8 @@ def _columns(profile: Profile) -> dict[str, codec.Column]:
     return {name: getattr(profile, name) for name in _COLUMNS}
 
 
-def _stored(identity: str, asked: str, row: dict[str, Any]) -> StoredProfile:
+def stored_profile(identity: str, asked: str, row: dict[str, Any]) -> StoredProfile:
+    """The profile of a row with its node's properties, under the name asked for where it has that name."""
     names: Sequence[str] = row["names"]
     columns = codec.unpack(row["blob"])
     try:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from almanac.commands.common import Moment, json_option, open_registry
-from almanac.output import bytes_text, moment_text, print_json, print_table
+from almanac.output import print_json, print_table
+from registry import units
 
 if TYPE_CHECKING:
     from registry.changes import Cable, Changes
@@ -70,8 +71,9 @@ def show(cluster: str, at: datetime | None, as_json: bool) -> None:
     if as_json:
         print_json(told)
         return
-    told["capacity"] = f"{bytes_text(float(fabric.links.capacity.sum()))}/s, both directions of all cables"
-    told["observed_at"] = moment_text(snapshot.observed_at)
+    capacity = units.text(float(fabric.links.capacity.sum()), units.RATE)
+    told["capacity"] = f"{capacity}, both directions of all cables"
+    told["observed_at"] = units.moment_text(snapshot.observed_at)
     print_table("", ["", cluster], [[key, value] for key, value in told.items() if key != "cluster"])
 
 
@@ -89,7 +91,7 @@ def changes(cluster: str, start: datetime | None, end: datetime | None, as_json:
     if as_json:
         print_json({"cluster": cluster, **dataclasses.asdict(found)})
         return
-    click.echo(f"{cluster}: {moment_text(found.start)} to {moment_text(found.end)}")
+    click.echo(f"{cluster}: {_moment(found.start)} to {_moment(found.end)}")
     lines = _in_words(found)
     for line in lines or ["nothing changed"]:
         click.echo(line)
@@ -113,13 +115,17 @@ def _in_words(found: Changes) -> list[str]:
     lines += [f"cable {_ends(cable)} appeared" for cable in found.cables_appeared]
     lines += [f"cable {_ends(cable)} vanished" for cable in found.cables_vanished]
     lines += [
-        f"cable {_ends(one.after)} now carries {bytes_text(one.after.capacity)}/s, "
-        f"before {bytes_text(one.before.capacity)}/s"
+        f"cable {_ends(one.after)} now carries {units.text(one.after.capacity, units.RATE)}, "
+        f"before {units.text(one.before.capacity, units.RATE)}"
         for one in found.capacity_changed
     ]
     if found.switches_rerouted:
         lines.append(f"the forwarding tables of {len(found.switches_rerouted)} switches changed")
     return lines
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else units.moment_text(moment)
 
 
 def _ends(cable: Cable) -> str:

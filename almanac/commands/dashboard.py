@@ -38,6 +38,7 @@ def command(port: int, address: str, no_browser: bool) -> None:
         "--server.fileWatcherType=none",
         "--browser.gatherUsageStats=false",
         "--client.toolbarMode=viewer",
+        "--theme.primaryColor=#0b6e8f",
     ]
     note(f"dashboard: http://{address}:{port}  (Ctrl-C ends it)")
     # The arguments are ours and no shell reads them.

@@ -13,7 +13,8 @@ import click
 
 from almanac.commands.common import Moment, json_option, open_registry
 from almanac.commands.profile import whole
-from almanac.output import note, print_json, print_table, seconds_text, write_text
+from almanac.output import note, print_json, print_table, write_text
+from registry import units
 
 if TYPE_CHECKING:
     from mapping.service import Judgement
@@ -102,10 +103,14 @@ def _show(judged: Judgement) -> None:
     fabric, found = judged.fabric, judged.evaluation
     bounds = found.bounds
     rows = [
-        ["worst link", seconds_text(found.congestion_seconds), str(worst_link(fabric, found) or "")],
+        [
+            "worst link",
+            units.text(found.congestion_seconds, units.SECONDS),
+            str(worst_link(fabric, found) or ""),
+        ],
         [
             "worst network link",
-            seconds_text(found.network_congestion_seconds),
+            units.text(found.network_congestion_seconds, units.SECONDS),
             str(worst_link(fabric, found, network=True) or ""),
         ],
         ["hop-bytes", f"{found.hop_bytes:.6g}", ""],
@@ -114,7 +119,7 @@ def _show(judged: Judgement) -> None:
     ]
     for name, label in (("congestion_seconds", "worst link"), ("hop_bytes", "hop-bytes")):
         bound = bounds[name]
-        value = seconds_text(bound.value) if name.endswith("seconds") else f"{bound.value:.6g}"
+        value = units.text(bound.value, units.SECONDS) if name.endswith("seconds") else f"{bound.value:.6g}"
         rows.append([f"lower bound, {label}", value, bound.proof])
     title = f"{judged.profile_name} on {judged.cluster}, routes: {found.routing} ({judged.routing_because})"
     print_table(title, ["", "value", "where, or why"], rows)

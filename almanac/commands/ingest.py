@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.commands.common import Moment, json_option, open_registry
-from almanac.output import moment_text, note, print_json, progress_bars
+from almanac.output import note, print_json, progress_bars
+from registry import units
 
 if TYPE_CHECKING:
     from ingest.pipeline import Report
@@ -133,7 +134,7 @@ def _print(told: dict[str, Any]) -> None:
     """One line a kind of thing that was read."""
     saved = "would be saved" if told["dry_run"] else "saved"
     if told["hosts"] is not None:
-        seen = moment_text(told["observed_at"])
+        seen = units.moment_text(told["observed_at"])
         news = "" if told["dry_run"] else f"; {_news(told)}"
         click.echo(
             f"fabric of {told['cluster']} seen at {seen}: {told['hosts']} hosts, "

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from almanac.commands.common import Moment, json_option, open_registry, read_hosts
-from almanac.output import note, print_json, print_table, progress_bars, seconds_text, write_text
+from almanac.output import note, print_json, print_table, progress_bars, write_text
+from registry import units
 
 if TYPE_CHECKING:
     from mapping.report import Metrics
@@ -99,8 +100,8 @@ def show_answer(found: Answer) -> None:
         _row("found", Metrics.of(found.evaluation), str(worst_link(found.fabric, found.evaluation) or "")),
         [
             "certified lower bound",
-            seconds_text(bounds["congestion_seconds"].value),
-            seconds_text(bounds["network_congestion_seconds"].value),
+            units.text(bounds["congestion_seconds"].value, units.SECONDS),
+            units.text(bounds["network_congestion_seconds"].value, units.SECONDS),
             f"{bounds['hop_bytes'].value:.4e}",
             "",
             "",
@@ -120,8 +121,8 @@ def show_answer(found: Answer) -> None:
 def _row(label: str, metrics: Metrics, where: str) -> list[str]:
     return [
         label,
-        seconds_text(metrics.congestion_seconds),
-        seconds_text(metrics.network_congestion_seconds),
+        units.text(metrics.congestion_seconds, units.SECONDS),
+        units.text(metrics.network_congestion_seconds, units.SECONDS),
         f"{metrics.hop_bytes:.4e}",
         f"{metrics.average_dilation:.3f}",
         where,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from almanac.commands.common import json_option, open_registry
-from almanac.output import bytes_text, note, print_json, print_table
+from almanac.output import note, print_json, print_table
+from registry import units
 
 
 @click.group("profile")
@@ -63,7 +64,7 @@ def show(profile: str, as_json: bool) -> None:
     if as_json:
         print_json(told)
         return
-    told["bytes"] = f"{told['bytes']} ({bytes_text(float(content.bytes.sum()))})"
+    told["bytes"] = f"{told['bytes']} ({units.text(float(content.bytes.sum()), units.BYTES)})"
     print_table("", ["", profile], [[key, value] for key, value in told.items()])
 
 

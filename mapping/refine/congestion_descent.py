@@ -23,7 +23,7 @@ from mapping.objective import Score, better
 from mapping.problem import Problem
 from mapping.refine import Found
 from mapping.refine.pair_exchange import temperature
-from registry.model import Bools, Floats, Ints
+from registry.model import Bools, Ints
 
 ROUND = 1_024
 """Proposals between two looks at the clock: 1 to 50 ms."""
@@ -37,6 +37,11 @@ SCREEN = 1.0
 """Hop-bytes that a proposal may lose, in bytes of the median rank times hops."""
 HOT_PAIRS = 0.02
 """Part of the pairs of ranks that counts as hottest."""
+FEWEST_HOT = 8
+"""Fewest pairs that count as hottest."""
+TOGETHER = 0.5
+"""Part of the budget in which hosts' cables and the network's are measured by one worst link, where hosts
+take several ranks."""
 CACHE_BYTES = 192 << 20
 """Memory for flows between hosts."""
 
@@ -123,20 +128,27 @@ def _look(problem: Problem, search: _Search, fraction: float) -> _Stage:
         hop_bytes=float(loads.bytes.sum()),
     )
     squarings = SQUARINGS[min(int(fraction * len(SQUARINGS)), len(SQUARINGS) - 1)]
-    wanted = _scale(loads, fabric.links.capacity, network, score, squarings)
+    wanted = _scale(problem, loads, score, squarings, fraction)
     hot = _hot_pairs(problem, search, wanted)
     total = float(loads.term[wanted].sum())
     return _Stage(score, squarings, total, problem.source[hot], problem.target[hot])
 
 
-def _scale(loads: Loads, capacity: Floats, network: Bools, score: Score, squarings: int) -> Bools:
-    """Set the links' scales and terms; which links are to be relieved."""
-    wanted = network if score.network_congestion_seconds > 0 else ~network
-    worst = np.where(wanted, loads.bytes / capacity, 0.0).max(initial=0.0)
-    worst = np.where(wanted, worst, score.congestion_seconds)
-    loads.scale[:] = 1.0 / (capacity * np.where(worst > 0, worst, 1.0))
+def _scale(problem: Problem, loads: Loads, score: Score, squarings: int, fraction: float) -> Bools:
+    """Set the links' scales and terms; which links are to be relieved.
+
+    With one rank a host its own cables carry what the rank sends and receives, wherever it sits: only the
+    network can be relieved. With several, hosts' cables can be too: first the worst of all links counts,
+    then the worst of each class.
+    """
+    fabric = problem.routes.fabric
+    network, several = fabric.network_link, bool((problem.allocation.slots > 1).any())
+    highest, inner = score.congestion_seconds, score.network_congestion_seconds
+    together = inner == 0 or (several and fraction < TOGETHER)
+    worst = np.where(network, highest if together else inner, highest)
+    loads.scale[:] = 1.0 / (fabric.links.capacity * np.where(worst > 0, worst, 1.0))
     loads.term[:] = (loads.bytes * loads.scale) ** (1 << squarings)
-    return wanted
+    return network | (several or inner == 0)
 
 
 def _hot_pairs(problem: Problem, search: _Search, wanted: Bools) -> Ints:
@@ -147,6 +159,6 @@ def _hot_pairs(problem: Problem, search: _Search, wanted: Bools) -> Ints:
     kernel.pair_heat(
         problem.source, problem.target, problem.bytes, search.cache, search.seats.host_of_rank, slope, heat
     )
-    count = max(int(len(heat) * HOT_PAIRS), 1)
+    count = min(max(int(len(heat) * HOT_PAIRS), FEWEST_HOT), len(heat))
     coolest = np.partition(heat, len(heat) - count)[len(heat) - count]
     return np.flatnonzero(heat >= coolest).astype(np.int32)

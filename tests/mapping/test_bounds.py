@@ -157,14 +157,14 @@ def test_bounds_hold_where_there_is_no_room_for_the_better_ones(
 
 
 def test_leaf_switches_are_cut_by_eigenvalues() -> None:
-    """Two triangles on two leaves of three hosts: only the edge between them has to cross."""
+    """Six ranks that all talk, on two leaves of three hosts: nine pairs must cross, each way."""
     leaf = [6, 6, 6, 7, 7, 7]
     a, b = [*range(6), 6], [*leaf, 7]
     fabric = Fabric.from_arcs(
         [f"v{v}" for v in range(8)], a + b, b + a, 1.0, slots=[1] * 6 + [0] * 2, forwards=False
     )
-    complete = [(i, j) for i in range(6) for j in range(6) if i != j]
-    profile = Profile.from_edges(*np.array(complete).T, np.ones(30))
+    source, target = np.nonzero(~np.eye(6, dtype=bool))
+    profile = Profile.from_edges(source, target, np.ones(30))
     found = bounds_on(fabric, profile)
     assert found["network_congestion_seconds"] == pytest.approx(9.0)
     assert found["hop_bytes"] == pytest.approx(12 * 2 + 18 * 3)

@@ -1,0 +1,52 @@
+"""Numbers as people read them, in pages and tables: a unit that suits, no more digits than mean something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+SECONDS = "s"
+BYTES = "B"
+RATE = "B/s"
+HOPS = "hops"
+
+_STEPS = {
+    SECONDS: ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    BYTES: ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+    RATE: ((1e15, "PB/s"), (1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
+    HOPS: ((1.0, "hops"),),
+}
+
+
+class Unit(NamedTuple):
+    """A unit and its size in base units."""
+
+    size: float
+    name: str
+
+
+def unit_for(values: Iterable[float], base: str) -> Unit:
+    """The unit in which the largest of the values is at least 1, where there is one.
+
+    Parameters
+    ----------
+    base : str
+        `SECONDS`, `BYTES`, `RATE` or `HOPS`: what the values are in.
+    """
+    largest = max((abs(value) for value in values), default=0.0)
+    steps = _STEPS[base]
+    if largest == 0:
+        return Unit(*next(step for step in steps if step[0] == 1.0))
+    return Unit(*next((step for step in steps if largest >= step[0]), steps[-1]))
+
+
+def text(value: float, base: str) -> str:
+    """The value with a unit that suits, four digits: ``12.34 ms``."""
+    unit = unit_for([value], base)
+    return f"{value / unit.size:.4g} {unit.name}"
+
+
+def moment_text(moment: datetime) -> str:
+    """A time in UTC to the second."""
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,83 @@
+"""A registry with the shipped demo and a fabric that changed, on an embedded server of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import streamlit as st
+
+import almanac
+from ingest.options import Options
+from ingest.pipeline import ingest
+from mapping.service import Question, answer
+from registry.intake import Intake
+from registry.local_server import stop
+from registry.model import Job
+from registry.registry import Registry
+
+DATA = Path(__file__).parent.parent / "data"
+DEMO = Path(almanac.__path__[0]) / "demo_data"
+MARKUP = "<b>bold</b> **x** :red[y] [l](http://e.invalid) `c` $a$"
+"""A job name that would show if it were taken for markup."""
+SCANNED = datetime(2026, 1, 1, 8, 30, 15, tzinfo=UTC)
+RESCANNED = SCANNED + timedelta(hours=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filled:
+    """Where the filled registry is, and ids in it: two placements of job 4711, one of no job."""
+
+    home: Path
+    first: str
+    second: str
+    alone: str
+
+    def connect(self) -> Registry:
+        return Registry.open(home=self.home, idle_seconds=120)
+
+
+@pytest.fixture(scope="package")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    home = tmp_path_factory.mktemp("filled")
+    try:
+        with Registry.open(home=home, idle_seconds=120) as registry:
+            first, second, alone = fill(registry)
+        yield Filled(home=home, first=first, second=second, alone=alone)
+    finally:
+        stop(home)
+
+
+def fill(registry: Registry) -> tuple[str, str, str]:
+    """The demo's fabric, job and profile; a small fabric before and after two cables were lost."""
+    tree = DATA / "infiniband" / "fattree2-64-broken-link"
+    ingest(registry, [DEMO / "ndr-dgx.ibnetdiscover", DEMO / "opensm-lfts.dump.gz"], Options(cluster="ndr"))
+    ingest(registry, [DEMO / "slurm_job.txt"], Options(cluster="ndr"))
+    ingest(registry, [DEMO / "hpcg_16_64.tar.gz"], Options(name="hpcg"))
+    ingest(registry, [DATA / "edges" / "npb_cg_S_16.csv.gz"], Options(name="cg"))
+    ingest(registry, [tree / "before.ibnetdiscover"], Options(cluster="tree", observed_at=SCANNED))
+    ingest(registry, [tree / "ibnetdiscover.txt"], Options(cluster="tree", observed_at=RESCANNED))
+    waiting = Job(id="9", name=MARKUP, user="eve", state="PENDING", hosts=("node0001",), slots=(4,))
+    registry.save(Intake(cluster="tree", jobs=(waiting,), source="test", observed_at=RESCANNED))
+    hosts = tuple(f"node{number:04}" for number in range(1, 9))
+    placed = [
+        answer(registry, Question(profile="hpcg", job="4711", cluster="ndr", steps=2000, seed=0)),
+        answer(registry, Question(profile="hpcg", job="4711", cluster="ndr", steps=60_000, seed=1)),
+        answer(registry, Question(profile="cg", cluster="tree", hosts=hosts, slots=2, steps=2000)),
+    ]
+    first, second, alone = (found.placement_id for found in placed)
+    return first, second, alone
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> Iterator[None]:
+    """What Streamlit kept for other tests is gone; open registries are closed."""
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+Connect = Callable[[], Registry]

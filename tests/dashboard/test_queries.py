@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import pytest
+
+from dashboard import queries
+from mapping import evaluate
+from registry.database import Database, Transaction
+from registry.opened import open_placement
+from registry.registry import Registry
+from tests.dashboard.conftest import SCANNED, Filled
+
+T = TypeVar("T")
+
+
+class CountingDatabase:
+    """A database that counts the statements that it is asked to run."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.uri = database.uri
+        self.statements: list[str] = []
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        def counted(transaction: Transaction) -> T:
+            outer = self
+
+            class Counting:
+                def run(self, statement: str, /, **parameters: object) -> list[dict[str, Any]]:
+                    outer.statements.append(statement)
+                    return transaction.run(statement, **parameters)
+
+            return work(cast(Transaction, Counting()))
+
+        return self.database.read(counted)
+
+
+@pytest.fixture(scope="module")
+def opened(filled: Filled) -> Iterator[Registry]:
+    with filled.connect() as registry:
+        yield registry
+
+
+@pytest.fixture
+def counted(opened: Registry) -> tuple[Registry, CountingDatabase]:
+    database = CountingDatabase(opened.database)
+    return Registry(cast(Database, database)), database
+
+
+@pytest.mark.parametrize("placement", [True, False])
+@pytest.mark.parametrize("at", [None, SCANNED])
+def test_the_fabric_view_takes_three_statements(
+    counted: tuple[Registry, CountingDatabase], filled: Filled, at: Any, placement: bool
+) -> None:
+    registry, database = counted
+    cluster = queries.clusters(registry)["tree"]
+    queries.placements(registry, "tree")
+    queries.fabric_view(registry, cluster, at, filled.alone if placement else None)
+    assert len(database.statements) <= 3
+
+
+def test_the_job_view_takes_three_statements_and_two_when_seen_again(
+    counted: tuple[Registry, CountingDatabase], filled: Filled
+) -> None:
+    registry, database = counted
+    for expected in (3, 2):
+        database.statements.clear()
+        queries.job_list(registry)
+        opened = queries.open_kept(registry, filled.second)
+        assert queries.evaluated_in_order(filled.second, opened) is not None
+        assert len(database.statements) == expected
+
+
+def test_the_history_view_takes_one_statement(counted: tuple[Registry, CountingDatabase]) -> None:
+    registry, database = counted
+    queries.placements(registry)
+    assert len(database.statements) == 1
+
+
+def test_saved_loads_are_those_of_the_fabric_that_is_drawn(opened: Registry, filled: Filled) -> None:
+    whole = open_placement(opened.database, filled.second)
+    assert whole.profile is not None
+    assert whole.stored.evaluation is not None
+    again = evaluate(whole.snapshot.fabric, whole.profile.profile, whole.stored.placement)
+    assert np.allclose(again.link_bytes, whole.stored.evaluation.link_bytes)
+
+
+def test_ranks_in_order_cost_what_was_saved_of_them(opened: Registry, filled: Filled) -> None:
+    whole = open_placement(opened.database, filled.second)
+    found = queries.evaluated_in_order(filled.second, whole)
+    assert found is not None
+    assert whole.stored.in_order is not None
+    assert found.congestion_seconds == pytest.approx(whole.stored.in_order.congestion_seconds)

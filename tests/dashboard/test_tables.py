@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard import tables
+from dashboard.messages import plain
+from registry import units
+from registry.model import Bound, Profile
+from registry.placements import BaselineMetrics, StoredPlacementInfo
+
+
+def info(name: str = "p1", *, application: str | None = "cg", cluster: str = "c") -> StoredPlacementInfo:
+    return StoredPlacementInfo(
+        id=name,
+        recorded_at=datetime(2026, 1, 1, tzinfo=UTC),
+        cluster=cluster,
+        snapshot="c/1",
+        application=application,
+        profile="cg_16",
+        profile_id="1",
+        job="4711",
+        ranks=16,
+        strategy="greedy",
+        objective="congestion",
+        routing="tables",
+        seed=0,
+        seconds=1.0,
+        steps=10,
+        complete=True,
+        code_version="0.1.0",
+        congestion_seconds=2e-3,
+        network_congestion_seconds=1e-3,
+        hop_bytes=5e6,
+        average_dilation=2.5,
+        bounds={"congestion_seconds": 1e-3},
+        in_order=BaselineMetrics(
+            congestion_seconds=4e-3, network_congestion_seconds=3e-3, hop_bytes=9e6, average_dilation=4.5
+        ),
+    )
+
+
+def test_a_comparison_holds_what_is_known_only() -> None:
+    row = info()
+    found = tables.comparison("congestion_seconds", 2e-3, row.in_order, row.random, 1e-3)
+    assert found == {"in order": 4e-3, "placed": 2e-3, "lower bound": 1e-3}
+    assert list(tables.comparison("hop_bytes", 1.0, None, None, None)) == ["placed"]
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "expected"),
+    [
+        (
+            3.0,
+            Bound(value=2.0, proof="injection"),
+            "at most 1.5 times the best possible, certified by injection",
+        ),
+        (2.0, Bound(value=2.0, proof="injection"), "the best possible, certified by injection"),
+        (0.0, Bound(value=0.0, proof="injection"), "the best possible, certified by injection"),
+        (3.0, Bound(value=0.0, proof="injection"), ""),
+        (3.0, None, ""),
+    ],
+)
+def test_a_certificate_tells_how_far_from_the_best(value: float, bound: Bound | None, expected: str) -> None:
+    assert tables.certificate(value, bound) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "before", "expected"),
+    [
+        (50.0, 100.0, ("-50.0 % against in order", True)),
+        (101.0, 100.0, ("+1.0 % against in order", False)),
+        (100.01, 100.0, ("as in order", None)),
+        (1.0, 0.0, (None, None)),
+        (1.0, None, (None, None)),
+    ],
+)
+def test_a_change_is_told_in_percent(
+    value: float, before: float | None, expected: tuple[object, object]
+) -> None:
+    assert tables.change(value, before) == expected
+
+
+def test_history_has_a_point_for_each_series_that_is_known() -> None:
+    points = tables.history_points([info()], "congestion_seconds")
+    assert dict(zip(points["series"], points["value"], strict=True)) == {
+        "in order": 4e-3,
+        "placed": 2e-3,
+        "lower bound": 1e-3,
+    }
+    assert set(points["placement"]) == {"p1"}
+
+
+def test_history_is_told_apart_by_application_and_cluster() -> None:
+    rows = [info("a"), info("b", cluster="d"), info("c", application=None)]
+    found = tables.by_application(rows)
+    assert {title: [row.id for row in part] for title, part in found.items()} == {
+        "cg on c": ["a"],
+        "cg on d": ["b"],
+        "unknown application on c": ["c"],
+    }
+
+
+def test_the_history_table_has_ids_and_all_costs() -> None:
+    table = tables.history_table([info()])
+    assert table.iloc[0]["placement"] == "p1"
+    assert {about.title for about in tables.METRICS.values()} <= set(table.columns)
+
+
+def test_columns_get_one_unit_each_that_their_name_tells() -> None:
+    table = pd.DataFrame({"name": ["a", "b"], "time": [0.0123456, 0.0001]})
+    scaled = tables.in_units(table, {"time": units.SECONDS})
+    assert scaled["time (ms)"].tolist() == [12.35, 0.1]
+    assert scaled["name"].tolist() == ["a", "b"]
+
+
+def test_a_placement_in_a_list_tells_profile_job_cost_and_id() -> None:
+    assert tables.placement_text(info()) == "cg_16 · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p1"
+
+
+def test_communication_sums_all_bytes_whatever_the_bins() -> None:
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, 100, (2, 3000))
+    profile = Profile.from_edges(source, target, rng.random(3000), ranks=100)
+    for bins in (1, 7, 64, 512):
+        matrix = tables.communication(profile, bins)
+        assert matrix.shape == (min(bins, 100),) * 2
+        assert matrix.sum() == pytest.approx(profile.bytes.sum())
+
+
+def test_communication_of_few_ranks_has_a_cell_a_pair() -> None:
+    profile = Profile.from_edges([0, 2], [1, 0], [5.0, 7.0], ranks=3)
+    assert tables.communication(profile).tolist() == [[0, 5, 0], [0, 0, 0], [7, 0, 0]]
+
+
+def test_ranks_of_each_host_are_folded() -> None:
+    table = tables.ranks_per_host(["b", "a"], {"in order": ["b", "b", "a"], "placed": ["a", "b", "b"]})
+    assert table.to_dict("records") == [
+        {"host": "b", "ranks": 2, "in order": "0-1", "placed": "1-2"},
+        {"host": "a", "ranks": 1, "in order": "2", "placed": "0"},
+    ]
+    assert tables.folded([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
+
+
+@pytest.mark.parametrize(
+    ("value", "base", "expected"),
+    [
+        (0.0123, units.SECONDS, "12.3 ms"),
+        (61.0, units.SECONDS, "61 s"),
+        (3e-10, units.SECONDS, "0.3 ns"),
+        (0.0, units.SECONDS, "0 s"),
+        (123456.0, units.BYTES, "123.5 kB"),
+        (50e9, units.RATE, "50 GB/s"),
+        (2.5, units.HOPS, "2.5 hops"),
+    ],
+)
+def test_values_are_written_with_a_unit_that_suits(value: float, base: str, expected: str) -> None:
+    assert units.text(value, base) == expected
+
+
+def test_text_of_the_database_is_no_markup() -> None:
+    assert plain("a_b") == "a\\_b"
+    assert plain("<b>") == "\\<b\\>"
+    assert plain("# x\n- y") == "\\# x \\- y"
+    assert plain(":red[x] $y$ `z`") == "\\:red\\[x\\] \\$y\\$ \\`z\\`"

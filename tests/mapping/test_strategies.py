@@ -1,0 +1,170 @@
+"""The catalog's contract, over every entry, and what single strategies promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from mapping.budget import Budget
+from mapping.catalog import ENTRIES, Chain, Entry, load_refiner, load_strategy
+from mapping.objective import score
+from mapping.problem import Problem
+from mapping.strategies import greedy
+from mapping.strategies.in_order import in_order
+from mapping.strategies.random import random_placement
+from registry.errors import InfeasibleAllocation, UnknownName
+from registry.model import Allocation, Fabric, Ints, Profile
+from tests.search_problems import problem_on, problems, ring, seated
+
+STRATEGIES = [entry for entry in ENTRIES if not entry.refines]
+REFINERS = [entry for entry in ENTRIES if entry.refines]
+BY_NAME = {"ids": lambda entry: entry.name}
+
+
+def assert_fits(problem: Problem, host_of_rank: Ints) -> None:
+    """Every rank once, on a host of the allocation, within its slots."""
+    assert host_of_rank.shape == (problem.ranks,)
+    taken = np.bincount(host_of_rank, minlength=problem.hosts)
+    assert len(taken) == problem.hosts
+    assert (taken <= problem.allocation.slots).all()
+
+
+@pytest.mark.parametrize("entry", STRATEGIES, **BY_NAME)
+@given(problem=problems())
+def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Entry, problem: Problem) -> None:
+    seat = load_strategy(entry)
+    found = seat(problem, np.random.default_rng(3))
+    assert_fits(problem, found)
+    assert found.tobytes() == seat(problem, np.random.default_rng(3)).tobytes()
+
+
+@pytest.mark.parametrize("entry", REFINERS, **BY_NAME)
+@given(case=seated())
+def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
+    entry: Entry, case: tuple[Problem, Ints]
+) -> None:
+    problem, start = case
+    given_bytes = start.tobytes()
+    rounds = list(load_refiner(entry)(problem, start, Budget(steps=300), np.random.default_rng(3)))
+    again = list(load_refiner(entry)(problem, start, Budget(steps=300), np.random.default_rng(3)))
+    assert start.tobytes() == given_bytes
+    assert [f.host_of_rank.tobytes() for f in rounds] == [f.host_of_rank.tobytes() for f in again]
+    before = score(problem, start)
+    for found in rounds:
+        assert_fits(problem, found.host_of_rank)
+        after = score(problem, found.host_of_rank)
+        np.testing.assert_allclose(getattr(after, found.metric), found.value, rtol=1e-6)
+        assert found.value <= getattr(before, found.metric) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("entry", STRATEGIES, **BY_NAME)
+def test_every_strategy_knows_the_one_host_case(entry: Entry) -> None:
+    fabric = Fabric.from_arcs(["only", "other"], [0, 1], [1, 0], 1.0)
+    profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0])
+    problem = problem_on(fabric, profile, Allocation.of(fabric, ["only"], 3), "shortest-paths")
+    assert load_strategy(entry)(problem, np.random.default_rng(0)).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("entry", REFINERS, **BY_NAME)
+def test_every_refiner_leaves_alone_what_cannot_be_better(entry: Entry) -> None:
+    fabric, _, allocation = ring(5, 5)
+    silent = Profile.from_edges([], [], [], ranks=3)
+    one = problem_on(fabric, silent, allocation, "shortest-paths")
+    start = np.array([4, 0, 2], np.int32)
+    for found in load_refiner(entry)(one, start, Budget(steps=100), np.random.default_rng(0)):
+        assert found.host_of_rank.tolist() == start.tolist()
+
+
+def test_in_order_fills_a_hosts_slots_before_the_next() -> None:
+    fabric, _, _ = ring(6, 6)
+    allocation = Allocation.of(fabric, [4, 1, 3], [2, 1, 2])
+    assert in_order(4, allocation).host_of_rank.tolist() == [4, 4, 1, 3]
+    with pytest.raises(InfeasibleAllocation):
+        in_order(6, allocation)
+
+
+def test_random_puts_a_rank_on_every_slot_equally_often() -> None:
+    fabric, _, _ = ring(6, 6)
+    allocation = Allocation.of(fabric, [4, 1, 3], [2, 1, 1])
+    found = np.array([random_placement(2, allocation, seed).host_of_rank for seed in range(4000)])
+    for rank in range(2):
+        share = np.bincount(found[:, rank], minlength=5) / len(found)
+        np.testing.assert_allclose(share[[4, 1, 3]], [0.5, 0.25, 0.25], atol=0.04)
+    with pytest.raises(InfeasibleAllocation):
+        random_placement(5, allocation, 0)
+
+
+def algorithm_1(problem: Problem) -> list[int]:
+    """Hoefler and Snir 2011, Algorithm 1, line by line on lists."""
+    profile, room = problem.profile, problem.allocation.slots.tolist()
+    edges = [
+        (float(w), int(u), int(m))
+        for u, m, w in zip(profile.sender, profile.partner, profile.bytes, strict=True)
+        if w > 0
+    ]
+    unmapped, gamma, s = set(range(profile.ranks)), {}, 0
+
+    def put(rank: int, queue: list[tuple[float, int, int]]) -> None:
+        nonlocal s
+        if room[s] == 0:
+            free = [t for t in range(len(room)) if room[t] > 0]
+            s = min(free, key=lambda t: (problem.routes.distances[s, t], t))
+        gamma[rank] = s
+        unmapped.discard(rank)
+        room[s] -= 1
+        queue += [edge for edge in edges if edge[1] == rank and edge[2] in unmapped]
+
+    while unmapped:
+        queue: list[tuple[float, int, int]] = []
+        out = {rank: sum(w for w, u, _ in edges if u == rank) for rank in unmapped}
+        put(min(unmapped, key=lambda rank: (-out[rank], rank)), queue)
+        while queue:
+            heaviest = min(queue, key=lambda edge: (-edge[0], edge[1], edge[2]))
+            queue.remove(heaviest)
+            if heaviest[2] in unmapped:
+                put(heaviest[2], queue)
+    return [gamma[rank] for rank in range(profile.ranks)]
+
+
+@given(problem=problems())
+def test_greedy_is_algorithm_1_of_the_paper(problem: Problem) -> None:
+    assert greedy.seat(problem, np.random.default_rng(0)).tolist() == algorithm_1(problem)
+
+
+def test_greedy_goes_along_the_heaviest_edge_to_the_closest_host() -> None:
+    line = Fabric.from_arcs("abcd", [0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2], 1.0)
+    profile = Profile.from_edges([2, 2, 0], [0, 1, 3], [5.0, 9.0, 7.0])
+    problem = problem_on(line, profile, Allocation.of(line, "abcd"), "shortest-paths")
+    assert greedy.seat(problem, np.random.default_rng(0)).tolist() == [2, 1, 0, 3]
+
+
+def test_chains_are_written_with_plus() -> None:
+    chain = Chain.parse("greedy+pair-exchange+congestion-descent")
+    assert chain.strategy is not None
+    assert chain.strategy.name == "greedy"
+    assert [entry.name for entry in chain.refiners] == ["pair-exchange", "congestion-descent"]
+    assert str(chain) == "greedy+pair-exchange+congestion-descent"
+    alone = Chain.parse("pair-exchange")
+    assert alone.strategy is None
+    assert str(alone) == "pair-exchange"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "close"),
+    [
+        ("greddy", "strategy", "greedy"),
+        ("greedy+pair-exchnge", "strategy", "pair-exchange"),
+        ("", "strategy", None),
+        ("pair-exchange+greedy", "refiner", None),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_closest(text: str, kind: str, close: str | None) -> None:
+    with pytest.raises(UnknownName) as error:
+        Chain.parse(text)
+    assert error.value.kind == kind
+    assert close is None or close in error.value.close
+
+
+def test_names_are_unique() -> None:
+    assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
