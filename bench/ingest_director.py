@@ -22,7 +22,7 @@ from pathlib import Path
 from ingest.generate.infiniband import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from registry.local_server import ensure_server, stop
+from registry.local.server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
 

@@ -4,7 +4,7 @@ Run ``python -m bench.placement [FOLDER] [--seconds S] [--only HOST/GUEST]...`` 
 folder holds instances as in ``tests/data/bench`` (the default) and, where other tools were run,
 ``peers.jsonl``: a line a result with ``host guest peer congestion network_congestion hop_bytes violations``.
 A guest is placed on the first of the host's ``hosts``, one rank each. Kernels are compiled before. Writes
-``bench/results/placement.json``.
+``bench/results/placement.json``, for another folder than the default ``placement_peers.json``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 
 from bench.machine import machine, now, peak_memory_gb
 from mapping.metrics import evaluate
-from mapping.place import place
+from mapping.placing import place
 from mapping.report import RANDOM_SEEDS, Metrics
 from mapping.strategies.in_order import in_order
 from mapping.strategies.random import random_placement
 from registry.model import Allocation, Fabric, Placement, Profile
 
 SHIPPED = Path(__file__).parents[1] / "tests" / "data" / "bench"
-RESULTS = Path(__file__).parent / "results" / "placement.json"
+RESULTS = Path(__file__).parent / "results"
 INSTANCES = (
     "torus8/fem_512",
     "torus12/nlpkkt80_1728",
@@ -69,7 +69,8 @@ def main(arguments: list[str] | None = None) -> None:
         "peak_memory_gb": peak_memory_gb(),
         "instances": results,
     }
-    RESULTS.write_text(json.dumps(record, indent=2) + "\n")
+    name = "placement.json" if given.folder == SHIPPED else "placement_peers.json"
+    (RESULTS / name).write_text(json.dumps(record, indent=2) + "\n")
 
 
 def read(folder: Path, host: str, guest: str) -> Instance:

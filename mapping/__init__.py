@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mapping.metrics import evaluate
-    from mapping.place import place
+    from mapping.placing import place
 
 __all__ = ["evaluate", "place"]
 
-_HOMES = {"evaluate": "mapping.metrics", "place": "mapping.place"}
+_HOMES = {"evaluate": "mapping.metrics", "place": "mapping.placing"}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mapping.problem import Problem
 from registry.errors import UnknownName
-from registry.model import Ints
+from registry.model import Fabric, Floats, Ints
 
 OBJECTIVES = {
     "congestion": ("congestion_seconds", "network_congestion_seconds", "hop_bytes"),
@@ -41,14 +41,17 @@ def score(problem: Problem, host_of_rank: Ints) -> Score:
     ------
     DisconnectedAllocation, UnreachablePair
     """
-    hosts = problem.host_traffic(host_of_rank)
-    loads = problem.routes.link_bytes(*hosts)
-    fabric = problem.routes.fabric
-    seconds = loads / fabric.links.capacity
+    loads = problem.routes.link_bytes(*problem.host_traffic(host_of_rank))
+    return score_of(problem.routes.fabric, loads)
+
+
+def score_of(fabric: Fabric, link_bytes: Floats) -> Score:
+    """Metrics of loads of ``fabric.links``."""
+    seconds = link_bytes / fabric.links.capacity
     return Score(
         congestion_seconds=float(seconds.max(initial=0.0)),
         network_congestion_seconds=float(seconds[fabric.network_link].max(initial=0.0)),
-        hop_bytes=float(loads.sum()),
+        hop_bytes=float(link_bytes.sum()),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mapping.metrics import choose_routing, evaluate
-from mapping.place import place
+from mapping.placing import place
 from mapping.report import RANDOM_SEEDS, LoadedLink, Metrics, worst_link
 from mapping.strategies.in_order import in_order
 from mapping.strategies.random import random_placement

@@ -10,16 +10,17 @@ from mapping.budget import Budget
 from mapping.catalog import ENTRIES, load_refiner
 from mapping.objective import score
 from mapping.problem import Problem
-from mapping.routing.catalog import build_routes
+from mapping.routing.catalog import build_routes, choose_routing
 from registry.model import HOST, SWITCH, Adapters, Allocation, Fabric, ForwardingTables, Links, Profile
 
 
 @cache
 def warm_up(routing: str) -> None:
-    """Run every refiner for a few proposals on two hosts and a switch; once a process and routing."""
+    """Run every refiner for a few proposals on two hosts, one of two rails; once a process and routing."""
     profile = Profile.from_edges([0, 1], [1, 0], [1.0, 2.0])
     fabric = _two_hosts()
     allocation = Allocation.of(fabric, [0, 1])
+    choose_routing(fabric)
     routes = build_routes(routing, fabric, allocation.hosts)
     routes.require_connected()
     problem = Problem(profile=profile, allocation=allocation, routes=routes)
@@ -31,34 +32,34 @@ def warm_up(routing: str) -> None:
 
 
 def _two_hosts() -> Fabric:
-    """Two hosts on one switch, with forwarding tables."""
+    """Two hosts on one switch, with forwarding tables; the first has two adapters."""
     adapters = Adapters(
-        names=("a", "b"),
-        guid=np.array([1, 2], np.uint64),
-        system_guid=np.array([1, 2], np.uint64),
-        host=np.array([0, 1]),
-        port_adapter=np.array([0, 1]),
-        port_number=np.array([1, 1]),
-        port_guid=np.array([1, 2], np.uint64),
-        port_lid=np.array([1, 2]),
-        port_lmc=np.array([0, 0]),
+        names=("a1", "a2", "b"),
+        guid=np.array([1, 2, 3], np.uint64),
+        system_guid=np.array([1, 1, 3], np.uint64),
+        host=np.array([0, 0, 1]),
+        port_adapter=np.array([0, 1, 2]),
+        port_number=np.array([1, 1, 1]),
+        port_guid=np.array([1, 2, 3], np.uint64),
+        port_lid=np.array([1, 2, 3]),
+        port_lmc=np.array([0, 0, 0]),
     )
     links = Links.of(
-        [0, 1, 2, 2], [2, 2, 0, 1], 1.0,
-        source_port=[1, 1, 1, 2], target_port=[1, 2, 1, 1],
-        source_adapter=[0, 1, -1, -1], target_adapter=[-1, -1, 0, 1],
+        [0, 0, 1, 2, 2, 2], [2, 2, 2, 0, 0, 1], 1.0,
+        source_port=[1, 1, 1, 1, 2, 3], target_port=[1, 2, 3, 1, 1, 1],
+        source_adapter=[0, 1, 2, -1, -1, -1], target_adapter=[-1, -1, -1, 0, 1, 2],
     )  # fmt: skip
     tables = ForwardingTables(
-        switch_guid=np.array([3], np.uint64),
-        ports=np.array([[255, 1, 2]]),
-        lid_guid=np.array([0, 1, 2], np.uint64),
+        switch_guid=np.array([4], np.uint64),
+        ports=np.array([[255, 1, 2, 3]]),
+        lid_guid=np.array([0, 1, 2, 3], np.uint64),
     )
     return Fabric(
         names=("a", "b", "s"),
         kind=np.array([HOST, HOST, SWITCH]),
         slots=np.array([1, 1, 0]),
         forwards=np.array([False, False, True]),
-        guid=np.array([0, 0, 3], np.uint64),
+        guid=np.array([0, 0, 4], np.uint64),
         lid=np.zeros(3, np.int32),
         links=links,
         adapters=adapters,

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from registry.contents import host_key
 from registry.database import Transaction
-from registry.derived import device_id
 from registry.errors import UnknownName
+from registry.wiring.contents import host_key
+from registry.wiring.derived import device_id
 
 _KNOWN = """
 UNWIND $allocations AS id

@@ -30,7 +30,7 @@ from neo4j.exceptions import (
 from neo4j.graph import Node, Path, Relationship
 from neo4j.time import Date, DateTime
 
-from registry.errors import DatabaseError, DatabaseUnavailable, WriteRefused
+from registry.errors import DatabaseError, DatabaseUnavailable, InconsistentGraph, WriteRefused
 from registry.model import as_utc
 from registry.readonly import writing_word
 
@@ -44,6 +44,8 @@ CONFLICT_SECONDS = 300.0
 """How long a transaction that meets conflicts is tried again; longer than the longest ingest."""
 RACE_ATTEMPTS = 5
 """Tries of what may have lost a race to create: the loser finds it there when it tries again."""
+TORN_ATTEMPTS = 12
+"""Tries of what read one state from before and one from after another's commit; about 10 s in all."""
 
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 
@@ -211,15 +213,19 @@ class Database:
     def _managed(self, access: str, work: Callable[[Transaction], T]) -> T:
         deadline = time.monotonic() + CONFLICT_SECONDS
         pause = 0.02
-        races = 0
+        races = torn = 0
         while True:
             try:
                 return self._once(access, work)
+            except InconsistentGraph:
+                torn += 1
+                if torn >= TORN_ATTEMPTS:
+                    raise
             except (Neo4jError, DriverError) as error:
-                lost = _is_lost_race(error)
-                races += lost
-                again = _is_conflict(error) or (lost and races < RACE_ATTEMPTS)
-                if not again or time.monotonic() + pause > deadline:
+                lost, gone = _is_lost_race(error), _is_torn(error)
+                races, torn = races + lost, torn + gone
+                again = (lost and races < RACE_ATTEMPTS) or (gone and torn < TORN_ATTEMPTS)
+                if not (again or _is_conflict(error)) or time.monotonic() + pause > deadline:
                     self._fail(error)
             # Jitter keeps two writers from meeting again and again; it decides no result.
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
@@ -305,6 +311,15 @@ def _is_conflict(error: Neo4jError | DriverError) -> bool:
     code = getattr(error, "code", None) or ""
     gone = isinstance(error, (ServiceUnavailable, SessionExpired))
     return error.is_retryable() and not gone and "OutOfMemory" not in code
+
+
+def _is_torn(error: Neo4jError | DriverError) -> bool:
+    """Whether something that was found is not there any more.
+
+    ArcadeDB takes no lock before it commits, so another writer's commit may come between two reads of one
+    transaction, or between finding a record and reading it.
+    """
+    return getattr(error, "code", None) == "Neo.ClientError.Statement.EntityNotFound"
 
 
 def _is_lost_race(error: Neo4jError | DriverError) -> bool:

@@ -13,6 +13,7 @@
     |- DatabaseError
     |  |- DatabaseUnavailable no server answers: uri, reason, remedy
     |  |- SchemaVersionError  found, needed, the command that mends it
+    |  |- InconsistentGraph   what one transaction read does not fit together
     |  `- WriteRefused        a statement that would write where only reading is allowed
     `- MissingExtra           an optional package that is not installed: package, command
 
@@ -228,6 +229,14 @@ class SchemaVersionError(DatabaseError):
         self.needed = needed
         self.command = command
         super().__init__(f"the database has schema version {found}, this program needs {needed}: {command}")
+
+
+class InconsistentGraph(DatabaseError):
+    """What one transaction read does not fit together.
+
+    Servers that read committed data may show a transaction a state from before and one from after another
+    writer's commit; a transaction that ends so is tried again. Where it stays so, the graph is to be rebuilt.
+    """
 
 
 class WriteRefused(DatabaseError):

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from registry import derived
-from registry.changes import Changes, compare
-from registry.contents import fabric_of, unpack_fabric
 from registry.database import Database, Transaction
-from registry.errors import UnknownName
+from registry.errors import InconsistentGraph, UnknownName
 from registry.model import Fabric, as_utc
-from registry.observations import no_fabric, take_cluster
-from registry.routings import read_routing, rerouted
-from registry.timeline import FOREVER
+from registry.wiring import derived
+from registry.wiring.changes import Changes, compare
+from registry.wiring.contents import fabric_of, unpack_fabric
+from registry.wiring.observations import no_fabric, take_cluster
+from registry.wiring.routings import read_routing, rerouted
+from registry.wiring.timeline import FOREVER
 
 _CLUSTERS = """
 MATCH (o:Observation)-[:SAW]->(x:Content)
@@ -66,6 +66,11 @@ MATCH (o:Observation)-[:SAW]->(x:Content)
 WHERE o.cluster = $cluster
 RETURN o.at AS at, x.id AS content
 ORDER BY at, o.seq
+"""
+
+_WRITTEN = """
+MATCH (c:Cluster {id: $cluster})
+RETURN c.seq AS seq
 """
 
 _BLOBS = """
@@ -236,11 +241,16 @@ class Fabrics:
         moment = FOREVER if at is None else as_utc(at)
 
         def work(transaction: Transaction) -> Fabric:
+            written = transaction.run(_WRITTEN, cluster=cluster)
             devices, links = derived.read(transaction, cluster, names, moment)
-            if missing := set(names) - {fact.name for fact in devices if fact.kind == "host"}:
+            missing = set(names) - {fact.name for fact in devices if fact.kind == "host"}
+            if missing:
                 whole = _read(transaction, cluster, moment, tables=False).fabric
-                known = [whole.names[v] for v in whole.hosts]
-                raise UnknownName("host", min(missing), known)
+                known = {whole.names[v] for v in whole.hosts}
+                if absent := missing - known:
+                    raise UnknownName("host", min(absent), sorted(known))
+            if missing or transaction.run(_WRITTEN, cluster=cluster) != written:
+                raise InconsistentGraph(f"the graph of {cluster!r} was written to while it was read")
             return fabric_of(devices, links)
 
         return self._database.read(work)

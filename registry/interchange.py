@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from registry.contents import (
+from registry.errors import InvalidValue, MissingExtra
+from registry.model import HOST, NO_PORT, Fabric, Guids, Profile, format_guid
+from registry.wiring.contents import (
     KINDS,
     DeviceFact,
     LinkFact,
@@ -18,8 +20,6 @@ from registry.contents import (
     fabric_of,
     link_facts,
 )
-from registry.errors import InvalidValue, MissingExtra
-from registry.model import HOST, NO_PORT, Fabric, Guids, Profile, format_guid
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -44,7 +44,7 @@ _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "m
 def to_networkx(thing: Fabric | Profile) -> nx.MultiDiGraph[str] | nx.DiGraph[int]:
     """A fabric as a MultiDiGraph over names, a profile as a DiGraph over ranks.
 
-    Vertices of a fabric carry what `registry.contents.DeviceFact` tells of them: ``kind slots forwards
+    Vertices of a fabric carry what `registry.wiring.contents.DeviceFact` tells of them: ``kind slots forwards
     guid`` and what is known of adapters, ports, LIDs, level and coordinates. An edge, one a cable and
     direction, carries ``capacity cables src_port dst_port src_guid dst_guid``, the GUIDs being those of
     adapters. Edges of a profile carry ``bytes messages``. Forwarding tables are left behind.
@@ -151,7 +151,7 @@ def py2neo_graph(
     Parameters
     ----------
     uri, user, password, name
-        As in `Registry.open`; of the local server, what ``registry.local_server.ensure_server`` tells.
+        As in `Registry.open`; of the local server, what ``registry.local.server.ensure_server`` tells.
 
     Raises
     ------

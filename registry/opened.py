@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from registry import codec
-from registry.contents import unpack_fabric
 from registry.database import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics import Snapshot
 from registry.model import NO_ROUTE, ForwardingTables, as_utc
-from registry.observations import no_fabric
 from registry.placements import StoredPlacement, stored_placement
 from registry.profiles import StoredProfile, stored_profile
+from registry.wiring.contents import unpack_fabric
+from registry.wiring.observations import no_fabric
 
 _OPEN = """
 MATCH (p:Placement {id: $placement})-[:IN]->(x:Content)

@@ -17,19 +17,19 @@ import numpy as np
 
 from registry import codec
 from registry.allocations import HostSlots, require_hosts, save_allocations
-from registry.contents import device_keys
 from registry.database import Database, Transaction
-from registry.derived import device_id
 from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, UnknownName
 from registry.jobs import find_job, job_key
 from registry.model import Allocation, Bound, Evaluation, Fabric, Placement
-from registry.observations import read_content, take_cluster
 from registry.placement_records import (
     BaselineMetrics,
     PlacementRecord,
     StoredPlacement,
     StoredPlacementInfo,
 )
+from registry.wiring.contents import device_keys
+from registry.wiring.derived import device_id
+from registry.wiring.observations import read_content, take_cluster
 
 __all__ = [
     "BaselineMetrics",

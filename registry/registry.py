@@ -15,8 +15,13 @@ from registry.database import Database, Transaction
 from registry.fabrics import Fabrics
 from registry.intake import Intake, Receipt
 from registry.jobs import Jobs, save_jobs
-from registry.local_server import IDLE_SECONDS, ensure_server
-from registry.observations import (
+from registry.local.server import IDLE_SECONDS, ensure_server
+from registry.placements import PlacementRecord, Placements, save_placement
+from registry.profiles import Profiles, save_profile
+from registry.progress import Progress, silent
+from registry.schema import check_version, current_version, is_empty, migrate
+from registry.version import code_version
+from registry.wiring.observations import (
     Seen,
     Sighting,
     content_as_of,
@@ -26,12 +31,7 @@ from registry.observations import (
     sighting,
     take_cluster,
 )
-from registry.placements import PlacementRecord, Placements, save_placement
-from registry.profiles import Profiles, save_profile
-from registry.progress import Progress, silent
-from registry.schema import check_version, current_version, is_empty, migrate
-from registry.timeline import FOREVER
-from registry.version import code_version
+from registry.wiring.timeline import FOREVER
 
 _CREATE_RUN = """
 CREATE (r:IngestRun {id: $run, cluster: $cluster, at: $at, source: $source, files: $files,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from registry.database import Database, Transaction
-from registry.local_server import ServerAddress, ensure_server, stop
+from registry.local.server import ServerAddress, ensure_server, stop
 from registry.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate
 from tests import servers
 

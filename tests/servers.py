@@ -25,8 +25,8 @@ import platformdirs
 from filelock import FileLock
 
 from registry.errors import DatabaseUnavailable
-from registry.local_server import ServerAddress
-from registry.local_supervisor import die_with_parent
+from registry.local.server import ServerAddress
+from registry.local.supervisor import die_with_parent
 
 VERSION = "5.26.16"
 IMAGE = f"neo4j:{VERSION}-community"

@@ -13,8 +13,8 @@ from almanac.output import print_json, print_table
 from registry import units
 
 if TYPE_CHECKING:
-    from registry.changes import Cable, Changes
     from registry.fabrics import ObservationInfo
+    from registry.wiring.changes import Cable, Changes
 
 
 @click.group("cluster")

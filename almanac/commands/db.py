@@ -35,7 +35,7 @@ def status(as_json: bool) -> None:
 @json_option
 def start(as_json: bool) -> None:
     """Start the embedded server; does nothing where it runs."""
-    from registry.local_server import ensure_server
+    from registry.local.server import ensure_server
 
     settings = _embedded(_settings())
     with progress_bars() as progress:
@@ -50,7 +50,7 @@ def start(as_json: bool) -> None:
 @json_option
 def stop(as_json: bool) -> None:
     """Stop the embedded server."""
-    from registry.local_server import stop as stop_server
+    from registry.local.server import stop as stop_server
 
     settings = _embedded(_settings())
     was_running = stop_server(settings.home)
@@ -103,7 +103,7 @@ def database_status(settings: Settings) -> dict[str, Any]:
     """What `status` tells."""
     told: dict[str, Any] = {"kind": "embedded" if settings.db is None else "server", "uri": settings.db}
     if settings.db is None:
-        from registry.local_server import status as server_status
+        from registry.local.server import status as server_status
 
         running = server_status(settings.home)
         told |= {"home": str(settings.home), "running": running is not None}
@@ -125,7 +125,7 @@ def database_status(settings: Settings) -> dict[str, Any]:
 def _database(settings: Settings) -> Database:
     """A connection without a look at the schema; the embedded server is started on demand."""
     from registry.database import Database
-    from registry.local_server import ensure_server
+    from registry.local.server import ensure_server
 
     if settings.db is None:
         return ensure_server(settings.home, idle_seconds=settings.idle_seconds).connect()

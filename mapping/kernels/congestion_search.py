@@ -168,19 +168,6 @@ def _settle(loads: Loads, count: int, squarings: int, keep: bool) -> None:
 
 
 @nb.njit(cache=True)
-def load_all(guest: Guest, cache: FlowCache, loads: Loads, pending: Flows, seats: Seats) -> None:
-    """Compute ``loads.bytes`` afresh from where ranks sit."""
-    loads.bytes[:] = 0.0
-    for rank in range(len(guest.indptr) - 1):
-        here, number = int(seats.host_of_rank[rank]), 0
-        for e in range(guest.indptr[rank], guest.indptr[rank + 1]):
-            if guest.table[e] == 0:
-                there = int(seats.host_of_rank[guest.partner[e]])
-                number = _note(pending, number, 0, here, there, guest.bytes[e])
-        _settle(loads, pend_flows(cache, pending, number, loads), 0, True)
-
-
-@nb.njit(cache=True)
 def pair_heat(
     source: Ints,
     target: Ints,

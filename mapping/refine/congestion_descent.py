@@ -19,7 +19,7 @@ from mapping.kernels.congestion_search import Flows, Loads
 from mapping.kernels.flow_cache import FlowCache, new_cache
 from mapping.kernels.hop_bytes_search import Guest, Seats
 from mapping.kernels.random_numbers import State, state_from
-from mapping.objective import Score, better
+from mapping.objective import Score, better, score_of
 from mapping.problem import Problem
 from mapping.refine import Found
 from mapping.refine.pair_exchange import temperature
@@ -103,6 +103,17 @@ def refine(problem: Problem, start: Ints, budget: Budget, generator: np.random.G
         yield Found(best, "congestion_seconds", lowest.congestion_seconds)
 
 
+def load_all(problem: Problem, cache: FlowCache, loads: Loads, host_of_rank: Ints) -> None:
+    """Compute ``loads.bytes`` afresh: all pairs of ranks as one change of links without load."""
+    source, target, size = problem.host_traffic(host_of_rank)
+    apart = source != target
+    flows = Flows(source[apart], target[apart], size[apart])
+    kernel.pend_flows(cache, flows, len(flows.source), loads)
+    loads.bytes[:] = loads.change
+    loads.change[:] = 0.0
+    loads.is_touched[:] = False
+
+
 def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> _Search:
     guest, links = problem.guest(directed=True), len(problem.routes.fabric.links)
     room = 4 * int(np.diff(guest.indptr).max())
@@ -119,14 +130,9 @@ def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> _Se
 
 def _look(problem: Problem, search: _Search, fraction: float) -> _Stage:
     """Compute all loads afresh, scale links by the worst of their class, and find the hottest pairs."""
-    fabric, loads, cache = problem.routes.fabric, search.loads, search.cache
-    kernel.load_all(search.guest, cache, loads, search.pending, search.seats)
-    seconds, network = loads.bytes / fabric.links.capacity, fabric.network_link
-    score = Score(
-        congestion_seconds=float(seconds.max(initial=0.0)),
-        network_congestion_seconds=float(seconds[network].max(initial=0.0)),
-        hop_bytes=float(loads.bytes.sum()),
-    )
+    loads = search.loads
+    load_all(problem, search.cache, loads, search.seats.host_of_rank)
+    score = score_of(problem.routes.fabric, loads.bytes)
     squarings = SQUARINGS[min(int(fraction * len(SQUARINGS)), len(SQUARINGS) - 1)]
     wanted = _scale(problem, loads, score, squarings, fraction)
     hot = _hot_pairs(problem, search, wanted)

@@ -12,7 +12,7 @@ import pytest
 
 from almanac.cli import main
 from registry.database import Database
-from registry.local_server import ServerAddress
+from registry.local.server import ServerAddress
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.service import Question, answer
 from registry.intake import Intake
-from registry.local_server import stop
+from registry.local.server import stop
 from registry.model import Job
 from registry.registry import Registry
 

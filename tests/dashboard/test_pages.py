@@ -7,7 +7,7 @@ from streamlit.util import calc_hash
 from registry.database import Database
 from registry.errors import DatabaseUnavailable
 from registry.intake import Intake
-from registry.local_server import ServerAddress, stop
+from registry.local.server import ServerAddress, stop
 from registry.model import Fabric
 from registry.registry import Registry
 from tests.conftest import empty

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ from tests.search_problems import problem_on, problems, ring, seated
 
 STRATEGIES = [entry for entry in ENTRIES if not entry.refines]
 REFINERS = [entry for entry in ENTRIES if entry.refines]
-BY_NAME = {"ids": lambda entry: entry.name}
+NAME = operator.attrgetter("name")
 
 
 def assert_fits(problem: Problem, host_of_rank: Ints) -> None:
@@ -30,7 +32,7 @@ def assert_fits(problem: Problem, host_of_rank: Ints) -> None:
     assert (taken <= problem.allocation.slots).all()
 
 
-@pytest.mark.parametrize("entry", STRATEGIES, **BY_NAME)
+@pytest.mark.parametrize("entry", STRATEGIES, ids=NAME)
 @given(problem=problems())
 def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Entry, problem: Problem) -> None:
     seat = load_strategy(entry)
@@ -39,7 +41,7 @@ def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Entry, pr
     assert found.tobytes() == seat(problem, np.random.default_rng(3)).tobytes()
 
 
-@pytest.mark.parametrize("entry", REFINERS, **BY_NAME)
+@pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 @given(case=seated())
 def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
     entry: Entry, case: tuple[Problem, Ints]
@@ -58,7 +60,7 @@ def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
         assert found.value <= getattr(before, found.metric) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("entry", STRATEGIES, **BY_NAME)
+@pytest.mark.parametrize("entry", STRATEGIES, ids=NAME)
 def test_every_strategy_knows_the_one_host_case(entry: Entry) -> None:
     fabric = Fabric.from_arcs(["only", "other"], [0, 1], [1, 0], 1.0)
     profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0])
@@ -66,7 +68,7 @@ def test_every_strategy_knows_the_one_host_case(entry: Entry) -> None:
     assert load_strategy(entry)(problem, np.random.default_rng(0)).tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("entry", REFINERS, **BY_NAME)
+@pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 def test_every_refiner_leaves_alone_what_cannot_be_better(entry: Entry) -> None:
     fabric, _, allocation = ring(5, 5)
     silent = Profile.from_edges([], [], [], ranks=3)

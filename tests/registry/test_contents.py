@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry import codec
-from registry.contents import (
+from registry.errors import DatabaseError
+from registry.model import LINK_COLUMNS, Fabric
+from registry.wiring.contents import (
     canonical,
     content_hash,
     device_facts,
@@ -20,8 +22,6 @@ from registry.contents import (
     pack_fabric,
     unpack_fabric,
 )
-from registry.errors import DatabaseError
-from registry.model import LINK_COLUMNS, Fabric
 from tests.registry.wiring import at, fat_tree, tree_tables
 from tests.small_fabrics import adapter_fabrics, plain_fabrics
 

@@ -17,8 +17,8 @@ import pytest
 
 import registry.database
 from registry.database import Database, Transaction
-from registry.errors import DatabaseError, DatabaseUnavailable, WriteRefused
-from registry.local_server import ServerAddress
+from registry.errors import DatabaseError, DatabaseUnavailable, InconsistentGraph, WriteRefused
+from registry.local.server import ServerAddress
 
 MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 END_OF_TIME = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
@@ -359,3 +359,21 @@ def test_a_listener_that_hangs_up_is_told(embedded_server: ServerAddress) -> Non
         caller.start()
         refused(embedded_server, uri=f"bolt://127.0.0.1:{listener.getsockname()[1]}")
         caller.join(10)
+
+
+def test_a_torn_read_is_tried_again_and_in_the_end_told(database: Database) -> None:
+    tries = 0
+
+    def torn(transaction: Transaction) -> int:
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            raise InconsistentGraph("read from before and after another's commit")
+        return tries
+
+    assert database.write(torn) == 3
+    tries = -1_000
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("registry.database.TORN_ATTEMPTS", 2)
+        with pytest.raises(InconsistentGraph):
+            database.read(torn)

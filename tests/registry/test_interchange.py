@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from registry.contents import canonical, content_hash
 from registry.errors import InvalidValue, MissingExtra
 from registry.intake import Intake
 from registry.interchange import (
@@ -21,10 +20,11 @@ from registry.interchange import (
     py2neo_graph,
     to_networkx,
 )
-from registry.local_server import ServerAddress
+from registry.local.server import ServerAddress
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.placements import BaselineMetrics, PlacementRecord
 from registry.registry import Registry
+from registry.wiring.contents import canonical, content_hash
 from tests.registry.wiring import at, fat_tree
 from tests.small_fabrics import adapter_fabrics, plain_fabrics, profiles
 

@@ -20,17 +20,17 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from registry import local_supervisor
 from registry.database import Database
 from registry.errors import DatabaseUnavailable
-from registry.local_files import ServerFiles, ServerState, machine_name
-from registry.local_server import ServerAddress, ensure_server, status, stop
+from registry.local import supervisor
+from registry.local.files import ServerFiles, ServerState, machine_name
+from registry.local.server import ServerAddress, ensure_server, status, stop
 
 MARK = "MERGE (m:Mark {id: $id})"
 START = """
 import sys
 from pathlib import Path
-from registry.local_server import ensure_server
+from registry.local.server import ensure_server
 ensure_server(Path(sys.argv[1]), idle_seconds=300)
 """
 MARKS = "MATCH (m:Mark) RETURN collect(m.id) AS ids"
@@ -261,17 +261,17 @@ def test_a_port_that_is_taken_meanwhile_is_given_up(home: Path, monkeypatch: pyt
     """ArcadeDB stays alive without its HTTP port; such a half of a server is not given out."""
     stop(home)
     files = ServerFiles(home)
-    free = local_supervisor._free_ports
+    free = supervisor._free_ports
     with socket.create_server(("127.0.0.1", 0)) as taken:
         offers = [[free(1)[0], taken.getsockname()[1]], free(2)]
-        monkeypatch.setattr(local_supervisor, "_free_ports", lambda count: offers.pop(0))
+        monkeypatch.setattr(supervisor, "_free_ports", lambda count: offers.pop(0))
         begun = ServerState(supervisor=os.getpid(), machine=machine_name(), started_at=0.0, idle_seconds=60.0)
-        java, state = local_supervisor._start(files, begun)
+        java, state = supervisor._start(files, begun)
         try:
             assert offers == []
             Database.connect(
                 f"bolt://127.0.0.1:{state.bolt_port}", user="root", password=files.read_password()
             ).close()
         finally:
-            local_supervisor._stop(java)
+            supervisor._stop(java)
             files.state.unlink()

@@ -19,20 +19,20 @@ import neo4j
 import pytest
 
 import registry as registry_package
-from registry.contents import canonical, content_hash
 from registry.database import Database
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName
 from registry.intake import Intake
-from registry.local_server import ServerAddress
+from registry.local.server import ServerAddress
 from registry.model import HostOrder, Job, Profile
 from registry.registry import Registry, default_home
 from registry.schema import WRITE_VERSION
+from registry.wiring.contents import canonical, content_hash
 from tests.registry.wiring import at, fat_tree, tree_tables
 from tests.registry.writers import CONTENTS
 
 ROOT = Path(__file__).parents[2]
 CYPHER = re.compile(r"\s*(MATCH|MERGE|CREATE|UNWIND|OPTIONAL|CALL)\b")
-WHOLE_GRAPH = ("schema", "transfer")
+WHOLE_GRAPH = ("registry.schema", "registry.transfer")
 """Modules whose work is the whole graph: making its schema, moving it."""
 
 EVERYTHING = Intake(
@@ -57,9 +57,9 @@ def counts(database: Database) -> tuple[int, int]:
 
 def statements() -> Iterator[tuple[str, str]]:
     """Every statement constant of the registry."""
-    for module in pkgutil.iter_modules(registry_package.__path__):
+    for module in pkgutil.walk_packages(registry_package.__path__, "registry."):
         if module.name not in WHOLE_GRAPH:
-            for constant, value in vars(importlib.import_module(f"registry.{module.name}")).items():
+            for constant, value in vars(importlib.import_module(module.name)).items():
                 if isinstance(value, str) and constant.isupper() and CYPHER.match(value):
                     yield f"{module.name}.{constant}", value
 

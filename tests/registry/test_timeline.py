@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.errors import DatabaseError
-from registry.timeline import FOREVER, Interval, edits, intervals
+from registry.errors import InconsistentGraph
+from registry.wiring.timeline import FOREVER, Interval, edits, intervals
 
 Stored = dict[str, list[Interval]]
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -114,5 +114,5 @@ def test_a_late_observation_joins_two_intervals() -> None:
 
 
 def test_a_graph_that_contradicts_the_observations_is_an_error() -> None:
-    with pytest.raises(DatabaseError, match="rebuilt"):
+    with pytest.raises(InconsistentGraph, match="rebuilt"):
         edits(["a"], [], t(1), FOREVER, {})

@@ -11,14 +11,14 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from registry import derived
-from registry.contents import canonical, content_hash, pack_fabric, unpack_fabric
 from registry.database import Transaction
 from registry.errors import UnknownName
 from registry.intake import Intake
 from registry.model import Fabric, as_utc
-from registry.routings import PackedRouting, pack_routing, save_routing
-from registry.timeline import FOREVER
+from registry.wiring import derived
+from registry.wiring.contents import canonical, content_hash, pack_fabric, unpack_fabric
+from registry.wiring.routings import PackedRouting, pack_routing, save_routing
+from registry.wiring.timeline import FOREVER
 
 _TAKE_CLUSTER = """
 MERGE (c:Cluster {id: $cluster})

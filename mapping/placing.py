@@ -1,4 +1,7 @@
-"""``mapping.place``: find a placement, under a budget of seconds or of steps."""
+"""``mapping.place``: find a placement, under a budget of seconds or of steps.
+
+Not in a module called ``place``: importing that would put the module in the function's place.
+"""
 
 from __future__ import annotations
 

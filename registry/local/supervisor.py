@@ -1,6 +1,6 @@
 """The detached process that owns the local graph server: starts Java, watches it, stops it.
 
-``python -m registry.local_supervisor HOME IDLE_SECONDS`` leaves the terminal and its parent, takes the
+``python -m registry.local.supervisor HOME IDLE_SECONDS`` leaves the terminal and its parent, takes the
 data folder's lock and prints one line of JSON when the server listens (``{"bolt_port": ...}``) or
 cannot (``{"error": ...}``). The Java process never outlives it: it is stopped on the way out, and on
 Linux the kernel kills it when the supervisor is killed.
@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 import psutil
 from filelock import FileLock, Timeout
 
-from registry.local_files import (
+from registry.local.files import (
     DATABASE_NAME,
     USER,
     ServerFiles,

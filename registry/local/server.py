@@ -1,7 +1,7 @@
 """The local graph server that is there with nothing installed: finds it, starts it on demand, stops it.
 
-ArcadeDB runs as a child of a detached supervisor (`registry.local_supervisor`) and listens on
-loopback only; every process of the same user finds it by the files of `registry.local_files`. It is
+ArcadeDB runs as a child of a detached supervisor (`registry.local.supervisor`) and listens on
+loopback only; every process of the same user finds it by the files of `registry.local.files`. It is
 never opened inside a process of ours, for that would lock all others out.
 """
 
@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from registry.database import Database
 from registry.errors import DatabaseUnavailable
-from registry.local_files import (
+from registry.local.files import (
     DATABASE_NAME,
     USER,
     ServerFiles,
@@ -38,7 +38,7 @@ IDLE_SECONDS = 900.0
 START_SECONDS = 120.0
 """Longest wait for a start, a predecessor's stop included."""
 STOP_SECONDS = 40.0
-SUPERVISOR = "registry.local_supervisor"
+SUPERVISOR = "registry.local.supervisor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ def _launch(files: ServerFiles, idle_seconds: float, progress: Progress) -> dict
     """What the supervisor says after it has started the server or failed to; empty if it died."""
     files.read_password()
     command = [sys.executable, "-P", "-m", SUPERVISOR, str(files.home), str(idle_seconds)]
-    package_root = str(Path(__file__).parent.parent)
+    package_root = str(Path(__file__).parents[2])
     search = os.pathsep.join(filter(None, (package_root, os.environ.get("PYTHONPATH"))))
     with subprocess.Popen(  # noqa: S603 - our own interpreter and module
         command,

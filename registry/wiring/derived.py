@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from registry.contents import DeviceFact, LinkFact, device_facts, host_key, link_facts
 from registry.database import Transaction
 from registry.model import Fabric
-from registry.timeline import FOREVER, Edits, Interval, edits, intervals
+from registry.wiring.contents import DeviceFact, LinkFact, device_facts, host_key, link_facts
+from registry.wiring.timeline import FOREVER, Edits, Interval, edits, intervals
 
 Fact = TypeVar("Fact", DeviceFact, LinkFact)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, NamedTuple, TypeVar
 
-from registry.errors import DatabaseError
+from registry.errors import InconsistentGraph
 
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 """End of an interval that is still open."""
@@ -92,7 +92,7 @@ def edits(
 
     Raises
     ------
-    DatabaseError
+    InconsistentGraph
         The stored intervals contradict the observations.
     """
     old, new = set(before), set(after)
@@ -113,7 +113,7 @@ def _take_out(
 ) -> None:
     whole = next((span for span in stored if span.start <= at and until <= span.end), None)
     if whole is None:
-        raise DatabaseError(f"the graph tells nothing of {fact} at {at.isoformat()}: it must be rebuilt")
+        raise InconsistentGraph(f"the graph tells nothing of {fact} at {at.isoformat()}: it must be rebuilt")
     if whole.start < at:
         result.moved.append((fact, Interval(whole.start, at)))
     else:
