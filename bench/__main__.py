@@ -9,7 +9,7 @@ def main() -> None:
     """Run them; the machine should do nothing else meanwhile."""
     ingest_director.main()
     congestion.main()
-    placement.main()
+    placement.main([])
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ def place(
     *,
     objective: str = "congestion",
     routing: str | None = None,
+    rails: str = ALL_CONNECTED,
     strategies: Sequence[str] | None = None,
     seconds: float = 10.0,
     steps: int | None = None,
@@ -49,6 +50,8 @@ def place(
         ``hop-bytes``, or ``dilation`` (average dilation: the same order as hop-bytes).
     routing : str, optional
         ``tables`` or ``shortest-paths``; unless told, tables where they join all hosts.
+    rails : str
+        How a pair's bytes are split over adapters: ``all-connected`` or ``same-rail``.
     strategies : sequence of str, optional
         Unless told, a portfolio whose result is never worse than in order. Otherwise just these: a name
         of a strategy (``greedy``), a chain of it and refiners (``greedy+pair-exchange``), or refiners
@@ -81,7 +84,7 @@ def place(
     InvalidValue
         Seconds or steps below zero, or tables asked for that the fabric does not have.
     UnknownName
-        An objective, routing or strategy that there is not; with the closest names.
+        An objective, routing, rails rule or strategy that there is not; with the closest names.
     """
     check_objective(objective)
     members = _members(objective, profile.ranks, strategies)
@@ -93,7 +96,7 @@ def place(
     limits = Limits(begin=time.perf_counter(), seconds=seconds, steps=steps)
     try:
         routing = choose_routing(fabric)[0] if routing is None else routing
-        routes = build_routes(routing, fabric, allocation.hosts)
+        routes = build_routes(routing, fabric, allocation.hosts, rails=rails)
         routes.require_connected()
         problem = Problem(profile=profile, allocation=allocation, routes=routes)
         run = Portfolio(problem, objective, baselines, limits, progress)
@@ -109,7 +112,7 @@ def place(
         routing=routing or "",
         parameters={
             "strategies": " ".join(str(member.chain) for member in members),
-            "rails": ALL_CONNECTED,
+            "rails": rails,
             **({"limit_seconds": seconds} if steps is None else {"limit_steps": steps}),
         },
         seed=seed,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from mapping.metrics import choose_routing, evaluate
 from mapping.placing import place
 from mapping.report import RANDOM_SEEDS, LoadedLink, Metrics, worst_link
+from mapping.routing.routes import ALL_CONNECTED
 from mapping.strategies.in_order import in_order
 from mapping.strategies.random import random_placement
 from registry.errors import InvalidValue
@@ -44,6 +46,8 @@ class Question:
         ``congestion``, ``hop-bytes`` or ``dilation``.
     routing : str or None
         None: forwarding tables where complete, else all shortest paths.
+    rails : str
+        How a pair's bytes are split over adapters: ``all-connected`` or ``same-rail``.
     strategies : tuple of str or None
         None: the default portfolio.
     seconds : float
@@ -61,6 +65,7 @@ class Question:
     slots: int | None = None
     objective: str = "congestion"
     routing: str | None = None
+    rails: str = ALL_CONNECTED
     strategies: tuple[str, ...] | None = None
     seconds: float = 10.0
     steps: int | None = None
@@ -194,18 +199,18 @@ def answer(registry: Registry, question: Question, progress: Progress = silent) 
         allocation,
         objective=question.objective,
         routing=routing,
+        rails=question.rails,
         strategies=question.strategies,
         seconds=question.seconds,
         steps=question.steps,
         seed=question.seed,
         progress=progress,
     )
-    evaluation = evaluate(fabric, profile, placement, routing=routing, bounds=True)
-    baseline = evaluate(fabric, profile, in_order(profile.ranks, allocation), routing=routing)
+    judged = partial(evaluate, fabric, profile, routing=routing, rails=question.rails)
+    evaluation = judged(placement, bounds=True)
+    baseline = judged(in_order(profile.ranks, allocation))
     at_random = [random_placement(profile.ranks, allocation, seed) for seed in RANDOM_SEEDS]
-    randomly = Metrics.mean(
-        [Metrics.of(evaluate(fabric, profile, one, routing=routing)) for one in at_random]
-    )
+    randomly = Metrics.mean([Metrics.of(judged(one)) for one in at_random])
     record = PlacementRecord(
         cluster=snapshot.cluster,
         content=snapshot.id,
@@ -239,6 +244,7 @@ def judge(
     given: str | HostOrder,
     *,
     routing: str | None = None,
+    rails: str = ALL_CONNECTED,
     at: datetime | None = None,
 ) -> Judgement:
     """Evaluate a placement, saved (its id) or given by hosts, on a cluster as of a time; saves nothing.
@@ -255,6 +261,9 @@ def judge(
     fabric = snapshot.fabric
     placement, name = _given(registry, given, snapshot)
     name_of_routing, because = _routing(fabric, routing)
+    evaluation = evaluate(
+        fabric, stored.profile, placement, routing=name_of_routing, rails=rails, bounds=True
+    )
     return Judgement(
         profile_name=stored.profile.name,
         cluster=snapshot.cluster,
@@ -263,7 +272,7 @@ def judge(
         routing_because=because,
         fabric=fabric,
         placement=placement,
-        evaluation=evaluate(fabric, stored.profile, placement, routing=name_of_routing, bounds=True),
+        evaluation=evaluation,
     )
 
 

@@ -40,6 +40,7 @@ LINK_COLUMNS = (
     "--placement", required=True, metavar="ID|FILE", help="A saved placement, or a launcher's file."
 )
 @click.option("--routing", help="tables or shortest-paths (default: tables where complete).")
+@click.option("--rails", default="all-connected", show_default=True, help="Or same-rail: docs/congestion.md.")
 @click.option("--at", type=Moment(), help="On the fabric as of this time (default: now).")
 @click.option("--links", type=click.Path(dir_okay=False), help="CSV with a row a loaded link direction.")
 @json_option
@@ -48,6 +49,7 @@ def command(
     cluster: str,
     placement: str,
     routing: str | None,
+    rails: str,
     at: datetime | None,
     links: str | None,
     as_json: bool,

@@ -26,6 +26,7 @@ OBJECTIVES = ("congestion", "hop-bytes", "dilation")
 @click.option("--slots", type=click.IntRange(min=1), help="Ranks a host takes (default: the job's, else 1).")
 @click.option("--objective", type=click.Choice(OBJECTIVES), default="congestion", show_default=True)
 @click.option("--routing", help="tables or shortest-paths (default: tables where complete).")
+@click.option("--rails", default="all-connected", show_default=True, help="Or same-rail: docs/congestion.md.")
 @click.option("--strategy", "strategies", multiple=True, help="Only these (repeat; a chain is a+b).")
 @click.option(
     "--seconds", type=click.FloatRange(min=0.0, min_open=True), help="Time to search [default: 10]."
@@ -43,6 +44,7 @@ def command(
     slots: int | None,
     objective: str,
     routing: str | None,
+    rails: str,
     strategies: tuple[str, ...],
     seconds: float | None,
     steps: int | None,
@@ -70,6 +72,7 @@ def command(
         slots=slots,
         objective=objective,
         routing=routing,
+        rails=rails,
         strategies=strategies or None,
         seconds=10.0 if seconds is None else seconds,
         steps=steps,

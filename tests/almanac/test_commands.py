@@ -163,3 +163,28 @@ def test_profiles_are_exported_as_they_came_in(loaded: Almanac, tmp_path: Path) 
     first, second = (loaded("profile", "show", name, "--json").json for name in ("cg", "again"))
     for key in ("ranks", "pairs", "bytes", "messages"):
         assert first[key] == second[key]
+
+
+def test_an_interrupted_search_keeps_its_best_so_far_marked_incomplete(
+    loaded: Almanac, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import contextlib
+    from collections.abc import Iterator
+
+    from registry.progress import Progress
+
+    @contextlib.contextmanager
+    def impatient() -> Iterator[Progress]:
+        def stop(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+            if best is not None and done > 0:
+                raise KeyboardInterrupt
+
+        yield stop
+
+    monkeypatch.setattr("almanac.commands.map.progress_bars", impatient)
+    outcome = loaded("map", "cg", "--cluster", "ft", "--hosts", "node[0001-0016]", "--seconds", 60, "--json")
+    assert outcome.code == 130
+    assert outcome.json["complete"] is False
+    assert outcome.json["seconds"] < 60
+    history = loaded("history", "--json").json
+    assert [(row["id"], row["complete"]) for row in history] == [(outcome.json["placement"], False)]
