@@ -91,6 +91,7 @@ def place(
     if not seconds >= 0 or (steps is not None and steps < 0):
         raise InvalidValue("place.seconds" if steps is None else "place.steps", "must not be below zero")
     baselines = _baselines(profile.ranks, allocation, start)
+    progress("loading kernels (compiled once, which takes half a minute)", 0)
     for name in ROUTINGS if routing is None else (routing,):
         warm_up(name)
     limits = Limits(begin=time.perf_counter(), seconds=seconds, steps=steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ MAY_IMPORT = {
 }
 GROUND = {"registry.model", "registry.errors", "registry.progress", "registry.version"}
 """What mapping may know of the registry; its service.py alone may know the rest."""
+CYPHER = re.compile(r"\b(MATCH|MERGE|CREATE|UNWIND|RETURN)\s+[\w($:]")
 ONLY_IN = {
     "neo4j": {"registry/database.py"},
     "py2neo": {"registry/interchange.py"},
@@ -69,6 +71,13 @@ def test_each_library_has_its_own_room(path: Path) -> None:
         rooms = ONLY_IN.get(name.split(".")[0])
         if rooms is not None:
             assert room(path).startswith(tuple(rooms)), f"{room(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", [p for p in modules() if not room(p).startswith("registry/")], ids=room)
+def test_cypher_stands_in_the_registry_only(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            assert not CYPHER.search(node.value), f"{room(path)}:{node.lineno}"
 
 
 @pytest.mark.parametrize("name", sorted(GROUND))

@@ -6,25 +6,15 @@ import click
 
 from almanac.commands.common import open_registry
 from almanac.output import note, write_text
-
-FORMATS = (
-    "csv",
-    "openmpi-rankfile",
-    "openmpi-hostfile",
-    "slurm-hostfile",
-    "mpich-machinefile",
-    "mpich-rank-order",
-)
+from mapping.exports.catalog import FORMATS, write
 
 
 @click.command("export")
 @click.argument("placement")
-@click.option("--format", "name", type=click.Choice(FORMATS), required=True)
+@click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Default: standard output.")
 def command(placement: str, name: str, output: str | None) -> None:
     """Write PLACEMENT (its id) as a launcher's file."""
-    from mapping.exports.catalog import write
-
     with open_registry() as registry:
         stored = registry.placements.read(placement)
         fabric = registry.fabrics.read_content(stored.content).fabric
