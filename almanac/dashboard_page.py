@@ -9,15 +9,7 @@ from registry.registry import Registry
 
 def connect() -> Registry:
     """The registry of the settings in force; called again where a connection was lost."""
-    settings = load_settings()
-    return Registry.open(
-        settings.db,
-        user=settings.user,
-        password=settings.password,
-        name=settings.name,
-        home=settings.home,
-        idle_seconds=settings.idle_seconds,
-    )
+    return load_settings().open_registry()
 
 
 if __name__ == "__main__":

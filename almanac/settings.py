@@ -22,8 +22,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from registry.errors import ConfigError
+from registry.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from registry.registry import Registry
 
 DEFAULT_IDLE_SECONDS = 900.0
 _KEYS = ("db", "db_user", "db_password_file", "db_name", "home", "idle_seconds")
@@ -57,6 +62,26 @@ class Settings:
     idle_seconds: float
     origin: Mapping[str, str]
     config_path: Path
+
+    def open_registry(self, progress: Progress = silent) -> Registry:
+        """The registry of these settings; the embedded server is started on demand.
+
+        Raises
+        ------
+        DatabaseUnavailable
+        SchemaVersionError
+        """
+        from registry.registry import Registry
+
+        return Registry.open(
+            self.db,
+            user=self.user,
+            password=self.password,
+            name=self.name,
+            home=self.home,
+            idle_seconds=self.idle_seconds,
+            progress=progress,
+        )
 
 
 def load_settings(db: str | None = None, environment: Mapping[str, str] = os.environ) -> Settings:

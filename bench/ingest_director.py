@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
-import platform
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.machine import machine, now
 from ingest.generate.infiniband import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
@@ -47,14 +45,8 @@ def main() -> None:
         finally:
             stop(home)
     record = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {
-            "processor": processor(),
-            "cores": os.cpu_count(),
-            "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
-            "system": platform.platform(),
-            "python": platform.python_version(),
-        },
+        "date": now(),
+        "machine": machine(),
         "sizes": sizes,
         "steps": steps,
     }
@@ -120,14 +112,6 @@ def read_back(files: Path, home: Path) -> float:
     if len(fabric.hosts) != 2304 or fabric.tables is None:
         raise SystemExit("what came back is not what went in")
     return seconds
-
-
-def processor() -> str:
-    """Name of the processor, where the system tells."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()
 
 
 if __name__ == "__main__":

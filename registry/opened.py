@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
-from registry import codec
 from registry.database import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics import Snapshot
-from registry.model import NO_ROUTE, ForwardingTables, as_utc
+from registry.model import as_utc
 from registry.placements import StoredPlacement, stored_placement
 from registry.profiles import StoredProfile, stored_profile
 from registry.wiring.contents import unpack_fabric
 from registry.wiring.observations import no_fabric
+from registry.wiring.routings import unpack_tables
 
 _OPEN = """
 MATCH (p:Placement {id: $placement})-[:IN]->(x:Content)
@@ -103,7 +101,9 @@ def snapshot_as_of(database: Database, cluster: str, at: datetime) -> Snapshot:
 def _opened(row: dict[str, Any]) -> OpenPlacement:
     stored = stored_placement(row)
     profile = row["f"]
-    tables = None if row["lids"] is None else _tables(row["lids"], row["guids"], row["ports"])
+    tables = None
+    if row["lids"] is not None:
+        tables = unpack_tables(row["lids"], [[guid] for guid in row["guids"]], row["ports"])
     return OpenPlacement(
         stored=stored,
         snapshot=Snapshot(
@@ -115,14 +115,3 @@ def _opened(row: dict[str, Any]) -> OpenPlacement:
         ),
         profile=None if profile is None else stored_profile(profile["id"], profile["name"], profile),
     )
-
-
-def _tables(lids: bytes, guids: list[str], ports: list[bytes]) -> ForwardingTables:
-    owners = codec.unpack(lids)["lid_guid"]
-    switches = np.asarray([int(guid, 16) for guid in guids], np.uint64)
-    rows = np.full((len(guids), len(owners)), NO_ROUTE, np.uint8)
-    for row, blob in zip(rows, ports, strict=True):
-        known = codec.unpack(blob)["ports"]
-        row[: len(known)] = known
-    order = np.argsort(switches)
-    return ForwardingTables(switch_guid=switches[order], ports=rows[order], lid_guid=owners)

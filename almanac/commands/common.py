@@ -22,21 +22,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 @contextlib.contextmanager
 def open_registry() -> Iterator[Registry]:
     """The registry that the settings name; the embedded server is started on demand."""
-    from registry.registry import Registry
-
     settings = load_settings(click.get_current_context().find_root().obj)
-    with (
-        progress_bars() as progress,
-        Registry.open(
-            settings.db,
-            user=settings.user,
-            password=settings.password,
-            name=settings.name,
-            home=settings.home,
-            idle_seconds=settings.idle_seconds,
-            progress=progress,
-        ) as registry,
-    ):
+    with progress_bars() as progress, settings.open_registry(progress) as registry:
         yield registry
 
 

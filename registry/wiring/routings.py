@@ -130,33 +130,38 @@ def read_routing(transaction: Transaction, routing: str) -> ForwardingTables | N
     found = transaction.run(_ROUTING, routing=routing)
     if not found:
         return None
-    owners = codec.unpack(found[0]["lids"])["lid_guid"]
     stored = transaction.run(_TABLES, routing=routing)[0]
-    guids = [int(guid, 16) for shared in stored["guids"] for guid in shared]
-    rows = np.full((len(guids), len(owners)), NO_ROUTE, np.uint8)
-    _fill(rows, stored["guids"], stored["ports"])
-    order = np.argsort(np.asarray(guids, np.uint64))
-    return ForwardingTables(
-        switch_guid=np.asarray(guids, np.uint64)[order], ports=rows[order], lid_guid=owners
-    )
+    return unpack_tables(found[0]["lids"], stored["guids"], stored["ports"])
+
+
+def unpack_tables(lids: bytes, guids: Sequence[Sequence[str]], ports: Sequence[bytes]) -> ForwardingTables:
+    """The tables of stored blobs.
+
+    Parameters
+    ----------
+    lids : bytes
+        Blob of the LIDs' owners.
+    guids : sequence of sequences of str
+        Switches that share each table.
+    ports : sequence of bytes
+        Blob of each table.
+    """
+    owners = codec.unpack(lids)["lid_guid"]
+    switches = np.asarray([int(guid, 16) for sharing in guids for guid in sharing], np.uint64)
+    rows = np.full((len(switches), len(owners)), NO_ROUTE, np.uint8)
+    row = 0
+    for sharing, blob in zip(guids, ports, strict=True):
+        table = codec.unpack(blob)["ports"]
+        rows[row : row + len(sharing), : len(table)] = table
+        row += len(sharing)
+    order = np.argsort(switches)
+    return ForwardingTables(switch_guid=switches[order], ports=rows[order], lid_guid=owners)
 
 
 def rerouted(transaction: Transaction, before: str, after: str) -> tuple[str, ...]:
     """GUIDs of the switches whose table differs between two routings, or that only one has."""
     then, now = (_table_of_switch(transaction, routing) for routing in (before, after))
     return tuple(sorted(guid for guid in then.keys() | now.keys() if then.get(guid) != now.get(guid)))
-
-
-def _fill(
-    rows: np.ndarray[tuple[int, int], np.dtype[np.uint8]],
-    guids: Sequence[Sequence[str]],
-    blobs: Sequence[bytes],
-) -> None:
-    row = 0
-    for sharing, blob in zip(guids, blobs, strict=True):
-        ports = codec.unpack(blob)["ports"]
-        rows[row : row + len(sharing), : len(ports)] = ports
-        row += len(sharing)
 
 
 def _table_of_switch(transaction: Transaction, routing: str) -> dict[str, str]:
