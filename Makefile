@@ -22,7 +22,7 @@ check: $(VENV)/.installed-dev
 unit: $(VENV)/.installed-dev
 	$(BIN)/pytest
 
-bench: $(VENV)/.installed-dev  ## measure again and record under bench/results
+bench: $(VENV)/.installed-bench  ## measure again and record under bench/results
 	$(BIN)/python -m bench
 
 docs: $(VENV)/.installed-dev  ## write docs/commands.md from the commands
@@ -43,3 +43,7 @@ $(VENV)/.installed: $(VENV)/.python pyproject.toml constraints.txt
 $(VENV)/.installed-dev: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) install --constraint constraints.txt --editable '.[dev,py2neo]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: $(VENV)/.installed-dev
+	$(PIP) install --constraint constraints.txt --editable '.[bench]'
+	@touch $@

@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "job": ("almanac.commands.job", "Jobs: list, show, attach the profile that one ran."),
     "map": ("almanac.commands.map", "Find where a job's ranks should sit."),
     "evaluate": ("almanac.commands.evaluate", "Congestion and hop-bytes of a placement."),
+    "compare": ("almanac.commands.compare", "Placements beside each other, link by link."),
+    "advise": ("almanac.commands.advise", "Should a running job's ranks move?"),
     "history": ("almanac.commands.history", "Placements made so far and their quality."),
     "export": ("almanac.commands.export", "Write a placement as a launcher's file."),
     "dashboard": ("almanac.commands.dashboard", "Open the pages in a browser."),

@@ -1,4 +1,8 @@
-"""All benchmarks, one after the other: ``python -m bench``. Each records its own file under results/."""
+"""The benchmarks of this program alone, one after the other: ``python -m bench``.
+
+Each records its own file under results/. Longer ones are run by themselves: ``python -m bench.scale``,
+``python -m bench.peers``, ``python -m bench.papers``.
+"""
 
 from __future__ import annotations
 

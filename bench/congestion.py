@@ -15,7 +15,6 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +23,10 @@ from scipy.spatial import cKDTree
 
 from bench.machine import machine, now, peak_memory_gb
 from ingest.fabrics import ibnetdiscover
+from ingest.generate.fat_trees import three_level
 from ingest.generate.infiniband import director_tree, forwarding_tables, ibnetdiscover_text
+from ingest.generate.percs import percs
+from ingest.generate.tori import torus
 from ingest.options import Options
 from ingest.source import SourceFile
 from mapping.bounds import lower_bounds
@@ -104,62 +106,6 @@ def shortest(work: Callable[[], object]) -> float:
     return round(min(seconds), 4)
 
 
-def torus(side: int) -> Fabric:
-    """A direct 3-dimensional torus of unit links."""
-    node = np.arange(side**3)
-    place = np.stack(np.unravel_index(node, (side,) * 3))
-    source, target = [], []
-    for axis, step in product(range(3), (1, -1)):
-        moved = place.copy()
-        moved[axis] = (moved[axis] + step) % side
-        source.append(node)
-        target.append(np.ravel_multi_index(tuple(moved), (side,) * 3))
-    return Fabric.from_arcs(map(str, node), np.concatenate(source), np.concatenate(target), 1.0)
-
-
-def percs() -> Fabric:
-    """The 2011 paper's PERCS machine: 289 supernodes of 32 nodes; links of 24, 5 and 10 GiB/s."""
-    rng, groups, size = np.random.default_rng(0), 289, 32
-    source, target, capacity = [], [], []
-    for group, a, b in product(range(groups), range(size), range(size)):
-        if a != b:
-            source.append(group * size + a)
-            target.append(group * size + b)
-            capacity.append(24.0 if a // 8 == b // 8 else 5.0)
-    for near in range(groups):
-        for far in range(near):
-            ends = near * size + int(rng.integers(size)), far * size + int(rng.integers(size))
-            source += ends
-            target += ends[::-1]
-            capacity += [10.0, 10.0]
-    return Fabric.from_arcs(map(str, range(groups * size)), source, target, np.array(capacity) * 2**30)
-
-
-def fat_tree(pods: int, leaves: int, hosts: int) -> Fabric:
-    """Three levels: each pod's leaves joined to as many upper switches, those to as many core switches."""
-    node = np.arange(pods * leaves * hosts)
-    leaf = len(node) + node // hosts
-    low, up = (len(node) + part * pods * leaves + np.arange(pods * leaves) for part in (0, 1))
-    core = up[-1] + 1
-    within = [
-        (low[p * leaves + a], up[p * leaves + b]) for p, a, b in product(*map(range, (pods, leaves, leaves)))
-    ]
-    above = [
-        (up[p * leaves + b], core + b * leaves + c)
-        for p, b, c in product(*map(range, (pods, leaves, leaves)))
-    ]
-    a, b = np.concatenate((np.stack((node, leaf)), np.array(within).T, np.array(above).T), axis=1)
-    count = int(core + leaves * leaves)
-    return Fabric.from_arcs(
-        map(str, range(count)),
-        np.r_[a, b],
-        np.r_[b, a],
-        1.25e10,
-        slots=np.arange(count) < len(node),
-        forwards=False,
-    )
-
-
 def mesh(ranks: int, pairs: int) -> Profile:
     """A finite-element-like guest: points scattered about a lattice, the nearest of them talk."""
     side = round(ranks ** (1 / 3))
@@ -181,13 +127,13 @@ def seated(fabric: Fabric, profile: Profile, order: Longs, slots: int = 1) -> Pl
 
 def torus_in_order() -> Case:
     """1,728 ranks of a mesh on a 12x12x12 torus, neighbours in the mesh near each other."""
-    fabric, profile = torus(12), mesh(1728, 22_600)
+    fabric, profile = torus((12,) * 3), mesh(1728, 22_600)
     return Case(fabric, profile, seated(fabric, profile, np.arange(1728)))
 
 
 def torus_shuffled() -> Case:
     """The same, ranks shuffled: the longest paths that a torus has to count."""
-    fabric, profile = torus(12), mesh(1728, 22_600)
+    fabric, profile = torus((12,) * 3), mesh(1728, 22_600)
     return Case(fabric, profile, seated(fabric, profile, np.random.default_rng(1).permutation(1728)))
 
 
@@ -197,8 +143,8 @@ def percs_in_order() -> Case:
     return Case(fabric, profile, seated(fabric, profile, np.arange(1792)))
 
 
-def director_tables() -> Case:
-    """100,000 random pairs on the forwarding tables of 2,304 hosts behind four directors."""
+def director_tables(count: int = 100_000) -> Case:
+    """Random pairs on the forwarding tables of 2,304 hosts behind four directors."""
     devices = director_tree()
     scan = SourceFile(path="scan", data=ibnetdiscover_text(devices).encode(), modified_at=datetime.now(UTC))
     fabric = ibnetdiscover.parse([scan], Options()).fabric
@@ -206,14 +152,14 @@ def director_tables() -> Case:
         raise SystemExit("the scan holds no fabric")
     fabric = replace(fabric, tables=forwarding_tables(devices))
     ranks, rng = len(fabric.hosts), np.random.default_rng(0)
-    pairs = rng.choice(ranks * ranks, 100_000, replace=False)
+    pairs = rng.choice(ranks * ranks, count, replace=False)
     profile = Profile.from_edges(pairs // ranks, pairs % ranks, rng.random(len(pairs)), ranks=ranks)
     return Case(fabric, profile, seated(fabric, profile, rng.permutation(ranks)), "tables")
 
 
 def large_fat_tree() -> Case:
     """100,000 ranks of a mesh, shuffled, on 20,000 hosts of five slots under a three-level fat tree."""
-    fabric, profile = fat_tree(50, 20, 20), mesh(100_000, 1_300_000)
+    fabric, profile = three_level(), mesh(100_000, 1_300_000)
     order = np.random.default_rng(0).permutation(100_000)
     return Case(fabric, profile, seated(fabric, profile, order, slots=5))
 

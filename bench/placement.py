@@ -14,19 +14,19 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from bench.instances import SHIPPED, Instance, read
 from bench.machine import machine, now, peak_memory_gb
 from mapping.metrics import evaluate
 from mapping.placing import place
-from mapping.report import RANDOM_SEEDS, Metrics
+from mapping.report import RANDOM_SEEDS
 from mapping.strategies.in_order import in_order
 from mapping.strategies.random import random_placement
-from registry.model import Allocation, Fabric, Placement, Profile
+from registry.model import Metrics, Placement
 
-SHIPPED = Path(__file__).parents[1] / "tests" / "data" / "bench"
 RESULTS = Path(__file__).parent / "results"
 INSTANCES = (
     "torus8/fem_512",
@@ -39,14 +39,6 @@ INSTANCES = (
 OBJECTIVES = ("congestion", "hop-bytes")
 COUNTS_SWITCHES = ("tianhe2304",)
 """Hosts whose peers' hop-bytes count switches: a hop less for every byte (Li et al. 2020)."""
-
-
-class Instance(NamedTuple):
-    """A guest on the first hosts of a fabric."""
-
-    fabric: Fabric
-    profile: Profile
-    allocation: Allocation
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -71,25 +63,6 @@ def main(arguments: list[str] | None = None) -> None:
     }
     name = "placement.json" if given.folder == SHIPPED else "placement_peers.json"
     (RESULTS / name).write_text(json.dumps(record, indent=2) + "\n")
-
-
-def read(folder: Path, host: str, guest: str) -> Instance:
-    """An instance of a folder."""
-    machine_, traffic = np.load(folder / f"host_{host}.npz"), np.load(folder / f"guest_{guest}.npz")
-    vertices, ranks = len(machine_["h_indptr"]) - 1, len(traffic["g_indptr"]) - 1
-    slots = np.zeros(vertices, int)
-    slots[machine_["hosts"]] = 1
-    fabric = Fabric.from_arcs(
-        (f"v{vertex}" for vertex in range(vertices)),
-        np.repeat(np.arange(vertices), np.diff(machine_["h_indptr"])),
-        machine_["h_indices"],
-        machine_["h_cap"],
-        slots=slots,
-        forwards=bool((slots > 0).all()) | (slots == 0),  # all are hosts: a direct network
-    )
-    senders = np.repeat(np.arange(ranks), np.diff(traffic["g_indptr"]))
-    profile = Profile.from_edges(senders, traffic["g_indices"], traffic["g_w"], ranks=ranks)
-    return Instance(fabric, profile, Allocation.of(fabric, machine_["hosts"][:ranks].tolist()))
 
 
 def measure(folder: Path, host: str, guest: str, seconds: float) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from registry import units
-from registry.model import Bound, Floats, Profile
-from registry.placements import BaselineMetrics, StoredPlacementInfo
+from registry.model import Bound, Floats, Metrics, Profile
+from registry.placements import StoredPlacementInfo
 
 
 class Metric(NamedTuple):
@@ -78,8 +78,8 @@ def communication(profile: Profile, bins: int = MATRIX_BINS) -> Floats:
 def comparison(
     metric: str,
     placed: float | None,
-    in_order: BaselineMetrics | None,
-    random: BaselineMetrics | None,
+    in_order: Metrics | None,
+    random: Metrics | None,
     bound: float | None,
 ) -> dict[str, float]:
     """What is known of a metric (of `METRICS`), by series."""

@@ -1,6 +1,7 @@
 """The table of strategies and refiners, and how a chain of them is written.
 
-A new one is one file and one line here. Modules are imported when a name is used.
+A new one is one file and one line here. Modules are imported when a name is used. Keyword-only parameters
+with a default are options, which a chain may set: ``greedy:starts=32+pair-exchange``.
 """
 
 from __future__ import annotations
@@ -8,20 +9,22 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
 from mapping.budget import Budget
+from mapping.options import Value, options_of, read_options, split_options
 from mapping.problem import Problem
 from mapping.refine import Found
 from registry.errors import UnknownName
 from registry.model import Ints
 
 Strategy = Callable[[Problem, np.random.Generator], Ints]
-"""Finds a placement by host index from nothing."""
+"""Finds a placement by host index from nothing; need not look at pins."""
 Refiner = Callable[[Problem, Ints, Budget, np.random.Generator], Iterator[Found]]
-"""Improves one round by round; see `mapping.refine`."""
+"""Improves one round by round, and leaves pinned ranks where they are; see `mapping.refine`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +61,58 @@ ENTRIES = (
         about="every choice of slots is equally likely",
     ),
     Entry(
+        name="round-robin",
+        module="mapping.strategies.round_robin",
+        about="ranks are dealt over the hosts in turn (Li et al. 2020, section 5.2)",
+    ),
+    Entry(
+        name="random-local",
+        module="mapping.strategies.local_random",
+        about="who talks most sits on close hosts, chosen at random (Orduña et al. 2004, section 5.2)",
+    ),
+    Entry(
         name="greedy",
         module="mapping.strategies.greedy",
         about="heaviest edge next, on the closest free host (Hoefler and Snir 2011, Algorithm 1)",
+    ),
+    Entry(
+        name="recursive-bisection",
+        module="mapping.strategies.recursive_bisection",
+        about="both graphs cut into halves by METIS (Hoefler and Snir 2011, Algorithm 2)",
+    ),
+    Entry(
+        name="rcm",
+        module="mapping.strategies.rcm",
+        about="both graphs in reverse Cuthill-McKee order (Hoefler and Snir 2011, section 3.3)",
+    ),
+    Entry(
+        name="multicore",
+        module="mapping.strategies.multicore",
+        about="a group of ranks a host by METIS, then groups by another strategy (2011, section 3.4)",
+    ),
+    Entry(
+        name="random-search",
+        module="mapping.strategies.random_search",
+        about="random exchanges from 10 random mappings, till 40 in a row fail (Orduña et al. 2004)",
+    ),
+    Entry(
+        name="ohtma",
+        module="mapping.strategies.ohtma",
+        about="ranks by volume, hosts by compactness, best pairs exchanged (Li et al. 2020, Algorithm 1)",
+    ),
+    Entry(
+        name="ohtma-exchange",
+        module="mapping.refine.ohtma_exchange",
+        refines=True,
+        weight=1.0,
+        about="the best pair of all, P/2 times, then the best prefix (Li et al. 2020, lines 20 to 36)",
+    ),
+    Entry(
+        name="threshold-accepting",
+        module="mapping.refine.threshold_accepting",
+        refines=True,
+        weight=3.0,
+        about="random swaps, kept if congestion rises little (Hoefler and Snir 2011, section 3.5)",
     ),
     Entry(
         name="pair-exchange",
@@ -73,10 +125,47 @@ ENTRIES = (
         name="congestion-descent",
         module="mapping.refine.congestion_descent",
         refines=True,
-        weight=3.0,
+        weight=1.0,
         about="annealed swaps and moves on a high power of link congestion",
     ),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An entry with options: a link of a chain.
+
+    Attributes
+    ----------
+    entry : Entry
+    options : tuple of (str, int, float, str or bool)
+        Options that are given, in that order; others keep their defaults.
+    """
+
+    entry: Entry
+    options: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        said = ",".join(f"{key}={_text(value)}" for key, value in self.options)
+        return f"{self.entry.name}:{said}" if said else self.entry.name
+
+    @property
+    def name(self) -> str:
+        """Of the entry."""
+        return self.entry.name
+
+    @property
+    def weight(self) -> float:
+        """Of the entry."""
+        return self.entry.weight
+
+    def strategy(self) -> Strategy:
+        """The strategy's function, with the options."""
+        return partial(load_strategy(self.entry), **dict(self.options))
+
+    def refiner(self) -> Refiner:
+        """The refiner's generator function, with the options."""
+        return partial(load_refiner(self.entry), **dict(self.options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,46 +174,60 @@ class Chain:
 
     Attributes
     ----------
-    strategy : Entry or None
+    strategy : Link or None
         None: the chain starts from the placement given, else in order.
-    refiners : tuple of Entry
+    refiners : tuple of Link
     """
 
-    strategy: Entry | None
-    refiners: tuple[Entry, ...]
+    strategy: Link | None
+    refiners: tuple[Link, ...]
 
     def __str__(self) -> str:
         first = () if self.strategy is None else (self.strategy,)
-        return "+".join(entry.name for entry in first + self.refiners)
+        return "+".join(str(link) for link in first + self.refiners)
 
     @classmethod
     def parse(cls, text: str) -> Chain:
-        """The chain written as ``strategy+refiner+...``; it may begin with a refiner.
+        """The chain written as ``strategy:option=value,...+refiner+...``; it may begin with a refiner.
 
         Raises
         ------
         UnknownName
-            With the closest names; also for a strategy that is not first.
+            With the closest names; also for a strategy that is not first, and for an option.
+        InvalidValue
+            A value that does not suit its option.
         """
         known = {entry.name: entry for entry in ENTRIES}
         chain = []
-        for place, name in enumerate(text.split("+")):
+        for place, part in enumerate(text.split("+")):
+            name, options = split_options(part)
             if name not in known:
                 raise UnknownName("strategy", name, known)
-            if place > 0 and not known[name].refines:
+            entry = known[name]
+            if place > 0 and not entry.refines:
                 refiners = [entry.name for entry in ENTRIES if entry.refines]
                 raise UnknownName("refiner", name, refiners, remedy=f"{name} can only come first")
-            chain.append(known[name])
-        if chain[0].refines:
+            values = read_options(name, options, options_of(_load(entry))) if options else {}
+            chain.append(Link(entry, tuple(values.items())))
+        if chain[0].entry.refines:
             return cls(None, tuple(chain))
         return cls(chain[0], tuple(chain[1:]))
 
 
 def load_strategy(entry: Entry) -> Strategy:
     """The strategy's function."""
-    return cast(Strategy, importlib.import_module(entry.module).seat)
+    return cast(Strategy, _load(entry))
 
 
 def load_refiner(entry: Entry) -> Refiner:
     """The refiner's generator function."""
-    return cast(Refiner, importlib.import_module(entry.module).refine)
+    return cast(Refiner, _load(entry))
+
+
+def _load(entry: Entry) -> Callable[..., Any]:
+    module = importlib.import_module(entry.module)
+    return cast(Callable[..., Any], module.refine if entry.refines else module.seat)
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value}"

@@ -132,6 +132,13 @@ class Cables:
     link: Ints
     share: Floats
 
+    def take(self, bundles: Longs) -> Cables:
+        """The cables of these ports (or arcs), which may be the same several times."""
+        counts = np.diff(self.ptr)[bundles]
+        ptr = np.r_[0, np.cumsum(counts)]
+        at = np.repeat(self.ptr[bundles] - ptr[:-1], counts) + np.arange(ptr[-1])
+        return Cables(ptr=ptr, link=self.link[at], share=self.share[at])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Network:
@@ -179,11 +186,12 @@ def transit_network(fabric: Fabric, ends: EndPoints) -> Network:
     rows = np.flatnonzero((tail >= 0) & (head >= 0))
     total = len(transit) + len(special)
     arc = tail[rows] * total + head[rows]
-    arcs = np.unique(arc)
+    arcs = np.sort(arc, kind="stable")  # nearly in order: faster than to find distinct values by a hash
+    arcs = arcs[np.r_[True, arcs[1:] != arcs[:-1]][: len(arcs)]]
     up = np.flatnonzero((ends.out_port >= 0) & np.append(hangs, False)[ends.out_port])
     down = np.flatnonzero((ends.in_port >= 0) & np.append(hangs, False)[ends.in_port])
     return Network(
-        arcs=_arc_arrays(arcs // max(total, 1), arcs % max(total, 1), np.arange(total) < len(transit)),
+        arcs=arc_arrays(arcs // max(total, 1), arcs % max(total, 1), np.arange(total) < len(transit)),
         cables=_cables(np.searchsorted(arcs, arc), rows, links.capacity, len(arcs)),
         port_vertex=port_vertex.astype(np.int32),
         up=_cables(ends.out_port[up], up, links.capacity, ports),
@@ -191,15 +199,14 @@ def transit_network(fabric: Fabric, ends: EndPoints) -> Network:
     )
 
 
-def _arc_arrays(tail: Longs, head: Longs, forwards: Bools) -> ArcArrays:
-    """Both CSRs of arcs that are ordered by tail, then head."""
+def arc_arrays(tail: Longs, head: Longs, forwards: Bools) -> ArcArrays:
+    """Both CSRs of arcs (int64[arcs] each end) that are ordered by tail, then head."""
     every, by_head = np.arange(len(forwards) + 1), np.argsort(head, kind="stable")
     return ArcArrays(
         out_ptr=np.searchsorted(tail, every),
         head=head.astype(np.int32),
         in_ptr=np.searchsorted(head[by_head], every),
         tail=tail[by_head].astype(np.int32),
-        in_arc=by_head.astype(np.int32),
         forwards=forwards,
     )
 

@@ -6,24 +6,25 @@ Not in a module called ``place``: importing that would put the module in the fun
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from mapping.background import Background
 from mapping.catalog import Chain
-from mapping.objective import check_objective
-from mapping.portfolio import Limits, Member, Portfolio, Result, default_members
-from mapping.problem import Problem, host_indices
-from mapping.routing.catalog import ROUTINGS, build_routes, choose_routing
+from mapping.executors import THREADS, Executor, default_workers
+from mapping.kernels.compiling import Compiling
+from mapping.lanes import Member
+from mapping.objective import Objective, parse_objective
+from mapping.pins import pins_on
+from mapping.portfolio import Limits, Portfolio, Result
+from mapping.posing import GIVEN, Setting, baselines, check_budget
+from mapping.problem import Problem
 from mapping.routing.routes import ALL_CONNECTED
-from mapping.strategies.in_order import in_order
+from mapping.schedule import Features, default_members
 from mapping.warm_up import warm_up
-from registry.errors import InvalidPlacement, InvalidValue
-from registry.model import Allocation, Fabric, Ints, Placement, Profile
+from registry.errors import InvalidValue
+from registry.model import Allocation, Fabric, Placement, Profile
 from registry.progress import Progress, silent
-
-GIVEN = "given"
-"""Name of the start that a caller gives."""
-IN_ORDER = "in-order"
 
 
 def place(
@@ -34,10 +35,16 @@ def place(
     objective: str = "congestion",
     routing: str | None = None,
     rails: str = ALL_CONNECTED,
+    distance: str | None = None,
+    table: Any = None,
+    background: Background | None = None,
+    pins: Mapping[int, str | int] | None = None,
     strategies: Sequence[str] | None = None,
     seconds: float = 10.0,
     steps: int | None = None,
     seed: int = 0,
+    workers: int | None = None,
+    executor: str | Executor = THREADS,
     start: Placement | None = None,
     progress: Progress = silent,
 ) -> Placement:
@@ -47,22 +54,27 @@ def place(
     ----------
     objective : str
         ``congestion`` (worst link; among equals worst network link; among equals hop-bytes),
-        ``hop-bytes``, or ``dilation`` (average dilation: the same order as hop-bytes).
-    routing : str, optional
-        ``tables`` or ``shortest-paths``; unless told, tables where they join all hosts.
-    rails : str
-        How a pair's bytes are split over adapters: ``all-connected`` or ``same-rail``.
+        ``hop-bytes``, ``dilation`` (average dilation: the same order as hop-bytes),
+        ``mapping-coefficient``, or levels of weighted sums such as ``2*congestion+hop-bytes,max-dilation``
+        (`mapping.objective`).
+    routing, rails, distance, table, background, pins
+        As in `mapping.posing.Setting`.
     strategies : sequence of str, optional
         Unless told, a portfolio whose result is never worse than in order. Otherwise just these: a name
-        of a strategy (``greedy``), a chain of it and refiners (``greedy+pair-exchange``), or refiners
-        alone (``congestion-descent``), which work on `start`, else on ranks in order. The best of all
-        wins.
+        of a strategy (``greedy``), a chain of it and refiners (``greedy:starts=8+pair-exchange``), or
+        refiners alone (``congestion-descent``), which work on `start`, else on ranks in order. The best
+        of all wins. A strategy is run to its end whatever the limit.
     seconds : float
         Wall seconds, set-up counted; the compilation of kernels that no earlier run has kept on disk
         is not.
     steps : int, optional
-        Proposals in all, instead of `seconds`; then the same seed gives the same placement.
+        Proposals in all, instead of `seconds`; then the same seed and workers give the same placement.
     seed : int
+    workers : int, optional
+        Threads (processes) to use at a time; unless told, as many as there are processors for this
+        process, or 2 under a number of steps.
+    executor : str or Executor
+        ``threads``, ``processes``, or an executor of one's own (`mapping.executors`).
     start : Placement, optional
         The result is never worse than this.
     progress : Progress
@@ -80,40 +92,46 @@ def place(
     DisconnectedAllocation, UnreachablePair
         Two hosts of the allocation are not joined.
     InvalidPlacement
-        A start that does not fit the profile or the allocation.
+        A start or a pin that does not fit the profile or the allocation.
     InvalidValue
-        Seconds or steps below zero, or tables asked for that the fabric does not have.
+        Seconds, steps, workers, an option or a table of distances that makes no sense, or forwarding
+        tables asked for that the fabric does not have.
     UnknownName
-        An objective, routing, rails rule or strategy that there is not; with the closest names.
+        An objective, routing, rails rule, distance, strategy or option that there is not; with the closest.
     """
-    check_objective(objective)
-    members = _members(objective, profile.ranks, strategies)
-    if not seconds >= 0 or (steps is not None and steps < 0):
-        raise InvalidValue("place.seconds" if steps is None else "place.steps", "must not be below zero")
-    baselines = _baselines(profile.ranks, allocation, start)
-    progress("loading kernels (compiled once, which takes half a minute)", 0)
-    for name in ROUTINGS if routing is None else (routing,):
-        warm_up(name)
-    limits = Limits(begin=time.perf_counter(), seconds=seconds, steps=steps)
+    wanted = parse_objective(objective)
+    asked = _members(strategies)
+    check_budget(seconds, steps)
+    workers = choose_workers(workers, steps)
+    setting = Setting(
+        routing=routing, rails=rails, distance=distance, table=table, background=background, pins=pins or {}
+    )
+    fixed = pins_on(setting.pins, profile.ranks, allocation, fabric)
+    known = baselines(profile, allocation, start, fixed)
+    limits = Limits(begin=time.perf_counter(), seconds=seconds, steps=steps, workers=workers)
+    members, name = asked or (), routing or ""
     try:
-        routing = choose_routing(fabric)[0] if routing is None else routing
-        routes = build_routes(routing, fabric, allocation.hosts, rails=rails)
-        routes.require_connected()
-        problem = Problem(profile=profile, allocation=allocation, routes=routes)
-        run = Portfolio(problem, objective, baselines, limits, progress)
-        result = run.run(members, seed, guards=[GIVEN] if strategies else baselines)
+        progress("loading kernels (compiled once, which takes half a minute)", 0)
+        with Compiling() as compiling:
+            problem = setting.problem(fabric, profile, allocation, wanted)
+            members, name = asked or _default(wanted, problem), problem.routes.name
+            warm_up(name, tuple(str(member.chain) for member in members), workers)
+        limits = limits.later(compiling.seconds)
+        run = Portfolio(problem, wanted, known, limits, progress, executor)
+        result = run.run(members, seed, guards=[GIVEN] if strategies else known)
     except KeyboardInterrupt:
-        name, hosts = next(iter(baselines.items()))
-        result = Result(host_of_rank=hosts, chain=name, steps=0, complete=False)
+        first, hosts = next(iter(known.items()))
+        result = Result(host_of_rank=hosts, chain=first, steps=0, complete=False)
     return Placement(
         host_of_rank=allocation.hosts[result.host_of_rank],
         allocation=allocation,
         strategy=result.chain,
         objective=objective,
-        routing=routing or "",
+        routing=name,
         parameters={
             "strategies": " ".join(str(member.chain) for member in members),
-            "rails": rails,
+            "workers": workers,
+            **setting.told(fabric),
             **({"limit_seconds": seconds} if steps is None else {"limit_steps": steps}),
         },
         seed=seed,
@@ -123,21 +141,22 @@ def place(
     )
 
 
-def _members(objective: str, ranks: int, strategies: Sequence[str] | None) -> tuple[Member, ...]:
+def _default(objective: Objective, problem: Problem) -> tuple[Member, ...]:
+    return default_members(objective, Features.of(problem))
+
+
+def _members(strategies: Sequence[str] | None) -> tuple[Member, ...] | None:
     if strategies is None:
-        return default_members(objective, ranks)
+        return None
     if isinstance(strategies, str) or not strategies:
         raise InvalidValue("place.strategies", "must be a sequence of at least one name")
     return tuple(Member(chain=Chain.parse(text)) for text in strategies)
 
 
-def _baselines(ranks: int, allocation: Allocation, start: Placement | None) -> dict[str, Ints]:
-    """Host indices of the start, where there is one, and of ranks in order."""
-    found = {}
-    if start is not None:
-        if start.ranks != ranks:
-            raise InvalidPlacement(f"the start has {start.ranks} ranks, the profile {ranks}")
-        start = replace(start, allocation=allocation)  # checks that it fits
-        found[GIVEN] = host_indices(allocation, start.host_of_rank)
-    found[IN_ORDER] = host_indices(allocation, in_order(ranks, allocation).host_of_rank)
-    return found
+def choose_workers(workers: int | None, steps: int | None) -> int:
+    """Threads to use; raises `InvalidValue` for fewer than one."""
+    if workers is None:
+        return default_workers(steps)
+    if workers < 1:
+        raise InvalidValue("place.workers", "must be at least 1")
+    return workers

@@ -1,59 +1,41 @@
 """Run several chains of strategies on one budget and keep the best placement, judged exactly.
 
-Chains run one after the other, each with a fixed part of the budget, so that under a number of steps the
-result depends on nothing but the seed. The best so far is kept at all times: an interrupt loses nothing.
+Figure 4 of Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel
+architectures", 2011: each process runs a strategy or refines one, and the best of all wins. Here members
+are dealt to lanes, one a worker; a lane's members share its time. The best so far is kept at all times:
+an interrupt loses nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
 
 import numpy as np
 
-from mapping.budget import Budget
-from mapping.catalog import Chain, Entry, load_refiner, load_strategy
-from mapping.objective import OBJECTIVES, Score, better, score
+from mapping.executors import THREADS, Crew, Executor, Future, crew
+from mapping.lanes import Member, Outcome, Task, Tried, Turn, run_lane
+from mapping.objective import Objective, better, score
 from mapping.problem import Problem
 from mapping.refine import Found
 from registry.model import Ints
 from registry.progress import Progress
 
-DEFAULTS = {
-    "congestion": ("in-order+pair-exchange+congestion-descent",),
-    "hop-bytes": ("in-order+pair-exchange",),
-    "dilation": ("in-order+pair-exchange",),
-}
-"""Objective -> chains of the default portfolio. On large problems one long search beats several short."""
-SMALL = 256
-"""Up to so many ranks a search is over long before its budget, and ends where luck leads it: so few ranks
-get several."""
-DEFAULTS_SMALL = {
-    "congestion": (*DEFAULTS["congestion"], "random+congestion-descent", "greedy+congestion-descent"),
-    "hop-bytes": (*DEFAULTS["hop-bytes"], "greedy+pair-exchange"),
-    "dilation": (*DEFAULTS["dilation"], "greedy+pair-exchange"),
-}
-"""The same for problems of at most `SMALL` ranks."""
+__all__ = ["Limits", "Member", "Portfolio", "Result"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """A chain and its part of the budget, relative to the other members'."""
-
-    chain: Chain
-    weight: float = 1.0
-
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """Part of each refiner."""
-        total = sum(entry.weight for entry in self.chain.refiners)
-        return tuple(self.weight * entry.weight / total for entry in self.chain.refiners)
+TICK = 0.1
+"""Seconds between two looks at lanes that run elsewhere."""
+PATIENCE = 2.0
+"""Seconds that lanes have, after an interrupt, to hand over what they have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When a portfolio stops.
+    """When a portfolio stops, and on what it runs.
 
     Attributes
     ----------
@@ -63,11 +45,18 @@ class Limits:
         From then.
     steps : int or None
         Proposals in all; then `seconds` is not looked at.
+    workers : int
+        Lanes at a time; where there are fewer members, their refiners get the threads that are left.
     """
 
     begin: float
     seconds: float
     steps: int | None = None
+    workers: int = 1
+
+    def later(self, seconds: float) -> Limits:
+        """The same, begun so many seconds later."""
+        return replace(self, begin=self.begin + seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,18 +73,15 @@ class Result:
         Proposals made by all members.
     complete : bool
         False after an interrupt.
+    tried : tuple of Tried
+        Best placement of each baseline and member that was judged.
     """
 
     host_of_rank: Ints
     chain: str
     steps: int
     complete: bool
-
-
-def default_members(objective: str, ranks: int) -> tuple[Member, ...]:
-    """The members that run where none are asked for."""
-    chains = DEFAULTS_SMALL if ranks <= SMALL else DEFAULTS
-    return tuple(Member(chain=Chain.parse(text)) for text in chains[objective])
+    tried: tuple[Tried, ...] = ()
 
 
 class Portfolio:
@@ -104,32 +90,38 @@ class Portfolio:
     Parameters
     ----------
     problem : Problem
-    objective : str
-        A key of `mapping.objective.OBJECTIVES`.
+    objective : Objective
     baselines : mapping of str to int32[ranks]
-        Placements (host indices) by name. The first is where chains without a strategy start, and what
-        an interrupt before anything was judged returns.
+        Placements (host indices) by name, pins honoured. The first is where chains without a strategy
+        start, what sums of metrics are relative to, and what an interrupt before anything was judged
+        returns.
     limits : Limits
     progress : Progress
+        Called in the caller's thread.
+    executor : str or Executor
+        See `mapping.executors`.
     """
 
     def __init__(
         self,
         problem: Problem,
-        objective: str,
+        objective: Objective,
         baselines: Mapping[str, Ints],
         limits: Limits,
         progress: Progress,
+        executor: str | Executor = THREADS,
     ) -> None:
         self._problem = problem
         self._objective = objective
         self._baselines = baselines
         self._limits = limits
         self._progress = progress
+        self._executor = executor
         self._origin, self._start = next(iter(baselines.items()))
-        self._best: tuple[Ints, str, Score] | None = None
-        self._open: tuple[Ints, str] | None = None
+        self._tried: list[Tried] = []
+        self._lowest: float | None = None
         self._judging = 0.0
+        self._steps = 0
         self._taken = 0
 
     def run(self, members: Sequence[Member], seed: int, *, guards: Collection[str]) -> Result:
@@ -147,74 +139,146 @@ class Portfolio:
         complete = True
         try:
             for name, hosts in self._baselines.items():
-                if name in guards:
-                    self._judge(hosts, name)
-            self._run(members, seed)
+                self._judge_baseline(name, hosts, guards)
+            complete = self._run(self._lanes(members, seed))
         except KeyboardInterrupt:
             complete = False
-            if self._open is not None:
-                self._judge(*self._open)
-        hosts, name = (self._start, self._origin) if self._best is None else self._best[:2]
-        return Result(host_of_rank=hosts, chain=name, steps=self._taken, complete=complete)
+        best = self._best()
+        hosts, name = (self._start, self._origin) if best is None else (best.host_of_rank, best.chain)
+        return Result(
+            host_of_rank=hosts, chain=name, steps=self._steps, complete=complete, tried=tuple(self._tried)
+        )
 
-    def _run(self, members: Sequence[Member], seed: int) -> None:
-        weights = [weight for member in members for weight in member.weights]
-        generators = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(len(members)))
-        for member, generator in zip(members, generators, strict=True):
-            hosts, name = self._begin(member.chain, generator)
-            self._judge(hosts, name)
-            for entry in member.chain.refiners:
-                name = f"{name}+{entry.name}"
-                hosts = self._refine(entry, hosts, name, self._part(weights), generator)
-                self._judge(hosts, name)
-                weights = weights[1:]
-
-    def _begin(self, chain: Chain, generator: np.random.Generator) -> tuple[Ints, str]:
-        if chain.strategy is None:
-            return self._start, self._origin
-        self._tell(chain.strategy.name)
-        return load_strategy(chain.strategy)(self._problem, generator), chain.strategy.name
-
-    def _part(self, weights: Sequence[float]) -> Budget:
-        """The budget of the next refiner, whose weight is the first of those that are left."""
-        part = weights[0] / sum(weights)
-        if self._limits.steps is not None:
-            return Budget(steps=round((self._limits.steps - self._taken) * part))
-        reserved = self._judging * len(weights)
-        left = self._limits.begin + self._limits.seconds - time.perf_counter()
-        return Budget(seconds=(left - reserved) * part)
-
-    def _refine(
-        self, entry: Entry, hosts: Ints, name: str, budget: Budget, generator: np.random.Generator
-    ) -> Ints:
-        taken = self._taken
-        for found in load_refiner(entry)(self._problem, hosts, budget, generator):
-            hosts = found.host_of_rank
-            self._open = hosts, name
-            self._taken = taken + budget.taken
-            self._tell(name, found)
-        self._taken = taken + budget.taken
-        return hosts
-
-    def _judge(self, hosts: Ints, name: str) -> None:
-        """Score a placement exactly and keep it if it is the best."""
-        if self._best is not None and np.array_equal(hosts, self._best[0]):
+    def _judge_baseline(self, name: str, hosts: Ints, guards: Collection[str]) -> None:
+        wanted = any(len(level) > 1 for level in self._objective.asked) and self._objective.reference is None
+        if name not in guards and not wanted:
             return
-        self._open = hosts, name
         begin = time.perf_counter()
         found = score(self._problem, hosts)
-        if self._best is None or better(self._objective, found, self._best[2]):
-            self._best = hosts, name, found
-        self._open = None
         self._judging = time.perf_counter() - begin
+        if wanted:
+            self._objective = self._objective.relative_to(found)
+        if name in guards:
+            self._keep(Outcome((Tried(-1, hosts, name, found),), 0, True))
 
-    def _tell(self, phase: str, found: Found | None = None) -> None:
-        metric = OBJECTIVES[self._objective][0]
-        values = [] if self._best is None else [float(getattr(self._best[2], metric))]
-        if found is not None and found.metric == metric:
-            values.append(found.value)
-        limits, best = self._limits, min(values, default=None)
-        if limits.steps is not None:
-            self._progress(phase, self._taken, limits.steps, best)
+    def _lanes(self, members: Sequence[Member], seed: int) -> list[tuple[Turn, ...]]:
+        """The members, dealt heaviest first to the lane that has least; in their own order within a lane."""
+        seeds = np.random.SeedSequence(seed).spawn(len(members))
+        steps = _steps(members, self._limits.steps)
+        turns = [Turn(*of) for of in zip(range(len(members)), members, seeds, steps, strict=True)]
+        lanes: list[list[Turn]] = [[] for _ in range(min(self._limits.workers, len(members)))]
+        for turn in sorted(turns, key=lambda turn: -turn.member.weight):
+            min(lanes, key=lambda lane: sum(other.member.weight for other in lane)).append(turn)
+        return [tuple(sorted(lane, key=lambda turn: turn.place)) for lane in lanes]
+
+    def _run(self, lanes: Sequence[tuple[Turn, ...]]) -> bool:
+        if len(lanes) == 1 and isinstance(self._executor, str) and self._executor == THREADS:
+            outcome = run_lane(self._task(lanes[0], self._limits.workers, _never), self._tell)
+            self._keep(outcome)
+            return outcome.complete
+        with crew(self._executor, len(lanes)) as elsewhere:
+            return self._run_elsewhere(lanes, elsewhere)
+
+    def _run_elsewhere(self, lanes: Sequence[tuple[Turn, ...]], elsewhere: Crew) -> bool:
+        threads = max(self._limits.workers // len(lanes), 1)
+        tasks = [self._task(lane, threads, elsewhere.stop) for lane in lanes]
+        told: SimpleQueue[tuple[str, int, Found | None]] = SimpleQueue()
+        if elsewhere.shares_memory:
+            more = [(task, lambda *of: told.put(of)) for task in tasks]
+            futures = [elsewhere.executor.submit(run_lane, *of) for of in more]
         else:
-            self._progress(phase, time.perf_counter() - limits.begin, limits.seconds, best)
+            futures = [elsewhere.executor.submit(run_lane, task) for task in tasks]
+        try:
+            while not all(future.done() for future in futures):
+                _wait(futures)
+                self._tell_all(told)
+        except KeyboardInterrupt:
+            elsewhere.stop.set()
+            self._gather(futures, PATIENCE)
+            return False
+        self._tell_all(told)
+        return self._gather(futures, None)
+
+    def _gather(self, futures: Sequence[Future], patience: float | None) -> bool:
+        """Keep what lanes return within so many seconds in all; whether they all came to their end."""
+        complete, end = True, time.perf_counter() + (patience or 0.0)
+        for future in futures:
+            try:
+                left = None if patience is None else max(end - time.perf_counter(), 0.0)
+                outcome = future.result(left)
+            except (NotYet, TimeoutError):
+                complete = False
+                continue
+            self._keep(outcome)
+            complete = complete and outcome.complete
+        return complete
+
+    def _task(self, lane: tuple[Turn, ...], threads: int, stop: Callable[[], bool]) -> Task:
+        limits = self._limits
+        return Task(
+            problem=self._problem,
+            objective=self._objective,
+            turns=lane,
+            start=self._start,
+            origin=self._origin,
+            deadline=time.time() + limits.begin + limits.seconds - time.perf_counter(),
+            judging=self._judging,
+            workers=threads,
+            stop=stop,
+        )
+
+    def _keep(self, outcome: Outcome) -> None:
+        """Take over what was found; what an interrupt left unjudged is judged now."""
+        self._steps += outcome.steps
+        for one in outcome.tried:
+            judged = one if one.score else one._replace(score=score(self._problem, one.host_of_rank))
+            self._tried.append(judged)
+        self._tell(outcome.tried[-1].chain if outcome.tried else "", 0, None)
+
+    def _best(self) -> Tried | None:
+        """The best that was judged; of equals the first member's."""
+        best = None
+        for one in sorted(self._tried, key=lambda tried: tried.place):
+            if best is None or (one.score and best.score and better(self._objective, one.score, best.score)):
+                best = one
+        return best
+
+    def _tell_all(self, told: SimpleQueue[tuple[str, int, Found | None]]) -> None:
+        while not told.empty():
+            self._tell(*told.get())
+
+    def _tell(self, phase: str, taken: int, found: Found | None) -> None:
+        self._taken += taken
+        values = [self._objective.value(one.score) for one in self._tried if one.score]
+        term, *more = self._objective.asked[0]
+        if found is not None and not more and found.metric == term.field:
+            values.append(found.value)
+        if values and (self._lowest is None or min(values) < self._lowest):
+            self._lowest = min(values)
+        limits = self._limits
+        if limits.steps is not None:
+            self._progress(phase, self._taken, limits.steps, self._lowest)
+        else:
+            self._progress(phase, time.perf_counter() - limits.begin, limits.seconds, self._lowest)
+
+
+def _steps(members: Sequence[Member], steps: int | None) -> list[tuple[int, ...] | None]:
+    """Proposals of each refiner of each member: by weight, all of them used."""
+    if steps is None:
+        return [None] * len(members)
+    weights = np.array([weight for member in members for weight in member.weights])
+    ends = np.rint(steps * np.cumsum(weights) / weights.sum()).astype(np.int64) if len(weights) else weights
+    parts = iter(np.diff(ends, prepend=0).tolist())
+    return [tuple(int(next(parts)) for _ in member.weights) for member in members]
+
+
+def _wait(futures: Sequence[Future]) -> None:
+    """Until the first that runs is done, or a tick has passed."""
+    running = next((future for future in futures if not future.done()), None)
+    if running is not None:
+        with contextlib.suppress(NotYet, TimeoutError):
+            running.result(TICK)
+
+
+def _never() -> bool:
+    return False

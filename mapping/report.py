@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,32 +10,6 @@ from registry.model import Evaluation, Fabric, format_guid
 
 RANDOM_SEEDS = (0, 1, 2, 3, 4)
 """Seeds of the random placements whose mean is reported."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metrics:
-    """The four numbers by which placements are compared; units as in `registry.model.Evaluation`."""
-
-    congestion_seconds: float
-    network_congestion_seconds: float
-    hop_bytes: float
-    average_dilation: float
-
-    @classmethod
-    def of(cls, evaluation: Evaluation) -> Metrics:
-        """The four numbers of an evaluation."""
-        return cls(**{name: getattr(evaluation, name) for name in cls.__slots__})
-
-    @classmethod
-    def mean(cls, several: list[Metrics]) -> Metrics:
-        """The mean of each number."""
-        return cls(
-            **{name: float(np.mean([getattr(one, name) for one in several])) for name in cls.__slots__}
-        )
-
-    def told(self) -> dict[str, float]:
-        """Values by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,35 +1,34 @@
-"""Place and evaluate with the registry: read profile, allocation and fabric, compute, save, report.
+"""Place, evaluate, compare and advise with the registry: read a case, have it answered, save the answer.
 
 The only module of this wing that touches the database, through `registry.registry.Registry`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from typing import Any
 
 import numpy as np
 
-from mapping.metrics import choose_routing, evaluate
-from mapping.placing import place
-from mapping.report import RANDOM_SEEDS, LoadedLink, Metrics, worst_link
+from mapping.answering import judge as judge_case
+from mapping.answering import solve
+from mapping.answers import Answer, Judgement
+from mapping.background import Background
+from mapping.case import Case, Search
 from mapping.routing.routes import ALL_CONNECTED
-from mapping.strategies.in_order import in_order
-from mapping.strategies.random import random_placement
 from registry.errors import InvalidValue
 from registry.fabrics import Snapshot
-from registry.model import Allocation, Bound, Evaluation, Fabric, HostOrder, Placement
-from registry.placements import BaselineMetrics, PlacementRecord
+from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement
+from registry.placements import PlacementRecord
 from registry.progress import Progress, silent
 from registry.registry import Registry
 from registry.version import code_version
 
+__all__ = ["Answer", "Judgement", "Question", "answer", "case_of", "judge", "save"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Search):
     """What is to be placed, where, and how long to search.
 
     Attributes
@@ -40,20 +39,13 @@ class Question:
         A job's hosts and slots; its cluster where two have a job of that id.
     hosts : tuple of str or None
         Instead of a job: hosts of `cluster`, in launch order.
-    slots : int or None
-        Ranks a host takes; None: the job's, else 1.
-    objective : str
-        ``congestion``, ``hop-bytes`` or ``dilation``.
-    routing : str or None
-        None: forwarding tables where complete, else all shortest paths.
-    rails : str
-        How a pair's bytes are split over adapters: ``all-connected`` or ``same-rail``.
-    strategies : tuple of str or None
-        None: the default portfolio.
-    seconds : float
-    steps : int or None
-        Proposals instead of seconds: then the same seed gives the same bytes.
-    seed : int
+    slots : int, tuple of int or None
+        Ranks that each host takes; None: the job's, else 1.
+    keep : str, HostOrder or None
+        Present placement, saved (its id) or by hosts; without job and hosts its hosts are the allocation.
+    background : tuple of (str, float or None)
+        Saved placements of other jobs, and the seconds in which each sends its profile; None: in the
+        same period as this one.
     at : datetime or None
         On the fabric as of this time.
     """
@@ -62,178 +54,68 @@ class Question:
     job: str | None = None
     cluster: str | None = None
     hosts: tuple[str, ...] | None = None
-    slots: int | None = None
-    objective: str = "congestion"
-    routing: str | None = None
-    rails: str = ALL_CONNECTED
-    strategies: tuple[str, ...] | None = None
-    seconds: float = 10.0
-    steps: int | None = None
-    seed: int = 0
+    slots: int | tuple[int, ...] | None = None
+    keep: str | HostOrder | None = None
+    background: tuple[tuple[str, float | None], ...] = ()
     at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Answer:
-    """A placement that was found and saved, beside its baselines and bounds.
-
-    Attributes
-    ----------
-    placement_id : str
-    profile_name, cluster, snapshot : str
-    routing_because : str
-        Why this routing was taken.
-    fabric : Fabric
-    placement : Placement
-    evaluation : Evaluation
-        Of the placement, with bounds.
-    baseline : Evaluation
-        Of the ranks in order.
-    random : Metrics
-        Mean over `mapping.report.RANDOM_SEEDS`.
-    """
-
-    placement_id: str
-    profile_name: str
-    cluster: str
-    snapshot: str
-    routing_because: str
-    fabric: Fabric
-    placement: Placement
-    evaluation: Evaluation
-    baseline: Evaluation
-    random: Metrics
-
-    @property
-    def bounds(self) -> Mapping[str, Bound]:
-        """Certified lower bounds by metric."""
-        return self.evaluation.bounds
-
-    def told(self) -> dict[str, Any]:
-        """The documented JSON keys."""
-        placement = self.placement
-        return {
-            "placement": self.placement_id,
-            "profile": self.profile_name,
-            "cluster": self.cluster,
-            "snapshot": self.snapshot,
-            "ranks": placement.ranks,
-            "hosts": len(placement.allocation),
-            "objective": placement.objective,
-            "routing": placement.routing,
-            "strategy": placement.strategy,
-            "seed": placement.seed,
-            "seconds": placement.seconds,
-            "steps": placement.steps,
-            "complete": placement.complete,
-            "code_version": self.evaluation.code_version,
-            "in_order": Metrics.of(self.baseline).told(),
-            "random": self.random.told(),
-            "placed": Metrics.of(self.evaluation).told(),
-            "lower_bound": bounds_told(self.bounds),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Judgement:
-    """What a given placement costs on a cluster's fabric.
-
-    Attributes
-    ----------
-    profile_name, cluster, snapshot, placement_name : str
-    routing_because : str
-    fabric : Fabric
-    evaluation : Evaluation
-        With bounds for the placement's own hosts and slots.
-    """
-
-    profile_name: str
-    cluster: str
-    snapshot: str
-    placement_name: str
-    routing_because: str
-    fabric: Fabric
-    placement: Placement
-    evaluation: Evaluation
-
-    def told(self) -> dict[str, Any]:
-        """The documented JSON keys."""
-        found = self.evaluation
-        return {
-            "placement": self.placement_name,
-            "profile": self.profile_name,
-            "cluster": self.cluster,
-            "snapshot": self.snapshot,
-            "ranks": self.placement.ranks,
-            "hosts": len(np.unique(self.placement.host_of_rank)),
-            "routing": found.routing,
-            "rails": found.rails,
-            "bytes": found.total_bytes,
-            **Metrics.of(found).told(),
-            "max_dilation": found.max_dilation,
-            "worst_link": _link_told(worst_link(self.fabric, found)),
-            "worst_network_link": _link_told(worst_link(self.fabric, found, network=True)),
-            "lower_bound": bounds_told(found.bounds),
-            "code_version": found.code_version,
-        }
-
-
 def answer(registry: Registry, question: Question, progress: Progress = silent) -> Answer:
-    """Find a placement, evaluate it beside its baselines, save it.
+    """Find a placement, evaluate it beside its baselines, and save it.
 
     Raises
     ------
     UnknownName
-        No such profile, job, cluster, host, routing or strategy; with the closest names.
-    InfeasibleAllocation, DisconnectedAllocation, UnreachablePair
+        A profile, job, cluster, host, objective, routing or strategy that there is not.
+    InfeasibleAllocation
+        More ranks than slots.
+    DisconnectedAllocation, UnreachablePair
+    InvalidPlacement
+        A pin or a present placement that does not fit.
+    InvalidValue
+        The job has no hosts yet, or the fabric lacks the tables that the routing needs.
     """
-    stored = registry.profiles.read(question.profile)
-    profile = stored.profile
-    snapshot, allocation, job = _where(registry, question)
-    fabric = snapshot.fabric
-    allocation.require(profile.ranks)
-    routing, because = _routing(fabric, question.routing)
-    placement = place(
-        fabric,
-        profile,
-        allocation,
-        objective=question.objective,
-        routing=routing,
-        rails=question.rails,
-        strategies=question.strategies,
-        seconds=question.seconds,
-        steps=question.steps,
-        seed=question.seed,
-        progress=progress,
-    )
-    judged = partial(evaluate, fabric, profile, routing=routing, rails=question.rails)
-    evaluation = judged(placement, bounds=True)
-    baseline = judged(in_order(profile.ranks, allocation))
-    at_random = [random_placement(profile.ranks, allocation, seed) for seed in RANDOM_SEEDS]
-    randomly = Metrics.mean([Metrics.of(judged(one)) for one in at_random])
+    return save(registry, solve(case_of(registry, question), question, progress))
+
+
+def save(registry: Registry, found: Answer) -> Answer:
+    """Save an answer; the same with its id."""
+    case = found.case
     record = PlacementRecord(
-        cluster=snapshot.cluster,
-        content=snapshot.id,
-        routing=snapshot.routing,
-        profile=stored.id,
-        job=job,
-        placement=placement,
-        evaluation=evaluation,
-        in_order=BaselineMetrics(**Metrics.of(baseline).told()),
-        random=BaselineMetrics(**randomly.told()),
+        cluster=case.cluster,
+        content=case.snapshot,
+        routing=case.tables,
+        profile=case.profile_id,
+        job=case.job,
+        placement=found.placement,
+        evaluation=found.evaluation,
+        in_order=Metrics.of(found.baseline),
+        random=found.random,
         code_version=code_version(),
     )
-    return Answer(
-        placement_id=registry.placements.save(record),
-        profile_name=profile.name,
+    return replace(found, placement_id=registry.placements.save(record))
+
+
+def case_of(registry: Registry, question: Question) -> Case:
+    """Read what a question is about.
+
+    Raises
+    ------
+    UnknownName, InvalidValue, InvalidPlacement
+    """
+    stored = registry.profiles.read(question.profile)
+    snapshot, allocation, job, present = _where(registry, question)
+    return Case(
+        profile=stored.profile,
+        fabric=snapshot.fabric,
+        allocation=allocation,
+        present=present,
+        background=_background(registry, question.background, snapshot),
         cluster=snapshot.cluster,
         snapshot=snapshot.id,
-        routing_because=because,
-        fabric=fabric,
-        placement=placement,
-        evaluation=evaluation,
-        baseline=baseline,
-        random=randomly,
+        tables=snapshot.routing,
+        profile_id=stored.id,
+        job=job,
     )
 
 
@@ -246,8 +128,15 @@ def judge(
     routing: str | None = None,
     rails: str = ALL_CONNECTED,
     at: datetime | None = None,
+    search: Search | None = None,
+    background: tuple[tuple[str, float | None], ...] = (),
 ) -> Judgement:
     """Evaluate a placement, saved (its id) or given by hosts, on a cluster as of a time; saves nothing.
+
+    Parameters
+    ----------
+    search : Search, optional
+        Instead of `routing` and `rails`: with a convention of distance, too.
 
     Raises
     ------
@@ -258,54 +147,28 @@ def judge(
     """
     stored = registry.profiles.read(profile)
     snapshot = registry.fabrics.read(cluster, at)
-    fabric = snapshot.fabric
-    placement, name = _given(registry, given, snapshot)
-    name_of_routing, because = _routing(fabric, routing)
-    evaluation = evaluate(
-        fabric, stored.profile, placement, routing=name_of_routing, rails=rails, bounds=True
-    )
-    return Judgement(
-        profile_name=stored.profile.name,
+    placement, name = placement_on(registry, given, snapshot)
+    case = Case(
+        profile=stored.profile,
+        fabric=snapshot.fabric,
+        allocation=placement.allocation,
+        background=_background(registry, background, snapshot),
         cluster=snapshot.cluster,
         snapshot=snapshot.id,
-        placement_name=name,
-        routing_because=because,
-        fabric=fabric,
-        placement=placement,
-        evaluation=evaluation,
+        tables=snapshot.routing,
+        profile_id=stored.id,
     )
+    return judge_case(case, placement, name, search or Search(routing=routing, rails=rails))
 
 
-def bounds_told(bounds: Mapping[str, Bound]) -> dict[str, float]:
-    """Values of certified bounds by metric."""
-    return {name: bound.value for name, bound in bounds.items()}
+def placement_on(registry: Registry, given: str | HostOrder, snapshot: Snapshot) -> tuple[Placement, str]:
+    """A placement on the snapshot's fabric, and its name; a saved one is carried over by its hosts' names.
 
-
-def _link_told(link: LoadedLink | None) -> dict[str, Any] | None:
-    return None if link is None else asdict(link)
-
-
-def _where(registry: Registry, question: Question) -> tuple[Snapshot, Allocation, str | None]:
-    if question.job is None:
-        if question.cluster is None or not question.hosts:
-            raise InvalidValue("Question.hosts", "a job, or a cluster with hosts, is needed")
-        snapshot = registry.fabrics.read(question.cluster, question.at)
-        slots = 1 if question.slots is None else question.slots
-        return snapshot, Allocation.of(snapshot.fabric, question.hosts, slots), None
-    stored = registry.jobs.read(question.job, question.cluster)
-    if not stored.job.hosts:
-        raise InvalidValue("Question.job", f"job {question.job!r} has no hosts: it is {stored.job.state}")
-    snapshot = registry.fabrics.read(stored.cluster, question.at)
-    given = stored.job.slots if question.slots is None else question.slots
-    return snapshot, Allocation.of(snapshot.fabric, stored.job.hosts, given), stored.job.id
-
-
-def _routing(fabric: Fabric, wanted: str | None) -> tuple[str, str]:
-    return choose_routing(fabric) if wanted is None else (wanted, "as asked for")
-
-
-def _given(registry: Registry, given: str | HostOrder, snapshot: Snapshot) -> tuple[Placement, str]:
-    """A placement on the snapshot's fabric; a saved one is carried over by its hosts' names."""
+    Raises
+    ------
+    UnknownName
+        No such placement, or a host that the fabric lacks.
+    """
     fabric = snapshot.fabric
     if isinstance(given, HostOrder):
         return given.on(fabric), given.name or given.source
@@ -317,3 +180,63 @@ def _given(registry: Registry, given: str | HostOrder, snapshot: Snapshot) -> tu
     allocation = Allocation.of(fabric, names, stored.placement.allocation.slots)
     moved = replace(stored.placement, host_of_rank=fabric.vertices(stored.hosts), allocation=allocation)
     return moved, stored.id
+
+
+def _where(
+    registry: Registry, question: Question
+) -> tuple[Snapshot, Allocation, str | None, Placement | None]:
+    if question.job is not None:
+        snapshot, allocation, job = _of_job(registry, question)
+    elif question.cluster is None:
+        raise InvalidValue("Question.hosts", "a job, or a cluster with hosts, is needed")
+    else:
+        snapshot, job = registry.fabrics.read(question.cluster, question.at), None
+        slots = 1 if question.slots is None else question.slots
+        if question.hosts:
+            allocation = Allocation.of(snapshot.fabric, question.hosts, slots)
+        elif question.keep is not None:
+            allocation = placement_on(registry, question.keep, snapshot)[0].allocation
+        else:
+            raise InvalidValue("Question.hosts", "a job, or a cluster with hosts, is needed")
+    present = None if question.keep is None else placement_on(registry, question.keep, snapshot)[0]
+    return snapshot, allocation, job, present
+
+
+def _of_job(registry: Registry, question: Question) -> tuple[Snapshot, Allocation, str]:
+    assert question.job is not None
+    stored = registry.jobs.read(question.job, question.cluster)
+    if not stored.job.hosts:
+        raise InvalidValue("Question.job", f"job {question.job!r} has no hosts: it is {stored.job.state}")
+    snapshot = registry.fabrics.read(stored.cluster, question.at)
+    given = stored.job.slots if question.slots is None else question.slots
+    return snapshot, Allocation.of(snapshot.fabric, stored.job.hosts, given), stored.job.id
+
+
+def _background(
+    registry: Registry, others: tuple[tuple[str, float | None], ...], snapshot: Snapshot
+) -> Background | None:
+    """The load of saved placements, which must be of the same fabric.
+
+    Raises
+    ------
+    InvalidValue
+        One of another fabric, one that was not evaluated, or seconds for some and not for others.
+    """
+    if not others:
+        return None
+    found: list[Evaluation] = []
+    for name, _ in others:
+        stored = registry.placements.read(name)
+        if stored.content != snapshot.id:
+            raise InvalidValue(
+                "Question.background", f"placement {stored.id} is on another state of the fabric"
+            )
+        if stored.evaluation is None:
+            raise InvalidValue("Question.background", f"placement {stored.id} was not evaluated")
+        found.append(stored.evaluation)
+    seconds = [period for _, period in others if period is not None]
+    if not seconds:
+        return Background.added(found)
+    if len(seconds) != len(others):
+        raise InvalidValue("Question.background", "seconds are needed for all of the other jobs, or for none")
+    return Background.reduced(found, np.asarray(seconds))

@@ -7,28 +7,40 @@ from functools import cache
 import numpy as np
 
 from mapping.budget import Budget
-from mapping.catalog import ENTRIES, load_refiner
+from mapping.catalog import Chain
 from mapping.objective import score
 from mapping.problem import Problem
-from mapping.routing.catalog import build_routes, choose_routing
+from mapping.routing.catalog import DEFAULTS, build_routes, choose_routing
 from registry.model import HOST, SWITCH, Adapters, Allocation, Fabric, ForwardingTables, Links, Profile
 
 
 @cache
-def warm_up(routing: str) -> None:
-    """Run every refiner for a few proposals on two hosts, one of two rails; once a process and routing."""
+def warm_up(routing: str, chains: tuple[str, ...], workers: int) -> None:
+    """Run chains for a few proposals on two hosts, one of two rails; once a process for each.
+
+    Parameters
+    ----------
+    routing : str
+        One with options, or that needs a file, is taken for all shortest paths: kernels are the same.
+    chains : tuple of str
+    workers : int
+        Threads of a refiner.
+    """
     profile = Profile.from_edges([0, 1], [1, 0], [1.0, 2.0])
     fabric = _two_hosts()
     allocation = Allocation.of(fabric, [0, 1])
     choose_routing(fabric)
-    routes = build_routes(routing, fabric, allocation.hosts)
+    known = routing if routing in DEFAULTS else DEFAULTS[-1]
+    routes = build_routes(known, fabric, allocation.hosts)
     routes.require_connected()
     problem = Problem(profile=profile, allocation=allocation, routes=routes)
-    start = problem.slot_host.copy()
-    for entry in ENTRIES:
-        if entry.refines:
-            list(load_refiner(entry)(problem, start, Budget(steps=2), np.random.default_rng(0)))
-    score(problem, start)
+    parsed = [Chain.parse(text) for text in chains]
+    for first in dict.fromkeys(chain.strategy for chain in parsed if chain.strategy is not None):
+        first.strategy()(problem, np.random.default_rng(0))
+    for link in dict.fromkeys(link for chain in parsed for link in chain.refiners):
+        budget = Budget(steps=2, workers=workers)
+        list(link.refiner()(problem, problem.slot_host.copy(), budget, np.random.default_rng(0)))
+    score(problem, problem.slot_host)
 
 
 def _two_hosts() -> Fabric:

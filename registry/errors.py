@@ -165,7 +165,7 @@ class DisconnectedAllocation(AlmanacError):
 
 
 class UnreachablePair(AlmanacError):
-    """The forwarding tables deliver nothing between two hosts.
+    """The routing delivers nothing between two hosts.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class UnreachablePair(AlmanacError):
     def __init__(self, source: str, target: str, why: str) -> None:
         self.source = source
         self.target = target
-        super().__init__(f"the forwarding tables lead nowhere from host {source!r} to host {target!r}: {why}")
+        super().__init__(f"no route leads from host {source!r} to host {target!r}: {why}")
 
 
 class InvalidPlacement(AlmanacError):

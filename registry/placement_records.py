@@ -6,17 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from registry.model import Evaluation, Placement
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineMetrics:
-    """What a placement that nobody optimised costs; units as in `registry.model.Evaluation`."""
-
-    congestion_seconds: float
-    network_congestion_seconds: float
-    hop_bytes: float
-    average_dilation: float
+from registry.model import Evaluation, Metrics, Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,7 +25,7 @@ class PlacementRecord:
         Id of the profile; the scheduler's id of the job.
     placement : Placement
     evaluation : Evaluation or None
-    in_order, random : BaselineMetrics or None
+    in_order, random : Metrics or None
         The same ranks in order, and placed at random (mean).
     code_version : str
     """
@@ -47,8 +37,8 @@ class PlacementRecord:
     job: str | None = None
     placement: Placement
     evaluation: Evaluation | None = None
-    in_order: BaselineMetrics | None = None
-    random: BaselineMetrics | None = None
+    in_order: Metrics | None = None
+    random: Metrics | None = None
     code_version: str = ""
 
 
@@ -106,5 +96,5 @@ class StoredPlacementInfo:
     hop_bytes: float | None
     average_dilation: float | None
     bounds: Mapping[str, float] = field(default_factory=dict)
-    in_order: BaselineMetrics | None = None
-    random: BaselineMetrics | None = None
+    in_order: Metrics | None = None
+    random: Metrics | None = None

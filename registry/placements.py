@@ -20,19 +20,13 @@ from registry.allocations import HostSlots, require_hosts, save_allocations
 from registry.database import Database, Transaction
 from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, UnknownName
 from registry.jobs import find_job, job_key
-from registry.model import Allocation, Bound, Evaluation, Fabric, Placement
-from registry.placement_records import (
-    BaselineMetrics,
-    PlacementRecord,
-    StoredPlacement,
-    StoredPlacementInfo,
-)
+from registry.model import Allocation, Bound, Evaluation, Fabric, Metrics, Placement
+from registry.placement_records import PlacementRecord, StoredPlacement, StoredPlacementInfo
 from registry.wiring.contents import device_keys
 from registry.wiring.derived import device_id
 from registry.wiring.observations import read_content, take_cluster
 
 __all__ = [
-    "BaselineMetrics",
     "PlacementRecord",
     "Placements",
     "StoredPlacement",
@@ -49,6 +43,11 @@ BOUNDED = METRICS[:3]
 """Metrics for which lower bounds are certified."""
 
 _EVALUATED = (*METRICS, "total_bytes", "max_dilation", "rails", "wall_seconds")
+_EVALUATED_LATER = (
+    *("mean_congestion_seconds", "total_dilation", "message_dilation", "mapping_coefficient"),
+    *("distance", "counted", "background"),
+)
+"""Fields that placements saved by earlier versions lack."""
 _BASELINES = ("in_order", "random")
 
 _EXISTS = """
@@ -273,9 +272,13 @@ def _properties(record: PlacementRecord, fabric: Fabric, at: datetime) -> dict[s
         "hosts": _hosts(fabric, placement.host_of_rank),
     }
     if evaluation is not None:
-        properties |= {name: getattr(evaluation, name) for name in _EVALUATED}
+        properties |= {name: getattr(evaluation, name) for name in (*_EVALUATED, *_EVALUATED_LATER)}
         for name, bound in evaluation.bounds.items():
-            properties |= {f"bound_{name}": bound.value, f"proof_{name}": bound.proof}
+            properties |= {
+                f"bound_{name}": bound.value,
+                f"proof_{name}": bound.proof,
+                f"argument_{name}": bound.name,
+            }
     for baseline in _BASELINES:
         metrics = getattr(record, baseline)
         if metrics is not None:
@@ -343,6 +346,8 @@ def stored_placement(row: dict[str, Any]) -> StoredPlacement:
             seconds=node["seconds"],
             steps=node["steps"],
             complete=node["complete"],
+            core_of_rank=vertices.get("core_of_rank"),
+            cpu_of_rank=vertices.get("cpu_of_rank"),
         )
         evaluation = None if row["loads"] is None else _evaluation(node, row["loads"])
     except (KeyError, InvalidValue) as error:
@@ -366,12 +371,17 @@ def stored_placement(row: dict[str, Any]) -> StoredPlacement:
 
 def _evaluation(node: dict[str, Any], loads: bytes) -> Evaluation:
     bounds = {
-        name: Bound(value=node[f"bound_{name}"], proof=node[f"proof_{name}"])
+        name: Bound(
+            value=node[f"bound_{name}"],
+            proof=node[f"proof_{name}"],
+            name=node.get(f"argument_{name}", ""),
+        )
         for name in BOUNDED
         if f"bound_{name}" in node
     }
     return Evaluation(
         **{name: node[name] for name in _EVALUATED},
+        **{name: node[name] for name in _EVALUATED_LATER if name in node},
         routing=node["routing"],
         link_bytes=codec.unpack(loads)["link_bytes"],
         bounds=bounds,
@@ -389,18 +399,21 @@ def _info(row: dict[str, Any]) -> StoredPlacementInfo:
     return StoredPlacementInfo(bounds=certified, in_order=in_order, random=random, **row)
 
 
-def _baseline(row: Mapping[str, Any], baseline: str) -> BaselineMetrics | None:
+def _baseline(row: Mapping[str, Any], baseline: str) -> Metrics | None:
     values: dict[str, Any] = {name: row.get(f"{baseline}_{name}") for name in METRICS}
-    return None if None in values.values() else BaselineMetrics(**values)
+    return None if None in values.values() else Metrics(**values)
 
 
 def _vertices(placement: Placement) -> dict[str, codec.Column]:
     allocation = placement.allocation
-    return {
+    columns: dict[str, codec.Column] = {
         "host_of_rank": placement.host_of_rank,
         "hosts": allocation.hosts,
         "slots": allocation.slots,
     }
+    if placement.core_of_rank is not None and placement.cpu_of_rank is not None:
+        columns |= {"core_of_rank": placement.core_of_rank, "cpu_of_rank": placement.cpu_of_rank}
+    return columns
 
 
 def _routing(record: PlacementRecord) -> str:

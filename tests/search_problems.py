@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from bench.placement import Instance, read
+from bench.instances import Instance, read
 from mapping.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Profile
@@ -40,6 +41,17 @@ def seated(draw: st.DrawFn) -> tuple[Problem, Ints]:
     problem = draw(problems())
     slots = draw(st.permutations(range(len(problem.slot_host))))
     return problem, problem.slot_host[np.asarray(slots[: problem.ranks])]
+
+
+@st.composite
+def pinned(draw: st.DrawFn) -> tuple[Problem, Ints]:
+    """A problem of which some ranks are pinned, and a placement that honours that."""
+    problem, start = draw(seated())
+    elsewhere = problem.slot_host[draw(st.permutations(range(len(problem.slot_host))))]
+    held = np.array(draw(st.lists(st.booleans(), min_size=problem.ranks, max_size=problem.ranks)))
+    pins = np.where(held, elsewhere[: problem.ranks], -1).astype(np.int32)
+    with_pins = replace(problem, pins=pins)
+    return with_pins, with_pins.honour_pins(start)
 
 
 def torus8() -> Instance:

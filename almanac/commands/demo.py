@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from almanac.commands.answers import show_answer
 from almanac.commands.common import open_registry
-from almanac.commands.map import show_answer
 from almanac.output import note, progress_bars, write_text
 
 CLUSTER = "demo-ndr"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from almanac.commands.common import Moment, json_option, open_registry
+from almanac.commands import searching
+from almanac.commands.answers import BOUNDED, bound_lines
+from almanac.commands.common import json_option, open_registry
 from almanac.commands.profile import whole
 from almanac.output import note, print_json, print_table, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service import Judgement
-    from registry.model import Evaluation, Fabric, HostOrder
+    from mapping.answers import Judgement
+    from registry.model import Evaluation, Fabric
 
 LINK_COLUMNS = (
     "source",
@@ -39,9 +39,7 @@ LINK_COLUMNS = (
 @click.option(
     "--placement", required=True, metavar="ID|FILE", help="A saved placement, or a launcher's file."
 )
-@click.option("--routing", help="tables or shortest-paths (default: tables where complete).")
-@click.option("--rails", default="all-connected", show_default=True, help="Or same-rail: docs/congestion.md.")
-@click.option("--at", type=Moment(), help="On the fabric as of this time (default: now).")
+@searching.options(searching.MEASURING)
 @click.option("--links", type=click.Path(dir_okay=False), help="CSV with a row a loaded link direction.")
 @json_option
 def command(
@@ -50,18 +48,22 @@ def command(
     placement: str,
     routing: str | None,
     rails: str,
+    distance: str | None,
+    background: tuple[str, ...],
     at: datetime | None,
     links: str | None,
     as_json: bool,
 ) -> None:
     """What PROFILE's traffic does to the fabric when placed so."""
+    from mapping.case import Search
     from mapping.service import judge
 
-    order = _read_order(placement, cluster)
+    convention, table = searching.read_distance(distance)
+    search = Search(routing=routing, rails=rails, distance=convention, table=table)
+    others = searching.read_background(background)
+    given = searching.read_order(placement, cluster) or placement
     with open_registry() as registry:
-        judged = judge(
-            registry, profile, cluster, placement if order is None else order, routing=routing, at=at
-        )
+        judged = judge(registry, profile, cluster, given, at=at, search=search, background=others)
     if links is not None:
         write_text(links, link_rows(judged.fabric, judged.evaluation))
         note(f"link loads written to {links}")
@@ -85,20 +87,6 @@ def link_rows(fabric: Fabric, evaluation: Evaluation) -> str:
     return text.getvalue()
 
 
-def _read_order(placement: str, cluster: str) -> HostOrder | None:
-    """The hosts of each rank where the argument is a file; None where it is an id."""
-    if not Path(placement).exists():
-        return None
-    from ingest.options import Options
-    from ingest.pipeline import plan
-    from registry.errors import InputError
-
-    intake = plan([placement], Options(cluster=cluster))
-    if len(intake.placements) != 1:
-        raise InputError("holds no placement: a rankfile, hostfile or machinefile is needed", path=placement)
-    return replace(intake.placements[0], name=placement)
-
-
 def _show(judged: Judgement) -> None:
     from mapping.report import worst_link
 
@@ -119,9 +107,16 @@ def _show(judged: Judgement) -> None:
         ["average dilation", f"{found.average_dilation:.4f}", ""],
         ["maximum dilation", f"{found.max_dilation:.4f}", ""],
     ]
-    for name, label in (("congestion_seconds", "worst link"), ("hop_bytes", "hop-bytes")):
+    if found.distance != "links":
+        rows.append([f"mapping coefficient ({found.distance})", f"{found.mapping_coefficient:.6g}", ""])
+    for name, label in BOUNDED:
         bound = bounds[name]
         value = units.text(bound.value, units.SECONDS) if name.endswith("seconds") else f"{bound.value:.6g}"
-        rows.append([f"lower bound, {label}", value, bound.proof])
-    title = f"{judged.profile_name} on {judged.cluster}, routes: {found.routing} ({judged.routing_because})"
+        rows.append(
+            [f"lower bound, {label}", value, f"{bound.name}: {bound.proof}" if bound.name else bound.proof]
+        )
+    case = judged.case
+    title = f"{case.profile.name} on {case.cluster}, routes: {found.routing} ({judged.routing_because})"
     print_table(title, ["", "value", "where, or why"], rows)
+    for line in [f"background {found.background}"] * bool(found.background) + bound_lines(found):
+        click.echo(line)

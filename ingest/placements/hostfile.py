@@ -3,7 +3,7 @@
 Three kinds of lines, one kind a file; ``#`` begins a comment:
 
     node1            one rank: Open MPI's sequential mapping, Slurm's SLURM_HOSTFILE, MPICH
-    node1:2          two ranks: MPICH's machine file
+    node1:2          two ranks: MPICH's machine file; `binding=user:4,0` may follow, and is not kept
     node1 slots=2    two ranks: Open MPI's host file as its default mapping by slot fills it
 
 Hosts may come again, except beside ``slots=``: Open MPI merges such lines, which moves ranks.
@@ -24,7 +24,7 @@ from registry.model import HostOrder
 
 FORMAT = "hostfile"
 _PLAIN = re.compile(rf"({HOST})()")
-_COUNTED = re.compile(rf"({HOST}):(\d{{1,8}})", re.A)
+_COUNTED = re.compile(rf"({HOST}):(\d{{1,8}})(?:\s+binding=user:[\d,+]+)?", re.A)
 _SLOTS = re.compile(rf"({HOST})\s+slots\s*=\s*(\d{{1,8}})(?:\s+max[-_]slots\s*=\s*\d{{1,8}})?", re.A)
 _KINDS = (_PLAIN, _COUNTED, _SLOTS)
 

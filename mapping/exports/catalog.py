@@ -41,6 +41,8 @@ FORMATS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name of each format and the module that writes it."""
+TELL_CORES = frozenset({"csv", "openmpi-rankfile", "mpich-machinefile"})
+"""Formats that say which core a rank gets; the others tell the host only."""
 
 
 def write(format: str, placement: Placement, fabric: Fabric) -> str:

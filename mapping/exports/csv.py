@@ -1,9 +1,14 @@
-"""A placement as CSV: ``rank,host,slot`` with slots from 0 by ascending rank within a host."""
+"""A placement as CSV: ``rank,host,slot`` with slots from 0 by ascending rank within a host.
+
+Where cores were chosen, ``core`` and ``cpu`` follow: the core in hwloc's logical order and the operating
+system's number of its first hardware thread, empty where the host's layout is not known.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 
 from registry.errors import InvalidPlacement
 from registry.model import Fabric, Placement
@@ -13,11 +18,21 @@ def write(placement: Placement, fabric: Fabric) -> str:
     """A header and a line a rank; names with commas or quotes are quoted."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("rank", "host", "slot"))
+    cores = _cores(placement)
+    writer.writerow(("rank", "host", "slot", *(("core", "cpu") if cores else ())))
     slots = placement.slot_of_rank.tolist()
-    for rank, (vertex, slot) in enumerate(zip(placement.host_of_rank.tolist(), slots, strict=True)):
+    seats = zip(placement.host_of_rank.tolist(), slots, cores or [()] * placement.ranks, strict=True)
+    for rank, (vertex, slot, core) in enumerate(seats):
         host = fabric.names[vertex]
         if not host.isprintable() or host != host.strip():
             raise InvalidPlacement(f"host name {host!r} would break the file")
-        writer.writerow((rank, host, slot))
+        writer.writerow((rank, host, slot, *core))
     return text.getvalue()
+
+
+def _cores(placement: Placement) -> Sequence[tuple[int | str, ...]]:
+    """Core and CPU of each rank, as text where they are not known; empty where none were chosen."""
+    if placement.core_of_rank is None or placement.cpu_of_rank is None:
+        return []
+    pairs = zip(placement.core_of_rank.tolist(), placement.cpu_of_rank.tolist(), strict=True)
+    return [(core, cpu) if cpu >= 0 else ("", "") for core, cpu in pairs]

@@ -1,7 +1,8 @@
-"""Annealed pair exchange on hop-bytes: plain arrays in, plain arrays changed in place.
+"""What searches on placements share: arrays of guest, distances and seats, and the exchange of two ranks.
 
 Slots, not hosts, are exchanged: slot ``s`` belongs to host ``slot_host[s]``, which makes several ranks
-a host, unequal slots and free slots one case.
+a host, unequal slots and free slots one case. Hosts that are alike as to distance form a group, so that
+the table of distances stays in cache: 20,000 hosts on 1,000 leaf switches are 1,000 groups.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from mapping.kernels.random_numbers import State, below, exponential
-from registry.model import Floats, Int8s, Ints, Longs
+from mapping.kernels.random_numbers import State, below
+from registry.model import Bools, Floats, Int8s, Ints, Longs
 
-NEAREST = 67
-"""Of 100 proposals, those to a host of the partner's nearest distance class; then those to the second."""
-SECOND = 87
+DICE = 128
+"""Of so many proposals `Near.shares` tells where they go."""
 
 
 class Guest(NamedTuple):
@@ -41,35 +41,54 @@ class Guest(NamedTuple):
 
 
 class Hops(NamedTuple):
-    """Mean hops between hosts in one byte each: searches live on this table's staying in cache.
+    """Distances between hosts, a byte for two groups of hosts: searches live on its staying in cache.
 
     Attributes
     ----------
-    code : uint8[1 or 2, h, h]
-        Index into `value`; a second time transposed where the two directions differ.
+    group : int32[h]
+        Group of each host, 0 to g - 1.
+    code : uint8[1 or 2, g, g]
+        Index into `value` for two different hosts of these groups; a second time transposed where the
+        two directions differ.
     value : float64[256]
+        ``value[0]`` is 0: the distance of a host from itself.
     """
 
+    group: Ints
     code: Int8s
     value: Floats
 
 
 class Near(NamedTuple):
-    """Hosts close to each host, as two runs of one list: nearest class, then second class.
+    """Slots close to each host: on groups of hosts at the nearest distance, then at the second.
 
     Attributes
     ----------
-    start, middle : int64[h], int64[h]
-        The nearest class of host ``i`` is ``host[start[i]:middle[i]]``.
-    end : int64[h]
-        Its second class is ``host[middle[i]:end[i]]``.
-    host : int32[...]
+    host_group : int32[h]
+    slot_host : int32[s]
+    first_slot : int64[h + 1]
+        The slots of host ``i`` are ``first_slot[i]`` to ``first_slot[i + 1] - 1``.
+    start, middle, end : int64[g]
+        Groups nearest to group ``a`` are ``group[start[a]:middle[a]]``, then ``group[middle[a]:end[a]]``.
+    group : int32[...]
+    first : int64[g + 1]
+        The slots of group ``a`` are ``slot[first[a]:first[a + 1]]``.
+    slot : int32[s]
+    shares : int64[3]
+        Of `DICE` proposals those below the first go to the host itself (where hosts take several ranks),
+        then to the nearest groups, then to the second; the rest anywhere.
     """
 
+    host_group: Ints
+    slot_host: Ints
+    first_slot: Longs
     start: Longs
     middle: Longs
     end: Longs
-    host: Ints
+    group: Ints
+    first: Longs
+    slot: Ints
+    shares: Longs
 
 
 class Seats(NamedTuple):
@@ -85,6 +104,8 @@ class Seats(NamedTuple):
         -1 free.
     slot_of_rank : int32[ranks]
     host_of_rank : int32[ranks]
+    fixed : bool[ranks]
+        Ranks that must not move; not changed.
     """
 
     slot_host: Ints
@@ -92,57 +113,77 @@ class Seats(NamedTuple):
     rank_of_slot: Ints
     slot_of_rank: Ints
     host_of_rank: Ints
+    fixed: Bools
 
 
 @nb.njit(cache=True)
-def near_hosts(hops: Hops, own: bool, limit: int) -> Near:
-    """The two nearest distance classes of each host, each cut to `limit` hosts.
+def near_groups(code: Int8s, value: Floats, size: Longs, limit: int) -> tuple[Longs, Longs, Longs, Ints]:
+    """The two nearest distances of each group, and the groups there, each list cut to `limit`.
 
     Parameters
     ----------
-    own : bool
-        Whether the host itself counts (where it takes several ranks).
+    code : uint8[g, g]
+    value : float64[256]
+    size : int64[g]
+        Hosts of each group: one alone is not near itself.
     limit : int
-        A class that has more is cut to the hosts that follow ``i`` cyclically.
+        A list that has more is cut to the groups that follow ``a`` cyclically.
+
+    Returns
+    -------
+    start, middle, end, group
+        As in `Near`.
     """
-    h = hops.code.shape[1]
-    start, middle, end = np.zeros(h, np.int64), np.zeros(h, np.int64), np.zeros(h, np.int64)
-    host = np.empty(2 * h * min(limit, h), np.int32)
+    g = len(code)
+    start, middle, end = np.zeros(g, np.int64), np.zeros(g, np.int64), np.zeros(g, np.int64)
+    group = np.empty(2 * g * min(limit, g), np.int32)
     filled = 0
-    for i in range(h):
-        row = hops.value[hops.code[0, i]]
-        first, second = np.inf, np.inf
-        for j in range(h):
-            if j != i or own:
-                d = row[j]
-                if d < first:
-                    first, second = d, first
-                elif first < d < second:
+    for a in range(g):
+        row = value[code[a]]
+        nearest, second = np.inf, np.inf
+        for b in range(g):
+            if b != a or size[a] > 1:
+                d = row[b]
+                if d < nearest:
+                    nearest, second = d, nearest
+                elif nearest < d < second:
                     second = d
-        start[i] = filled
-        for j in range(i, i + h):
-            if filled < start[i] + limit and row[j % h] == first and (own or j != i):
-                host[filled] = j % h
+        start[a] = filled
+        for b in range(a, a + g):
+            if filled < start[a] + limit and row[b % g] == nearest and (b != a or size[a] > 1):
+                group[filled] = b % g
                 filled += 1
-        middle[i] = filled
-        for j in range(i, i + h):
-            if filled < middle[i] + limit and row[j % h] == second and j != i:
-                host[filled] = j % h
+        middle[a] = filled
+        for b in range(a, a + g):
+            if filled < middle[a] + limit and row[b % g] == second and (b != a or size[a] > 1):
+                group[filled] = b % g
                 filled += 1
-        end[i] = filled
-    return Near(start, middle, end, host[:filled].copy())
+        end[a] = filled
+    return start, middle, end, group[:filled].copy()
+
+
+@nb.njit(inline="always")
+def propose_slot(state: State, near: Near, partner_host: int) -> int:
+    """A slot for a rank whose partner sits on `partner_host`: mostly a close one."""
+    dice = below(state, DICE)
+    if dice < near.shares[0]:
+        first = near.first_slot[partner_host]
+        return int(first + below(state, near.first_slot[partner_host + 1] - first))
+    at = near.host_group[partner_host]
+    first, last = near.start[at], near.middle[at]
+    if dice >= near.shares[1]:
+        first, last = last, near.end[at]
+    if dice >= near.shares[2] or first == last:
+        return below(state, len(near.slot_host))
+    group = near.group[first + below(state, last - first)]
+    first = near.first[group]
+    return int(near.slot[first + below(state, near.first[group + 1] - first)])
 
 
 @nb.njit(inline="always")
 def propose_host(state: State, near: Near, partner_host: int, hosts: int) -> int:
-    """A host for a rank whose partner sits on `partner_host`: mostly a close one."""
-    dice = below(state, 100)
-    first, last = near.start[partner_host], near.middle[partner_host]
-    if dice >= NEAREST:
-        first, last = last, near.end[partner_host]
-    if dice >= SECOND or first == last:
-        return below(state, hosts)
-    return int(near.host[first + below(state, last - first)])
+    """The host of `propose_slot`; `hosts` is not needed."""
+    return int(near.slot_host[propose_slot(state, near, partner_host)])
 
 
 @nb.njit(inline="always")
@@ -164,51 +205,19 @@ def exchange_gain(
     """Change of hop-bytes if `rank` goes from host `here` to `there`, and `other` (-1: nobody) back."""
     # Arrays are taken out of their tuples first: inside the loops that would count references.
     indptr, partners, sizes, tables = guest.indptr, guest.partner, guest.bytes, guest.table
-    code, value, host_of_rank = hops.code, hops.value, seats.host_of_rank
-    last, change = code.shape[0] - 1, 0.0
+    group, code, value, host_of_rank = hops.group, hops.code, hops.value, seats.host_of_rank
+    last, change, a, b = code.shape[0] - 1, 0.0, group[here], group[there]
     for e in range(indptr[rank], indptr[rank + 1]):
         table = min(int(tables[e]), last)
         at = int(host_of_rank[partners[e]])
         then = here if partners[e] == other else at
-        change += sizes[e] * (value[code[table, there, then]] - value[code[table, here, at]])
+        was = 0.0 if at == here else value[code[table, a, group[at]]]
+        change += sizes[e] * ((0.0 if then == there else value[code[table, b, group[then]]]) - was)
     if other >= 0:
         for e in range(indptr[other], indptr[other + 1]):
             if partners[e] != rank:
                 table = min(int(tables[e]), last)
                 at = int(host_of_rank[partners[e]])
-                change += sizes[e] * (value[code[table, here, at]] - value[code[table, there, at]])
+                was = 0.0 if at == there else value[code[table, b, group[at]]]
+                change += sizes[e] * ((0.0 if at == here else value[code[table, a, group[at]]]) - was)
     return change
-
-
-@nb.njit(cache=True)
-def exchange_pairs(
-    proposals: int,
-    temperature: float,
-    guest: Guest,
-    hops: Hops,
-    near: Near,
-    seats: Seats,
-    state: State,
-) -> float:
-    """Make so many proposals and return the change of hop-bytes, in bytes x hops.
-
-    A proposal takes a rank, one of its partners and a host near that partner, and exchanges the rank
-    with a slot there. It is kept if it loses less than ``temperature * Exp(1)``.
-    """
-    hosts = hops.code.shape[1]
-    total = 0.0
-    for _ in range(proposals):
-        rank = guest.active[below(state, len(guest.active))]
-        first = guest.indptr[rank]
-        partner = guest.partner[first + below(state, guest.indptr[rank + 1] - first)]
-        here = int(seats.host_of_rank[rank])
-        there = propose_host(state, near, seats.host_of_rank[partner], hosts)
-        if there == here:
-            continue
-        slot = seats.first_slot[there] + below(state, seats.first_slot[there + 1] - seats.first_slot[there])
-        other = int(seats.rank_of_slot[slot])
-        change = exchange_gain(guest, hops, seats, rank, other, here, there)
-        if change <= 0.0 or (temperature > 0.0 and change < temperature * exponential(state)):
-            sit(seats, rank, slot)
-            total += change
-    return total

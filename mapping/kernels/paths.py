@@ -1,12 +1,13 @@
-"""All hop-shortest paths of a graph: counting them, and the load that they share.
+"""All shortest paths of a graph, and the load that they share.
 
 The graph has no parallel arcs. A vertex that does not forward starts and ends paths but lies inside none.
+A place may be two vertices (`Goals.twin`): layered graphs have one for each state that a path may be in.
 Divisions follow numpy's rules (no test for zero): nothing here divides by zero.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 
 from registry.model import Bools, Floats, Ints, Longs
 
-HopArray = NDArray[np.uint16]
-NO_PATH = np.uint16(65535)
+HopArray = NDArray[np.signedinteger[Any]]
+"""Links of shortest ways; `NO_PATH` for none. Bytes unless a way is longer than 127 links."""
+NO_PATH = -1
 """Number of hops of a pair that no path joins."""
 
 
@@ -26,8 +28,8 @@ class ArcArrays(NamedTuple):
     ----------
     out_ptr : int64[v + 1], head : int32[arcs]
         CSR by tail.
-    in_ptr : int64[v + 1], tail, in_arc : int32[arcs]
-        CSR by head: where each arc comes from, and its place in the CSR by tail.
+    in_ptr : int64[v + 1], tail : int32[arcs]
+        CSR by head: where each arc comes from.
     forwards : bool[v]
         Whether paths may lead through the vertex.
     """
@@ -36,153 +38,187 @@ class ArcArrays(NamedTuple):
     head: Ints
     in_ptr: Longs
     tail: Ints
-    in_arc: Ints
     forwards: Bools
 
 
-@njit(cache=True, error_model="numpy")
-def count_paths(
+class Goals(NamedTuple):
+    """Places where paths start and end.
+
+    Attributes
+    ----------
+    vertex : int32[k]
+        Where paths start; where they end, too.
+    twin : int32[k]
+        Another vertex where they end; -1 none.
+    """
+
+    vertex: Ints
+    twin: Ints
+
+
+class Spread(NamedTuple):
+    """Working memory of `trace`, for a graph of v vertices; one a thread. Made by `new_spread`.
+
+    Attributes
+    ----------
+    amount : float64[v]
+        Bytes that leave each vertex; zero between calls.
+    paths : float64[v]
+        Number of shortest paths from each vertex of `order`.
+    order : int32[v]
+        Vertices on paths, furthest from the goal first.
+    first : int64[v + 1], arc : int32[arcs]
+        Arcs on paths out of each vertex of `order`.
+    known : bool[v]
+        False between calls.
+    level : int32[levels], later : int32[v]
+        Chains of vertices to start from, by hops; -1 between calls.
+    """
+
+    amount: Floats
+    paths: Floats
+    order: Ints
+    first: Longs
+    arc: Ints
+    known: Bools
+    level: Ints
+    later: Ints
+
+
+def new_spread(vertices: int, arcs: int) -> Spread:
+    """Working memory for `trace`."""
+    return Spread(
+        amount=np.zeros(vertices),
+        paths=np.zeros(vertices),
+        order=np.zeros(vertices, np.int32),
+        first=np.zeros(vertices + 1, np.int64),
+        arc=np.zeros(arcs, np.int32),
+        known=np.zeros(vertices, np.bool_),
+        level=np.full(vertices + 1, -1, np.int32),
+        later=np.full(vertices, -1, np.int32),
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def trace(
     out_ptr: Longs,
     head: Ints,
     forwards: Bools,
-    source: int,
-    wanted: Bools,
-    missing: int,
-    hops: Ints,
-    paths: Floats,
-    order: Ints,
+    hops: NDArray[np.signedinteger],
+    furthest: int,
+    spread: Spread,
 ) -> int:
-    """Breadth-first search from `source` that stops once all paths to the wanted vertices are counted.
+    """Find and count the shortest paths to a goal from all vertices that ``spread.level`` chains together.
 
     Parameters
     ----------
-    wanted : bool[v]
-        Vertices that are looked for; `missing` is their number.
-    hops : int32[v]
-        -1 before the call; filled for the vertices reached.
-    paths : float64[v]
-        Filled with the number of shortest paths from the source.
-    order : int32[v]
-        Filled with the vertices reached, in order.
+    hops : int8[v] or int16[v]
+        Links to the goal.
+    furthest : int
+        Highest level that has a chain.
 
     Returns
     -------
     int
-        Number of vertices reached.
+        Vertices on paths; ``spread.known`` is true for these, and the chains are gone.
     """
-    hops[source], paths[source], order[0] = 0, 1.0, source
-    missing -= wanted[source]
-    last = -1
-    reached, at = 1, 0
-    while at < reached:
-        u = order[at]
-        at += 1
-        if missing == 0 and last < 0:
-            last = hops[order[reached - 1]]
-        if hops[u] == last:
-            break
-        if u != source and not forwards[u]:
-            continue
-        for arc in range(out_ptr[u], out_ptr[u + 1]):
-            v = head[arc]
-            if hops[v] < 0:
-                hops[v], paths[v], order[reached] = hops[u] + 1, 0.0, v
-                reached += 1
-                missing -= wanted[v]
-            if hops[v] == hops[u] + 1:
-                paths[v] += paths[u]
-    return reached
+    order, first, arcs, known = spread.order, spread.first, spread.arc, spread.known
+    level, later = spread.level, spread.later
+    count, at, listed = 0, 0, 0
+    for far in range(furthest, -1, -1):
+        v = level[far]
+        level[far] = -1
+        while v >= 0:
+            if not known[v]:
+                known[v], order[count] = True, v
+                count += 1
+            onward = later[v]
+            later[v] = -1
+            v = onward
+        end = count
+        while at < end:
+            v = order[at]
+            first[at] = listed
+            at += 1
+            for arc in range(out_ptr[v], out_ptr[v + 1]):
+                u = head[arc]
+                if hops[u] == far - 1 and far > 0 and (far == 1 or forwards[u]):
+                    arcs[listed] = arc
+                    listed += 1
+                    if not known[u]:
+                        known[u], order[count] = True, u
+                        count += 1
+    first[count] = listed
+    _count(head, hops, count, spread)
+    return count
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count(head: Ints, hops: HopArray, count: int, spread: Spread) -> None:
+    """Count the paths from each vertex that `trace` listed."""
+    order, first, arcs, paths = spread.order, spread.first, spread.arc, spread.paths
+    for at in range(count - 1, -1, -1):
+        v = order[at]
+        total = 1.0 if hops[v] == 0 else 0.0
+        for e in range(first[at], first[at + 1]):
+            total += paths[head[arcs[e]]]
+        paths[v] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def carry(
-    arcs: ArcArrays, start: Ints, demand_ptr: Longs, goal: Ints, amount: Floats, arc_load: Floats
-) -> Ints:
+    arcs: ArcArrays,
+    hops: HopArray,
+    demand_ptr: Longs,
+    start: Ints,
+    amount: Floats,
+    spread: Spread,
+    arc_load: Floats,
+    length: Ints,
+) -> None:
     """Spread demands evenly over all their shortest paths.
 
-    One search a start counts paths, one pass back from its goals accumulates loads (Brandes, "A faster
-    algorithm for betweenness centrality", 2001, with demands as end values).
+    Goal by goal: arcs on paths are listed once, then paths counted from the goal backwards and amounts
+    carried forwards (Brandes, "A faster algorithm for betweenness centrality", 2001, with demands as
+    start values), over the vertices on paths alone.
 
     Parameters
     ----------
-    start : int32[k]
-        Vertex where the demands ``demand_ptr[r]:demand_ptr[r + 1]`` start.
-    goal : int32[d]
-        Vertex where each ends.
+    hops : int8[n, v] or int16[n, v]
+        Links to each goal.
+    demand_ptr : int64[n + 1]
+        Demands of each goal.
+    start : int32[d]
+        Vertex where each starts.
     amount : float64[d]
         Bytes.
     arc_load : float64[arcs]
         Added to.
-
-    Returns
-    -------
-    int32[d]
-        Length of each demand's paths; -1 where there is none.
+    length : int32[d]
+        Filled with the length of each demand's paths; -1 where there is none.
     """
     out_ptr, head, forwards = arcs.out_ptr, arcs.head, arcs.forwards
-    in_ptr, tail, in_arc = arcs.in_ptr, arcs.tail, arcs.in_arc
-    vertices = len(forwards)
-    hops, order = np.full(vertices, -1, np.int32), np.empty(vertices, np.int32)
-    paths, rest = np.zeros(vertices), np.zeros(vertices)
-    wanted, length = np.zeros(vertices, np.bool_), np.empty(len(goal), np.int32)
-    for r in range(len(start)):
-        first, end = demand_ptr[r], demand_ptr[r + 1]
-        missing = 0
-        for d in range(first, end):
-            missing += not wanted[goal[d]]
-            wanted[goal[d]] = True
-        reached = count_paths(out_ptr, head, forwards, start[r], wanted, missing, hops, paths, order)
-        for d in range(first, end):
-            v = goal[d]
-            wanted[v], length[d] = False, hops[v]
-            if hops[v] >= 0:
-                rest[v] += amount[d] / paths[v]
-        # rest[v]: bytes that end at or beyond v, by path that leads to it
-        for at in range(reached - 1, -1, -1):
+    level, later, rest = spread.level, spread.later, spread.amount
+    order, first, listed, known, paths = spread.order, spread.first, spread.arc, spread.known, spread.paths
+    for row in range(len(hops)):
+        near, furthest = hops[row], -1
+        for d in range(demand_ptr[row], demand_ptr[row + 1]):
+            v = start[d]
+            far = int(near[v])
+            length[d] = far
+            if far >= 0 and amount[d] > 0.0:
+                if rest[v] == 0.0:
+                    later[v], level[far] = level[far], v
+                    if far > furthest:
+                        furthest = far
+                rest[v] += amount[d]
+        for at in range(trace(out_ptr, head, forwards, near, furthest, spread)):
             v = order[at]
-            if rest[v] > 0.0:
-                for e in range(in_ptr[v], in_ptr[v + 1]):
-                    u = tail[e]
-                    if hops[u] >= 0 and hops[u] + 1 == hops[v] and (hops[u] == 0 or forwards[u]):
-                        arc_load[in_arc[e]] += paths[u] * rest[v]
-                        rest[u] += rest[v]
-            rest[v], hops[v] = 0.0, -1
-    return length
-
-
-@njit(cache=True, error_model="numpy")
-def paths_to(arcs: ArcArrays, goals: Ints, hops: HopArray, paths: Floats) -> None:
-    """Shortest paths from every vertex to each goal.
-
-    Parameters
-    ----------
-    goals : int32[k]
-    hops : uint16[k, v]
-        Filled; `NO_PATH` where no path leads.
-    paths : float64[k, v]
-        Filled with their number; 0 where no path leads. May have no columns: then only hops are told.
-    """
-    in_ptr, tail, forwards = arcs.in_ptr, arcs.tail, arcs.forwards
-    counted = paths.shape[1] > 0
-    order = np.empty(len(forwards), np.int32)
-    hops[:, :] = NO_PATH
-    paths[:, :] = 0.0
-    for t in range(len(goals)):
-        goal = goals[t]
-        hops[t, goal], order[0] = 0, goal
-        if counted:
-            paths[t, goal] = 1.0
-        reached, at = 1, 0
-        while at < reached:
-            v = order[at]
-            at += 1
-            if v != goal and not forwards[v]:
-                continue
-            near = hops[t, v] + 1
-            for e in range(in_ptr[v], in_ptr[v + 1]):
-                u = tail[e]
-                if hops[t, u] == NO_PATH:
-                    hops[t, u], order[reached] = near, u
-                    reached += 1
-                if counted and hops[t, u] == near:
-                    paths[t, u] += paths[t, v]
+            known[v] = False
+            per_path = rest[v] / paths[v]
+            rest[v] = 0.0
+            for e in range(first[at], first[at + 1]):
+                u = head[listed[e]]
+                part = per_path * paths[u]
+                arc_load[listed[e]] += part
+                rest[u] += part

@@ -34,13 +34,13 @@ class TableArrays(NamedTuple):
     lid_port: Ints
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def next_link(tables: TableArrays, switch: int, lid: int) -> int:
     """Link by which a switch sends what is for a LID; -1 where it sends it nowhere."""
     return int(tables.port_link[switch, tables.ports[switch, lid]])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def walk_hops(tables: TableArrays, switch: int, lid: int) -> int:
     """Links from a switch to the port that owns a LID; -1 where the walk ends elsewhere or loops."""
     hops = 0
@@ -57,16 +57,16 @@ def walk_hops(tables: TableArrays, switch: int, lid: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def all_hops(tables: TableArrays, switches: Ints, lids: Ints, hops: HopArray) -> None:
-    """Fill ``hops`` (uint16[k, t]) with the walks from each of `switches` to each of `lids`."""
+    """Fill ``hops`` (int16[k, t]) with the walks from each of `switches` to each of `lids`."""
     for r in range(len(switches)):
         for t in range(len(lids)):
             steps = walk_hops(tables, switches[r], lids[t]) if switches[r] >= 0 else -1
             hops[r, t] = steps if steps >= 0 else NO_PATH
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def carry(
     tables: TableArrays, switch: Ints, lid: Ints, amount: Floats, link_load: Floats, hops: Ints
 ) -> None:

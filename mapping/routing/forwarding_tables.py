@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mapping.kernels import tables as kernel
-from mapping.kernels.flows import Ends, FlowArrays, GraphArrays
-from mapping.kernels.paths import NO_PATH, HopArray
+from mapping.kernels.channels import Ends
+from mapping.kernels.flows import TABLES, FlowArrays
+from mapping.kernels.paths import HopArray
 from mapping.kernels.tables import TableArrays
 from mapping.network import EndPoints, end_points
-from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails, empty
+from mapping.routing.flow_arrays import empty, flow_arrays
+from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
+from mapping.threads import each
 from registry.errors import InvalidValue, UnreachablePair
 from registry.model import NO_ROUTE, SWITCH, Fabric, Floats, ForwardingTables, Ints, Longs
 
@@ -84,9 +87,12 @@ class TableRoutes(Routes):
 
     @cached_property
     def _hops(self) -> HopArray:
-        hops = np.empty((len(self._switch), len(self._lid)), np.uint16)
-        kernel.all_hops(self._tables, self._switch, self._lid, hops)
-        return hops
+        hops = np.empty((len(self._switch), len(self._lid)), np.int16)
+        each(
+            lambda rows: kernel.all_hops(self._tables, self._switch[rows], self._lid, hops[rows]),
+            _runs(len(hops)),
+        )
+        return hops.astype(np.int8) if int(hops.max(initial=0)) <= 127 else hops
 
     def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints]:
         loads, steps = np.zeros(len(self.fabric.links)), np.empty(len(row), np.int32)
@@ -96,19 +102,14 @@ class TableRoutes(Routes):
 
     def _flows(self) -> FlowArrays:
         links = len(self.fabric.links)
-        longest = int(self._hops[self._hops != NO_PATH].max(initial=0)) + 1
-        return FlowArrays(
-            by_tables=True,
+        longest = int(self._hops.max(initial=0)) + 1
+        return flow_arrays(
+            TABLES,
             links=links,
             max_entries=min(links, self.max_channels * longest),
             max_channels=self.max_channels,
             ends=self._arrays,
             hops=self._hops,
-            graph=GraphArrays(
-                *(empty(0, dtype=np.int64), empty(0), empty(0, dtype=np.int64), empty(0)),
-                *(empty(0, dtype=np.float64), empty(0, dtype=np.bool_), empty(0)),
-                *(empty(0, 0, dtype=np.uint16), empty(0, 0, dtype=np.float64)),
-            ),
             tables=self._tables,
             row_switch=self._switch,
             lid=self._lid,
@@ -244,3 +245,8 @@ def _first_switch(fabric: Fabric, ends: EndPoints, tables: TableArrays) -> Ints:
     first[port] = tables.link_switch[rows]
     first[np.bincount(port, minlength=len(first)) > 1] = -1
     return first
+
+
+def _runs(rows: int) -> list[slice]:
+    """Rows of a table, a piece of work each."""
+    return [slice(first, first + 64) for first in range(0, rows, 64)]

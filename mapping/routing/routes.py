@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mapping.kernels import flows as kernel
-from mapping.kernels.flows import Channels, Ends, FlowArrays
-from mapping.kernels.paths import NO_PATH, HopArray
+from mapping.kernels import channels as kernel
+from mapping.kernels.channels import Channels, Ends
+from mapping.kernels.flows import FlowArrays
+from mapping.kernels.paths import HopArray
 from mapping.network import EndPoints
+from mapping.routing.groups import column_classes, group_hops, group_links, host_groups
 from registry.errors import InvalidValue, UnknownName
-from registry.model import Fabric, Floats, Ints, Longs
+from registry.model import Fabric, Floats, Int8s, Ints, Longs
 
 ALL_CONNECTED = "all-connected"
 SAME_RAIL = "same-rail"
@@ -106,13 +108,39 @@ class Routes(ABC):
     @cached_property
     def distances(self) -> Floats:
         """float64[h, h]: mean hops between hosts, their own cables counted; 0 within a host, inf for none."""
-        found = np.empty((len(self.hosts), len(self.hosts)))
-        if self._single:
-            self._fill_single(found)
-        else:
-            kernel.mean_hops(self._arrays, self._hops, self._room, found)
+        group, between = self.grouped_hops()
+        found = between[group][:, group]
+        np.fill_diagonal(found, 0.0)
         found.flags.writeable = False
         return found
+
+    def grouped_hops(self) -> tuple[Ints, Floats]:
+        """Mean hops between groups of hosts that are interchangeable, hosts' own cables counted.
+
+        Returns
+        -------
+        group : int32[h]
+            Group of each host, numbered by their first hosts.
+        between : float64[g, g]
+            From any host of a group to any other host of one; ``inf`` for none. The diagonal is the way
+            between two hosts of a group; 0 where there is but one.
+        """
+        group = host_groups(self._arrays, self._target_class)
+        return group, group_hops(self._arrays, self._hops, group, self.max_channels)
+
+    def grouped_links(self) -> tuple[Ints, Int8s] | None:
+        """What `grouped_hops` gives, in a byte each; None unless all of these are whole numbers.
+
+        Returns
+        -------
+        group : int32[h]
+        links : uint8[g, g]
+        """
+        hops, means = self._hops, type(self).grouped_hops is not Routes.grouped_hops
+        if means or not (self._single and self._all_joined and hops.dtype == np.int8):
+            return None
+        group = host_groups(self._arrays, self._target_class)
+        return group, group_links(self._arrays, hops, group)
 
     @cached_property
     def flows(self) -> FlowArrays:
@@ -150,10 +178,10 @@ class Routes(ABC):
     @cached_property
     @abstractmethod
     def _hops(self) -> HopArray:
-        """uint16[k, t]: links from each row to each target."""
+        """int8[k, t] or int16[k, t]: links from each row to each target; `NO_PATH` for none."""
 
     @abstractmethod
-    def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints]:
+    def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints | Floats]:
         """Loads of links (float64[m], writeable) and links crossed by each demand (-1: not delivered)."""
 
     @abstractmethod
@@ -180,15 +208,12 @@ class Routes(ABC):
         """Whether every port reaches every target, and no host or port is without."""
         ends = self._arrays
         lacking = any(bool((np.diff(ptr) == 0).any()) for ptr in (ends.rail_ptr, ends.target_ptr))
-        return not lacking and int(ends.port_row.min()) >= 0 and bool((self._hops != NO_PATH).all())
+        return not lacking and int(ends.port_row.min()) >= 0 and int(self._hops.min()) >= 0
 
-    def _fill_single(self, distances: Floats) -> None:
-        ends = self._arrays
-        up, down = np.diff(ends.up_ptr) > 0, np.diff(ends.down_ptr) > 0
-        for i in range(len(distances)):
-            steps = self._hops[ends.port_row[i], ends.target] if ends.port_row[i] >= 0 else NO_PATH
-            distances[i] = np.where(steps == NO_PATH, np.inf, steps + (up[i] + down.astype(np.float64)))
-        np.fill_diagonal(distances, 0.0)
+    @cached_property
+    def _target_class(self) -> Longs:
+        """int64[t]: equal for targets whose columns of `_hops` are equal."""
+        return column_classes(self._hops)
 
     @property
     def _room(self) -> Channels:
@@ -221,8 +246,3 @@ def check_rails(rails: str) -> None:
     """Raise `UnknownName` for a rails rule that there is not."""
     if rails not in RAILS:
         raise UnknownName("rails rule", rails, RAILS)
-
-
-def empty(*shape: int, dtype: Any = np.int32) -> NDArray[Any]:
-    """An array without entries, for the half of `FlowArrays` that a routing leaves out."""
-    return np.zeros(shape, dtype)

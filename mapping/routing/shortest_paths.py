@@ -1,7 +1,7 @@
 """All hop-shortest paths share a pair's traffic equally; parallel cables are one path, shared by capacity.
 
 Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
-2011, equations 3 to 5, computed by path counting from each source and backward accumulation.
+2011, equations 3 to 5, computed by searches from the goals, path counting and forward accumulation.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.kernels import paths as kernel
-from mapping.kernels.flows import Ends, FlowArrays, GraphArrays
-from mapping.kernels.paths import HopArray
-from mapping.kernels.tables import TableArrays
+from mapping.kernels.channels import Ends
+from mapping.kernels.flows import PATHS, FlowArrays
+from mapping.kernels.paths import Goals, HopArray
 from mapping.network import EndPoints, Network, end_points, transit_network
-from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails, empty
+from mapping.routing.flow_arrays import flow_arrays, graph_arrays
+from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
+from mapping.routing.spreading import hops_to, spread
 from registry.errors import DisconnectedAllocation
-from registry.model import Fabric, Floats, Ints
+from registry.model import Fabric, Floats, Ints, Longs
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> ShortestPaths:
@@ -35,14 +36,26 @@ def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> Sh
 
 
 class ShortestPaths(Routes):
-    """Routes over all hop-shortest paths between end points."""
+    """Routes over all hop-shortest paths of a network between end points.
+
+    Parameters
+    ----------
+    network : Network
+        May have several arcs for a cable: a layered graph, whose vertices are states of a path.
+    twin : int32[v], optional
+        By vertex where paths start: another vertex that paths to the same place may end at; -1 none.
+    """
 
     name = "shortest-paths"
 
-    def __init__(self, fabric: Fabric, ends: EndPoints, network: Network, rails: str) -> None:
+    def __init__(
+        self, fabric: Fabric, ends: EndPoints, network: Network, rails: str, twin: Ints | None = None
+    ) -> None:
         vertex, row = np.unique(network.port_vertex, return_inverse=True)
         self._network = network
         self._vertex: Ints = vertex.astype(np.int32)
+        none = np.full(len(vertex), -1, np.int32)
+        self._goals = Goals(self._vertex, none if twin is None else twin[vertex].astype(np.int32))
         up, down = network.up, network.down
         arrays = Ends(
             same_rail=rails == SAME_RAIL,
@@ -62,54 +75,44 @@ class ShortestPaths(Routes):
         super().__init__(fabric, ends, arrays, rails)
 
     @cached_property
+    def _hops_to(self) -> HopArray:
+        """Links from every vertex of the network to each row's place."""
+        return hops_to(self._network.arcs, self._goals)
+
+    @cached_property
     def _hops(self) -> HopArray:
-        hops_to, _ = self._paths_to(count=False)
-        return np.ascontiguousarray(hops_to[:, self._vertex].T)
+        table, arcs = self._hops_to, self._network.arcs
+        if np.array_equal(arcs.out_ptr, arcs.in_ptr) and np.array_equal(arcs.head, arcs.tail):
+            every = len(self._vertex) == len(arcs.forwards)  # as far there as back: no need to turn the table
+            return table if every else np.ascontiguousarray(table[:, self._vertex])
+        return np.ascontiguousarray(table[:, self._vertex].T)
+
+    @cached_property
+    def _target_class(self) -> Longs:
+        return np.arange(len(self._vertex))  # each is alone at no hops from itself
 
     def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints]:
-        arcs, cables = self._network.arcs, self._network.cables
-        order = np.argsort(row, kind="stable")
-        first = np.searchsorted(row[order], np.arange(len(self._vertex) + 1))
-        goal, arc_load = self._vertex[target[order]], np.zeros(len(arcs.head))
-        hops = np.empty(len(row), np.int32)
-        hops[order] = kernel.carry(arcs, self._vertex, first, goal, amount[order], arc_load)
-        loads = np.zeros(len(self.fabric.links))
-        loads[cables.link] = np.repeat(arc_load, np.diff(cables.ptr)) * cables.share
-        return loads, hops
+        table = self.__dict__.get("_hops_to")  # a few goals are found faster than all
+        arc_load, hops = spread(self._network.arcs, self._goals, self._vertex[row], target, amount, table)
+        return self._on_links(arc_load), hops
+
+    def _on_links(self, arc_load: Floats) -> Floats:
+        """float64[m]: loads of the rows of ``fabric.links`` from those of arcs."""
+        cables = self._network.cables
+        part = np.repeat(arc_load, np.diff(cables.ptr)) * cables.share
+        return np.bincount(cables.link, weights=part, minlength=len(self.fabric.links)).astype(np.float64)
 
     def _flows(self) -> FlowArrays:
-        network, links = self._network, len(self.fabric.links)
-        hops_to, paths_to = self._paths_to(count=True)
-        graph = GraphArrays(
-            arc_ptr=network.arcs.out_ptr,
-            arc_head=network.arcs.head,
-            link_ptr=network.cables.ptr,
-            link=network.cables.link,
-            share=network.cables.share,
-            forwards=network.arcs.forwards,
-            vertex=self._vertex,
-            hops_to=hops_to,
-            paths_to=paths_to,
-        )
-        return FlowArrays(
-            by_tables=False,
+        links = len(self.fabric.links)
+        return flow_arrays(
+            PATHS,
             links=links,
             max_entries=links,
             max_channels=self.max_channels,
             ends=self._arrays,
-            hops=np.ascontiguousarray(hops_to[:, self._vertex].T),
-            graph=graph,
-            tables=TableArrays(empty(0, 0, dtype=np.uint8), empty(0, 0), empty(0), empty(0), empty(0)),
-            row_switch=empty(0),
-            lid=empty(0),
+            hops=self._hops,
+            graph=graph_arrays(self._network, self._vertex, hops_to=self._hops_to),
         )
-
-    def _paths_to(self, *, count: bool) -> tuple[HopArray, Floats]:
-        arcs = self._network.arcs
-        hops = np.empty((len(self._vertex), len(arcs.forwards)), np.uint16)
-        paths = np.empty((len(hops), hops.shape[1] if count else 0))
-        kernel.paths_to(arcs, self._vertex, hops, paths)
-        return hops, paths
 
     def _unconnected(self, i: int, j: int) -> DisconnectedAllocation:
         names = self.fabric.names

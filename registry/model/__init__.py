@@ -13,7 +13,7 @@ from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs
 from registry.model.fabric import HOST, SWITCH, Fabric, format_guid
 from registry.model.job import Job, as_utc
 from registry.model.links import LINK_COLUMNS, NO_PORT, NO_ROUTE, Adapters, ForwardingTables, Links
-from registry.model.placement import Allocation, Bound, Evaluation, HostOrder, Placement
+from registry.model.placement import Allocation, Bound, Evaluation, HostOrder, Metrics, Placement
 from registry.model.profile import Profile
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Job",
     "Links",
     "Longs",
+    "Metrics",
     "Placement",
     "Profile",
     "as_utc",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Self
 
 import numpy as np
@@ -100,6 +100,12 @@ class Placement:
         Proposals of the search.
     complete : bool
         False where the search was interrupted.
+    core_of_rank : int32[ranks] or None
+        Core of its host that each rank gets, from 0 in hwloc's logical order, each at most once a host;
+        None where cores were not chosen.
+    cpu_of_rank : int32[ranks] or None
+        The operating system's number of that core's first hardware thread, -1 where the host's layout is
+        not known; None where cores were not chosen.
     """
 
     host_of_rank: Ints
@@ -112,14 +118,29 @@ class Placement:
     seconds: float = 0.0
     steps: int = 0
     complete: bool = True
+    core_of_rank: Ints | None = None
+    cpu_of_rank: Ints | None = None
 
     def __post_init__(self) -> None:
         freeze(self, "host_of_rank", np.int32, None)
+        self._check_cores()
         hosts, taken = np.unique(self.host_of_rank, return_counts=True)
         room = dict(zip(self.allocation.hosts.tolist(), self.allocation.slots.tolist(), strict=True))
         for host, ranks in zip(hosts.tolist(), taken.tolist(), strict=True):
             if ranks > room.get(host, 0):
                 raise InvalidPlacement(f"{ranks} ranks on vertex {host}, which has {room.get(host, 0)} slots")
+
+    def _check_cores(self) -> None:
+        if self.core_of_rank is None or self.cpu_of_rank is None:
+            if self.core_of_rank is not self.cpu_of_rank:
+                raise InvalidValue("Placement.cpu_of_rank", "goes with core_of_rank")
+            return
+        freeze(self, "core_of_rank", np.int32, self.ranks)
+        freeze(self, "cpu_of_rank", np.int32, self.ranks)
+        check_range(self, "core_of_rank", 0, 1 << 31)
+        check_range(self, "cpu_of_rank", -1, 1 << 31)
+        if len(np.unique(np.c_[self.host_of_rank, self.core_of_rank], axis=0)) != self.ranks:
+            raise InvalidPlacement("two ranks sit on one core of a host")
 
     @property
     def ranks(self) -> int:
@@ -175,10 +196,28 @@ class HostOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A value that no placement on the allocation can go below, and the argument that proves it."""
+    """A value that no placement on the allocation can go below, and the argument that proves it.
+
+    Attributes
+    ----------
+    value : float
+        In the unit of the metric that it bounds.
+    proof : str
+        The argument in a sentence.
+    name : str
+        Of the argument, such as ``injection``; empty for one saved before arguments had names.
+    """
 
     value: float
     proof: str
+    name: str = ""
+
+    def certifies(self, value: float) -> str:
+        """How far a placement with this value may be from the best possible, in words."""
+        if self.value <= 0.0:
+            return "nothing is certified" if value > 0.0 else "the best possible"
+        times = max(value / self.value, 1.0)
+        return f"at most {times:.4g} times the best possible, certified by {self.name or self.proof}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -188,15 +227,16 @@ class Evaluation:
     Attributes
     ----------
     routing : str
-        Routing model, such as ``tables`` or ``shortest-paths``.
+        Routing with its options, such as ``tables``, ``shortest-paths`` or ``up-down:root=n6``.
     rails : str
         Rule that splits a pair's traffic over adapters.
     congestion_seconds : float
-        Largest load / capacity of all links.
+        Largest load / capacity of all links that the placement loads.
     network_congestion_seconds : float
         The same over links between switches (`Fabric.network_link`) only.
     hop_bytes : float
-        Sum over links of the bytes they carry; hosts' own cables count.
+        Sum over links of the bytes they carry; hosts' own cables count. Equation 2 of Hoefler and Snir
+        2011, whose weights are bytes.
     total_bytes : float
         Bytes sent, those within a host too.
     average_dilation : float
@@ -209,6 +249,23 @@ class Evaluation:
         Certified lower bounds by metric name; empty where not asked for.
     wall_seconds : float
     code_version : str
+    mean_congestion_seconds : float or None
+        Mean of load / capacity over the links that the placement loads; links that carry nothing of it are
+        left out, as they are many or few by the size of the machine. This and what follows are None
+        in evaluations saved before they were computed.
+    total_dilation : float or None
+        Sum of the mean hops of all ordered pairs of ranks that talk, each pair counted once.
+    message_dilation : float or None
+        Mean hops of a message, those within hosts counted; None where the profile does not tell messages.
+    mapping_coefficient : float or None
+        Sum over pairs of ranks of what they exchange times their distance (Orduña, Silla and Duato 2004,
+        section 4.1).
+    distance : str
+        Convention of that distance (``mapping.distances``).
+    counted : str
+        What is exchanged there: ``bytes``, or packets and their size.
+    background : str
+        What else is on the links, and how it counts (``mapping.background``); empty for nothing.
     """
 
     routing: str
@@ -223,6 +280,39 @@ class Evaluation:
     bounds: Mapping[str, Bound] = field(default_factory=dict)
     wall_seconds: float = 0.0
     code_version: str = ""
+    mean_congestion_seconds: float | None = None
+    total_dilation: float | None = None
+    message_dilation: float | None = None
+    mapping_coefficient: float | None = None
+    distance: str = "links"
+    counted: str = "bytes"
+    background: str = ""
 
     def __post_init__(self) -> None:
         freeze(self, "link_bytes", np.float64, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """The four numbers by which placements are compared; units as in `Evaluation`."""
+
+    congestion_seconds: float
+    network_congestion_seconds: float
+    hop_bytes: float
+    average_dilation: float
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> Self:
+        """The four numbers of an evaluation."""
+        return cls(**{name: getattr(evaluation, name) for name in cls.__slots__})
+
+    @classmethod
+    def mean(cls, several: Sequence[Self]) -> Self:
+        """The mean of each number."""
+        return cls(
+            **{name: float(np.mean([getattr(one, name) for one in several])) for name in cls.__slots__}
+        )
+
+    def told(self) -> dict[str, float]:
+        """Values by name."""
+        return asdict(self)

@@ -9,8 +9,8 @@ import pytest
 from dashboard import tables
 from dashboard.messages import plain
 from registry import units
-from registry.model import Bound, Profile
-from registry.placements import BaselineMetrics, StoredPlacementInfo
+from registry.model import Bound, Metrics, Profile
+from registry.placements import StoredPlacementInfo
 
 
 def info(name: str = "p1", *, application: str | None = "cg", cluster: str = "c") -> StoredPlacementInfo:
@@ -37,7 +37,7 @@ def info(name: str = "p1", *, application: str | None = "cg", cluster: str = "c"
         hop_bytes=5e6,
         average_dilation=2.5,
         bounds={"congestion_seconds": 1e-3},
-        in_order=BaselineMetrics(
+        in_order=Metrics(
             congestion_seconds=4e-3, network_congestion_seconds=3e-3, hop_bytes=9e6, average_dilation=4.5
         ),
     )

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.bounds import gilmore_lawler, lower_bounds
+from mapping.bounds import every_bound, gilmore_lawler, lower_bounds
+from mapping.bounds.catalog import NAMES
+from mapping.distances import Distances
 from mapping.routing import forwarding_tables, shortest_paths
 from mapping.routing.routes import Routes
 from registry.errors import DisconnectedAllocation, InfeasibleAllocation
@@ -34,9 +36,13 @@ def least_of_all_placements(routes: Routes, profile: Profile, allocation: Alloca
 
 
 def check(routes: Routes, profile: Profile, allocation: Allocation) -> None:
-    bounds = lower_bounds(routes, profile, allocation)
+    best = lower_bounds(routes, profile, allocation)
+    every = every_bound(routes, profile, allocation)
     for name, least in least_of_all_placements(routes, profile, allocation).items():
-        assert bounds[name].value <= least, bounds[name].proof
+        assert best[name].value <= least, best[name].proof
+        for bound in every[name]:
+            assert bound.value <= least * (1 + 1e-9), (bound.name, bound.proof)
+            assert bound.name in (*NAMES, "one-host")
 
 
 @given(fabric=st.one_of(adapter_fabrics(), plain_fabrics()), profile=profiles(), data=st.data())
@@ -130,29 +136,43 @@ def test_gilmore_lawler_is_met_by_a_ring_on_a_ring() -> None:
     ring = np.arange(8)
     around = np.minimum((ring[:, None] - ring) % 8, (ring - ring[:, None]) % 8).astype(np.float64)
     profile = Profile.from_edges(ring, (ring + 1) % 8, np.full(8, 2.0))
-    assert gilmore_lawler(profile, around, np.ones(8, np.int32)) == pytest.approx(16.0)
+    assert gilmore_lawler(profile, each_alone(around), np.ones(8, np.int32)) == pytest.approx(16.0)
+
+
+def each_alone(matrix: np.ndarray) -> Distances:
+    return Distances(name="links", group=np.arange(len(matrix), dtype=np.int32), between=matrix)
 
 
 def test_gilmore_lawler_without_assignment_is_the_weaker_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     points = rng.random((9, 2))
-    distances = np.abs(points[:, None] - points).sum(axis=2)
+    distances = each_alone(np.abs(points[:, None] - points).sum(axis=2))
     edges = rng.integers(0, 9, (30, 2))
     profile = Profile.from_edges(edges[:, 0], edges[:, 1], rng.random(30), ranks=9)
     strong = gilmore_lawler(profile, distances, np.ones(9, np.int32))
-    monkeypatch.setattr("mapping.bounds.MAX_ASSIGNMENT", 0)
+    monkeypatch.setattr("mapping.bounds.nearest_seats.MAX_ASSIGNMENT", 0)
     assert gilmore_lawler(profile, distances, np.ones(9, np.int32)) < strong
 
 
-@pytest.mark.parametrize("limit", ["MAX_HOSTS", "MAX_EIGEN_RANKS", "MAX_TABLE"])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "hop_bytes.MAX_GROUPS",
+        "hop_bytes.MAX_LEVELS",
+        "partition.MAX_EIGEN_RANKS",
+        "nearest_seats.MAX_TABLE",
+        "cables.MAX_PAIRS",
+        "parts.MAX_CLIQUE_WORK",
+    ],
+)
 @given(fabric=adapter_fabrics(), profile=profiles(), data=st.data())
 def test_bounds_hold_where_there_is_no_room_for_the_better_ones(
     limit: str, fabric: Fabric, profile: Profile, data: st.DataObject
 ) -> None:
     allocation = data.draw(allocations(fabric, profile.ranks))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"mapping.bounds.{limit}", 5 if limit == "MAX_TABLE" else 0)
-        patch.setattr("mapping.bounds.MAX_ASSIGNMENT", 0)
+        patch.setattr(f"mapping.bounds.{limit}", {"TABLE": 5, "LEVELS": 2}.get(limit.split("_")[-1], 0))
+        patch.setattr("mapping.bounds.nearest_seats.MAX_ASSIGNMENT", 0)
         check(shortest_paths.build(fabric, allocation.hosts), profile, allocation)
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.budget import Budget
-from mapping.kernels.hop_bytes_search import exchange_gain, exchange_pairs, near_hosts, sit
-from mapping.kernels.random_numbers import below, exponential, state_from
+from mapping.domains import cut
+from mapping.kernels.hop_bytes_annealing import Domain, Standing, anneal, stand
+from mapping.kernels.hop_bytes_search import Guest, Seats, exchange_gain, sit
+from mapping.kernels.random_numbers import State, below, exponential, state_from
 from mapping.problem import Problem
 from mapping.refine import pair_exchange
+from mapping.routing.catalog import build_routes
 from registry.model import Ints
 from tests.search_problems import problem_on, ring, seated, torus8
 
@@ -40,49 +45,114 @@ def test_a_gain_is_the_difference_of_exact_sums(case: tuple[Problem, Ints], data
         assert gain == pytest.approx(change, abs=1e-9)
 
 
+def annealer(problem: Problem, start: Ints) -> Annealer:
+    guest, seats = problem.guest(directed=len(problem.hops.code) == 2), problem.seats(start)
+    ranks = problem.ranks
+    standing = Standing(seats.host_of_rank.copy(), np.zeros(ranks, np.int32), np.zeros(ranks))
+    stand(guest, problem.hops, standing)
+    return Annealer(problem, guest, seats, standing)
+
+
+class Annealer(NamedTuple):
+    """All that a call of the kernel on one domain needs."""
+
+    problem: Problem
+    guest: Guest
+    seats: Seats
+    standing: Standing
+
+    def run(self, proposals: int, temperature: float, state: State) -> tuple[int, int]:
+        guest, problem, seats = self.guest, self.problem, self.seats
+        tables = guest.table if len(problem.hops.code) == 2 else None
+        movable = guest.active[~seats.fixed[guest.active]]
+        domain = Domain(np.zeros(problem.hosts, np.int8), 0, movable)
+        inside, kept = anneal(proposals, temperature, guest, tables, problem.hops, problem.near, seats,
+                              self.standing, domain, state)  # fmt: skip
+        return int(inside), int(kept)
+
+
 @given(case=seated(), temperature=st.sampled_from([0.0, 1.0, 50.0]), seed=st.integers(0, 99))
-def test_many_exchanges_add_up_and_keep_every_table_in_step(
+def test_after_many_exchanges_every_table_and_every_cost_is_as_computed_afresh(
     case: tuple[Problem, Ints], temperature: float, seed: int
 ) -> None:
     problem, start = case
-    seats, guest = problem.seats(start), problem.guest(directed=len(problem.hops.code) == 2)
-    if len(guest.active) == 0:
+    search = annealer(problem, start)
+    if len(search.guest.active) == 0:
         return
-    state = state_from(np.random.default_rng(seed))
-    change = exchange_pairs(200, temperature, guest, problem.hops, problem.near, seats, state)
-    after = brute_hop_bytes(problem, seats.host_of_rank)
-    assert after == pytest.approx(brute_hop_bytes(problem, start) + change, abs=1e-6)
-    assert after == pytest.approx(problem.hop_bytes(seats.host_of_rank), abs=1e-9)
-    assert (seats.host_of_rank == problem.slot_host[seats.slot_of_rank]).all()
+    inside, _ = search.run(200, temperature, state_from(np.random.default_rng(seed)))
+    assert inside == 200
+    standing, seats = search.standing, search.seats
+    kept = standing.cost.copy()
+    total = stand(search.guest, problem.hops, standing)
+    np.testing.assert_allclose(kept, standing.cost, atol=1e-6)
+    after = brute_hop_bytes(problem, standing.host)
+    assert total == pytest.approx(after, abs=1e-6)
+    assert after == pytest.approx(problem.hop_bytes(standing.host), abs=1e-9)
+    assert (standing.host == problem.slot_host[seats.slot_of_rank]).all()
     assert (seats.rank_of_slot[seats.slot_of_rank] == np.arange(problem.ranks)).all()
     assert (seats.rank_of_slot >= 0).sum() == problem.ranks
-    assert temperature > 0 or change <= 0
+    assert temperature > 0 or after <= brute_hop_bytes(problem, start) + 1e-9
 
 
 def test_how_proposals_are_cut_into_calls_does_not_matter() -> None:
     fabric, profile, allocation = ring(12, 9)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    guest, ends = problem.guest(directed=False), []
+    ends = []
     for cuts in ([300], [1, 299], [100, 100, 100]):
-        seats, state = problem.seats(problem.slot_host[:9]), state_from(np.random.default_rng(1))
+        search, state = annealer(problem, problem.slot_host[:9]), state_from(np.random.default_rng(1))
         for count in cuts:
-            exchange_pairs(count, 0.7, guest, problem.hops, problem.near, seats, state)
-        ends.append(seats.host_of_rank.tolist())
+            search.run(count, 0.7, state)
+        ends.append(search.standing.host.tolist())
     assert ends[0] == ends[1] == ends[2]
 
 
-def test_near_hosts_are_the_two_nearest_distance_classes() -> None:
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_same_seed_steps_and_workers_give_the_same_bytes(workers: int) -> None:
+    fabric, profile, allocation = torus8()
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+
+    def last() -> Ints:
+        budget = Budget(steps=200_000, workers=workers)
+        *_, found = pair_exchange.refine(problem, problem.slot_host.copy(), budget, np.random.default_rng(3))
+        assert found.value == problem.hop_bytes(found.host_of_rank) < problem.hop_bytes(problem.slot_host)
+        assert sorted(found.host_of_rank.tolist()) == list(range(512))
+        return found.host_of_rank
+
+    assert last().tobytes() == last().tobytes()
+
+
+def test_pinned_ranks_stay_whatever_the_workers() -> None:
+    fabric, profile, allocation = ring(12, 10)
+    routes = build_routes("shortest-paths", fabric, allocation.hosts)
+    pins = np.full(10, -1, np.int32)
+    pins[[2, 7]] = 5, 0
+    problem = Problem(profile=profile, allocation=allocation, routes=routes, pins=pins)
+    start = problem.honour_pins(problem.slot_host[:10])
+    for workers in (1, 2):
+        budget = Budget(steps=50_000, workers=workers)
+        *_, found = pair_exchange.refine(problem, start, budget, np.random.default_rng(0))
+        assert found.host_of_rank[[2, 7]].tolist() == [5, 0]
+        assert found.value < problem.hop_bytes(start)
+
+
+def test_domains_are_runs_of_equally_many_slots_around_their_centre() -> None:
+    distance = np.array([2.0, 1.0, 0.0, 1.0, 2.0, 3.0])
+    assert cut(distance, np.arange(7), 2, 2).tolist() == [1, 0, 0, 0, 1, 1]
+    slots = np.r_[0, np.cumsum([1, 1, 4, 1, 1, 1])]  # half of nine: the centre's four and the next
+    assert cut(distance, slots, 2, 2).tolist() == [1, 1, 0, 0, 1, 1]
+    assert (cut(distance, np.arange(7), 1, 0) == 0).all()
+
+
+def test_near_groups_are_those_at_the_two_nearest_distances() -> None:
     fabric, profile, allocation = ring(8, 8)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    distances = problem.routes.distances
-    near = near_hosts(problem.hops, False, 256)
-    for i in range(8):
-        assert set(near.host[near.start[i] : near.middle[i]]) == set(np.flatnonzero(distances[i] == 1))
-        assert set(near.host[near.middle[i] : near.end[i]]) == set(np.flatnonzero(distances[i] == 2))
-    shared = near_hosts(problem.hops, True, 256)
-    assert shared.host[shared.start[3] : shared.middle[3]].tolist() == [3]
-    cut = near_hosts(problem.hops, False, 1)
-    assert (cut.end - cut.start == 2).all()
+    distances, near = problem.routes.distances, problem.near
+    for host in range(8):
+        group = problem.hops.group[host]
+        first = {int(g) for g in near.group[near.start[group] : near.middle[group]]}
+        second = {int(g) for g in near.group[near.middle[group] : near.end[group]]}
+        assert first == {int(problem.hops.group[j]) for j in np.flatnonzero(distances[host] == 1)}
+        assert second == {int(problem.hops.group[j]) for j in np.flatnonzero(distances[host] == 2)}
 
 
 def test_a_ring_of_ranks_is_laid_around_a_ring_of_hosts() -> None:
@@ -123,8 +193,10 @@ def test_more_than_256_distances_are_told_apart_nearly() -> None:
     hosts = 600
     fabric, profile, allocation = ring(hosts, 4)
     hops = problem_on(fabric, profile, allocation, "shortest-paths")
-    found = hops.hops.value[hops.hops.code[0]]
-    np.testing.assert_allclose(found, hops.routes.distances, atol=hosts / 2 / 255)
+    group = hops.hops.group
+    found = hops.hops.value[hops.hops.code[0][group[:, None], group]]
+    np.fill_diagonal(found, 0.0)
+    np.testing.assert_allclose(found, hops.routes.distances, atol=hosts / 2 / 254)
 
 
 def test_random_numbers_are_uniform_and_repeatable() -> None:

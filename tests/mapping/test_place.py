@@ -79,8 +79,11 @@ def test_a_placement_tells_how_it_was_found() -> None:
     assert found.steps == 500
     assert found.seconds > 0
     assert found.parameters == {
-        "strategies": "greedy greedy+pair-exchange", "rails": "all-connected", "limit_steps": 500
-    }  # fmt: skip
+        "strategies": "greedy greedy+pair-exchange",
+        "rails": "all-connected",
+        "workers": 2,
+        "limit_steps": 500,
+    }
 
 
 def test_seconds_are_a_limit_of_the_whole() -> None:
@@ -239,7 +242,7 @@ def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.
 
     fabric, profile, allocation = ring(6, 6)
     place(fabric, profile, allocation, steps=1)  # kernels are warm
-    monkeypatch.setattr("mapping.placing.build_routes", interrupted)
+    monkeypatch.setattr("mapping.posing.build_routes", interrupted)
     found = place(fabric, profile, allocation)
     assert not found.complete
     assert found.strategy == "in-order"

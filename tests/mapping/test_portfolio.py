@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,14 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.budget import Budget
-from mapping.catalog import ENTRIES, Chain, load_strategy
-from mapping.objective import OBJECTIVES, Score, better, check_objective, score
-from mapping.portfolio import SMALL, Limits, Member, Portfolio, Result, default_members
+from mapping.catalog import ENTRIES, Chain
+from mapping.executors import THREADS
+from mapping.lanes import Member
+from mapping.objective import Score, better, check_objective, parse_objective, score
+from mapping.portfolio import Limits, Portfolio, Result
 from mapping.problem import Problem
+from mapping.schedule import SMALL, Features, default_members
 from registry.errors import UnknownName
 from registry.model import Ints
 from registry.progress import Progress, silent
 from tests.search_problems import problem_on, problems, ring, seated
+
+OBJECTIVES = ("congestion", "hop-bytes", "dilation")
 
 
 def members(*chains: str) -> tuple[Member, ...]:
@@ -34,12 +40,14 @@ def run(
     start: Ints | None = None,
     guards: bool = True,
     progress: Progress = silent,
+    workers: int = 1,
+    executor: str = THREADS,
 ) -> Result:
     baselines = {"in-order": problem.slot_host[: problem.ranks]}
     if start is not None:
         baselines = {"given": start, **baselines}
-    limits = Limits(begin=time.perf_counter(), seconds=0.0, steps=steps)
-    portfolio = Portfolio(problem, objective, baselines, limits, progress)
+    limits = Limits(begin=time.perf_counter(), seconds=0.0, steps=steps, workers=workers)
+    portfolio = Portfolio(problem, parse_objective(objective), baselines, limits, progress, executor)
     return portfolio.run(chains, seed, guards=baselines if guards else ())
 
 
@@ -53,9 +61,8 @@ def test_never_worse_than_in_order_or_the_start(
     case: tuple[Problem, Ints], objective: str, seed: int
 ) -> None:
     problem, start = case
-    found = run(
-        problem, default_members(objective, problem.ranks), objective=objective, seed=seed, start=start
-    )
+    chains = default_members(parse_objective(objective), Features.of(problem))
+    found = run(problem, chains, objective=objective, seed=seed, start=start)
     kept = score(problem, found.host_of_rank)
     for baseline in (start, problem.slot_host[: problem.ranks]):
         assert not better(objective, score(problem, baseline), kept)
@@ -71,7 +78,7 @@ def test_the_best_member_wins(problem: Problem, seed: int) -> None:
     for generator_seed, chain in zip(np.random.SeedSequence(seed).spawn(len(chains)), chains, strict=True):
         entry = Chain.parse(chain).strategy
         assert entry is not None
-        alone = load_strategy(entry)(problem, np.random.default_rng(generator_seed))
+        alone = entry.strategy()(problem, np.random.default_rng(generator_seed))
         assert not better("congestion", score(problem, alone), kept)
 
 
@@ -131,15 +138,18 @@ def test_an_interrupt_before_all_else_gives_the_first_baseline(monkeypatch: pyte
 
     problem = circle()
     start = np.roll(problem.slot_host, 3)
-    monkeypatch.setattr("mapping.portfolio.Portfolio._judge", interrupted)
+    monkeypatch.setattr("mapping.portfolio.score", interrupted)
     found = run(problem, members("greedy"), start=start)
     assert found.host_of_rank.tolist() == start.tolist()
     assert (found.chain, found.complete) == ("given", False)
 
 
 def test_small_problems_get_several_searches() -> None:
-    for objective in OBJECTIVES:
-        few, many = (default_members(objective, ranks) for ranks in (SMALL, SMALL + 1))
+    measured = Features.of(circle())
+    for objective in map(parse_objective, OBJECTIVES):
+        few, many = (
+            default_members(objective, replace(measured, ranks=ranks)) for ranks in (SMALL, SMALL + 1)
+        )
         assert len(few) > len(many) >= 1
 
 

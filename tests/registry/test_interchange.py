@@ -21,8 +21,8 @@ from registry.interchange import (
     to_networkx,
 )
 from registry.local.server import ServerAddress
-from registry.model import Allocation, Fabric, Placement, Profile
-from registry.placements import BaselineMetrics, PlacementRecord
+from registry.model import Allocation, Fabric, Metrics, Placement, Profile
+from registry.placements import PlacementRecord
 from registry.registry import Registry
 from registry.wiring.contents import canonical, content_hash
 from tests.registry.wiring import at, fat_tree
@@ -143,7 +143,7 @@ def test_a_table_of_the_history_has_a_row_a_placement(registry: Registry) -> Non
     registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
     snapshot = registry.fabrics.read("toy")
     allocation = Allocation.of(snapshot.fabric, ["node00", "node01"])
-    baseline = BaselineMetrics(
+    baseline = Metrics(
         congestion_seconds=1.0, network_congestion_seconds=0.5, hop_bytes=3.0, average_dilation=2.0
     )
     placement = Placement(host_of_rank=allocation.hosts, allocation=allocation, strategy="random", seed=1)

@@ -13,13 +13,13 @@ from registry import placements
 from registry.errors import DatabaseError, InvalidPlacement, UnknownName
 from registry.fabrics import Snapshot
 from registry.intake import Intake
-from registry.model import Allocation, Bound, Evaluation, HostOrder, Job, Placement, Profile
-from registry.placements import BaselineMetrics, PlacementRecord, placement_id
+from registry.model import Allocation, Bound, Evaluation, HostOrder, Job, Metrics, Placement, Profile
+from registry.placements import PlacementRecord, placement_id
 from registry.registry import Registry
 from tests.registry.wiring import at, fat_tree, tree_tables
 
 PROFILE = Profile.from_edges([0, 1, 2], [1, 2, 0], [10.0, 20.0, 30.0], name="ring", application="cg")
-IN_ORDER = BaselineMetrics(
+IN_ORDER = Metrics(
     congestion_seconds=4.0, network_congestion_seconds=3.0, hop_bytes=100.0, average_dilation=2.5
 )
 
@@ -85,11 +85,18 @@ def evaluation_on(snapshot: Snapshot) -> Evaluation:
         max_dilation=4.0,
         link_bytes=loads,
         bounds={
-            "congestion_seconds": Bound(value=1.0, proof="injection"),
+            "congestion_seconds": Bound(value=1.0, proof="what a rank sends leaves it", name="injection"),
             "hop_bytes": Bound(value=90.0, proof="nearest hosts"),
         },
         wall_seconds=0.25,
         code_version="1.2",
+        mean_congestion_seconds=1.5,
+        total_dilation=12.0,
+        message_dilation=2.5,
+        mapping_coefficient=70.0,
+        distance="equivalent+2",
+        counted="packets of 4096 bytes",
+        background="added: 9 bytes of 1 other job on all links",
     )
 
 
@@ -104,6 +111,15 @@ def test_a_saved_placement_is_read_back(known: Registry) -> None:
     assert record.evaluation is not None
     assert stored.evaluation is not None
     assert same_fields(stored.evaluation, record.evaluation)
+
+
+def test_the_cores_of_ranks_are_kept(known: Registry) -> None:
+    record = record_on(known)
+    cores, cpus = np.array([3, 0, 1], np.int32), np.array([6, 0, -1], np.int32)
+    seated = replace(record, placement=replace(record.placement, core_of_rank=cores, cpu_of_rank=cpus))
+    identity = known.placements.save(seated)
+    assert identity != known.placements.save(record)
+    assert same_fields(known.placements.read(identity).placement, seated.placement)
 
 
 def same_fields(one: Any, other: Any) -> bool:
@@ -298,6 +314,20 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(known: Registry) ->
         with pytest.raises(UnknownName, match=f"no {kind} 'none'"):
             known.placements.save(record_on(known, **{name: "none"}))
     assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
+
+
+def test_an_evaluation_saved_before_it_held_more_is_read(known: Registry) -> None:
+    identity = known.placements.save(record_on(known))
+    later = ("mean_congestion_seconds", "total_dilation", "message_dilation", "mapping_coefficient")
+    names = (*later, "distance", "counted", "background", "argument_congestion_seconds")
+    removed = ", ".join(f"p.{name}" for name in names)
+    known.database.write(lambda tx: tx.run(f"MATCH (p:Placement) REMOVE {removed}"))
+    evaluation = known.placements.read(identity).evaluation
+    assert evaluation is not None
+    assert [getattr(evaluation, name) for name in later] == [None] * 4
+    assert (evaluation.distance, evaluation.counted, evaluation.background) == ("links", "bytes", "")
+    assert evaluation.bounds["congestion_seconds"].name == ""
+    assert evaluation.congestion_seconds == 4.0
 
 
 def test_a_damaged_placement_is_told(known: Registry) -> None:

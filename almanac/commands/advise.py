@@ -1,0 +1,156 @@
+"""``almanac advise``: should a running job's ranks move, and how many of them?"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from almanac.commands import searching
+from almanac.commands.common import json_option, open_registry
+from almanac.output import print_json, print_table, progress_bars
+
+if TYPE_CHECKING:
+    from mapping.advice import Advice
+    from mapping.moving import Curve
+
+
+@click.command("advise")
+@click.argument("profile")
+@click.argument("placement", metavar="ID|FILE")
+@click.option("--job", help="A job whose hosts, free ones too, ranks may move to.")
+@click.option("--cluster", help="Of the placement; or of --job where two clusters have one.")
+@click.option("--moves", type=click.IntRange(min=0), help="Most ranks to move.")
+@click.option("--iterations", type=float, default=1.0, show_default=True, help="That PROFILE recorded.")
+@click.option("--rank-seconds", type=float, help="Seconds to migrate a rank.")
+@click.option("--iterations-left", type=float, help="That the job still has to do.")
+@searching.options(searching.SEARCHING, searching.MEASURING)
+@json_option
+def command(
+    profile: str,
+    placement: str,
+    job: str | None,
+    cluster: str | None,
+    moves: int | None,
+    iterations: float,
+    rank_seconds: float | None,
+    iterations_left: float | None,
+    objective: str,
+    pins: tuple[str, ...],
+    seconds: float | None,
+    steps: int | None,
+    seed: int,
+    workers: int | None,
+    routing: str | None,
+    rails: str,
+    distance: str | None,
+    background: tuple[str, ...],
+    at: datetime | None,
+    as_json: bool,
+) -> None:
+    """Seconds saved per iteration against ranks to migrate, from a running job's PLACEMENT; saves nothing."""
+    if seconds is not None and steps is not None:
+        raise click.UsageError("give either --seconds or --steps")
+    if job is None and cluster is None:
+        raise click.UsageError("give --cluster, or --job")
+    from mapping.advice import advise
+    from mapping.answering import present_curve
+    from mapping.service import Question, case_of
+
+    convention, table = searching.read_distance(distance)
+    question = Question(
+        profile=profile,
+        job=job,
+        cluster=cluster,
+        keep=searching.read_order(placement, cluster or "files") or placement,
+        moves=moves,
+        objective=objective,
+        routing=routing,
+        rails=rails,
+        distance=convention,
+        table=table,
+        pins=searching.read_pins(pins),
+        seconds=10.0 if seconds is None else seconds,
+        steps=steps,
+        seed=seed,
+        workers=workers,
+        background=searching.read_background(background),
+        at=at,
+    )
+    with open_registry() as registry, progress_bars() as progress:
+        curve = present_curve(case_of(registry, question), question, progress)
+    advice = advise(curve, iterations=iterations, rank_seconds=rank_seconds, iterations_left=iterations_left)
+    if as_json:
+        print_json(_told(curve, advice, rank_seconds, iterations_left))
+    else:
+        _show(curve, advice, rank_seconds, iterations_left)
+    if not curve.complete:
+        click.get_current_context().exit(130)
+
+
+def _told(
+    curve: Curve, advice: tuple[Advice, ...], rank_seconds: float | None, left: float | None
+) -> dict[str, Any]:
+    from mapping.answers import curve_told
+
+    pick = _pick(advice, rank_seconds, left)
+    return {
+        "objective": str(curve.objective),
+        "complete": curve.complete,
+        "curve": curve_told(curve),
+        "advice": [
+            {
+                "moved": one.point.moved,
+                "seconds_saved": one.seconds_saved,
+                "saved_per_rank": one.saved_per_rank,
+                "migration_seconds": one.migration_seconds,
+                "break_even_iterations": _finite(one.break_even_iterations),
+                "worth_it": one.worth_it,
+            }
+            for one in advice
+        ],
+        "best_moved": None if pick is None else pick.point.moved,
+    }
+
+
+def _show(curve: Curve, advice: tuple[Advice, ...], rank_seconds: float | None, left: float | None) -> None:
+    rows = [
+        [
+            one.point.moved,
+            one.seconds_saved,
+            one.saved_per_rank,
+            one.migration_seconds,
+            None if one.break_even_iterations is None else f"{one.break_even_iterations:.6g}",
+            {True: "yes", False: "no", None: ""}[one.worth_it],
+        ]
+        for one in advice
+    ]
+    columns = [
+        "moved",
+        "s saved an iteration",
+        "per moved rank",
+        "s to migrate",
+        "break-even iterations",
+        "worth it",
+    ]
+    now = curve.points[0].score.congestion_seconds
+    print_table(f"the worst link is busy for {now:.6g} s of what the profile holds", columns, rows)
+    if not advice:
+        click.echo("stay: no placement that was found is better")
+    elif rank_seconds is not None and left is not None:
+        pick = _pick(advice, rank_seconds, left)
+        click.echo(
+            "stay: migration costs more than it saves" if pick is None else f"move {pick.point.moved} ranks"
+        )
+
+
+def _pick(advice: tuple[Advice, ...], rank_seconds: float | None, left: float | None) -> Advice | None:
+    from mapping.advice import best
+
+    return None if rank_seconds is None or left is None else best(advice, left, rank_seconds)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

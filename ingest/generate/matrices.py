@@ -1,0 +1,199 @@
+"""Sparse symmetric matrices by formula, and what a matrix-vector product with them sends.
+
+Stand-ins for the matrices of Hoefler and Snir 2011 (section 5.2, Table 2), which are real ones and large:
+`kkt` has the structure of nlpkkt240 exactly, at any size; `crankshaft` is a body of the kind of F1 and
+audikw_1, with as many unknowns as asked for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pymetis
+
+from ingest.generate.checks import whole
+from registry.errors import InvalidValue
+from registry.model import Floats, Ints, Longs, Profile
+
+DOUBLE = 8
+F1_NODES = 114_597
+"""A third of F1's 343,791 rows."""
+AUDIKW_NODES = 314_565
+"""A third of audikw_1's 943,695 rows."""
+VOLUME = 8.2
+"""Of a throw of the crankshaft, in its own unit of length cubed."""
+LARGEST = 300
+"""Largest `kkt` that fits the memory of a large machine."""
+
+
+class SparseMatrix(NamedTuple):
+    """The pattern of a symmetric matrix in blocks of `unknowns` x `unknowns`, in CSR.
+
+    Attributes
+    ----------
+    indptr : int64[blocks + 1], indices : int32[entries]
+        Blocks that are not zero, the diagonal ones left out.
+    unknowns : int
+        Rows of a block.
+    diagonal : int
+        Diagonal blocks that are not zero.
+    """
+
+    indptr: Longs
+    indices: Ints
+    unknowns: int
+    diagonal: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the whole matrix."""
+        return (len(self.indptr) - 1) * self.unknowns
+
+    @property
+    def nonzeros(self) -> int:
+        """Entries of the whole matrix, both triangles."""
+        return (len(self.indices) + self.diagonal) * self.unknowns**2
+
+
+def kkt(side: int) -> SparseMatrix:
+    """The matrix of an optimality system with a control on the border of a cube, as nlpkkt80 to nlpkkt240.
+
+    Rows: ``side ** 3`` states, 6 side^2 controls (one for each point of each face), ``side ** 3``
+    multipliers. A multiplier is coupled to the 27 states about its point and, on a face, to the 9 controls
+    about it. That gives ``2 side^3 + 6 side^2`` rows and
+    ``2 (3 side - 2)^3 + 12 (3 side - 2)^2 + side^3 + 6 side^2`` entries: those of nlpkkt240 and of nlpkkt80.
+    (The 401,232,976 of the paper's Table 2 are one triangle with the multipliers' zero diagonal.)
+
+    Raises
+    ------
+    InvalidValue
+    """
+    whole("kkt.side", side, 1, LARGEST)
+    cube, face = side**3, side**2
+    states = np.arange(cube).reshape((side,) * 3)
+    controls = cube + np.arange(6 * face).reshape(6, side, side)
+    multipliers = states + cube + 6 * face
+    pairs = [_shifted(multipliers, states)]
+    for axis in range(3):
+        for end in range(2):
+            border = np.take(multipliers, -end, axis=axis)
+            pairs.append(_shifted(border, controls[2 * axis + end]))
+    one, other = np.concatenate(pairs, axis=1)
+    return _matrix(one, other, 2 * cube + 6 * face, 1, cube + 6 * face)
+
+
+def crankshaft(nodes: int, *, throws: int = 4, unknowns: int = 3) -> SparseMatrix:
+    """The stiffness matrix of a crankshaft in elements of eight nodes, three displacements a node.
+
+    A shaft along x, and `throws` crank pins beside it, a quarter of a turn apart, each between two webs.
+    Nodes are the `nodes` points of a cubic lattice that lie deepest in that body; those that differ by at
+    most one in every coordinate share an element, 27 at most, itself included. F1 and audikw_1 are
+    unstructured meshes of such bodies: `F1_NODES` and `AUDIKW_NODES` give their numbers of rows, and 25.6 and
+    71.9 million entries instead of the real matrices' 26.8 and 77.7. (The paper's Table 2 has all entries of
+    F1 but one triangle of audikw_1.)
+
+    Parameters
+    ----------
+    nodes : int
+    throws : int
+    unknowns : int
+        Of a node.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    whole("crankshaft.nodes", nodes, 8, 1 << 23)
+    whole("crankshaft.throws", throws, 1, 64)
+    whole("crankshaft.unknowns", unknowns, 1, 16)
+    scale = (nodes / (VOLUME * throws)) ** (1 / 3)  # lattice points a unit of length
+    length, half = int(np.ceil(3.2 * throws * scale)), int(np.ceil(2.0 * scale))
+    x = (np.arange(length) / scale)[:, None, None]
+    y = (np.arange(-half, half + 1) / scale)[None, :, None]
+    z = y.reshape(1, 1, -1)
+    depth = _depth(x, y, z, throws)
+    inside = np.sort(np.argsort(-depth, axis=None, kind="stable")[:nodes])
+    if len(inside) < nodes:
+        raise InvalidValue("crankshaft.nodes", f"{nodes} points do not lie about the body")
+    number = np.full(depth.shape, -1)
+    number.ravel()[inside] = np.arange(nodes)
+    one, other = _shifted(number, number)
+    keep = (one >= 0) & (other > one)
+    return _matrix(one[keep], other[keep], nodes, unknowns, nodes)
+
+
+def product_traffic(matrix: SparseMatrix, ranks: int, *, seed: int = 0, name: str = "") -> Profile:
+    """What ranks send in a product of the matrix with a vector, once METIS has cut the matrix into parts.
+
+    Part p needs every element of the vector for which one of its rows has an entry; those that another part
+    owns are sent once, 8 bytes each (Hoefler and Snir 2011, section 5.2). METIS cuts the graph of the
+    matrix's blocks k-way with the number of entries cut as its objective, 3% imbalance.
+
+    Parameters
+    ----------
+    ranks : int
+        At most as many as the matrix has blocks.
+    seed : int
+        Of METIS.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    blocks = len(matrix.indptr) - 1
+    whole("product_traffic.ranks", ranks, 1, blocks)
+    owner = partition(matrix, ranks, seed=seed)
+    row = np.repeat(np.arange(blocks), np.diff(matrix.indptr))
+    crosses = owner[row] != owner[matrix.indices]
+    needed = np.unique(owner[row[crosses]] * np.int64(blocks) + matrix.indices[crosses])
+    target, element = needed // blocks, needed % blocks
+    sent = np.full(len(needed), float(DOUBLE * matrix.unknowns))
+    return Profile.from_edges(
+        owner[element], target, sent, ranks=ranks, name=name, application="sparse matrix-vector product"
+    )
+
+
+def partition(matrix: SparseMatrix, ranks: int, *, seed: int = 0) -> Longs:
+    """int64[blocks]: part of each block, by METIS."""
+    if ranks == 1:
+        return np.zeros(len(matrix.indptr) - 1, np.int64)
+    options = pymetis.Options(seed=seed)
+    graph = pymetis.CSRAdjacency(matrix.indptr.astype(np.int32), matrix.indices)
+    _, part = pymetis.part_graph(ranks, adjacency=graph, recursive=False, options=options)
+    return np.asarray(part, np.int64)
+
+
+def _shifted(first: Longs, second: Longs) -> Longs:
+    """int64[2, pairs]: entries of two arrays of one shape at places that differ by at most one everywhere."""
+    pairs = []
+    for step in np.ndindex((3,) * first.ndim):
+        here = tuple(slice(max(0, 1 - s), n - max(0, s - 1)) for s, n in zip(step, first.shape, strict=True))
+        there = tuple(slice(max(0, s - 1), n - max(0, 1 - s)) for s, n in zip(step, first.shape, strict=True))
+        pairs.append(np.stack((first[here].ravel(), second[there].ravel())))
+    return np.concatenate(pairs, axis=1)
+
+
+def _matrix(one: Longs, other: Longs, blocks: int, unknowns: int, diagonal: int) -> SparseMatrix:
+    """Both triangles from pairs of different blocks, each given once."""
+    key = np.sort(np.r_[one * np.int64(blocks) + other, other * np.int64(blocks) + one])
+    indptr = np.searchsorted(key, np.arange(blocks + 1) * np.int64(blocks)).astype(np.int64)
+    return SparseMatrix(indptr, (key % blocks).astype(np.int32), unknowns, diagonal)
+
+
+def _depth(x: Floats, y: Floats, z: Floats, throws: int) -> Floats:
+    """How deep a point lies in the body: its largest depth in a journal, a web or a pin; outside below 0."""
+    whole_length = 3.2 * throws
+    turned = np.floor(x / 3.2)
+    along = x - 3.2 * turned
+    angle = np.pi / 2 * turned
+    cy, cz = 1.0 * np.cos(angle), 1.0 * np.sin(angle)
+    from_axis = np.hypot(y, z)
+    journal = np.minimum(0.75 - from_axis, np.minimum(along + 0.1, 0.9 - along))
+    journal = np.maximum(journal, np.minimum(0.75 - from_axis, np.minimum(along - 2.3, 3.3 - along)))
+    pin = np.minimum(0.6 - np.hypot(y - cy, z - cz), np.minimum(along - 1.0, 2.2 - along))
+    foot = np.clip(y * cy + z * cz, -0.4, 1.0)
+    web = 0.85 - np.hypot(y - foot * cy, z - foot * cz)
+    cheek = np.maximum(np.minimum(along - 0.7, 1.2 - along), np.minimum(along - 2.0, 2.5 - along))
+    inside = np.maximum(np.maximum(journal, pin), np.minimum(web, cheek))
+    return np.asarray(np.minimum(inside, np.minimum(x + 0.1, whole_length + 0.1 - x)))

@@ -1,0 +1,79 @@
+"""The Tianhe-3 prototype: chips of 96 nodes in a grid (Li et al. 2020, section 4.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingest.generate.checks import cabled, each, numbered, whole
+from registry.model import Fabric, Longs
+
+SIDE = 48
+"""Nodes of a half of a chip."""
+
+
+def tianhe3(
+    rows: int,
+    columns: int,
+    *,
+    chips: int | None = None,
+    capacities: tuple[float, float, float] = (1.0, 24.0, 12.0),
+    slots: int = 1,
+) -> Fabric:
+    """A grid of chips, each of two leaf switches, left and right, of 48 nodes, joined to each other.
+
+    Chips of a row are joined by two switches, one for all left halves and one for all right ones; so are
+    those of a column. The paper draws this but does not say it; it is the simplest structure that gives
+    its Table 1, where hops count the switches of a path (its links less one): 1 and 2 within a chip on the
+    same side and on different ones, 3 and 4 within a row or column, 5 and 6 elsewhere. Nodes are numbered
+    by chip, row by row, left half first.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Of chips.
+    chips : int, optional
+        Chips that there are, the first of the grid; all unless told.
+    capacities : (float, float, float)
+        Bytes/s of a node's link, of the link of two halves, and of a half's link to a row or column switch,
+        each direction. The paper gives none; these are multiples of a node's.
+    slots : int
+        Ranks a node takes.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    whole("tianhe3.rows", rows, 1, 1 << 10)
+    whole("tianhe3.columns", columns, 1, 1 << 10)
+    count = whole("tianhe3.chips", rows * columns if chips is None else chips, 1, rows * columns)
+    rates = each("tianhe3.capacities", capacities, 3)
+    nodes, leaves = count * 2 * SIDE, 2 * count
+    leaf = np.arange(leaves)
+    chip, side = leaf // 2, leaf % 2
+    # Row switches follow the leaves, column switches these; two of each, by side.
+    row = leaves + chip // columns * 2 + side
+    column = leaves + 2 * rows + chip % columns * 2 + side
+    node = np.arange(nodes)
+    ends = [
+        _pairs(node, nodes + node // SIDE),
+        _pairs(nodes + leaf[::2], nodes + leaf[1::2]),
+        _pairs(nodes + np.r_[leaf, leaf], nodes + np.r_[row, column]),
+    ]
+    names = [
+        *numbered("node", nodes),
+        *(f"chip{one // 2}{'lr'[one % 2]}" for one in range(leaves)),
+        *(f"row{one // 2}{'lr'[one % 2]}" for one in range(2 * rows)),
+        *(f"column{one // 2}{'lr'[one % 2]}" for one in range(2 * columns)),
+    ]
+    switches = leaves + 2 * (rows + columns)
+    return cabled(
+        names,
+        np.concatenate(ends),
+        np.repeat(rates, [len(part) for part in ends]),
+        slots=np.repeat((whole("tianhe3.slots", slots, 1), 0), (nodes, switches)),
+        level=np.repeat((0, 1, 2), (nodes, leaves, switches - leaves)),
+    )
+
+
+def _pairs(one: Longs, other: Longs) -> Longs:
+    return np.stack((one, other), axis=1)

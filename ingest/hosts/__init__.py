@@ -1,0 +1,1 @@
+"""What a host is like inside: one file a format."""

@@ -1,0 +1,107 @@
+"""Graphs with whole weights, their bisection by METIS, and the repair of its balance.
+
+Source of the repair: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel
+architectures", 2011, section 3.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pymetis
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
+
+from registry.model import Bools, Floats, Longs
+
+MOST = 1 << 30
+"""Sum of the weights of a graph's edges, both directions counted: METIS may count in 32 bits."""
+
+
+def weighted_graph(source: ArrayLike, target: ArrayLike, weight: Floats, vertices: int) -> csr_matrix:
+    """Undirected graph of directed edges, as METIS takes it: symmetric, without loops, weights int64 >= 1.
+
+    Both directions of an edge are summed. Weights stay as they are where all are whole and sum to at most
+    `MOST`; otherwise each is multiplied by `MOST` / sum, rounded, and at least 1.
+    """
+    one, other = np.asarray(source), np.asarray(target)
+    apart = (one != other) & (weight > 0)
+    one, other, size = one[apart], other[apart], weight[apart]
+    ends = np.r_[one, other], np.r_[other, one]
+    graph = csr_matrix((np.r_[size, size], ends), shape=(vertices, vertices))
+    graph.sum_duplicates()
+    graph.sort_indices()
+    total, values = float(graph.data.sum()), graph.data
+    if total > MOST or not np.array_equal(values, np.rint(values)):
+        values = np.maximum(np.rint(values * (MOST / total)), 1.0)
+    graph.data = values.astype(np.int64)
+    return graph
+
+
+def subgraph(graph: csr_matrix, kept: Longs) -> csr_matrix:
+    """The graph of some vertices (int64[k]) and of the edges among them, numbered in their order."""
+    rows = graph[kept]
+    number = np.full(graph.shape[0], -1, np.int64)
+    number[kept] = np.arange(rows.shape[0])
+    head = number[rows.indices]
+    inside = head >= 0
+    before = np.r_[0, np.cumsum(inside)]
+    found: Any = csr_matrix((rows.shape[0], rows.shape[0]), dtype=np.int64)
+    found.indptr, found.indices, found.data = before[rows.indptr], head[inside], rows.data[inside]
+    return found
+
+
+def bisect(
+    graph: csr_matrix, weight: Longs, share: float, *, seed: int, cuts: int = 1, slack: float = 0.001
+) -> Bools:
+    """bool[n]: the vertices of the first of two parts, cut apart by METIS's recursive bisection.
+
+    Parameters
+    ----------
+    graph : csr_matrix
+        From `weighted_graph`.
+    weight : int64[n]
+        Weight of each vertex, >= 0.
+    share : float
+        Part of all weight that the first part shall have.
+    seed : int
+        Of METIS; the same seed gives the same parts.
+    cuts : int
+        Bisections that METIS tries; the lightest cut wins.
+    slack : float
+        How far a part may be above its share, relatively, in METIS's own count.
+    """
+    if graph.nnz == 0:  # nothing is cut: the first vertices, up to the share
+        first: Bools = np.cumsum(weight) <= share * float(weight.sum())
+        return first
+    options = pymetis.Options(seed=seed, ncuts=cuts, ufactor=max(round(1000 * slack), 1))
+    found = pymetis.part_graph(
+        2,
+        pymetis.CSRAdjacency(
+            adj_starts=graph.indptr.astype(np.int64), adjacent=graph.indices.astype(np.int64)
+        ),
+        vweights=weight,
+        eweights=graph.data,
+        tpwgts=[share, 1.0 - share],
+        recursive=True,
+        options=options,
+    )
+    inside: Bools = np.asarray(found.vertex_part) == 0
+    return inside
+
+
+def repaired(graph: csr_matrix, first: Bools, size: int) -> Bools:
+    """bool[n]: the first part made to have `size` vertices.
+
+    As often as needed, the vertex with the lowest cumulative edge weight goes from the part that is too
+    large to the other; ties by index. The weight is that of all the vertex's edges in the graph.
+    """
+    extra = int(np.count_nonzero(first)) - size
+    if extra == 0:
+        return first
+    candidates = np.flatnonzero(first == (extra > 0))
+    total = np.asarray(graph.sum(axis=1)).reshape(-1)[candidates]
+    mended = first.copy()
+    mended[candidates[np.argsort(total, kind="stable")[: abs(extra)]]] = extra < 0
+    return mended

@@ -1,0 +1,92 @@
+"""The bound of Gilmore and Lawler on bytes times distance.
+
+Sources: Gilmore, "Optimal and suboptimal algorithms for the quadratic assignment problem", 1962; Lawler,
+"The quadratic assignment problem", 1963.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from mapping.bounds.guest import place_by_weight
+from mapping.distances import Distances
+from registry.model import Floats, Ints, Longs, Profile
+
+MAX_ASSIGNMENT = 1 << 20
+"""Most entries (ranks times slots) of a linear assignment problem that is solved; above, row minima."""
+MAX_TABLE = 1 << 24
+"""Most entries of a table of partners or of seats; above, only the heaviest partners count."""
+
+
+def gilmore_lawler(profile: Profile, distances: Distances, slots: Ints) -> float:
+    """Least sum of bytes times distance that any placement can reach.
+
+    Parameters
+    ----------
+    distances : Distances
+        Between the hosts. The smaller of both directions counts.
+    slots : int32[h]
+        Of each host.
+
+    Notes
+    -----
+    A rank on a host pays at least its partners' weights, heaviest first, times the distances of the
+    seats around it, nearest first. The least total over all ways to seat the ranks is a linear assignment
+    problem; above `MAX_ASSIGNMENT` entries each rank takes its best seat instead. Hosts of one group with
+    as many slots are one kind of seat.
+    """
+    kind, first = _kinds(distances, slots)
+    pairs = _summed(profile.sender, profile.partner, profile.bytes / 2, profile.ranks)
+    columns = MAX_TABLE // max(profile.ranks, len(first))
+    weights = _heaviest_first(profile.ranks, *pairs, columns)
+    near = _nearest_first(distances, slots, first, weights.shape[1])
+    if profile.ranks * int(slots.sum()) > MAX_ASSIGNMENT:
+        chunks = np.array_split(weights, -(-profile.ranks * len(near) // MAX_TABLE))
+        return float(sum((chunk @ near.T).min(axis=1).sum() for chunk in chunks))
+    costs = (weights @ near.T)[:, np.repeat(kind, slots)]
+    return float(costs[linear_sum_assignment(costs)].sum())
+
+
+def _kinds(distances: Distances, slots: Ints) -> tuple[Longs, Longs]:
+    """Kind of each host, by group and slots, and the first host of each kind."""
+    key = distances.group.astype(np.int64) * (int(slots.max()) + 1) + slots
+    _, first, kind = np.unique(key, return_index=True, return_inverse=True)
+    return kind.astype(np.int64), first.astype(np.int64)
+
+
+def _summed(rank: Ints, partner: Ints, weight: Floats, ranks: int) -> tuple[Longs, Longs, Floats]:
+    """Weights with both directions of a pair summed: each pair once from either side."""
+    at, other = np.r_[rank, partner].astype(np.int64), np.r_[partner, rank].astype(np.int64)
+    pairs, inverse = np.unique(at * ranks + other, return_inverse=True)
+    total = np.bincount(inverse, weights=np.r_[weight, weight]).astype(np.float64)
+    return pairs // ranks, pairs % ranks, total
+
+
+def _heaviest_first(
+    ranks: int, rank: Ints | Longs, partner: Ints | Longs, weight: Floats, columns: int
+) -> Floats:
+    """float64[ranks, d]: weights of each rank's partners, falling, filled up with zeros; d <= columns."""
+    place = place_by_weight(ranks, rank, partner, weight)
+    table = np.zeros((ranks, min(int(place.max(initial=-1)) + 1, columns)))
+    kept = place < columns
+    table[rank[kept], place[kept]] = weight[kept]
+    return table
+
+
+def _nearest_first(distances: Distances, slots: Ints, hosts: Longs, count: int) -> Floats:
+    """float64[hosts, count]: distances from a seat of each host to the nearest other seats, rising."""
+    seats = np.bincount(distances.group, slots, distances.groups).astype(np.int64)
+    found = np.zeros((len(hosts), count))
+    for at, host in enumerate(hosts.tolist()):
+        own, here = int(distances.group[host]), int(slots[host])
+        far, free = np.minimum(*distances.ways(own)), seats.copy()
+        free[own] -= here
+        near = np.arange(len(free))
+        if count + 2 < len(free):  # so many groups have enough seats, the host's own left out
+            near = np.argpartition(far, count + 1)[: count + 2]
+        near = near[np.argsort(far[near], kind="stable")]
+        enough = int(np.searchsorted(np.cumsum(free[near]), count)) + 1
+        around = np.repeat(far[near[:enough]], free[near[:enough]])
+        found[at] = np.r_[np.zeros(min(here - 1, count)), around][:count]
+    return found

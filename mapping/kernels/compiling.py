@@ -1,0 +1,43 @@
+"""How long kernels were compiled, so that a search's clock can leave it out: it happens once a machine."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from numba.core import event
+
+
+class Compiling(event.Listener):
+    """Measures compilation while it is entered; loading from the cache on disk does not count.
+
+    Compilations that one causes in another, or that threads make at once, count once.
+    """
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._since = 0.0
+        self.seconds = 0.0
+        """Spent so far."""
+
+    def on_start(self, event: event.Event) -> None:
+        """A compilation begins."""
+        if self._open == 0:
+            self._since = time.perf_counter()
+        self._open += 1
+
+    def on_end(self, event: event.Event) -> None:
+        """A compilation is over, or has failed."""
+        self._open -= 1
+        if self._open == 0:
+            self.seconds += time.perf_counter() - self._since
+
+    def __enter__(self) -> Self:
+        event.register("numba:compile", self)  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        event.unregister("numba:compile", self)  # type: ignore[no-untyped-call]

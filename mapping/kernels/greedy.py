@@ -1,0 +1,230 @@
+"""Algorithm 1 of Hoefler and Snir 2011: plain arrays in, a placement out.
+
+Two ways to find the closest host with room: the paper's, a search over the fabric's graph in which the
+least loaded of the shortest paths wins (`greedy_by_load`), and by a table of distances between groups of
+hosts, in which the lowest host wins (`greedy_by_distance`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from registry.model import Bools, Floats, Int8s, Ints, Longs
+
+Edge = tuple[float, np.int32, np.int32]
+"""Bytes, negative so that the heaviest comes first, sender and receiver; sender -1 none."""
+
+
+class Senders(NamedTuple):
+    """What each rank sends, and the order in which ranks are taken where no edge leads to one.
+
+    Attributes
+    ----------
+    ptr : int64[ranks + 1], target : int32[e], bytes : float64[e]
+    heaviest : int32[ranks]
+        Ranks by the bytes that they send, most first.
+    """
+
+    ptr: Longs
+    target: Ints
+    bytes: Floats
+    heaviest: Ints
+
+
+class HostGraph(NamedTuple):
+    """The fabric as Algorithm 1 searches it.
+
+    Attributes
+    ----------
+    ptr : int64[n + 1], head : int32[arcs], capacity : float64[arcs]
+        Directed CSR, parallel cables bundled; bytes/s.
+    tail : int32[arcs]
+    forwards : bool[n]
+        Paths go through these only.
+    host : int32[n]
+        Host index of each vertex, -1 none.
+    vertex : int32[h]
+        Vertex of each host.
+    """
+
+    ptr: Longs
+    head: Ints
+    capacity: Floats
+    tail: Ints
+    forwards: Bools
+    host: Ints
+    vertex: Ints
+
+
+class _Search(NamedTuple):
+    """Working memory of the searches of one run.
+
+    Attributes
+    ----------
+    load : float64[arcs]
+        The paper's rho, without omega-hat.
+    cost : float64[n]
+        Load of the path to each vertex that was reached.
+    via : int32[n]
+        Last arc of that path.
+    seen : int64[n, 2]
+        Number of the search that last reached a vertex, and the level that it was reached in.
+    queue : int32[n]
+        Vertices in the order in which they were reached.
+    """
+
+    load: Floats
+    cost: Floats
+    via: Ints
+    seen: Longs
+    queue: Ints
+
+
+@nb.njit(cache=True, nogil=True)
+def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, by_sender: bool) -> Ints:
+    """Place all ranks; the closest host is that of the fewest links, then of the least loaded path.
+
+    Parameters
+    ----------
+    slots : int32[h]
+    start : int
+        Host index.
+    by_sender : bool
+        Closest to the host of the rank whose edge is followed, not to the host used last.
+
+    Returns
+    -------
+    int32[ranks]
+        Host indices.
+    """
+    n, number, host = len(graph.forwards), 0, start
+    search = _Search(
+        np.zeros(len(graph.head)), np.zeros(n), np.zeros(n, np.int32),
+        np.zeros((n, 2), np.int64), np.zeros(n, np.int32),
+    )  # fmt: skip
+    room, host_of_rank = slots.copy(), np.full(len(guest.heaviest), -1, np.int32)
+    for first in guest.heaviest:
+        queue: list[Edge] = [(0.0, np.int32(-1), first)]
+        while len(queue) > 0:
+            weight, sender, rank = heapq.heappop(queue)
+            if host_of_rank[rank] >= 0:
+                continue
+            if by_sender and sender >= 0:
+                host = int(host_of_rank[sender])
+            if room[host] == 0:
+                number += 1
+                host = _closest(graph, search, room, host, -1, number)
+            host_of_rank[rank] = host
+            room[host] -= 1
+            if sender >= 0 and host_of_rank[sender] != host:
+                number += 1
+                _closest(graph, search, room, int(host_of_rank[sender]), host, number)
+                _add_along(graph, search, host, number, -weight)
+            _follow(guest, host_of_rank, int(rank), queue)
+    return host_of_rank
+
+
+@nb.njit(cache=True, nogil=True)
+def greedy_by_distance(
+    guest: Senders, group: Ints, far: Floats | Int8s, slots: Ints, start: int, by_sender: bool
+) -> Ints:
+    """Place all ranks; the closest host is that of the least distance, then the lowest.
+
+    Parameters
+    ----------
+    group : int32[h], far : float64[g, g] or uint8[g, g]
+        Group of each host, and the distance between groups or its place in a rising list.
+
+    Other parameters and the result are those of `greedy_by_load`.
+    """
+    members = np.argsort(group, kind="mergesort").astype(np.int32)
+    end = np.searchsorted(group[members], np.arange(1, len(far) + 1))
+    at = np.searchsorted(group[members], np.arange(len(far)))
+    room, host_of_rank = slots.copy(), np.full(len(guest.heaviest), -1, np.int32)
+    host = start
+    for first in guest.heaviest:
+        queue: list[Edge] = [(0.0, np.int32(-1), first)]
+        while len(queue) > 0:
+            _, sender, rank = heapq.heappop(queue)
+            if host_of_rank[rank] >= 0:
+                continue
+            if by_sender and sender >= 0:
+                host = int(host_of_rank[sender])
+            if room[host] == 0:
+                row, host, least = far[group[host]], -1, np.inf
+                for g in range(len(at)):
+                    while at[g] < end[g] and room[members[at[g]]] == 0:
+                        at[g] += 1
+                    if at[g] < end[g]:
+                        other, d = int(members[at[g]]), float(row[g])
+                        if host < 0 or d < least or (d == least and other < host):
+                            host, least = other, d
+            host_of_rank[rank] = host
+            room[host] -= 1
+            _follow(guest, host_of_rank, int(rank), queue)
+    return host_of_rank
+
+
+@nb.njit(inline="always")
+def _follow(guest: Senders, host_of_rank: Ints, rank: int, queue: list[Edge]) -> None:
+    """Queue the edges to all ranks that a rank sends to and that have no host yet."""
+    for e in range(guest.ptr[rank], guest.ptr[rank + 1]):
+        if host_of_rank[guest.target[e]] < 0:
+            heapq.heappush(queue, (-guest.bytes[e], np.int32(rank), guest.target[e]))
+
+
+@nb.njit(cache=True)
+def _closest(graph: HostGraph, search: _Search, room: Ints, source: int, goal: int, number: int) -> int:
+    """The closest host with room (`goal` -1), or `goal` itself; its path stays in `search`.
+
+    Level by level; of two ways to a vertex the less loaded wins, then that of the lower last arc, and of
+    two hosts that of the less loaded path, then the lower. Where no host with room is reached, the lowest.
+    """
+    ptr, head, forwards, host_of = graph.ptr, graph.head, graph.forwards, graph.host
+    load, cost, via, seen, queue = search.load, search.cost, search.via, search.seen, search.queue
+    root = graph.vertex[source]
+    queue[0], cost[root], seen[root, 0], seen[root, 1] = root, 0.0, number, 0
+    first, last, level = 0, 1, 0
+    while first < last:
+        level += 1
+        reached = last
+        for at in range(first, last):
+            u = queue[at]
+            if not (forwards[u] or u == root):
+                continue
+            for arc in range(ptr[u], ptr[u + 1]):
+                v, new = head[arc], cost[u] + load[arc]
+                if seen[v, 0] != number:
+                    seen[v, 0], seen[v, 1] = number, level
+                    queue[reached] = v
+                    reached += 1
+                elif seen[v, 1] != level or new > cost[v] or (new == cost[v] and arc > via[v]):
+                    continue
+                cost[v], via[v] = new, arc
+        found = -1
+        for at in range(last, reached):
+            v = queue[at]
+            host = host_of[v]
+            if host >= 0 and (host == goal or (goal < 0 and room[host] > 0)):
+                if found < 0 or cost[v] < cost[graph.vertex[found]]:
+                    found = host
+                elif cost[v] == cost[graph.vertex[found]]:
+                    found = min(found, host)
+        if found >= 0:
+            return int(found)
+        first, last = last, reached
+    return goal if goal >= 0 else int(np.flatnonzero(room > 0)[0])
+
+
+@nb.njit(cache=True)
+def _add_along(graph: HostGraph, search: _Search, goal: int, number: int, weight: float) -> None:
+    """Add bytes / capacity to the load of each arc on the path that the search has just found."""
+    v = graph.vertex[goal]
+    while search.seen[v, 0] == number and search.seen[v, 1] > 0:
+        arc = search.via[v]
+        search.load[arc] += weight / graph.capacity[arc]
+        v = graph.tail[arc]

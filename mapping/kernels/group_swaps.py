@@ -1,0 +1,133 @@
+"""Groups of ranks made exactly as large as they shall be, and improved by swaps, on plain arrays.
+
+An edge weighs the bytes of both directions. What is made small is the cut: the weight between groups.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from registry.model import Floats, Ints, Longs
+
+NOBODY = -1
+
+
+class Groups(NamedTuple):
+    """Who is in which group; changed in place.
+
+    Attributes
+    ----------
+    group : int32[ranks]
+    first : int64[groups + 1]
+        Ranks of group ``g`` are ``member[first[g]:first[g + 1]]``.
+    member : int32[ranks]
+    place : int32[ranks]
+        Of a rank in `member`.
+    """
+
+    group: Ints
+    first: Longs
+    member: Ints
+    place: Ints
+
+
+@nb.njit(cache=True, nogil=True)
+def repair(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, sizes: Longs) -> None:
+    """Move ranks from groups above their size to groups below, each time the one that adds least to the cut.
+
+    Groups are gone through in order, and ties go to the lower place in a group and the first partner;
+    a rank without partners in a group that has room goes to the lowest such group. Of `groups`, only
+    `group` is renewed.
+    """
+    group, first, member = groups.group, groups.first, groups.member
+    room = sizes - np.diff(first)
+    towards, lowest = np.zeros(len(sizes)), 0
+    for g in range(len(sizes)):
+        while room[g] < 0:
+            while room[lowest] <= 0:
+                lowest += 1
+            best, rank, target = np.inf, NOBODY, NOBODY
+            for at in range(first[g], first[g + 1]):
+                r = member[at]
+                if group[r] != g:
+                    continue
+                for e in range(indptr[r], indptr[r + 1]):
+                    towards[group[partner[e]]] += weight[e]
+                loss, to = towards[g] - towards[lowest], lowest
+                for e in range(indptr[r], indptr[r + 1]):
+                    k = group[partner[e]]
+                    if room[k] > 0 and towards[g] - towards[k] < loss:
+                        loss, to = towards[g] - towards[k], k
+                for e in range(indptr[r], indptr[r + 1]):
+                    towards[group[partner[e]]] = 0.0
+                if loss < best:
+                    best, rank, target = loss, r, to
+            group[rank] = target
+            room[g] += 1
+            room[target] -= 1
+
+
+@nb.njit(cache=True, nogil=True)
+def swap_pass(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, least: float) -> int:
+    """Give each rank, in order, the best swap into a group that it talks to more than to its own.
+
+    Of two ranks whose swap lowers the cut, at least one is such a rank: none is missed.
+
+    Parameters
+    ----------
+    least : float
+        A swap that saves no more is none: a bound of rounding.
+
+    Returns
+    -------
+    int
+        Swaps made.
+    """
+    group, first, member = groups.group, groups.first, groups.member
+    towards, made = np.zeros(len(first) - 1), 0
+    for rank in range(len(group)):
+        own = group[rank]
+        for e in range(indptr[rank], indptr[rank + 1]):
+            towards[group[partner[e]]] += weight[e]
+        best, other, staying = least, NOBODY, towards[own]
+        for e in range(indptr[rank], indptr[rank + 1]):
+            g = group[partner[e]]
+            gain = towards[g] - staying
+            towards[g] = -np.inf if g != own else towards[g]  # each group is looked at once
+            if g == own or gain <= 0.0:
+                continue
+            for at in range(first[g], first[g + 1]):
+                both = gain + _swap_back(indptr, partner, weight, group, member[at], rank)
+                if both > best:
+                    best, other = both, member[at]
+        for e in range(indptr[rank], indptr[rank + 1]):
+            towards[group[partner[e]]] = 0.0
+        if other != NOBODY:
+            _swap(groups, rank, other)
+            made += 1
+    return made
+
+
+@nb.njit(cache=True)
+def _swap_back(indptr: Longs, partner: Ints, weight: Floats, group: Ints, rank: int, incomer: int) -> float:
+    """What a rank gains by going to the group of `incomer`, less their own edge counted on both sides."""
+    gain, here, there = 0.0, group[rank], group[incomer]
+    for e in range(indptr[rank], indptr[rank + 1]):
+        if partner[e] == incomer:
+            gain -= weight[e]
+        elif group[partner[e]] == there:
+            gain += weight[e]
+        elif group[partner[e]] == here:
+            gain -= weight[e]
+    return gain
+
+
+@nb.njit(cache=True)
+def _swap(groups: Groups, rank: int, other: int) -> None:
+    group, member, place = groups.group, groups.member, groups.place
+    group[rank], group[other] = group[other], group[rank]
+    place[rank], place[other] = place[other], place[rank]
+    member[place[rank]], member[place[other]] = rank, other

@@ -1,0 +1,250 @@
+"""Routes by a user's own table: for each pair of hosts its paths and the probability of each.
+
+This is the general routing function of Hoefler and Snir, "Generic topology mapping strategies for large-scale
+parallel architectures", 2011, section 2.1. A file is CSV with the columns ``source,target,probability,path``,
+where a path is the names of its vertices from host to host, joined by ``>``. Parallel cables are one link,
+shared by capacity.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mapping.kernels.channels import Ends
+from mapping.kernels.flows import LISTS, FlowArrays, ListArrays
+from mapping.kernels.paths import HopArray
+from mapping.network import end_points
+from mapping.routing.flow_arrays import flow_arrays
+from mapping.routing.routes import ALL_CONNECTED, Routes
+from registry.errors import InputError, InvalidValue, UnknownName, UnreachablePair
+from registry.model import Fabric, Floats, Ints, Longs
+
+COLUMNS = ("source", "target", "probability", "path")
+SLACK = 1e-6
+"""How far the probabilities of a pair may be from 1 in sum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PathTable:
+    """Paths and their probabilities; paths of a pair may stand anywhere.
+
+    Attributes
+    ----------
+    probability : float64[p]
+        0 to 1; those of a pair sum to 1.
+    ptr : int64[p + 1]
+    vertex : int32
+        Vertices of each path, ``vertex[ptr[p]:ptr[p + 1]]``, from host to host.
+    """
+
+    probability: Floats
+    ptr: Longs
+    vertex: Ints
+
+
+def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, file: str = "") -> TableOfPaths:
+    """Routes between `hosts` (vertices) by a file of paths.
+
+    Raises
+    ------
+    InvalidValue
+        No file is named, or a rails rule, where paths say it themselves; see also `routes_by`.
+    InputError, UnknownName
+        See `read_path_table`.
+    """
+    if not file:
+        raise InvalidValue("path-table.file", "names no file")
+    if rails != ALL_CONNECTED:
+        raise InvalidValue("path-table", f"the table says which ways are taken, not the rails rule {rails!r}")
+    return routes_by(read_path_table(file, fabric), fabric, hosts)
+
+
+def read_path_table(path: str | Path, fabric: Fabric) -> PathTable:
+    """Read a CSV table of paths.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or a line is not as stated; names file, line and offender.
+    UnknownName
+        A vertex that the fabric has not.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the table of paths cannot be read: {error}", path=path) from error
+    rows = [(at, row) for at, row in enumerate(csv.reader(io.StringIO(text)), 1) if any(map(str.strip, row))]
+    if not rows or tuple(name.strip() for name in rows[0][1]) != COLUMNS:
+        raise InputError(f"the table of paths does not begin with {','.join(COLUMNS)}", path=path)
+    number = {name: v for v, name in enumerate(fabric.names)}
+    probability, paths = [], []
+    for line, row in rows[1:]:
+        if len(row) != len(COLUMNS):
+            raise InputError(f"{len(row)} columns, not {len(COLUMNS)}", path=path, line=line)
+        source, target, part, way = (entry.strip() for entry in row)
+        names = [name.strip() for name in way.split(">")]
+        if names[0] != source or names[-1] != target:
+            raise InputError(f"the path does not lead from {source!r} to {target!r}", path=path, line=line)
+        for name in names:
+            if name not in number:
+                raise UnknownName("vertex", name, fabric.names, path=path, line=line)
+        probability.append(_number(part, str(path), line))
+        paths.append([number[name] for name in names])
+    return PathTable(
+        probability=np.array(probability, np.float64),
+        ptr=np.r_[0, np.cumsum([len(vertices) for vertices in paths], dtype=np.int64)],
+        vertex=np.array([v for vertices in paths for v in vertices], np.int32),
+    )
+
+
+def _number(text: str, path: str, line: int) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError("is no probability", path=path, line=line, text=text) from error
+
+
+def routes_by(table: PathTable, fabric: Fabric, hosts: ArrayLike) -> TableOfPaths:
+    """Routes between `hosts` (vertices) by a table of paths; what it says of other hosts is checked too.
+
+    Raises
+    ------
+    InvalidValue
+        A probability outside 0 to 1, a pair whose probabilities do not sum to 1, a path along a link that
+        there is not, through a vertex that does not forward, or from a host to itself; names the pair.
+    """
+    return TableOfPaths(fabric, table, np.asarray(hosts, np.int32).reshape(-1))
+
+
+class TableOfPaths(Routes):
+    """Routes by a table of paths and their probabilities."""
+
+    name = "path-table"
+
+    def __init__(self, fabric: Fabric, table: PathTable, hosts: Ints) -> None:
+        arc = _check(fabric, table)
+        every, none = np.arange(len(hosts) + 1), np.zeros(0, np.int32)
+        arrays = Ends(
+            same_rail=False,
+            rail_ptr=every,
+            rail_number=np.zeros(len(hosts), np.int32),
+            port_ptr=every,
+            port_row=every[:-1].astype(np.int32),
+            target_ptr=every,
+            target=every[:-1].astype(np.int32),
+            up_ptr=np.zeros(len(every), np.int64),
+            up_link=none,
+            up_share=np.zeros(0),
+            down_ptr=np.zeros(len(every), np.int64),
+            down_link=none,
+            down_share=np.zeros(0),
+        )
+        super().__init__(fabric, end_points(fabric, hosts), arrays, ALL_CONNECTED)
+        self._lists, self._mean = _lists(fabric, table, arc, hosts)
+
+    def grouped_hops(self) -> tuple[Ints, Floats]:
+        """Mean hops between hosts, each a group of its own; see `Routes.grouped_hops`."""
+        between = np.where(self._mean < 0, np.inf, self._mean)
+        np.fill_diagonal(between, 0.0)
+        return np.arange(len(self.hosts), dtype=np.int32), between
+
+    @property
+    def evenly_split(self) -> bool:
+        """False: paths may leave by any of a host's ports."""
+        return False
+
+    @cached_property
+    def _hops(self) -> HopArray:
+        whole = np.rint(self._mean)
+        np.fill_diagonal(whole, 0.0)
+        return whole.astype(np.int8 if float(whole.max(initial=0.0)) <= 127 else np.int16)
+
+    def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Floats]:
+        ptr, pair = self._lists.ptr, row.astype(np.int64) * len(self.hosts) + target
+        counts = ptr[pair + 1] - ptr[pair]
+        first = np.cumsum(counts) - counts
+        at = np.repeat(ptr[pair] - first, counts) + np.arange(int(counts.sum()))
+        part = np.repeat(amount, counts) * self._lists.share[at]
+        loads = np.bincount(self._lists.link[at], weights=part, minlength=len(self.fabric.links))
+        return loads.astype(np.float64), self._mean[row, target]
+
+    def _flows(self) -> FlowArrays:
+        return flow_arrays(
+            LISTS,
+            links=len(self.fabric.links),
+            max_entries=int(np.diff(self._lists.ptr).max(initial=0)),
+            max_channels=self.max_channels,
+            ends=self._arrays,
+            hops=self._hops,
+            lists=self._lists,
+        )
+
+    def _unconnected(self, i: int, j: int) -> UnreachablePair:
+        names = self.fabric.names
+        why = "the table of paths has none for them"
+        return UnreachablePair(names[self.hosts[i]], names[self.hosts[j]], why)
+
+
+def _check(fabric: Fabric, table: PathTable) -> Longs:
+    """int64: arc of the fabric that each step of the paths takes, steps of a path in order."""
+    names, length = fabric.names, np.diff(table.ptr)
+
+    def refuse(fault: ArrayLike, path: Longs, why: str) -> None:
+        wrong = np.flatnonzero(fault)
+        if len(wrong):
+            p = int(path[wrong[0]])
+            vertices = [names[v] for v in table.vertex[table.ptr[p] : table.ptr[p + 1]].tolist()]
+            ends = f"{vertices[0]!r} to {vertices[-1]!r}" if vertices else "nowhere"
+            raise InvalidValue("path-table", f"the path {'>'.join(vertices)} from {ends} {why}")
+
+    every = np.arange(len(length))
+    refuse(length < 2, every, "has no link")
+    first, last = table.vertex[table.ptr[:-1]], table.vertex[table.ptr[1:] - 1]
+    refuse(first == last, every, "leads from a host to itself")
+    refuse(~((table.probability >= 0) & (table.probability <= 1)), every, "has no probability of 0 to 1")
+    path = np.repeat(every, length)
+    at_end = np.zeros(len(path), np.bool_)
+    at_end[table.ptr[:-1]], at_end[table.ptr[1:] - 1] = True, True
+    refuse(~at_end & ~fabric.forwards[table.vertex], path, "leads through a vertex that does not forward")
+    _, pair = np.unique(first.astype(np.int64) * len(names) + last, return_inverse=True)
+    total = np.bincount(pair, weights=table.probability)
+    refuse(np.abs(total - 1)[pair] > SLACK, every, "is one of a pair whose probabilities do not sum to 1")
+    step = np.flatnonzero(np.diff(path) == 0)
+    arcs = np.repeat(np.arange(len(names)), np.diff(fabric.indptr)) * len(names) + fabric.neighbour
+    wanted = table.vertex[step].astype(np.int64) * len(names) + table.vertex[step + 1]
+    arc = np.searchsorted(arcs, wanted)
+    refuse(np.append(arcs, -1)[arc] != wanted, path[step], "takes a link that there is not")
+    return arc
+
+
+def _lists(fabric: Fabric, table: PathTable, arc: Longs, hosts: Ints) -> tuple[ListArrays, Floats]:
+    """What each pair of the hosts loads, and the mean length (float64[h, h]) of its paths; -1 for none."""
+    index = np.full(len(fabric), -1, np.int64)
+    index[hosts] = np.arange(len(hosts))
+    source, target = index[table.vertex[table.ptr[:-1]]], index[table.vertex[table.ptr[1:] - 1]]
+    pair = np.where((source >= 0) & (target >= 0), source * len(hosts) + target, -1)
+    steps = np.diff(table.ptr) - 1
+    link_ptr = np.searchsorted(fabric.arc_of_link, np.arange(len(fabric.capacity) + 1))
+    cables = np.diff(link_ptr)[arc]
+    link = np.repeat(link_ptr[arc] - np.r_[0, np.cumsum(cables)[:-1]], cables) + np.arange(int(cables.sum()))
+    path = np.repeat(np.repeat(np.arange(len(steps)), steps), cables)
+    share = table.probability[path] * fabric.links.capacity[link] / np.repeat(fabric.capacity[arc], cables)
+    kept = np.flatnonzero((pair[path] >= 0) & (share > 0))
+    key, place = np.unique(pair[path[kept]] * len(fabric.links) + link[kept], return_inverse=True)
+    lists = ListArrays(
+        ptr=np.searchsorted(key // len(fabric.links), np.arange(len(hosts) ** 2 + 1)),
+        link=(key % len(fabric.links)).astype(np.int32),
+        share=np.bincount(place, weights=share[kept], minlength=len(key)).astype(np.float64),
+    )
+    mean = np.full(len(hosts) ** 2, -1.0)
+    ours = pair >= 0
+    mean[pair[ours]] = 0.0
+    np.add.at(mean, pair[ours], table.probability[ours] * steps[ours])
+    return lists, mean.reshape(len(hosts), len(hosts))

@@ -1,0 +1,103 @@
+"""Up*/down* routing: all shortest of the paths that never turn up again once they have gone down.
+
+A breadth-first tree from a root gives every vertex a level. The up end of a link is the one nearer to the
+root; of two on one level, the one that comes first in the fabric. Hosts are below all switches. All shortest
+legal paths of a pair share its traffic equally; parallel cables are one path, shared by capacity. Legal
+paths need not be shortest paths of the network. Sources: Schroeder et al., "Autonet: a high-speed,
+self-configuring local area network using point-to-point links", 1991; Orduña, Silla and Duato, "On the
+development of a communication-aware task mapping technique", 2004, section 3.
+
+A path is in one of two states, so the network is searched as a graph of two layers: a vertex that may still
+be left upwards, and its twin that may not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from mapping.kernels.paths import ArcArrays
+from mapping.network import Network, arc_arrays, end_points, transit_network
+from mapping.routing.routes import ALL_CONNECTED, check_rails
+from mapping.routing.shortest_paths import ShortestPaths
+from registry.errors import UnknownName
+from registry.model import Bools, Fabric, Ints, Longs
+
+
+def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, root: str = "") -> UpDown:
+    """Routes between `hosts` (vertices) by up*/down*.
+
+    Parameters
+    ----------
+    root : str
+        Name of the vertex at the root of the tree. Unless told, the vertex that forwards and is joined to
+        most others that do; of equals the first. Parts of the fabric that it does not reach have roots of
+        their own, found likewise.
+
+    Raises
+    ------
+    UnknownName
+        A root that does not forward, or a rails rule that there is not.
+    """
+    check_rails(rails)
+    ends = end_points(fabric, np.asarray(hosts, np.int32).reshape(-1))
+    network = transit_network(fabric, ends)
+    names = [fabric.names[v] for v in np.flatnonzero(fabric.forwards).tolist()]
+    if root and root not in names:
+        raise UnknownName("switch", root, names)
+    first = names.index(root) if root else -1
+    layered, twin = _layered(network, _levels(network.arcs, first))
+    return UpDown(fabric, ends, layered, rails, twin)
+
+
+class UpDown(ShortestPaths):
+    """Routes over all shortest legal paths of up*/down*."""
+
+    name = "up-down"
+
+
+def _levels(arcs: ArcArrays, root: int) -> Longs:
+    """int64[v]: links from the root of each vertex's part; those that do not forward are below all."""
+    vertices = len(arcs.forwards)
+    tail = np.repeat(np.arange(vertices), np.diff(arcs.out_ptr))
+    inner = arcs.forwards[tail] & arcs.forwards[arcs.head]
+    graph = coo_array((np.ones(int(inner.sum())), (tail[inner], arcs.head[inner])), shape=(vertices,) * 2)
+    both = (graph + graph.T).tocsr()
+    _, part = connected_components(both, directed=False)
+    degree = np.diff(both.indptr)
+    by_degree = np.lexsort((np.arange(vertices), -degree, part))
+    roots = by_degree[np.r_[True, np.diff(part[by_degree]) > 0][:vertices]]
+    level = np.full(vertices, vertices, np.int64)
+    for start in roots.tolist():
+        if root >= 0 and part[start] == part[root]:
+            start = root
+        order, before = breadth_first_order(both, start, directed=False)
+        level[start] = 0
+        for v in order[1:].tolist():
+            level[v] = level[before[v]] + 1
+    level[~arcs.forwards] = vertices
+    return level
+
+
+def _layered(network: Network, level: Longs) -> tuple[Network, Ints]:
+    """The network of both states of a path, and the twin of each vertex where paths start."""
+    arcs, vertices = network.arcs, len(level)
+    tail, head = np.repeat(np.arange(vertices), np.diff(arcs.out_ptr)), arcs.head.astype(np.int64)
+    up = (level[head] < level[tail]) | ((level[head] == level[tail]) & (head < tail))
+    every, down = np.arange(len(head)), np.flatnonzero(~up)
+    origin = np.r_[every, down]
+    source = np.r_[tail, tail[down] + vertices]
+    target = np.r_[np.where(up, head, head + vertices), head[down] + vertices]
+    order = np.lexsort((target, source))
+    both: Bools = np.tile(arcs.forwards, 2)
+    twin = np.r_[np.arange(vertices, 2 * vertices), np.full(vertices, -1)].astype(np.int32)
+    layered = replace(
+        network,
+        arcs=arc_arrays(source[order], target[order], both),
+        cables=network.cables.take(origin[order]),
+    )
+    return layered, twin

@@ -1,0 +1,81 @@
+"""Where a host's cores, memory and network adapters are, as far as placing ranks within it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from registry.errors import InvalidValue
+from registry.model.arrays import Bools, Floats, Guids, Ints, check_range, freeze, readonly
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HostLayout:
+    """A host's cores by NUMA domain, the distances of domains, and which are close to which adapter.
+
+    Attributes
+    ----------
+    core_domain : int32[cores]
+        NUMA domain of each core, 0 to d - 1; cores in the tool's logical order. None is empty.
+    core_cpu : int32[cores]
+        The operating system's number of the core's first hardware thread.
+    domain_node : int32[d]
+        The operating system's number of each domain's memory node; -1 where it has none.
+    distance : float64[d, d]
+        Relative latency of memory from a core's domain to another, > 0; 10 is local by convention.
+    nic_name : tuple of str
+        Network adapters, such as ``mlx5_0`` or ``eth0``.
+    nic_fabric : bool[n]
+        Adapters that MPI would use (InfiniBand, Omni-Path and the like) rather than Ethernet.
+    nic_guid : uint64[n]
+        Node GUID; 0 unknown.
+    nic_near : bool[n, d]
+        Domains that are local to an adapter.
+    name : str
+        The host's own name; empty where it is not told.
+    source : str
+        Tool and version that it was read from.
+    """
+
+    core_domain: Ints
+    core_cpu: Ints
+    domain_node: Ints
+    distance: Floats
+    nic_name: tuple[str, ...] = ()
+    nic_fabric: Bools
+    nic_guid: Guids
+    nic_near: Bools
+    name: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        cores, nics = len(np.atleast_1d(self.core_domain)), len(self.nic_name)
+        freeze(self, "core_domain", np.int32, cores)
+        freeze(self, "core_cpu", np.int32, cores)
+        freeze(self, "domain_node", np.int32, None)
+        freeze(self, "nic_fabric", np.bool_, nics)
+        freeze(self, "nic_guid", np.uint64, nics)
+        domains = len(self.domain_node)
+        for name, dtype, rows in (("distance", np.float64, domains), ("nic_near", np.bool_, nics)):
+            values = readonly(getattr(self, name), dtype, f"HostLayout.{name}")
+            if values.shape != (rows, domains):
+                raise InvalidValue(f"HostLayout.{name}", f"has shape {values.shape}, not {(rows, domains)}")
+            object.__setattr__(self, name, values)
+        check_range(self, "core_domain", 0, domains)
+        if len(np.unique(self.core_domain)) != domains or domains == 0:
+            raise InvalidValue("HostLayout.core_domain", "every domain has a core, and there is one")
+        if len(np.unique(self.core_cpu)) != cores:
+            raise InvalidValue("HostLayout.core_cpu", "a hardware thread is named twice")
+        if not (np.isfinite(self.distance).all() and (self.distance > 0).all()):
+            raise InvalidValue("HostLayout.distance", "must be finite and above zero")
+
+    @property
+    def cores(self) -> int:
+        """Number of cores."""
+        return len(self.core_domain)
+
+    @property
+    def domains(self) -> int:
+        """Number of NUMA domains that have a core."""
+        return len(self.domain_node)

@@ -1,0 +1,265 @@
+"""Placing in a job script, keeping a placement, advice and comparison, from the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from almanac.here import HOST_FILES, Here, here
+from registry.errors import ConfigError, InputError
+from tests.almanac.conftest import Almanac
+
+DATA = Path(__file__).parent.parent / "data"
+FABRIC = DATA / "infiniband" / "fattree2-64-traffic"
+FILES = ("--fabric", FABRIC / "ibnetdiscover.txt", "--fabric", FABRIC / "opensm-lfts.dump")
+PROFILE = DATA / "openmpi" / "npb_cg_S_16.tar.gz"
+SLURM = {
+    "SLURM_JOB_NODELIST": "node[0001-0004,0033]",
+    "SLURM_TASKS_PER_NODE": "4(x3),2(x2)",
+    "SLURM_NTASKS": "16",
+    "SLURM_JOB_ID": "77",
+    "SLURM_CLUSTER_NAME": "ft",
+}
+
+
+@pytest.fixture
+def loaded(embedded: Almanac) -> Almanac:
+    assert (
+        embedded("ingest", FABRIC / "ibnetdiscover.txt", FABRIC / "opensm-lfts.dump", "--cluster", "ft").code
+        == 0
+    )
+    assert embedded("ingest", PROFILE, "--name", "cg").code == 0
+    return embedded
+
+
+def placed(almanac: Almanac, *more: object) -> dict[str, Any]:
+    call = almanac(
+        "map", "cg", "--cluster", "ft", "--hosts", "node[0001-0004,0033-0036]", "--slots", 2, *more, "--json"
+    )
+    assert call.code == 0, call.err
+    return dict(call.json)
+
+
+class TestHere:
+    """What is read from the environment."""
+
+    def test_slurm_tells_hosts_slots_and_ranks(self) -> None:
+        assert here(SLURM) == Here(
+            hosts=("node0001", "node0002", "node0003", "node0004", "node0033"),
+            slots=(4, 4, 4, 2, 2),
+            ranks=16,
+            job="77",
+            cluster="ft",
+            source="SLURM_JOB_NODELIST, SLURM_TASKS_PER_NODE",
+        )
+
+    def test_slurm_without_tasks_takes_a_rank_a_processor(self) -> None:
+        found = here({"SLURM_JOB_NODELIST": "a[1-2]", "SLURM_JOB_CPUS_PER_NODE": "64(x2)"})
+        assert (found.hosts, found.slots, found.ranks) == (("a1", "a2"), (64, 64), None)
+
+    @pytest.mark.parametrize("variable", HOST_FILES)
+    def test_open_mpi_names_a_host_file(self, variable: str, tmp_path: Path) -> None:
+        path = tmp_path / "hosts"
+        path.write_text("# two kinds\nn2 slots=3\nn1:2\n\nn3 slots = 1 max_slots=4\nn2\n")
+        found = here({variable: str(path)})
+        assert (found.hosts, found.slots) == (("n2", "n1", "n3"), (4, 2, 1))
+        assert found.source == f"{variable}={path}"
+
+    def test_pbs_writes_a_line_a_slot(self, tmp_path: Path) -> None:
+        path = tmp_path / "nodes"
+        path.write_text("n1\nn1\nn2\n")
+        found = here({"PBS_NODEFILE": str(path), "PBS_JOBID": "9"})
+        assert (found.hosts, found.slots, found.job) == (("n1", "n2"), (2, 1), "9")
+
+    def test_slurm_comes_before_a_host_file(self) -> None:
+        assert here({**SLURM, HOST_FILES[0]: "/nowhere"}).job == "77"
+
+    @pytest.mark.parametrize(
+        ("environment", "says"),
+        [
+            ({}, "no allocation is around"),
+            ({"SLURM_JOB_NODELIST": "a[1-3]"}, "neither SLURM_TASKS_PER_NODE"),
+            ({"SLURM_JOB_NODELIST": "a[1-3]", "SLURM_TASKS_PER_NODE": "1,1"}, "tells of 2 hosts"),
+        ],
+    )
+    def test_what_does_not_fit_is_told(self, environment: dict[str, str], says: str) -> None:
+        with pytest.raises(ConfigError, match=says):
+            here(environment)
+
+    @pytest.mark.parametrize("text", ["n1 slots=0\n", "n1 4\n", "n1:x\n", "# none\n"])
+    def test_a_host_file_that_makes_no_sense_is_refused(self, text: str, tmp_path: Path) -> None:
+        path = tmp_path / "hosts"
+        path.write_text(text)
+        with pytest.raises(InputError):
+            here({HOST_FILES[0]: str(path)})
+
+
+def test_files_alone_are_placed_without_any_database(offline: Almanac, tmp_path: Path) -> None:
+    rankfile = tmp_path / "rf"
+    call = offline(
+        "map", *FILES, "--profile", PROFILE, "--hosts", "node[0001-0004,0033-0036]", "--slots", 2,
+        "--steps", 4000, "--export", f"openmpi-rankfile={rankfile}", "--json",
+    )  # fmt: skip
+    assert call.code == 0, call.err
+    assert (call.json["placement"], call.json["routing"], call.json["hosts"]) == (None, "tables", 8)
+    assert len(rankfile.read_text().splitlines()) == 16
+    kept = offline(
+        "map", *FILES, "--profile", PROFILE, "--keep", rankfile, "--moves", 2, "--steps", 2000, "--json"
+    )
+    assert kept.code == 0, kept.err
+    assert kept.json["moved"] <= 2
+    assert kept.json["curve"][0]["moved"] == 0
+
+
+def test_a_job_script_places_on_its_own_allocation(
+    offline: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in SLURM.items():
+        monkeypatch.setenv(name, value)
+    hostfile = tmp_path / "hosts"
+    call = offline(
+        "map", "--here", *FILES, "--profile", PROFILE, "--steps", 2000,
+        "--export", f"slurm-hostfile={hostfile}", "--json",
+    )  # fmt: skip
+    assert call.code == 0, call.err
+    assert call.json["hosts"] == 5
+    taken = hostfile.read_text().split()
+    assert {host: taken.count(host) for host in taken} == dict(
+        zip(here(SLURM).hosts, here(SLURM).slots, strict=True)
+    )
+    assert "16 slots on 5 hosts" in call.err
+
+
+def test_a_job_script_places_with_a_saved_fabric_and_profile(
+    loaded: Almanac, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in SLURM.items():
+        monkeypatch.setenv(name, value)
+    call = loaded("map", "cg", "--here", "--steps", 2000, "--json")
+    assert call.code == 0, call.err
+    assert (call.json["cluster"], call.json["hosts"]) == ("ft", 5)
+    assert loaded("history", "--json").json[0]["id"] == call.json["placement"]
+
+
+def test_pinned_ranks_are_exported_where_they_are_pinned(loaded: Almanac, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    placed(loaded, "--steps", 2000, "--pin", "3=node0035", "--pin", "0=node0035", "--export", f"csv={table}")
+    hosts = [row["host"] for row in csv.DictReader(io.StringIO(table.read_text()))]
+    assert (hosts[0], hosts[3]) == ("node0035", "node0035")
+
+
+def test_a_kept_placement_tells_what_each_moved_rank_brings(loaded: Almanac) -> None:
+    first = placed(loaded, "--strategy", "random", "--steps", 1)
+    told = placed(
+        loaded, "--keep", first["placement"], "--moves", 4, "--steps", 6000, "--objective", "hop-bytes"
+    )
+    moved = [point["moved"] for point in told["curve"]]
+    gained = [point["hop_bytes"] for point in told["curve"]]
+    assert moved == sorted(set(moved))
+    assert moved[0] == 0
+    assert moved[-1] <= 4
+    assert gained == sorted(gained, reverse=True)
+    assert told["moved"] == moved[-1]
+    assert told["placed"]["hop_bytes"] == pytest.approx(gained[-1])
+    assert told["placement"] != first["placement"]
+
+
+def test_advice_weighs_moves_and_saves_nothing(loaded: Almanac) -> None:
+    first = placed(loaded, "--strategy", "random", "--steps", 1)
+    call = loaded(
+        "advise", "cg", first["placement"], "--cluster", "ft", "--steps", 4000, "--rank-seconds", 1e-9,
+        "--iterations-left", 1e9, "--json",
+    )  # fmt: skip
+    assert call.code == 0, call.err
+    told = call.json
+    assert told["curve"][0]["congestion_seconds"] == pytest.approx(first["placed"]["congestion_seconds"])
+    assert [one["moved"] for one in told["advice"]] == [point["moved"] for point in told["curve"][1:]]
+    saving = [one for one in told["advice"] if one["seconds_saved"] > 0]
+    assert all(one["break_even_iterations"] is not None for one in saving)
+    assert told["best_moved"] in [one["moved"] for one in saving] or not saving
+    assert len(loaded("history", "--json").json) == 1
+    assert "worth it" in loaded("advise", "cg", first["placement"], "--cluster", "ft", "--steps", 400).out
+
+
+def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -> None:
+    first = placed(loaded, "--strategy", "random", "--steps", 1)
+    rankfile, links = tmp_path / "rf", tmp_path / "links.csv"
+    second = placed(loaded, "--steps", 4000, "--export", f"openmpi-rankfile={rankfile}")
+    for other in (second["placement"], rankfile):
+        call = loaded("compare", first["placement"], other, "--links", links, "--json")
+        assert call.code == 0, call.err
+        told = call.json
+        assert [p["congestion_seconds"] for p in told["placements"]] == pytest.approx(
+            [first["placed"]["congestion_seconds"], second["placed"]["congestion_seconds"]]
+        )
+        seconds = [row["difference_seconds"] for row in told["links"]]
+        assert seconds == sorted(seconds, reverse=True)
+        for row in told["links"]:
+            assert row["difference_seconds"] == pytest.approx(abs(row["seconds"][0] - row["seconds"][1]))
+        rows = list(csv.DictReader(io.StringIO(links.read_text())))
+        assert [float(row["difference_seconds"]) for row in rows][: len(seconds)] == seconds
+    same = loaded("compare", first["placement"], first["placement"], first["placement"], "--json").json
+    assert (len(same["placements"]), same["links"]) == (3, [])
+    assert "links that differ most" in loaded("compare", first["placement"], second["placement"]).out
+
+
+def test_another_jobs_load_is_told_and_counts(loaded: Almanac) -> None:
+    other = placed(loaded, "--strategy", "in-order", "--steps", 1)
+    alone = placed(loaded, "--strategy", "in-order", "--steps", 1)
+    added = placed(loaded, "--strategy", "in-order", "--steps", 1, "--background", other["placement"])
+    assert alone["background"] == ""
+    assert added["background"].startswith("added")
+    for name in ("congestion_seconds", "network_congestion_seconds"):
+        assert added["placed"][name] == pytest.approx(2 * alone["placed"][name])
+    reduced = placed(
+        loaded, "--strategy", "in-order", "--steps", 1, "--background", f"{other['placement']}/1e9"
+    )
+    assert reduced["background"].startswith("reduced")
+
+
+def test_a_pareto_set_is_saved_placement_by_placement(loaded: Almanac) -> None:
+    call = loaded(
+        "map", "cg", "--cluster", "ft", "--hosts", "node[0001-0016]", "--pareto", "--steps", 3000, "--json"
+    )
+    assert call.code == 0, call.err
+    ids = [one["placement"] for one in call.json]
+    assert {row["id"] for row in loaded("history", "--json").json} == set(ids)
+    hop_bytes = [one["placed"]["hop_bytes"] for one in call.json]
+    assert hop_bytes == sorted(hop_bytes, reverse=True)
+
+
+def test_rails_are_passed_on_and_bounds_are_named(loaded: Almanac, tmp_path: Path) -> None:
+    placement = placed(loaded, "--steps", 100)["placement"]
+    call = ("evaluate", "cg", "--cluster", "ft", "--placement", placement)
+    assert loaded(*call, "--rails", "same-rail", "--json").json["rails"] == "same-rail"
+    refused = loaded(*call, "--rails", "other", "--json")
+    assert (refused.code, refused.error["error"]) == (1, "UnknownName")
+    words = loaded(*call).out
+    assert "times the best possible, certified by" in words
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("cg",),
+        ("cg", "--hosts", "a"),
+        ("cg", "--job", "1", "--hosts", "a"),
+        ("cg", "--here", "--job", "1"),
+        ("cg", "--profile", "x", "--cluster", "c", "--hosts", "a"),
+        ("--cluster", "c", "--hosts", "a"),
+        ("--profile", "x", "--cluster", "c", "--hosts", "a"),
+        ("cg", "--fabric", "x", "--job", "1"),
+        ("cg", "--cluster", "c", "--hosts", "a", "--moves", "2"),
+        ("cg", "--cluster", "c", "--keep", "x", "--pareto"),
+        ("cg", "--cluster", "c", "--hosts", "a", "--pin", "1:b"),
+        ("cg", "--cluster", "c", "--hosts", "a", "--pin", "1=b", "--pin", "01=c"),
+        ("cg", "--cluster", "c", "--hosts", "a", "--background", "x/y"),
+        ("cg", "--cluster", "c", "--hosts", "a", "--seconds", "1", "--steps", "1"),
+    ],
+)
+def test_what_contradicts_itself_is_a_usage_error(offline: Almanac, arguments: tuple[str, ...]) -> None:
+    assert offline("map", *arguments).code == 2

@@ -1,0 +1,172 @@
+"""Real launchers on hosts that are not there: a name for each, all on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from registry.local.supervisor import die_with_parent
+
+OPEN_MPI_ON_LOOPBACK = ("--mca", "oob_tcp_if_include", "lo", "--mca", "btl_tcp_if_include", "lo")
+HYDRA_ON_LOOPBACK = ("-iface", "lo")
+AGENT = """#!/bin/sh
+# Takes ssh's place: runs the command on this machine, under the host's name.
+while [ "${1#-}" != "$1" ]; do shift; done
+host=$1
+shift
+exec unshare --uts sh -c "hostname $host; $*"
+"""
+SLURM_CONF = """\
+ClusterName=ft
+SlurmctldHost={here}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/none
+CredType=cred/none
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool.%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+SlurmdParameters=config_overrides
+NodeName={nodes} NodeHostname={here} NodeAddr=127.0.0.1 Port={first}-{last} CPUs={slots}
+PartitionName=all Nodes=ALL Default=YES State=UP
+"""
+
+
+def require(*programs: str) -> None:
+    """Skip the test where a program is missing, or hosts cannot have names of their own; fail there in CI."""
+    reason = _lacking(programs)
+    if reason and os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+
+
+def _lacking(programs: Sequence[str]) -> str:
+    for program in programs:
+        if shutil.which(program) is None:
+            return f"{program} is not installed"
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        return "host names of one's own need root and unshare"
+    if subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode != 0:
+        return "this machine lets nobody change a host's name, not even in a namespace"
+    return ""
+
+
+def agent(folder: Path) -> Path:
+    """A program that takes ssh's place."""
+    path = folder / "agent"
+    path.write_text(AGENT)
+    path.chmod(0o755)
+    return path
+
+
+def printed(command: Sequence[object], environment: Mapping[str, str] | None = None) -> dict[int, str]:
+    """What each rank says, as the processes of a job print it as ``rank TEXT``."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    pairs = [line.split() for line in done.stdout.splitlines() if line.strip()]
+    found = {int(rank): host for rank, host in pairs}
+    assert len(found) == len(pairs), "a rank ran twice"
+    return found
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """A scheduler that runs, and the variables by which its commands find it."""
+
+    environment: Mapping[str, str]
+    nodes: tuple[str, ...]
+
+
+@contextlib.contextmanager
+def slurm(folder: Path, names: str, nodes: Sequence[str], slots: int) -> Iterator[Slurm]:
+    """A controller and a daemon a node, all on this machine, without any authentication."""
+    for name in ("state", *(f"spool.{node}" for node in nodes)):
+        (folder / name).mkdir()
+    controller = _ports(len(nodes) + 1)
+    conf = folder / "slurm.conf"
+    conf.write_text(
+        SLURM_CONF.format(
+            here=socket.gethostname(), folder=folder, port=controller, nodes=names, slots=slots,
+            first=f"[{controller + 1}", last=f"{controller + len(nodes)}]",
+        )
+    )  # fmt: skip
+    environment = {"SLURM_CONF": str(conf)}
+    daemons: list[subprocess.Popen[bytes]] = []
+
+    def start(*command: str) -> None:
+        with (folder / f"{command[0]}.out").open("ab") as log:
+            daemons.append(
+                subprocess.Popen(
+                    command,
+                    env={**os.environ, **environment},
+                    stdout=log,
+                    stderr=log,
+                    preexec_fn=die_with_parent(),
+                )
+            )
+
+    try:
+        start("slurmctld", "-D")
+        _wait(lambda: _says(environment, "scontrol", "ping") is not None, folder)
+        for node in nodes:
+            start("slurmd", "-D", "-N", node)
+        idle = ["sinfo", "--noheader", "--format=%D", "--states=idle"]
+        _wait(lambda: (_says(environment, *idle) or "").strip() == str(len(nodes)), folder)
+        yield Slurm(environment, tuple(nodes))
+    finally:
+        for daemon in reversed(daemons):
+            daemon.terminate()
+        for daemon in daemons:
+            daemon.wait(30)
+
+
+def _says(environment: Mapping[str, str], *command: str) -> str | None:
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def _wait(ready: Callable[[], bool], folder: Path) -> None:
+    end = time.monotonic() + 60.0
+    while not ready():
+        assert time.monotonic() < end, (folder / "slurmctld.log").read_text()
+        time.sleep(0.2)
+
+
+def _ports(count: int) -> int:
+    """The first of so many ports in a row that nobody listens on."""
+    for first in range(21_000 + os.getpid() % 5000, 60_000, count):
+        with contextlib.ExitStack() as held:
+            try:
+                for port in range(first, first + count):
+                    held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+    raise AssertionError("no free ports")
