@@ -86,6 +86,21 @@ ENTRIES = (
         about="both graphs in reverse Cuthill-McKee order (Hoefler and Snir 2011, section 3.3)",
     ),
     Entry(
+        name="multilevel",
+        module="mapping.strategies.multilevel",
+        about="ranks cut by METIS along the hierarchy that hosts form by distance",
+    ),
+    Entry(
+        name="spectral",
+        module="mapping.strategies.spectral",
+        about="ranks laid along the axes of a torus by the guest's smooth vectors",
+    ),
+    Entry(
+        name="layout",
+        module="mapping.strategies.layout",
+        about="in order, spectral (tori) or multilevel (elsewhere): whichever has less hop-bytes",
+    ),
+    Entry(
         name="multicore",
         module="mapping.strategies.multicore",
         about="a group of ranks a host by METIS, then groups by another strategy (2011, section 3.4)",

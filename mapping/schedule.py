@@ -99,5 +99,5 @@ def _on_congestion(features: Features) -> list[str]:
 
 def _on_hop_bytes(features: Features) -> list[str]:
     if features.ranks > SMALL:
-        return ["in-order+pair-exchange"]
-    return ["in-order+pair-exchange", "greedy+pair-exchange"]
+        return ["layout+pair-exchange"]
+    return ["layout+pair-exchange", "greedy+pair-exchange"]

@@ -1,0 +1,55 @@
+"""Starts laid over the hosts by their distances: along the hierarchy, along a torus's axes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from mapping.problem import Problem
+from mapping.strategies import layout, multilevel, spectral
+from registry.model import Allocation, Fabric, Profile
+from tests.search_problems import problem_on, problems, torus8
+
+
+@pytest.mark.parametrize("strategy", [layout, multilevel, spectral])
+@given(problem=problems())
+def test_any_problem_gets_a_valid_and_repeatable_placement(strategy: object, problem: Problem) -> None:
+    seat = strategy.seat  # type: ignore[attr-defined]
+    found = seat(problem, np.random.default_rng(0))
+    assert (np.bincount(found, minlength=problem.hosts) <= problem.allocation.slots).all()
+    assert found.tobytes() == seat(problem, np.random.default_rng(0)).tobytes()
+
+
+def test_parts_have_exactly_the_room_of_branches_roomiest_first() -> None:
+    assert multilevel.fill(np.array([2, 4, 3, 4]), 9).tolist() == [0, 4, 1, 4]
+    assert multilevel.fill(np.array([2, 4]), 6).tolist() == [2, 4]
+
+
+def leaves_of_four() -> tuple[Fabric, Allocation]:
+    """Sixteen hosts on four leaf switches under one, listed in a mixed order."""
+    leaf = 16 + np.arange(16) // 4
+    low, high = np.r_[np.arange(16), 16, 17, 18, 19], np.r_[leaf, 20, 20, 20, 20]
+    fabric = Fabric.from_arcs(
+        [f"v{i:02}" for i in range(21)], np.r_[low, high], np.r_[high, low], 1.0,
+        slots=[1] * 16 + [0] * 5, forwards=[False] * 16 + [True] * 5,
+    )  # fmt: skip
+    return fabric, Allocation.of(fabric, np.random.default_rng(1).permutation(16).tolist())
+
+
+def test_cliques_are_cut_apart_at_leaf_switches() -> None:
+    fabric, allocation = leaves_of_four()
+    group = np.random.default_rng(2).permutation(np.repeat(np.arange(4), 4))
+    a, b = np.nonzero((group[:, None] == group) & ~np.eye(16, dtype=bool))
+    profile = Profile.from_edges(a, b, np.ones(len(a)), ranks=16)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    found = multilevel.seat(problem, np.random.default_rng(0))
+    assert problem.hop_bytes(found) == 2.0 * len(a)
+
+
+def test_on_a_torus_smooth_vectors_beat_a_shuffled_order() -> None:
+    fabric, profile, allocation = torus8()
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    found = spectral.seat(problem, np.random.default_rng(0))
+    shuffled = np.random.default_rng(0).permutation(problem.slot_host)
+    assert problem.hop_bytes(found) < 0.6 * problem.hop_bytes(shuffled)
