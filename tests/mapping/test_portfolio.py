@@ -92,7 +92,7 @@ def test_steps_are_shared_by_weight_and_all_are_used() -> None:
     chains = members("in-order+pair-exchange+congestion-descent", "random+pair-exchange")
     found = run(circle(), chains, steps=1000, progress=progress)
     last = {phase: max(done) for phase, done in told.items()}
-    assert last["in-order+pair-exchange"] == 125  # 1 : 3 within the chain, 1 : 1 between the two
+    assert last["in-order+pair-exchange"] == 250  # 1 : 1 within the chain and between the two
     assert last["in-order+pair-exchange+congestion-descent"] == 500
     assert last["random+pair-exchange"] == 1000
     assert found.steps == 1000
