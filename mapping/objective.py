@@ -16,7 +16,7 @@ import numpy as np
 
 from mapping.problem import Problem
 from registry.errors import InvalidValue, UnknownName
-from registry.model import Fabric, Floats, Ints
+from registry.model import Floats, Ints
 
 METRICS = {
     "congestion": "congestion_seconds",
@@ -169,16 +169,6 @@ def score_of_loads(problem: Problem, link_bytes: Floats) -> Score:
         network_congestion_seconds=float(seconds[problem.routes.fabric.network_link].max(initial=0.0)),
         hop_bytes=float(link_bytes.sum()),
         mean_congestion_seconds=float(seconds[loaded].mean()) if bool(loaded.any()) else 0.0,
-    )
-
-
-def score_of(fabric: Fabric, link_bytes: Floats) -> Score:
-    """Metrics of loads of ``fabric.links`` at their own capacities, without others' load."""
-    seconds = link_bytes / fabric.links.capacity
-    return Score(
-        congestion_seconds=float(seconds.max(initial=0.0)),
-        network_congestion_seconds=float(seconds[fabric.network_link].max(initial=0.0)),
-        hop_bytes=float(link_bytes.sum()),
     )
 
 

@@ -39,7 +39,6 @@ STRATEGIES = {
 RCM as printed removes vertices without slots from the host graph, or (whole) orders them, too.
 """
 THREE = ("greedy", "rcm", "recursive")
-BASELINES = ("in-order", "random")
 OURS = "ours"
 SMALL = {"nlpkkt": 12, "F1": 2_000, "audikw": 4_000}
 FULL = {"nlpkkt": 80, "F1": F1_NODES, "audikw": AUDIKW_NODES}

@@ -181,12 +181,6 @@ def propose_slot(state: State, near: Near, partner_host: int) -> int:
 
 
 @nb.njit(inline="always")
-def propose_host(state: State, near: Near, partner_host: int, hosts: int) -> int:
-    """The host of `propose_slot`; `hosts` is not needed."""
-    return int(near.slot_host[propose_slot(state, near, partner_host)])
-
-
-@nb.njit(inline="always")
 def sit(seats: Seats, rank: int, slot: int) -> None:
     """Exchange a rank with whoever holds a slot (nobody: the rank moves there)."""
     left, other = seats.slot_of_rank[rank], seats.rank_of_slot[slot]

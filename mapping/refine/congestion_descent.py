@@ -92,9 +92,4 @@ def _is_better(problem: Problem, one: Measured, other: Measured) -> bool:
     for a, b in zip(one[:2], other[:2], strict=True):
         if abs(a - b) > SAME * max(a, b):
             return a < b
-    return _hop_bytes(problem, one) < _hop_bytes(problem, other)
-
-
-def _hop_bytes(problem: Problem, measured: Measured) -> float:
-    source, target, size = problem.host_traffic(measured.host_of_rank)
-    return float((size * problem.distances.of(source, target)).sum())
+    return problem.hop_bytes(one.host_of_rank) < problem.hop_bytes(other.host_of_rank)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from mapping.kernels.channels import add_cables
+from mapping.kernels.channels import Channels
 from mapping.kernels.flows import FlowArrays
 from mapping.kernels.paths import Goals
 from mapping.network import end_points, transit_network
@@ -131,29 +131,22 @@ class Adaptive(ShortestPaths):
 
     def _detour(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike) -> Load:
         """All traffic on non-minimal ways."""
-        i, j = self._indices(source, "source"), self._indices(target, "target")
-        ends, apart = self._arrays, np.flatnonzero(i != j)
-        pair, channels = self._channels(i[apart], j[apart])
-        carried = np.asarray(bytes, np.float64).reshape(-1)[apart][pair] * channels.weight
-        row, goal = ends.port_row[channels.source], channels.target
+        return self._load(source, target, bytes, self._carry_over_middle)
+
+    def _carry_over_middle(self, channels: Channels, amount: Floats) -> tuple[Floats, Floats]:
+        """See `Routes._carry_channels`; the links crossed are means."""
+        row, goal = self._arrays.port_row[channels.source], channels.target
         away = row != goal
         outward, inward = self._detour_steps
         steps = np.where(away, outward[row] + inward[goal], 0.0)
         if not bool(np.isfinite(steps).all()):
-            lost = apart[pair[int(np.argmin(np.isfinite(steps)))]]
-            raise self._unconnected(int(i[lost]), int(j[lost]))
+            return np.zeros(len(self.fabric.links)), np.where(np.isfinite(steps), steps, -1.0)
         rows = len(self._vertex)
         loads = self._spread(
-            np.bincount(row[away], carried[away], rows).astype(np.float64),
-            np.bincount(goal[away], carried[away], rows).astype(np.float64),
+            np.bincount(row[away], amount[away], rows).astype(np.float64),
+            np.bincount(goal[away], amount[away], rows).astype(np.float64),
         )
-        add_cables(ends.up_ptr, ends.up_link, ends.up_share, channels.source, carried, loads)
-        add_cables(ends.down_ptr, ends.down_link, ends.down_share, channels.port, carried, loads)
-        steps += (np.diff(ends.up_ptr) > 0)[channels.source]
-        steps += (np.diff(ends.down_ptr) > 0)[channels.port]
-        hops = np.zeros(len(i))
-        hops[apart] = np.bincount(pair, weights=channels.weight * steps, minlength=len(apart))
-        return Load(loads, hops)
+        return loads, steps
 
     def _flows(self) -> FlowArrays:
         return super()._flows() if self._tables is None else self._tables.flows

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.kernels.channels import add_cables
+from mapping.kernels.channels import Channels
 from mapping.kernels.ecmp import carry_hashed
 from mapping.network import end_points, transit_network
-from mapping.routing.routes import ALL_CONNECTED, Load, check_rails
+from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
 from registry.errors import InvalidValue
 from registry.model import Fabric, Floats, Ints, Longs
@@ -60,31 +60,14 @@ class Ecmp(ShortestPaths):
         self.paths = paths
         self.seed = seed
 
-    def load(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike) -> Load:
-        """Route traffic between hosts; see `Routes.load`. A pair given twice takes the same ways."""
-        i, j = self._indices(source, "source"), self._indices(target, "target")
-        amount = np.array(bytes, np.float64).reshape(-1)
-        if not len(i) == len(j) == len(amount):
-            raise InvalidValue("Routes.load", "source, target and bytes differ in length")
-        ends, apart = self._arrays, np.flatnonzero(i != j)
-        pair, channels = self._channels(i[apart], j[apart])
-        carried = amount[apart][pair] * channels.weight
-        ports = self.ends
-        key = self._key(ports.port_host[channels.source], ports.port_host[channels.port])
-        key += (channels.source - _first_port(ports.port_host)[channels.source]) * 256
-        key += channels.port - _first_port(ports.port_host)[channels.port]
-        loads, steps = self._carry_hashed(ends.port_row[channels.source], channels.target, key, carried)
-        if len(steps) and int(steps.min()) < 0:
-            lost = apart[pair[int(np.argmin(steps))]]
-            raise self._unconnected(int(i[lost]), int(j[lost]))
-        add_cables(ends.up_ptr, ends.up_link, ends.up_share, channels.source, carried, loads)
-        add_cables(ends.down_ptr, ends.down_link, ends.down_share, channels.port, carried, loads)
-        steps = (
-            steps + (np.diff(ends.up_ptr) > 0)[channels.source] + (np.diff(ends.down_ptr) > 0)[channels.port]
-        )
-        hops = np.zeros(len(i))
-        hops[apart] = np.bincount(pair, weights=channels.weight * steps, minlength=len(apart))
-        return Load(loads, hops)
+    def _carry_channels(self, channels: Channels, amount: Floats) -> tuple[Floats, Ints]:
+        """See `Routes`. A pair given twice takes the same ways."""
+        port_host = self.ends.port_host
+        key = self._key(port_host[channels.source], port_host[channels.port])
+        key += (channels.source - _first_port(port_host)[channels.source]) * 256
+        key += channels.port - _first_port(port_host)[channels.port]
+        row = self._arrays.port_row[channels.source]
+        return self._carry_hashed(row, channels.target, key, amount)
 
     def _key(self, source: Ints, target: Ints) -> Longs:
         """int64: what the flows from one host to another are hashed by: the hosts' vertices."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,6 +24,11 @@ SAME_RAIL = "same-rail"
 RAILS = (ALL_CONNECTED, SAME_RAIL)
 """Rules that split a pair's bytes over adapters: over all adapter pairs that the routing connects, or
 only from the i-th adapter to the i-th (by name, then GUID)."""
+
+
+Carry = Callable[[Channels, Floats], tuple[Floats, Ints | Floats]]
+"""Routes the bytes of each channel: loads of links (float64[m], writeable) without the hosts' own cables, and
+the links that each channel crosses (-1: not delivered)."""
 
 
 class Load(NamedTuple):
@@ -83,19 +89,21 @@ class Routes(ABC):
         DisconnectedAllocation, UnreachablePair
             A pair that the routing does not connect, whatever its bytes.
         """
+        return self._load(source, target, bytes, self._carry_channels)
+
+    def _load(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike, carry: Carry) -> Load:
+        """Cut traffic into channels, let `carry` route them, and add the hosts' own cables."""
         i, j = self._indices(source, "source"), self._indices(target, "target")
         amount = np.array(bytes, np.float64).reshape(-1)
         if not len(i) == len(j) == len(amount):
             raise InvalidValue("Routes.load", "source, target and bytes differ in length")
-        apart = np.flatnonzero(i != j)
+        ends, apart = self._arrays, np.flatnonzero(i != j)
         pair, channels = self._channels(i[apart], j[apart])
         carried = amount[apart][pair] * channels.weight
-        row = self._arrays.port_row[channels.source]
-        loads, steps = self._carry(row, channels.target, carried)
-        if len(steps) and int(steps.min()) < 0:
+        loads, steps = carry(channels, carried)
+        if len(steps) and float(steps.min()) < 0:
             lost = apart[pair[int(np.argmin(steps))]]
             raise self._unconnected(int(i[lost]), int(j[lost]))
-        ends = self._arrays
         kernel.add_cables(ends.up_ptr, ends.up_link, ends.up_share, channels.source, carried, loads)
         kernel.add_cables(ends.down_ptr, ends.down_link, ends.down_share, channels.port, carried, loads)
         steps = (
@@ -179,6 +187,10 @@ class Routes(ABC):
     @abstractmethod
     def _hops(self) -> HopArray:
         """int8[k, t] or int16[k, t]: links from each row to each target; `NO_PATH` for none."""
+
+    def _carry_channels(self, channels: Channels, amount: Floats) -> tuple[Floats, Ints | Floats]:
+        """A `Carry` by this routing."""
+        return self._carry(self._arrays.port_row[channels.source], channels.target, amount)
 
     @abstractmethod
     def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints | Floats]:
