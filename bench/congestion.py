@@ -30,9 +30,9 @@ from ingest.generate.tori import torus
 from ingest.options import Options
 from ingest.source import SourceFile
 from mapping.bounds import lower_bounds
-from mapping.metrics import evaluation
+from mapping.evaluation.metrics import evaluation
 from mapping.routing.catalog import build_routes
-from mapping.traffic import host_traffic
+from mapping.routing.traffic import host_traffic
 from registry.model import Allocation, Fabric, Longs, Placement, Profile
 
 RESULTS = Path(__file__).parent / "results" / "congestion.json"

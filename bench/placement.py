@@ -20,9 +20,9 @@ import numpy as np
 
 from bench.instances import SHIPPED, Instance, read
 from bench.machine import machine, now, peak_memory_gb
-from mapping.metrics import evaluate
-from mapping.placing import place
-from mapping.report import RANDOM_SEEDS
+from mapping.evaluation.metrics import evaluate
+from mapping.evaluation.report import RANDOM_SEEDS
+from mapping.search.placing import place
 from mapping.strategies.in_order import in_order
 from mapping.strategies.random import random_placement
 from registry.model import Metrics, Placement

@@ -32,11 +32,11 @@ from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import torus
 from mapping.catalog import Chain
-from mapping.distances import EQUIVALENT, SWITCHES, distances
-from mapping.metrics import evaluate
-from mapping.placing import place
-from mapping.problem import Problem
+from mapping.costs.distances import EQUIVALENT, SWITCHES, distances
+from mapping.evaluation.metrics import evaluate
+from mapping.model.problem import Problem
 from mapping.routing.catalog import build_routes
+from mapping.search.placing import place
 from mapping.strategies.in_order import in_order
 from registry.model import Allocation, Fabric, Profile
 

@@ -6,22 +6,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mapping.advice import advise
-    from mapping.metrics import evaluate
-    from mapping.moving import keep
-    from mapping.objective import parse_objective
-    from mapping.placing import place
-    from mapping.trading import pareto
+    from mapping.evaluation.metrics import evaluate
+    from mapping.model.objective import parse_objective
+    from mapping.moves.advice import advise
+    from mapping.moves.moving import keep
+    from mapping.search.placing import place
+    from mapping.search.trading import pareto
 
 __all__ = ["advise", "evaluate", "keep", "pareto", "parse_objective", "place"]
 
 _HOMES = {
-    "advise": "mapping.advice",
-    "evaluate": "mapping.metrics",
-    "keep": "mapping.moving",
-    "pareto": "mapping.trading",
-    "parse_objective": "mapping.objective",
-    "place": "mapping.placing",
+    "advise": "mapping.moves.advice",
+    "evaluate": "mapping.evaluation.metrics",
+    "keep": "mapping.moves.moving",
+    "pareto": "mapping.search.trading",
+    "parse_objective": "mapping.model.objective",
+    "place": "mapping.search.placing",
 }
 
 

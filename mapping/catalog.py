@@ -14,9 +14,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from mapping.budget import Budget
+from mapping.model.budget import Budget
+from mapping.model.problem import Problem
 from mapping.options import Value, options_of, read_options, split_options
-from mapping.problem import Problem
 from mapping.refine import Found
 from registry.errors import UnknownName
 from registry.model import Ints

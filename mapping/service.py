@@ -10,11 +10,11 @@ from datetime import datetime
 
 import numpy as np
 
-from mapping.answering import judge as judge_case
-from mapping.answering import solve
-from mapping.answers import Answer, Judgement
-from mapping.background import Background
-from mapping.case import Case, Search
+from mapping.answers.answer import Answer, Judgement
+from mapping.answers.answering import judge as judge_case
+from mapping.answers.answering import solve
+from mapping.answers.case import Case, Search
+from mapping.costs.background import Background
 from mapping.routing.routes import ALL_CONNECTED
 from registry.errors import InvalidValue
 from registry.fabrics import Snapshot

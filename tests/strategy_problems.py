@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.problem import Problem
+from mapping.model.problem import Problem
 from registry.model import Fabric, Ints, Profile
 
 

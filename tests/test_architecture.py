@@ -20,6 +20,21 @@ MAY_IMPORT = {
 }
 GROUND = {"registry.model", "registry.errors", "registry.progress", "registry.version"}
 """What mapping may know of the registry; its service.py alone may know the rest."""
+STOREYS = (
+    "kernels",
+    "options threads exports",
+    "routing partition",
+    "costs",
+    "bounds model",
+    "refine",
+    "catalog",
+    "strategies",
+    "evaluation search",
+    "moves",
+    "answers",
+    "service",
+)
+"""Rooms of mapping, from the ground up: each may know those below it and itself."""
 CYPHER = re.compile(r"\b(MATCH|MERGE|CREATE|UNWIND|RETURN)\s+[\w($:]")
 ONLY_IN = {
     "neo4j": {"registry/database.py"},
@@ -63,6 +78,18 @@ def test_mapping_knows_only_the_types_of_the_registry(path: Path) -> None:
     for name in imports(path):
         if name.startswith("registry"):
             assert ".".join(name.split(".")[:2]) in GROUND, f"{room(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", [p for p in modules() if room(p).startswith("mapping/")], ids=room)
+def test_mapping_is_built_storey_on_storey(path: Path) -> None:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    if parts[1] == "__init__":
+        return
+    storey = {name: level for level, names in enumerate(STOREYS) for name in names.split()}
+    for name in imports(path):
+        if name.startswith("mapping."):
+            above = name.split(".")[1]
+            assert above == parts[1] or storey[above] < storey[parts[1]], f"{room(path)} imports {name}"
 
 
 @pytest.mark.parametrize("path", modules(), ids=room)

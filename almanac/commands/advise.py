@@ -13,8 +13,8 @@ from almanac.commands.common import json_option, open_registry
 from almanac.output import print_json, print_table, progress_bars
 
 if TYPE_CHECKING:
-    from mapping.advice import Advice
-    from mapping.moving import Curve
+    from mapping.moves.advice import Advice
+    from mapping.moves.moving import Curve
 
 
 @click.command("advise")
@@ -55,8 +55,8 @@ def command(
         raise click.UsageError("give either --seconds or --steps")
     if job is None and cluster is None:
         raise click.UsageError("give --cluster, or --job")
-    from mapping.advice import advise
-    from mapping.answering import present_curve
+    from mapping.answers.answering import present_curve
+    from mapping.moves.advice import advise
     from mapping.service import Question, case_of
 
     convention, table = searching.read_distance(distance)
@@ -93,7 +93,7 @@ def command(
 def _told(
     curve: Curve, advice: tuple[Advice, ...], rank_seconds: float | None, left: float | None
 ) -> dict[str, Any]:
-    from mapping.answers import curve_told
+    from mapping.answers.answer import curve_told
 
     pick = _pick(advice, rank_seconds, left)
     return {
@@ -147,7 +147,7 @@ def _show(curve: Curve, advice: tuple[Advice, ...], rank_seconds: float | None, 
 
 
 def _pick(advice: tuple[Advice, ...], rank_seconds: float | None, left: float | None) -> Advice | None:
-    from mapping.advice import best
+    from mapping.moves.advice import best
 
     return None if rank_seconds is None or left is None else best(advice, left, rank_seconds)
 

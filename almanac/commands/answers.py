@@ -11,9 +11,9 @@ from almanac.output import print_table
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.answers import Answer
-    from mapping.cores import Seating
-    from mapping.moving import Curve
+    from mapping.answers.answer import Answer
+    from mapping.moves.moving import Curve
+    from mapping.partition.cores import Seating
     from registry.model import Bound, Evaluation, Metrics
 
 BOUNDED = (
@@ -27,7 +27,7 @@ COLUMNS = ("placement", "worst link", "worst network link", "hop-bytes", "dilati
 
 def show_answer(found: Answer) -> None:
     """The one clear table, what it was computed on, and what it proves."""
-    from mapping.report import worst_link
+    from mapping.evaluation.report import worst_link
     from registry.model import Metrics
 
     placement, bounds = found.placement, found.bounds
@@ -58,7 +58,7 @@ def show_answer(found: Answer) -> None:
 
 def show_pareto(found: Sequence[Answer]) -> None:
     """A row a placement, the least congested first."""
-    from mapping.report import worst_link
+    from mapping.evaluation.report import worst_link
     from registry.model import Metrics
 
     rows = [

@@ -17,8 +17,8 @@ from almanac.output import note, print_json, print_table, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.answers import Judgement
-    from mapping.comparing import Difference
+    from mapping.answers.answer import Judgement
+    from mapping.evaluation.comparing import Difference
     from registry.registry import Registry
 
 SHOWN = 20
@@ -49,8 +49,8 @@ def command(
     """Placements, saved or in launchers' files, beside each other: what differs, and on which links most."""
     if len(placements) < 2:
         raise click.UsageError("give at least two placements")
-    from mapping.case import Search
-    from mapping.comparing import compared, differences
+    from mapping.answers.case import Search
+    from mapping.evaluation.comparing import compared, differences
     from mapping.service import judge
 
     convention, table = searching.read_distance(distance)
@@ -108,7 +108,7 @@ def _csv(names: Sequence[str], rows: Sequence[Difference]) -> str:
 
 
 def _show(judged: Sequence[Judgement], rows: Sequence[Difference]) -> None:
-    from mapping.comparing import compared
+    from mapping.evaluation.comparing import compared
 
     names = [one.placement_name for one in judged]
     values = [compared(one.evaluation) for one in judged]

@@ -17,7 +17,7 @@ from almanac.output import note, print_json, print_table, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.answers import Judgement
+    from mapping.answers.answer import Judgement
     from registry.model import Evaluation, Fabric
 
 LINK_COLUMNS = (
@@ -55,7 +55,7 @@ def command(
     as_json: bool,
 ) -> None:
     """What PROFILE's traffic does to the fabric when placed so."""
-    from mapping.case import Search
+    from mapping.answers.case import Search
     from mapping.service import judge
 
     convention, table = searching.read_distance(distance)
@@ -75,7 +75,7 @@ def command(
 
 def link_rows(fabric: Fabric, evaluation: Evaluation) -> str:
     """CSV text: a row a link direction that carries traffic, in the fabric's order of links."""
-    from mapping.report import link
+    from mapping.evaluation.report import link
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -88,7 +88,7 @@ def link_rows(fabric: Fabric, evaluation: Evaluation) -> str:
 
 
 def _show(judged: Judgement) -> None:
-    from mapping.report import worst_link
+    from mapping.evaluation.report import worst_link
 
     fabric, found = judged.fabric, judged.evaluation
     bounds = found.bounds

@@ -15,8 +15,8 @@ from almanac.here import Here
 from almanac.output import note, print_json, progress_bars, write_text
 
 if TYPE_CHECKING:
-    from mapping.answers import Answer
-    from mapping.case import Case
+    from mapping.answers.answer import Answer
+    from mapping.answers.case import Case
     from mapping.service import Question
     from registry.model import Placement
 
@@ -192,7 +192,7 @@ def _case(question: Question, fabric_files: tuple[str, ...]) -> Case:
 def _answer(question: Question, fabric_files: tuple[str, ...]) -> Answer:
     with progress_bars() as progress:
         if fabric_files:
-            from mapping.answering import solve
+            from mapping.answers.answering import solve
 
             return solve(_case(question, fabric_files), question, progress)
         from mapping.service import answer
@@ -207,7 +207,7 @@ def _show_set(
 ) -> None:
     if files:
         raise click.UsageError("--pareto finds several placements: export the one that is wanted by its id")
-    from mapping.answering import trade
+    from mapping.answers.answering import trade
 
     with progress_bars() as progress:
         if fabric_files:

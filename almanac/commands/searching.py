@@ -12,8 +12,8 @@ import click
 from almanac.commands.common import Moment
 
 if TYPE_CHECKING:
-    from mapping.case import Case
-    from mapping.distance_tables import DistanceTable
+    from mapping.answers.case import Case
+    from mapping.costs.distance_tables import DistanceTable
     from registry.model import Fabric, HostOrder, Profile
     from registry.model.host_layout import HostLayout
 
@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _objective(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """The text, or a usage error that says what is wrong with it."""
-    from mapping.objective import check_objective
+    from mapping.model.objective import check_objective
     from registry.errors import AlmanacError
 
     try:
@@ -136,11 +136,11 @@ def read_distance(text: str | None) -> tuple[str | None, DistanceTable | None]:
     """A convention, or the table of a CSV file."""
     if text is None:
         return None, None
-    from mapping.distances import CONVENTIONS, TABLE
+    from mapping.costs.distances import CONVENTIONS, TABLE
 
     if text in CONVENTIONS or not Path(text).exists():
         return text, None
-    from mapping.distance_tables import read_distance_table
+    from mapping.costs.distance_tables import read_distance_table
 
     return TABLE, read_distance_table(text)
 
@@ -207,7 +207,7 @@ def case_from_files(
     cluster: str,
 ) -> Case:
     """A case without any database: on the hosts named, else those of the present placement, else on all."""
-    from mapping.case import Case
+    from mapping.answers.case import Case
     from registry.model import Allocation
 
     sits = None if present is None else present.on(fabric)

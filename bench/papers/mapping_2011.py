@@ -15,11 +15,11 @@ from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crank
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import torus
 from mapping.catalog import Chain
-from mapping.metrics import evaluate
-from mapping.placing import place
-from mapping.problem import Problem
-from mapping.report import RANDOM_SEEDS
+from mapping.evaluation.metrics import evaluate
+from mapping.evaluation.report import RANDOM_SEEDS
+from mapping.model.problem import Problem
 from mapping.routing.catalog import build_routes
+from mapping.search.placing import place
 from mapping.strategies.in_order import in_order
 from mapping.strategies.random import random_placement
 from registry.model import Allocation, Evaluation, Fabric, Ints, Placement, Profile

@@ -8,7 +8,7 @@ from bench.papers.mapping_2011 import OURS, ROUTING, Mapped, change, compare, gu
 from bench.papers.record import Effort, Figure, Row
 from ingest.generate.stencils import shuffled
 from ingest.generate.tori import torus
-from mapping.metrics import evaluate
+from mapping.evaluation.metrics import evaluate
 
 SIDES = tuple(range(3, 13))
 SEED = 1

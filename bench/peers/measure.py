@@ -14,9 +14,9 @@ import numpy as np
 from bench.instances import Contest
 from bench.peers.files import first_slots
 from bench.peers.tools import Answer, answers
-from mapping.metrics import evaluate
-from mapping.placing import place
-from mapping.report import RANDOM_SEEDS
+from mapping.evaluation.metrics import evaluate
+from mapping.evaluation.report import RANDOM_SEEDS
+from mapping.search.placing import place
 from mapping.strategies.in_order import in_order
 from mapping.strategies.random import random_placement
 from registry.model import Placement

@@ -16,16 +16,16 @@
 
 How little the guest can send between groups is in ``mapping.bounds.partition``. The bounds hold for every
 placement on the allocation, pinned ranks or not, and on any routing: distances are the routing's own, and
-no way leads past the cables of a cut. Background (``mapping.background``) takes capacity away where it is
-reduced; where it is added, bytes of others take room in all arguments that sum over cables.
+no way leads past the cables of a cut. Background (``mapping.costs.background``) takes capacity away where it
+is reduced; where it is added, bytes of others take room in all arguments that sum over cables.
 """
 
 from __future__ import annotations
 
-from mapping.background import Background
 from mapping.bounds.catalog import METRICS, every_bound
 from mapping.bounds.hop_bytes import least_cost
 from mapping.bounds.nearest_seats import gilmore_lawler
+from mapping.costs.background import Background
 from mapping.routing.routes import Routes
 from registry.model import Allocation, Bound, Profile
 

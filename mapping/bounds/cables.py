@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mapping.background import Background
-from mapping.equivalent import alike
+from mapping.costs.background import Background
+from mapping.costs.equivalent import alike
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes
 from registry.model import Bools, Floats

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.background import Background
 from mapping.bounds.cables import Cables, cables
 from mapping.bounds.cuts import cut_bounds
 from mapping.bounds.groups import Groups, host_groups, larger_groups
@@ -12,7 +11,8 @@ from mapping.bounds.hop_bytes import MAX_GROUPS, least_cost
 from mapping.bounds.injection import injection_bounds
 from mapping.bounds.partition import Crossings
 from mapping.bounds.total_work import total_work
-from mapping.distances import LINKS, Distances, distances
+from mapping.costs.background import Background
+from mapping.costs.distances import LINKS, Distances, distances
 from mapping.routing.routes import Routes
 from registry.model import Allocation, Bound, Profile
 

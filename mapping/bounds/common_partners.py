@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.distances import Distances
+from mapping.costs.distances import Distances
 from mapping.kernels.common_partners import ascend, least_of_sets, list_sets
 from mapping.kernels.nearest_flows import GuestArrays
 from registry.model import Bound, Floats, Ints

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from mapping.bounds.common_partners import common_partners
 from mapping.bounds.nearest_seats import gilmore_lawler
 from mapping.bounds.partition import Crossings
-from mapping.distances import Distances
+from mapping.costs.distances import Distances
 from registry.model import Bound, Ints, Longs
 
 MAX_GROUPS = 4096

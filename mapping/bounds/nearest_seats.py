@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from mapping.bounds.guest import place_by_weight
-from mapping.distances import Distances
+from mapping.costs.distances import Distances
 from registry.model import Floats, Ints, Longs, Profile
 
 MAX_ASSIGNMENT = 1 << 20

@@ -17,9 +17,9 @@ import pymetis
 from scipy.linalg import eigh
 from scipy.sparse import csr_matrix
 
-from mapping.bisection import weighted_graph
 from mapping.bounds.guest import beyond, guest_arrays
 from mapping.kernels.nearest_flows import GuestArrays, send_to_nearest
+from mapping.partition.bisection import weighted_graph
 from registry.model import Longs, Profile
 
 MAX_EIGEN_RANKS = 512

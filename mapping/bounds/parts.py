@@ -9,9 +9,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from mapping.bisection import bisect, weighted_graph
-from mapping.distances import Distances
-from mapping.network import attachment
+from mapping.costs.distances import Distances
+from mapping.partition.bisection import bisect, weighted_graph
+from mapping.routing.network import attachment
 from mapping.routing.routes import Routes
 from registry.model import Allocation, Longs
 

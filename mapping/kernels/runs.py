@@ -1,8 +1,8 @@
 """What each pair of hosts puts on which cells, kept in memory: the tables that congestion searches live on.
 
-A cell is a directed link of the search (`mapping.cells`); cell ``c ^ 1`` is the way back. A run is a list
-of (cell, share). Where every host has one channel, runs lead from attachment to attachment, without the
-hosts' own cables, for all hosts that hang there; otherwise from host to host. Where the way back uses the
+A cell is a directed link of the search (`mapping.refine.state.cells`); cell ``c ^ 1`` is the way back. A run
+is a list of (cell, share). Where every host has one channel, runs lead from attachment to attachment, without
+the hosts' own cables, for all hosts that hang there; otherwise from host to host. Where the way back uses the
 same cables with the same shares, a run serves both ways. On a torus it serves all pairs the same step apart.
 """
 

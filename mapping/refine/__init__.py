@@ -20,7 +20,7 @@ class Found(NamedTuple):
     host_of_rank : int32[ranks]
         Host indices; not changed afterwards.
     metric : str
-        What the refiner measures: a field of `mapping.objective.Score`.
+        What the refiner measures: a field of `mapping.model.objective.Score`.
     value : float
     """
 

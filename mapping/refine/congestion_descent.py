@@ -16,11 +16,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mapping.budget import Budget
-from mapping.domains import Team
-from mapping.load_search import LoadSearch, Measured, Schedule
-from mapping.problem import Problem
+from mapping.model.budget import Budget
+from mapping.model.problem import Problem
 from mapping.refine import Found
+from mapping.refine.state.domains import Team
+from mapping.refine.state.load_search import LoadSearch, Measured, Schedule
 from registry.model import Ints
 
 FEWEST, MOST = 256, 16_384

@@ -29,10 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mapping.budget import Budget
 from mapping.kernels.ohtma import Bench, exchange_rounds, set_costs
 from mapping.kernels.pair_gain import partners
-from mapping.problem import Problem
+from mapping.model.budget import Budget
+from mapping.model.problem import Problem
 from mapping.refine import Found
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Ints

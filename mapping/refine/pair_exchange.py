@@ -20,13 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping.budget import Budget
-from mapping.domains import Team, cut
 from mapping.kernels.hop_bytes_annealing import Domain, Standing, anneal, stand
 from mapping.kernels.hop_bytes_search import Guest, Seats
 from mapping.kernels.random_numbers import State, state_from
-from mapping.problem import Problem
+from mapping.model.budget import Budget
+from mapping.model.problem import Problem
 from mapping.refine import Found
+from mapping.refine.state.domains import Team, cut
 from registry.model import Int8s, Ints
 
 ROUND = 16_384

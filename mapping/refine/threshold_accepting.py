@@ -24,14 +24,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapping.budget import Budget
 from mapping.kernels import threshold_accepting as kernel
 from mapping.kernels.congestion_search import Flows, Loads, pend_flows
 from mapping.kernels.flow_cache import FlowCache, new_cache
 from mapping.kernels.hop_bytes_search import Guest, Seats
 from mapping.kernels.random_numbers import State, state_from
 from mapping.kernels.threshold_accepting import Best, HotLinks
-from mapping.problem import Problem
+from mapping.model.budget import Budget
+from mapping.model.problem import Problem
 from mapping.refine import Found
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints

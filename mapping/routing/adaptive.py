@@ -24,12 +24,12 @@ from scipy.sparse.csgraph import connected_components
 from mapping.kernels.channels import Channels
 from mapping.kernels.flows import FlowArrays
 from mapping.kernels.paths import Goals
-from mapping.network import end_points, transit_network
 from mapping.routing import forwarding_tables
+from mapping.routing.network import end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, Load, Routes, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
 from mapping.routing.spreading import spread
-from mapping.traffic import host_traffic
+from mapping.routing.traffic import host_traffic
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Ints, Longs, Placement, Profile
 

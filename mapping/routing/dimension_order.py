@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from mapping.kernels import dimension_order as kernel
 from mapping.kernels.flows import ARCS, FlowArrays, GraphArrays, follow_arcs
 from mapping.kernels.paths import HopArray
-from mapping.network import EndPoints, Network, end_points, transit_network
 from mapping.routing.flow_arrays import flow_arrays, graph_arrays
+from mapping.routing.network import EndPoints, Network, end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
+from mapping.routing.torus import Torus, torus_coordinates
 from mapping.threads import each
-from mapping.torus import Torus, torus_coordinates
 from registry.errors import InvalidValue
 from registry.model import Fabric, Floats, Int8s, Ints
 

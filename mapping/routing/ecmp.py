@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mapping.kernels.channels import Channels
 from mapping.kernels.ecmp import carry_hashed
-from mapping.network import end_points, transit_network
+from mapping.routing.network import end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
 from registry.errors import InvalidValue

@@ -11,7 +11,7 @@ from mapping.kernels.channels import Ends
 from mapping.kernels.flows import FlowArrays, GraphArrays, ListArrays
 from mapping.kernels.paths import HopArray
 from mapping.kernels.tables import TableArrays
-from mapping.network import Network
+from mapping.routing.network import Network
 from registry.model import Int8s, Ints
 
 

@@ -16,8 +16,8 @@ from mapping.kernels.channels import Ends
 from mapping.kernels.flows import TABLES, FlowArrays
 from mapping.kernels.paths import HopArray
 from mapping.kernels.tables import TableArrays
-from mapping.network import EndPoints, end_points
 from mapping.routing.flow_arrays import empty, flow_arrays
+from mapping.routing.network import EndPoints, end_points
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
 from mapping.threads import each
 from registry.errors import InvalidValue, UnreachablePair

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from mapping.kernels.least_loaded import carry_singly
 from mapping.kernels.paths import new_spread
-from mapping.network import EndPoints, Network, end_points, transit_network
+from mapping.routing.network import EndPoints, Network, end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
 from registry.errors import UnknownName

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from mapping.kernels.channels import Ends
 from mapping.kernels.flows import LISTS, FlowArrays, ListArrays
 from mapping.kernels.paths import HopArray
-from mapping.network import end_points
 from mapping.routing.flow_arrays import flow_arrays
+from mapping.routing.network import end_points
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from registry.errors import InputError, InvalidValue, UnknownName, UnreachablePair
 from registry.model import Fabric, Floats, Ints, Longs

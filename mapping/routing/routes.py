@@ -14,8 +14,8 @@ from mapping.kernels import channels as kernel
 from mapping.kernels.channels import Channels, Ends
 from mapping.kernels.flows import FlowArrays
 from mapping.kernels.paths import HopArray
-from mapping.network import EndPoints
 from mapping.routing.groups import column_classes, group_hops, group_links, host_groups
+from mapping.routing.network import EndPoints
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Int8s, Ints, Longs
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from mapping.kernels.channels import Ends
 from mapping.kernels.flows import PATHS, FlowArrays
 from mapping.kernels.paths import Goals, HopArray
-from mapping.network import EndPoints, Network, end_points, transit_network
 from mapping.routing.flow_arrays import flow_arrays, graph_arrays
+from mapping.routing.network import EndPoints, Network, end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
 from mapping.routing.spreading import hops_to, spread
 from registry.errors import DisconnectedAllocation

@@ -29,11 +29,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.host_graph import arc_capacities, arc_tails
 from mapping.kernels import greedy as kernel
 from mapping.kernels.greedy import HostGraph, Senders
-from mapping.objective import Score, better, check_objective, score
-from mapping.problem import Problem
+from mapping.model.host_graph import arc_capacities, arc_tails
+from mapping.model.objective import Score, better, check_objective, score
+from mapping.model.problem import Problem
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.problem import Problem
+from mapping.model.problem import Problem
+from mapping.routing.torus import torus_coordinates
 from mapping.strategies import multilevel, spectral
-from mapping.torus import torus_coordinates
 from registry.model import Ints
 
 

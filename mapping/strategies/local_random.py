@@ -14,7 +14,7 @@ import heapq
 
 import numpy as np
 
-from mapping.problem import Problem
+from mapping.model.problem import Problem
 from registry.errors import InvalidValue
 from registry.model import Bools, Ints, Longs
 

@@ -1,9 +1,10 @@
 """Hosts that take several ranks: ranks in groups first, then each group on a host by another strategy.
 
 Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
-2011, section 3.4; for the groups see `mapping.multicore`. Beyond the paper: with free slots, hosts with the
-most slots are filled first, for the fewest groups; with unequal slots the inner strategy sees all hosts as
-equal, and a group that does not fit where it was put goes to the closest host with room, large groups first.
+2011, section 3.4; for the groups see `mapping.partition.multicore`. Beyond the paper: with free slots, hosts
+with the most slots are filled first, for the fewest groups; with unequal slots the inner strategy sees all
+hosts as equal, and a group that does not fit where it was put goes to the closest host with room, large
+groups first.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from mapping.catalog import ENTRIES, load_strategy
-from mapping.multicore import group_ranks, quotient
-from mapping.problem import Problem
+from mapping.model.problem import Problem
+from mapping.partition.multicore import group_ranks, quotient
 from registry.errors import UnknownName
 from registry.model import Allocation, Ints, Longs
 

@@ -17,9 +17,9 @@ from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import squareform
 
-from mapping.bisection import subgraph, weighted_graph
 from mapping.kernels.group_swaps import Groups, repair
-from mapping.problem import Problem
+from mapping.model.problem import Problem
+from mapping.partition.bisection import subgraph, weighted_graph
 from registry.model import Floats, Ints, Longs
 
 MOST_GROUPS = 8192

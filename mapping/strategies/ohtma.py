@@ -8,8 +8,8 @@ Line 7
     ``A[p, i]`` is what p sends to i: a rank that only receives comes last.
 Line 11
     ``B[n, i]`` is the problem's distance from n to i: the paper counts switches, and any convention of
-    `mapping.distances` will do. A processor is a slot, and slots of one host are at distance 0. Sums over
-    unselected processors are over all slots of the allocation, of which the first mapping picks as many
+    `mapping.costs.distances` will do. A processor is a slot, and slots of one host are at distance 0. Sums
+    over unselected processors are over all slots of the allocation, of which the first mapping picks as many
     as there are ranks.
 Line 13, 14
     Ties go to the lower rank and the lower host.
@@ -21,7 +21,7 @@ import numpy as np
 
 from mapping.kernels.ohtma import first_mapping
 from mapping.kernels.pair_gain import partners
-from mapping.problem import Problem
+from mapping.model.problem import Problem
 from mapping.refine.ohtma_exchange import EXACT, PRINTED, exchange
 from registry.errors import UnknownName
 from registry.model import Ints

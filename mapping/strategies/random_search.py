@@ -6,8 +6,8 @@ drawn at random and keeps them so only where the mapping coefficient (section 4.
 40 iterations in a row without a decrease. The best seed wins, of equals the first.
 
 The coefficient is bytes (or packets, option ``packet_bytes``) times the problem's distances; the paper's
-own are ``equivalent+2`` of `mapping.distances`. The paper has one process a processor: here the values of
-the mapping are those of all slots, free ones with nobody, so that a rank can also move.
+own are ``equivalent+2`` of `mapping.costs.distances`. The paper has one process a processor: here the values
+of the mapping are those of all slots, free ones with nobody, so that a rank can also move.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from mapping.kernels.pair_gain import Partners, partners
 from mapping.kernels.random_numbers import state_from
 from mapping.kernels.random_search import exchange_at_random
-from mapping.problem import Problem
-from mapping.traffic import packets
+from mapping.model.problem import Problem
+from mapping.routing.traffic import packets
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mapping.host_graph import arc_tails, hosts_are_neighbours
 from mapping.kernels.rcm import reverse_cuthill_mckee
-from mapping.problem import Problem
+from mapping.model.host_graph import arc_tails, hosts_are_neighbours
+from mapping.model.problem import Problem
 from registry.errors import UnknownName
 from registry.model import Fabric, Ints
 

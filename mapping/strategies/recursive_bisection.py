@@ -17,9 +17,9 @@ Two variants, by how hosts hang together:
     distance from the first to another), on whichever side earlier cuts have left those. Vertices stay
     whole, so that halves may be unequal; at last the hosts of one switch are cut by number.
 
-Weights are whole numbers as `mapping.bisection.weighted_graph` says; an edge weighs what goes both ways,
-bytes or bytes/s. The paper asks for as many slots as ranks: of more, those closest to the first host of the
-allocation are taken, by number among equals.
+Weights are whole numbers as `mapping.partition.bisection.weighted_graph` says; an edge weighs what goes both
+ways, bytes or bytes/s. The paper asks for as many slots as ranks: of more, those closest to the first host of
+the allocation are taken, by number among equals.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
-from mapping.bisection import bisect, repaired, subgraph, weighted_graph
-from mapping.host_graph import arc_capacities, arc_tails, hosts_are_neighbours
-from mapping.problem import Problem
+from mapping.model.host_graph import arc_capacities, arc_tails, hosts_are_neighbours
+from mapping.model.problem import Problem
+from mapping.partition.bisection import bisect, repaired, subgraph, weighted_graph
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools, Fabric, Ints, Longs
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.problem import Problem
+from mapping.model.problem import Problem
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints
 

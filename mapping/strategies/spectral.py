@@ -17,10 +17,10 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags
 from scipy.sparse.linalg import eigsh
 
-from mapping.bisection import weighted_graph
-from mapping.problem import Problem
+from mapping.model.problem import Problem
+from mapping.partition.bisection import weighted_graph
+from mapping.routing.torus import torus_coordinates
 from mapping.strategies.multilevel import cut_into, options_of
-from mapping.torus import torus_coordinates
 from registry.model import Floats, Ints, Longs
 
 VECTORS = 4

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.metrics import evaluate
+from mapping.evaluation.metrics import evaluate
 from mapping.routing.adaptive import range_over_share
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes

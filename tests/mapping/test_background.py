@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.background import Background
-from mapping.metrics import evaluate
+from mapping.costs.background import Background
+from mapping.evaluation.metrics import evaluate
 from registry.errors import InvalidValue
 from registry.model import Allocation, Evaluation, Fabric, Placement, Profile
 from tests.search_problems import seated

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from mapping.bisection import MOST, bisect, repaired, subgraph, weighted_graph
 from mapping.kernels.rcm import reverse_cuthill_mckee
-from mapping.objective import score
-from mapping.problem import Problem
+from mapping.model.objective import score
+from mapping.model.problem import Problem
+from mapping.partition.bisection import MOST, bisect, repaired, subgraph, weighted_graph
 from mapping.strategies import rcm, recursive_bisection
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Ints, Profile

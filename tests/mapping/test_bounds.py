@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mapping.bounds import every_bound, gilmore_lawler, lower_bounds
 from mapping.bounds.catalog import NAMES
-from mapping.distances import Distances
+from mapping.costs.distances import Distances
 from mapping.routing import forwarding_tables, shortest_paths
 from mapping.routing.routes import Routes
 from registry.errors import DisconnectedAllocation, InfeasibleAllocation

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.background import Background
 from mapping.bounds import every_bound
 from mapping.bounds.common_partners import _least
-from mapping.metrics import link_seconds
+from mapping.costs.background import Background
+from mapping.evaluation.metrics import link_seconds
 from mapping.routing import shortest_paths
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.routing.catalog import build_routes
-from mapping.torus import torus_coordinates
+from mapping.routing.torus import torus_coordinates
 from registry.errors import InvalidValue
 from registry.model import Fabric, Ints
 from tests.flow_checks import check_flows

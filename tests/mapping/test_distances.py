@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.distance_tables import DistanceTable, read_distance_table
-from mapping.distances import CONVENTIONS, Distances, distances
+from mapping.costs.distance_tables import DistanceTable, read_distance_table
+from mapping.costs.distances import CONVENTIONS, Distances, distances
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes
 from registry.errors import InputError, InvalidValue, UnknownName

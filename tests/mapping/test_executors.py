@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import mapping
-from mapping import portfolio
 from mapping.catalog import Chain
-from mapping.executors import PROCESSES, THREADS, StopFile, crew, default_workers
-from mapping.lanes import Member, Task, Turn, run_lane
-from mapping.objective import better, parse_objective, score
-from mapping.portfolio import Limits, Portfolio, Result
-from mapping.problem import Problem
+from mapping.model.objective import better, parse_objective, score
+from mapping.model.problem import Problem
+from mapping.search import portfolio
+from mapping.search.executors import PROCESSES, THREADS, StopFile, crew, default_workers
+from mapping.search.lanes import Member, Task, Turn, run_lane
+from mapping.search.portfolio import Limits, Portfolio, Result
 from registry.errors import UnknownName
 from registry.progress import Progress, silent
 from tests.search_problems import problem_on, ring

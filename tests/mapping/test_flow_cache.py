@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mapping.kernels.congestion_search import Flows, Loads, note_exchange, pend_flows
 from mapping.kernels.flow_cache import FlowCache, new_cache
 from mapping.kernels.hop_bytes_search import sit
-from mapping.problem import Problem
+from mapping.model.problem import Problem
 from registry.model import Floats, Ints
 from tests.search_problems import problem_on, seated, torus8
 

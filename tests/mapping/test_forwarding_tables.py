@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.metrics import evaluate
+from mapping.evaluation.metrics import evaluate
 from mapping.routing import forwarding_tables
 from mapping.routing.catalog import build_routes, choose_routing
 from registry.errors import InvalidValue, UnknownName, UnreachablePair

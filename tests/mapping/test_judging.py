@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 
 import mapping
-from mapping.comparing import compared, differences
-from mapping.judging import Judge
-from mapping.problem import Problem
-from mapping.report import RANDOM_SEEDS
+from mapping.evaluation.comparing import compared, differences
+from mapping.evaluation.judging import Judge
+from mapping.evaluation.report import RANDOM_SEEDS
+from mapping.model.problem import Problem
 from mapping.routing.catalog import build_routes
 from mapping.strategies.in_order import in_order
 from mapping.strategies.random import random_placement
@@ -53,7 +53,7 @@ def test_seven_placements_need_one_set_of_routes(monkeypatch: pytest.MonkeyPatch
         built += 1
         return build_routes(*of, **more)
 
-    monkeypatch.setattr("mapping.judging.build_routes", counted)
+    monkeypatch.setattr("mapping.evaluation.judging.build_routes", counted)
     judge = Judge(fabric, profile, allocation, routing="shortest-paths")
     judge.evaluate(in_order(6, allocation), bounds=True)
     baseline, randomly = judge.in_order(), judge.at_random()

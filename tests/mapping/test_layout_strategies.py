@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from mapping.problem import Problem
+from mapping.model.problem import Problem
 from mapping.strategies import layout, multilevel, spectral
 from registry.model import Allocation, Fabric, Profile
 from tests.search_problems import problem_on, problems, torus8

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from mapping.metrics import evaluate
+from mapping.evaluation.metrics import evaluate
 from registry.errors import DisconnectedAllocation, InvalidPlacement, UnknownName, UnreachablePair
 from registry.model import Allocation, Fabric, Placement, Profile
 from tests.infiniband_data import DATA

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from mapping.advice import Advice, best
-from mapping.best_exchanges import best_exchanges
-from mapping.moving import Curve
-from mapping.objective import better, score
-from mapping.posing import Setting
-from mapping.problem import Problem
-from mapping.relinking import nearest, prefixes, relink
+from mapping.model.objective import better, score
+from mapping.model.problem import Problem
+from mapping.moves.advice import Advice, best
+from mapping.moves.best_exchanges import best_exchanges
+from mapping.moves.moving import Curve
+from mapping.moves.relinking import nearest, prefixes, relink
+from mapping.search.posing import Setting
 from mapping.strategies.in_order import in_order
 from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Fabric, Ints, Placement, Profile

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ingest.generate.stencils import shuffled, stencil
 from mapping.kernels.group_swaps import Groups, repair, swap_pass
 from mapping.kernels.pair_gain import partners
-from mapping.multicore import cut_bytes, group_ranks, quotient
+from mapping.partition.multicore import cut_bytes, group_ranks, quotient
 from mapping.strategies import in_order, multicore
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Ints, Profile

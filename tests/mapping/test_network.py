@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.network import end_points, transit_network
+from mapping.routing.network import end_points, transit_network
 from registry.model import Adapters, Fabric, Links
 
 

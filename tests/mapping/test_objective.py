@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from mapping.background import Background
-from mapping.objective import METRICS, Objective, Score, better, parse_objective, score
-from mapping.posing import Setting
-from mapping.problem import Problem
+from mapping.costs.background import Background
+from mapping.model.objective import METRICS, Objective, Score, better, parse_objective, score
+from mapping.model.problem import Problem
+from mapping.search.posing import Setting
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints, Placement
 from tests.search_problems import ring, seated

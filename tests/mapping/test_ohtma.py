@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from ingest.generate.nas import bt
 from ingest.generate.tianhe3 import tianhe3
-from mapping.budget import Budget
 from mapping.catalog import Chain
-from mapping.distances import distances
-from mapping.problem import Problem
+from mapping.costs.distances import distances
+from mapping.model.budget import Budget
+from mapping.model.problem import Problem
 from mapping.refine import ohtma_exchange
 from mapping.refine.ohtma_exchange import exchange, refine
 from mapping.routing.catalog import build_routes

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.hosts.hwloc_xml import read_layout
-from mapping.slots import numa_bytes, seat_within_hosts
+from mapping.partition.slots import numa_bytes, seat_within_hosts
 from registry.errors import InvalidPlacement
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.host_layout import HostLayout

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from mapping.budget import Budget
 from mapping.catalog import ENTRIES, Chain, Entry, load_refiner, load_strategy
-from mapping.objective import score
-from mapping.problem import Problem
+from mapping.model.budget import Budget
+from mapping.model.objective import score
+from mapping.model.problem import Problem
 from mapping.strategies import greedy, random
 from mapping.strategies.in_order import in_order
 from mapping.strategies.random import random_placement

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.catalog import ENTRIES, Chain
-from mapping.objective import better, score
-from mapping.problem import Problem
+from mapping.model.objective import better, score
+from mapping.model.problem import Problem
 from mapping.strategies import greedy, local_random, random, rcm, recursive_bisection, round_robin
 from registry.errors import AlmanacError, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Profile

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.budget import Budget
 from mapping.kernels import threshold_accepting as kernel
 from mapping.kernels.random_numbers import below, state_from
-from mapping.objective import better, score
-from mapping.problem import Problem
+from mapping.model.budget import Budget
+from mapping.model.objective import better, score
+from mapping.model.problem import Problem
 from mapping.refine import threshold_accepting
 from mapping.strategies import recursive_bisection
 from registry.errors import InvalidValue

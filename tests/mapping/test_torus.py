@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.torus import torus_coordinates
+from mapping.routing.torus import torus_coordinates
 from registry.model import Fabric
 from tests.small_fabrics import plain_fabrics
 

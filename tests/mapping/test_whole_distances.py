@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.distances import LINKS, SWITCHES, Distances, distances
+from mapping.costs.distances import LINKS, SWITCHES, Distances, distances
+from mapping.costs.whole_distances import WholeDistances
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes
-from mapping.whole_distances import WholeDistances
 from registry.model import Fabric
 from tests.small_fabrics import adapter_fabrics, plain_fabrics, table_fabrics
 

@@ -1,0 +1,1 @@
+"""A question with its files or records, and the answer as it is told."""

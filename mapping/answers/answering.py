@@ -1,0 +1,151 @@
+"""Questions answered in memory: a case is placed or judged; nothing is read or saved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mapping.answers.answer import Answer, Judgement
+from mapping.answers.case import Case, Search
+from mapping.moves.moving import Curve, keep
+from mapping.partition.cores import Seating, layouts_on, with_cores
+from mapping.search.placing import place
+from mapping.search.trading import pareto
+from registry.errors import InvalidValue
+from registry.model import Placement
+from registry.progress import Progress, silent
+
+
+def solve(case: Case, search: Search, progress: Progress = silent) -> Answer:
+    """Find a placement; from the present one by moving few ranks, where there is one.
+
+    Raises
+    ------
+    InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
+    DisconnectedAllocation, UnreachablePair
+    """
+    case.allocation.require(case.profile.ranks)
+    layouts_on(case.fabric, case.allocation, search.layouts)  # a wrong name is told before the search
+    placement, curve = _placement(case, search, progress)
+    (found,) = _answers(case, search, (placement,))
+    return replace(found, curve=curve)
+
+
+def trade(case: Case, search: Search, progress: Progress = silent) -> tuple[Answer, ...]:
+    """The Pareto set of congestion against hop-bytes.
+
+    Raises
+    ------
+    As `solve`.
+    """
+    found = pareto(
+        case.fabric,
+        case.profile,
+        case.allocation,
+        setting=case.setting(search),
+        seconds=search.seconds,
+        steps=search.steps,
+        seed=search.seed,
+        workers=search.workers,
+        start=case.present,
+        progress=progress,
+    )
+    return _answers(case, search, found)
+
+
+def _answers(case: Case, search: Search, placements: tuple[Placement, ...]) -> tuple[Answer, ...]:
+    """Placements beside the baselines and bounds, all on routes that are built once."""
+    judge = case.judge(search)
+    because = case.routing(search.routing)[1]
+    baseline, random = judge.in_order(), judge.at_random()
+    return tuple(
+        Answer(
+            case=case,
+            routing_because=because,
+            placement=seated,
+            evaluation=judge.evaluate(placement, bounds=True),
+            baseline=baseline,
+            random=random,
+            seating=seating,
+        )
+        for placement in placements
+        for seated, seating in (_seated(case, search, placement),)
+    )
+
+
+def _seated(case: Case, search: Search, placement: Placement) -> tuple[Placement, Seating | None]:
+    """With cores where any layout is known."""
+    if not search.layouts:
+        return placement, None
+    layouts = layouts_on(case.fabric, case.allocation, search.layouts)
+    return with_cores(case.profile, placement, layouts)
+
+
+def judge(case: Case, placement: Placement, name: str, search: Search) -> Judgement:
+    """Evaluate a placement with bounds for the case's allocation.
+
+    Raises
+    ------
+    As `solve`.
+    """
+    return Judgement(
+        case=case,
+        placement_name=name,
+        routing_because=case.routing(search.routing)[1],
+        placement=placement,
+        evaluation=case.judge(search).evaluate(placement, bounds=True),
+    )
+
+
+def _placement(case: Case, search: Search, progress: Progress) -> tuple[Placement, Curve | None]:
+    setting = case.setting(search)
+    if case.present is not None:
+        if search.strategies is not None:
+            raise InvalidValue("Search.strategies", "has no effect where a placement is kept")
+        curve = present_curve(case, search, progress)
+        point = curve.chosen() if search.moves is None else curve.within(search.moves)
+        return point.placement, curve
+    found = place(
+        case.fabric,
+        case.profile,
+        case.allocation,
+        objective=search.objective,
+        routing=setting.routing,
+        rails=setting.rails,
+        distance=setting.distance,
+        table=setting.table,
+        background=setting.background,
+        pins=setting.pins,
+        strategies=search.strategies,
+        seconds=search.seconds,
+        steps=search.steps,
+        seed=search.seed,
+        workers=search.workers,
+        progress=progress,
+    )
+    return found, None
+
+
+def present_curve(case: Case, search: Search, progress: Progress = silent) -> Curve:
+    """Moved ranks against the objective, from the case's present placement.
+
+    Raises
+    ------
+    InvalidValue
+        The case has none.
+    """
+    if case.present is None:
+        raise InvalidValue("Case.present", "a present placement is needed")
+    return keep(
+        case.fabric,
+        case.profile,
+        case.allocation,
+        case.present,
+        moves=search.moves,
+        objective=search.objective,
+        setting=case.setting(search),
+        seconds=search.seconds,
+        steps=search.steps,
+        seed=search.seed,
+        workers=search.workers,
+        progress=progress,
+    )

@@ -1,0 +1,1 @@
+"""What a placement is charged by: distances between hosts, and the load of others."""

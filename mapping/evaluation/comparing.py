@@ -1,0 +1,87 @@
+"""Two or more placements, link by link: where their loads differ most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapping.evaluation.report import LoadedLink, link
+from registry.errors import InvalidValue
+from registry.model import Evaluation, Fabric, Metrics
+
+
+class Difference(NamedTuple):
+    """A link direction that placements load differently.
+
+    Attributes
+    ----------
+    row : int
+        Of ``fabric.links``.
+    loads : tuple of LoadedLink
+        What each placement puts on it.
+    seconds : float
+        Largest less smallest time that it needs.
+    """
+
+    row: int
+    loads: tuple[LoadedLink, ...]
+    seconds: float
+
+    def told(self) -> dict[str, Any]:
+        """As JSON."""
+        first = self.loads[0]
+        return {
+            "source": _end(first, "source"),
+            "target": _end(first, "target"),
+            "capacity": first.capacity,
+            "bytes": [load.bytes for load in self.loads],
+            "seconds": [load.seconds for load in self.loads],
+            "difference_seconds": self.seconds,
+        }
+
+
+def differences(
+    fabric: Fabric, evaluations: Sequence[Evaluation], *, most: int | None = None
+) -> list[Difference]:
+    """Link directions by the difference of the time they need, largest first; ties by row.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+        At least two, of placements on this fabric.
+    most : int, optional
+        Return no more; unless told, all that differ.
+
+    Raises
+    ------
+    InvalidValue
+        Fewer than two, or one of another fabric.
+    """
+    if len(evaluations) < 2:
+        raise InvalidValue("differences.evaluations", "at least two are needed")
+    if any(len(one.link_bytes) != len(fabric.links) for one in evaluations):
+        raise InvalidValue("differences.evaluations", "one is of a fabric with another number of links")
+    seconds = np.stack([one.link_bytes for one in evaluations]) / fabric.links.capacity
+    spread = seconds.max(axis=0) - seconds.min(axis=0)
+    rows = np.argsort(-spread, kind="stable")[: int((spread > 0).sum())][:most]
+    return [
+        Difference(row, tuple(link(fabric, one, row) for one in evaluations), float(spread[row]))
+        for row in rows.tolist()
+    ]
+
+
+def compared(evaluation: Evaluation) -> dict[str, float | None]:
+    """What a placement is compared by, beside its links."""
+    return {
+        **Metrics.of(evaluation).told(),
+        "mean_congestion_seconds": evaluation.mean_congestion_seconds,
+        "max_dilation": evaluation.max_dilation,
+        "loaded_links": int((evaluation.link_bytes > 0).sum()),
+    }
+
+
+def _end(load: LoadedLink, side: str) -> dict[str, Any]:
+    end = load.source if side == "source" else load.target
+    return {"name": end.name, "guid": end.guid, "port": end.port}

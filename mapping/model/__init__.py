@@ -1,0 +1,1 @@
+"""What a search is given, and what it may change."""

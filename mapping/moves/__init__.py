@@ -1,0 +1,1 @@
+"""From the present placement to a better one by few moves."""

@@ -1,0 +1,1 @@
+"""What a refiner keeps of a placement while it changes it."""

@@ -1,0 +1,1 @@
+"""The search: members side by side under one limit, the best wins."""
