@@ -24,7 +24,7 @@ STOREYS = (
     "kernels",
     "options threads exports",
     "routing partition",
-    "costs",
+    "costs checks",
     "bounds model",
     "refine",
     "catalog",

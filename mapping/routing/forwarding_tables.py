@@ -50,6 +50,25 @@ def complete(fabric: Fabric) -> bool:
     return len(cabled) > 0 and build(fabric, cabled).connected
 
 
+def bound_tables(fabric: Fabric) -> TableArrays:
+    """The fabric's tables, with ports and LIDs found among its links and adapter ports.
+
+    Raises
+    ------
+    InvalidValue
+        The fabric has no tables.
+    """
+    if fabric.tables is None:
+        raise InvalidValue("Fabric.tables", "no forwarding tables are known")
+    return _bind(fabric, fabric.tables, *_lids(fabric, fabric.tables))
+
+
+def vertex_of_switch(fabric: Fabric, tables: ForwardingTables) -> Ints:
+    """int32[s]: vertex of each switch that has a table; -1 not in the fabric."""
+    vertex_of = {int(fabric.guid[v]): v for v in fabric.switches.tolist() if fabric.guid[v]}
+    return np.array([vertex_of.get(guid, -1) for guid in tables.switch_guid.tolist()], np.int32)
+
+
 class TableRoutes(Routes):
     """Routes along forwarding tables."""
 
@@ -150,19 +169,13 @@ class TableRoutes(Routes):
     def _switch_vertex(self) -> Ints:
         tables = self.fabric.tables
         assert tables is not None
-        return _vertex_of_switch(self.fabric, tables)
-
-
-def _vertex_of_switch(fabric: Fabric, tables: ForwardingTables) -> Ints:
-    """int32[s]: vertex of each switch that has a table; -1 not in the fabric."""
-    vertex_of = {int(fabric.guid[v]): v for v in fabric.switches.tolist() if fabric.guid[v]}
-    return np.array([vertex_of.get(guid, -1) for guid in tables.switch_guid.tolist()], np.int32)
+        return vertex_of_switch(self.fabric, tables)
 
 
 def _bind(fabric: Fabric, tables: ForwardingTables, lid_ptr: Longs, lids: Ints) -> TableArrays:
     """Tables with ports and LIDs found among the fabric's links and adapter ports."""
     links, count = fabric.links, len(tables.switch_guid)
-    vertex = _vertex_of_switch(fabric, tables)
+    vertex = vertex_of_switch(fabric, tables)
     switch_of = np.full(len(fabric), -1, np.int32)
     switch_of[vertex[vertex >= 0]] = np.flatnonzero(vertex >= 0)
     leaving = switch_of[links.source]

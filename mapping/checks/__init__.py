@@ -1,0 +1,1 @@
+"""What is wrong with a fabric: one file a check, all of them in ``catalog``."""

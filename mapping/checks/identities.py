@@ -1,0 +1,85 @@
+"""Names and GUIDs that two devices have: tools and tables then speak of one and mean the other."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from mapping.checks.finding import Finding, Severity, some
+from registry.model import Fabric, Guids, Ints, format_guid
+
+NAME = "identities"
+_WITH_GUID = re.compile(r"(.+) \[(0x[0-9a-f]{16})\]")
+"""How readers tell devices of one description apart."""
+
+
+def find(fabric: Fabric) -> Iterator[Finding]:
+    """Descriptions of several switches, GUIDs of several adapters or ports, and LIDs of several ports."""
+    yield from _descriptions(fabric)
+    adapters = fabric.adapters
+    owner = [adapters.names[adapter] for adapter in adapters.port_adapter.tolist()]
+    devices = np.concatenate((adapters.guid, fabric.guid[fabric.switches]))
+    names = [*adapters.names, *(fabric.names[vertex] for vertex in fabric.switches.tolist())]
+    yield from _repeated(devices, names, "node GUID")
+    yield from _repeated(adapters.port_guid, owner, "port GUID")
+    yield from _lids(fabric, owner)
+
+
+def _descriptions(fabric: Fabric) -> Iterator[Finding]:
+    same: dict[str, list[str]] = defaultdict(list)
+    for name in fabric.names:
+        if match := _WITH_GUID.fullmatch(name):
+            same[match[1]].append(match[2])
+    for description, guids in sorted(same.items()):
+        yield Finding(
+            check=NAME,
+            severity=Severity.WARNING,
+            subject=description,
+            text=f"{len(guids)} switches are called {description}: {some(guids)}",
+            count=len(guids),
+        )
+
+
+def _repeated(guids: Guids, names: list[str], what: str) -> Iterator[Finding]:
+    values, counts = np.unique(guids[guids > 0], return_counts=True)
+    for guid in values[counts > 1].tolist():
+        owners = [names[at] for at in np.flatnonzero(guids == guid).tolist()]
+        yield Finding(
+            check=NAME,
+            severity=Severity.ERROR,
+            subject=format_guid(guid),
+            text=f"{what} {format_guid(guid)} stands for {len(owners)} devices: {some(owners)}",
+            count=len(owners),
+        )
+
+
+def _lids(fabric: Fabric, owner: list[str]) -> Iterator[Finding]:
+    """LIDs that two ports own, with all that a port owns by its LMC."""
+    adapters = fabric.adapters
+    first: Ints = adapters.port_lid
+    taken: dict[int, list[str]] = defaultdict(list)
+    repeated = Counter(first[first > 0].tolist())
+    wide = bool((adapters.port_lmc > 0).any())
+    if not wide and max(repeated.values(), default=1) == 1 and not _with_switch(fabric):
+        return
+    for port in np.flatnonzero(first > 0).tolist():
+        for lid in range(int(first[port]), int(first[port]) + (1 << int(adapters.port_lmc[port]))):
+            taken[lid].append(owner[port])
+    for vertex in np.flatnonzero(fabric.lid > 0).tolist():
+        taken[int(fabric.lid[vertex])].append(fabric.names[vertex])
+    for lid, owners in sorted(taken.items()):
+        if len(owners) > 1:
+            text = f"LID {lid} belongs to {len(owners)} ports: {some(owners)}"
+            yield Finding(
+                check=NAME, severity=Severity.ERROR, subject=f"LID {lid}", text=text, count=len(owners)
+            )
+
+
+def _with_switch(fabric: Fabric) -> bool:
+    """Whether a switch has a LID of an adapter port or of another switch."""
+    of_switches = fabric.lid[fabric.lid > 0]
+    shared = np.intersect1d(of_switches, fabric.adapters.port_lid)
+    return len(np.unique(of_switches)) < len(of_switches) or len(shared) > 0

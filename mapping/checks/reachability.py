@@ -1,0 +1,57 @@
+"""Walks along the forwarding tables that do not arrive: pairs that cannot reach each other, and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mapping.checks.finding import Finding, Severity
+from mapping.kernels import table_walks as kernel
+from mapping.kernels.tables import TableArrays
+from mapping.routing.forwarding_tables import bound_tables, vertex_of_switch
+from registry.model import Fabric, Ints
+
+NAME = "reachability"
+_WHY = {
+    kernel.UNROUTED: "{switch} has no route for it",
+    kernel.NOT_CABLED: "{switch} sends it to a port with no cable",
+    kernel.WRONG_END: "{switch} sends it to another device",
+    kernel.LOOPS: "it loops through {switch}",
+}
+
+
+def find(fabric: Fabric) -> Iterator[Finding]:
+    """Walks from every switch with hosts to every LID of an adapter, by where they go astray."""
+    if fabric.tables is None:
+        return
+    tables = bound_tables(fabric)
+    starts, lids = senders(tables), np.flatnonzero(tables.lid_port >= 0).astype(np.int32)
+    counts = np.zeros((kernel.ENDS, len(tables.ports)), np.int64)
+    example = np.zeros((kernel.ENDS, len(tables.ports), 2), np.int32)
+    kernel.ends_of_walks(tables, lids, starts, counts, example)
+    vertex = vertex_of_switch(fabric, fabric.tables)
+    total = len(starts) * len(lids)
+    for end, why in _WHY.items():
+        for switch in np.flatnonzero(counts[end]).tolist():
+            start, lid = example[end, switch].tolist()
+            number, name = int(counts[end, switch]), fabric.names[vertex[switch]]
+            reason = why.format(switch=name)
+            text = (
+                f"{number} of {total} ways from a switch with hosts to a LID do not arrive: {reason}; "
+                f"such as from {fabric.names[vertex[start]]} to LID {lid} of {owner(fabric, tables, lid)}"
+            )
+            yield Finding(check=NAME, severity=Severity.ERROR, subject=name, text=text, count=number)
+
+
+def senders(tables: TableArrays) -> Ints:
+    """int32: switches (rows of the tables) that hosts hang on and that are in the fabric."""
+    to_hosts = np.append(tables.link_port >= 0, False)
+    return np.flatnonzero(to_hosts[tables.port_link].any(axis=1)).astype(np.int32)
+
+
+def owner(fabric: Fabric, tables: TableArrays, lid: int) -> str:
+    """Name of the host that owns a LID."""
+    adapters = fabric.adapters
+    port = int(tables.lid_port[lid])
+    return fabric.names[int(adapters.host[adapters.port_adapter[port]])]
