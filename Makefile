@@ -20,7 +20,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.installed-dev
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto
 
 bench: $(VENV)/.installed-bench  ## measure again and record under bench/results
 	$(BIN)/python -m bench
@@ -41,7 +41,7 @@ $(VENV)/.installed: $(VENV)/.python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable '.[dev,py2neo]'
+	$(PIP) install --constraint constraints.txt --editable '.[dev,py2neo,otf2]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev

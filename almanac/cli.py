@@ -1,6 +1,7 @@
 """The `almanac` command: finds a subcommand, runs it, turns errors into messages and exit codes.
 
-Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable, 130 interrupted. A subcommand's module is
+Exit codes: 0 ok, 1 failed, 2 usage, 3 database unreachable,
+4 what was looked for was found (`cluster check`), 130 interrupted. A subcommand's module is
 imported only when it runs, so that ``almanac --help`` needs click and nothing else.
 """
 
@@ -15,7 +16,8 @@ import click
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "ingest": ("almanac.commands.ingest", "Load files of fabric tools, schedulers and MPI libraries."),
-    "cluster": ("almanac.commands.cluster", "Machines: list them, show one, what changed."),
+    "cluster": ("almanac.commands.cluster", "Machines: list them, show one, what changed, what is wrong."),
+    "generate": ("almanac.commands.generate", "Make fabrics and profiles by formula."),
     "profile": ("almanac.commands.profile", "Communication profiles: list, show, export."),
     "job": ("almanac.commands.job", "Jobs: list, show, attach the profile that one ran."),
     "map": ("almanac.commands.map", "Find where a job's ranks should sit."),
@@ -24,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "advise": ("almanac.commands.advise", "Should a running job's ranks move?"),
     "history": ("almanac.commands.history", "Placements made so far and their quality."),
     "export": ("almanac.commands.export", "Write a placement as a launcher's file."),
+    "metrics": ("almanac.commands.metrics", "Prometheus text: ages, findings, hottest links, placements."),
     "dashboard": ("almanac.commands.dashboard", "Open the pages in a browser."),
     "db": ("almanac.commands.db", "The database: status, start, stop, migrate, dump, load."),
     "query": ("almanac.commands.query", "Run a read-only Cypher statement."),

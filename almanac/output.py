@@ -59,12 +59,23 @@ def write_text(path: str | None, text: str) -> None:
     if path is None:
         click.echo(text, nl=False)
         return
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str, content: bytes) -> None:
+    """Write a file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
     from registry.errors import InputError
 
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        part.write_text(text, "utf-8")
+        part.write_bytes(content)
         part.replace(target)
     except OSError as error:
         part.unlink(missing_ok=True)

@@ -25,6 +25,8 @@ XZ_MEMORY = 1 << 28
 """Most memory that an xz stream may ask for, in bytes; ``xz -9`` asks for 65 MiB."""
 _GZIP = b"\x1f\x8b"
 _XZ = b"\xfd7zXZ\x00"
+MAGICS = (_GZIP, _XZ)
+"""First bytes of what `decompress` opens."""
 
 
 class Member(NamedTuple):

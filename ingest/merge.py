@@ -1,7 +1,8 @@
 """From what each source holds to one `Intake`: merged, and checked against each other.
 
-All files of one call are one observation of one cluster, so there is at most one fabric and one set of
-forwarding tables, and they must belong together.
+All files of one call are one observation of one cluster. Several sources of its fabric are made one, each
+filling in what the others do not tell (`ingest.merging`); there is at most one set of forwarding tables, and
+it must belong to the fabric.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from datetime import datetime
 
 import numpy as np
 
+from ingest.merging.counters import join_sweeps, only_plan
+from ingest.merging.fabrics import Told, merge_fabrics
+from ingest.merging.identities import UNKNOWN, same_vertices
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.source import SourceGroup
@@ -49,26 +53,33 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
     ConfigError
         No cluster is named but something needs one; one name for several profiles.
     InputError
-        Two fabrics or two sets of tables; nothing at all.
+        Fabrics that have nothing in common, or are of one tool at two times; a source that is no fabric
+        alone; two sets of tables; nothing at all.
     UnknownName
         A switch of the tables that the fabric does not have.
     """
-    fabric_from = _only(sources, "fabric")
-    tables_from = _only(sources, "tables")
-    fabric = fabric_from.parsed.fabric if fabric_from else None
-    tables = tables_from.parsed.tables if tables_from else None
+    fabrics_from = [source for source in sources if source.parsed.fabric is not None]
+    tables_from = _only_tables(sources)
     warnings = [f"{source.group.path}: {warning}" for source in sources for warning in source.parsed.warnings]
+    fabric, disagreements = _fabric(fabrics_from)
+    warnings += disagreements
+    tables = tables_from.parsed.tables if tables_from else None
     if fabric is not None and tables is not None and tables_from is not None:
         warnings += [
             f"{tables_from.group.path}: {warning}" for warning in _check(fabric, tables, tables_from)
         ]
     jobs = tuple(job for source in sources for job in source.parsed.jobs)
     placements = tuple(found for source in sources if (found := source.parsed.placement) is not None)
-    observes = fabric is not None or tables is not None
+    counters = join_sweeps([source.parsed.counters for source in sources])
+    intended = only_plan([(source.group.path, source.parsed.intended) for source in sources])
+    layouts = tuple(layout for source in sources for layout in source.parsed.layouts)
+    observes = fabric is not None or tables is not None or bool(counters) or intended is not None
+    observes = observes or bool(layouts)
     if not options.cluster and (observes or jobs or placements):
-        reason = "a fabric, tables, jobs or a placement need the name of their cluster: give --cluster NAME"
+        reason = "all but profiles need the name of their cluster: give --cluster NAME"
         raise ConfigError("cluster", reason)
-    seen = [source for source in (fabric_from, tables_from) if source is not None]
+    seen = [*fabrics_from, *([tables_from] if tables_from else [])]
+    seen = seen or [source for source in sources if source.parsed.layouts]
     return Intake(
         cluster=options.cluster or None,
         observed_at=_observed_at(seen, options),
@@ -77,6 +88,9 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
         profiles=_profiles(sources, options),
         jobs=jobs,
         placements=placements,
+        counters=counters,
+        intended=intended,
+        layouts=layouts,
         source=", ".join(dict.fromkeys(source.format for source in sources)),
         files=tuple(source.group.path for source in sources),
         warnings=tuple(warnings),
@@ -84,12 +98,47 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
     )
 
 
-def _only(sources: Sequence[Source], what: str) -> Source | None:
-    """The one source that holds a fabric, or tables; None where none does."""
-    found = [source for source in sources if getattr(source.parsed, what) is not None]
+def _fabric(sources: Sequence[Source]) -> tuple[Fabric | None, tuple[str, ...]]:
+    """The one fabric of all sources that tell of one, and what they disagree on."""
+    told = [
+        Told(path=source.group.path, fabric=source.parsed.fabric, assumed=source.parsed.assumed)
+        for source in sources
+        if source.parsed.fabric is not None
+    ]
+    if not told:
+        return None, ()
+    if all(source.parsed.incomplete for source in sources):
+        raise InputError(sources[0].parsed.incomplete, path=sources[0].group.path)
+    for later in range(1, len(told)):
+        for earlier in range(later):
+            _check_twice(sources[earlier], sources[later])
+    merged = merge_fabrics(told)
+    return merged.fabric, merged.warnings
+
+
+def _check_twice(first: Source, second: Source) -> None:
+    """Raise where one tool saw one fabric twice: those are two observations, of two times."""
+    a, b = first.parsed.fabric, second.parsed.fabric
+    if a is None or b is None or first.format != second.format:
+        return
+    if first.parsed.incomplete or second.parsed.incomplete:
+        return
+    same = same_vertices(a, b)
+    if bool((same[b.switches] != UNKNOWN).any()) or not len(b.switches):
+        reason = (
+            f"a second {second.format} of one fabric, the other is {first.group.path}: ingest them one by one"
+        )
+        raise InputError(reason, path=second.group.path)
+
+
+def _only_tables(sources: Sequence[Source]) -> Source | None:
+    """The one source that holds forwarding tables; None where none does."""
+    found = [source for source in sources if source.parsed.tables is not None]
     if len(found) > 1:
-        plural = {"fabric": "fabrics", "tables": "sets of forwarding tables"}[what]
-        reason = f"two {plural} in one call, the other from {found[0].group.path}: ingest them one by one"
+        reason = (
+            f"two sets of forwarding tables in one call, the other from {found[0].group.path}:"
+            " ingest them one by one"
+        )
         raise InputError(reason, path=found[1].group.path)
     return found[0] if found else None
 
@@ -99,7 +148,7 @@ def _observed_at(seen: Sequence[Source], options: Options) -> datetime | None:
         return None
     if options.observed_at is not None:
         return as_utc(options.observed_at)
-    for source in seen:
+    for source in seen:  # the scan's own time, of the first that tells one
         if source.parsed.fabric is not None and source.parsed.fabric.observed_at is not None:
             return as_utc(source.parsed.fabric.observed_at)
     return max(file.modified_at for source in seen for file in source.group.files)
@@ -119,8 +168,9 @@ def _digest(sources: Sequence[Source]) -> str:
     digest = hashlib.sha256()
     for source in sources:
         for file in source.group.files:
-            digest.update(len(file.data).to_bytes(8, "little"))
-            digest.update(file.data)
+            digest.update(file.size.to_bytes(8, "little"))
+            for piece in file.pieces():
+                digest.update(piece)
     return digest.hexdigest()
 
 

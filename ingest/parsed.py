@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from registry.model import Fabric, ForwardingTables, HostOrder, Job, Profile
+from registry.model import (
+    Bools,
+    CounterSweep,
+    Fabric,
+    ForwardingTables,
+    HostOrder,
+    IntendedWiring,
+    Job,
+    Profile,
+)
+from registry.model.host_layout import HostLayout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -15,7 +25,17 @@ class Parsed:
     ----------
     fabric : Fabric or None
         Its `observed_at` is the scan's own time, None where the source tells none.
+    assumed : bool[m] or None
+        Links of the fabric whose capacity the source does not tell: another source of the same call may.
+        None: it tells all.
+    incomplete : str
+        Why the fabric is no fabric alone (it tells no links), and what to give with it. Empty: it is one.
     tables : ForwardingTables or None
+    counters : CounterSweep or None
+        At the caller's time, else the file's.
+    intended : IntendedWiring or None
+        It holds since the caller's time, else the file's.
+    layouts : tuple of HostLayout
     profile : Profile or None
     jobs : tuple of Job
     placement : HostOrder or None
@@ -24,7 +44,12 @@ class Parsed:
     """
 
     fabric: Fabric | None = None
+    assumed: Bools | None = None
+    incomplete: str = ""
     tables: ForwardingTables | None = None
+    counters: CounterSweep | None = None
+    intended: IntendedWiring | None = None
+    layouts: tuple[HostLayout, ...] = ()
     profile: Profile | None = None
     jobs: tuple[Job, ...] = ()
     placement: HostOrder | None = None

@@ -6,18 +6,25 @@ that fails leaves the registry as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from ingest import catalog
+from ingest.catalog import Format
+from ingest.grouping import gather
 from ingest.merge import Source, merge
 from ingest.options import Options
+from ingest.profiles.doubling import divided
 from ingest.source import SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue
 from registry.intake import Intake, Receipt
 from registry.progress import Progress, silent
+from registry.runs import Attempt, RunInfo
+from registry.version import code_version
 
 
 class Saves(Protocol):
@@ -25,6 +32,15 @@ class Saves(Protocol):
 
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
         """Save an intake as a whole or not at all."""
+
+    def same(self, key: str) -> RunInfo | None:
+        """The last good run that read the very same."""
+
+    def unchanged(self, attempt: Attempt, known: RunInfo) -> None:
+        """Record a call that reads the very same as a good one before it."""
+
+    def failed(self, attempt: Attempt, error: BaseException) -> None:
+        """Record a call that failed before it came to saving; must not raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,11 +55,14 @@ class Report:
         None after a dry run.
     warnings : tuple of str
         All of them, those of saving behind those of reading.
+    same_as : RunInfo or None
+        The earlier run that read the very same: nothing was parsed, `intake` and `receipt` hold nothing new.
     """
 
     intake: Intake
     receipt: Receipt | None
     warnings: tuple[str, ...]
+    same_as: RunInfo | None = None
 
 
 def ingest(
@@ -55,6 +74,8 @@ def ingest(
     progress: Progress = silent,
 ) -> Report:
     """Read the files and save what they hold.
+
+    Where a good run has read the very same before (bytes, names, times and options), nothing is parsed.
 
     Parameters
     ----------
@@ -74,10 +95,24 @@ def ingest(
     DatabaseError
         Nothing was saved.
     """
-    intake = plan(paths, options or Options(), progress=progress)
+    options, files = options or Options(), tuple(map(str, paths))
     if dry_run or registry is None:
+        intake = plan(files, options, progress=progress)
         return Report(intake=intake, receipt=None, warnings=intake.warnings)
-    receipt = registry.save(intake, progress)
+    attempt = Attempt(started_at=datetime.now(UTC), cluster=options.cluster, files=files)
+    try:
+        groups = read_paths(files)
+        attempt = replace(attempt, key=_key(groups, options))
+        known = registry.same(attempt.key)
+        if known is not None and _repeats_nothing(known):
+            return _as_before(registry, attempt, known)
+        found = _recognised(groups, options)
+        attempt = replace(attempt, formats=tuple(format.name for format, _ in found))
+        intake = merge(_sources(found, options, progress), options)
+    except Exception as error:
+        registry.failed(attempt, error)
+        raise
+    receipt = registry.save(replace(intake, started_at=attempt.started_at, key=attempt.key), progress)
     warnings = tuple(dict.fromkeys((*intake.warnings, *receipt.warnings)))
     return Report(intake=intake, receipt=receipt, warnings=warnings)
 
@@ -99,24 +134,76 @@ def plan(
         An option that is missing or does not fit.
     """
     options = options or Options()
-    groups = read_paths(paths)
+    return merge(_sources(_recognised(read_paths(paths), options), options, progress), options)
+
+
+def _recognised(groups: Sequence[SourceGroup], options: Options) -> list[tuple[Format, SourceGroup]]:
+    """Each source with its format."""
     if not groups:
         raise InputError("no files were given")
+    return gather(groups, options.format)
+
+
+def _sources(
+    found: Sequence[tuple[Format, SourceGroup]], options: Options, progress: Progress
+) -> list[Source]:
+    """All sources, parsed."""
     sources: list[Source] = []
-    for done, group in enumerate(groups):
-        progress(f"reading {group.path}", done, len(groups))
-        sources.extend(_parse(group, options))
-    progress("checking", len(groups), len(groups))
-    return merge(sources, options)
+    for done, (format, group) in enumerate(found):
+        progress(f"reading {group.path}", done, len(found))
+        sources.extend(_parse(format, group, options))
+    progress("checking", len(found), len(found))
+    return sources
 
 
-def _parse(group: SourceGroup, options: Options) -> Iterator[Source]:
+def _key(groups: Iterable[SourceGroup], options: Options) -> str:
+    """Hash of all that decides what a call saves; where it is that of a good run, nothing is new."""
+    digest = hashlib.sha256(f"{code_version()}\n{options!r}\n".encode())
+    for group in groups:
+        for file in group.files:
+            told = f"{group.path}\n{file.path}\n{file.modified_at.isoformat()}\n{file.size}\n"
+            digest.update(told.encode("utf-8", "surrogateescape"))
+            for piece in file.pieces():
+                digest.update(piece)
+    return digest.hexdigest()
+
+
+def _repeats_nothing(known: RunInfo) -> bool:
+    """Whether doing a run again changes nothing; placements go with the fabric that is there by now."""
+    formats = {format.name: format for format in catalog.FORMATS}
+    return all(name in formats and formats[name].kind != "placement" for name in known.formats)
+
+
+def _as_before(registry: Saves, attempt: Attempt, known: RunInfo) -> Report:
+    """The report of a call that reads the very same as an earlier one."""
+    again = replace(attempt, formats=known.formats, digest=known.digest, warnings=known.warnings)
+    registry.unchanged(again, known)
+    intake = Intake(
+        cluster=attempt.cluster or None,
+        source=", ".join(known.formats),
+        files=known.files,
+        warnings=known.warnings,
+        digest=known.digest,
+        key=attempt.key,
+        started_at=attempt.started_at,
+    )
+    receipt = Receipt(
+        cluster=intake.cluster,
+        snapshot=known.snapshot or None,
+        routing=known.routing or None,
+        profiles=known.profiles,
+        warnings=known.warnings,
+    )
+    return Report(intake=intake, receipt=receipt, warnings=known.warnings, same_as=known)
+
+
+def _parse(format: Format, group: SourceGroup, options: Options) -> Iterator[Source]:
     """Parse a group as a whole, or its files one by one where their format is not grouped."""
-    format = catalog.find(options.format) if options.format else catalog.recognise(group)
     whole = [group] if format.grouped else _singly(group)
     for part in whole:
+        files = part.files if format.streamed else tuple(file.held() for file in part.files)
         try:
-            parsed = format.parser().parse(part.files, options)
+            parsed = divided(format.parser().parse(files, options), options.divide, part.path)
         except InvalidValue as error:
             raise InputError(str(error), path=part.path) from error
         yield Source(group=part, format=format.name, parsed=parsed)

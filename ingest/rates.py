@@ -2,7 +2,8 @@
 
 The speeds are signalling rates of a lane; what is left for data is less by the line code, 8b/10b up to
 QDR, 64b/66b from FDR10 to EDR, and 256b/257b under forward error correction (544/514) from HDR on.
-Source: InfiniBand Architecture Specification, volume 2 (the link and its speeds). Table: docs/formats.md.
+Source: InfiniBand Architecture Specification, volume 2 (the link and its speeds). Table:
+docs/formats/infiniband.md.
 """
 
 from __future__ import annotations
@@ -33,6 +34,37 @@ LANE_BYTES: Mapping[str, float] = MappingProxyType(
 """Data bytes/s of one lane and direction by name of the speed."""
 WIDTHS = (1, 2, 4, 8, 12)
 """Lanes that a link can have."""
+
+SPEED_OF_LANE: Mapping[str, str] = MappingProxyType(
+    {
+        "2.5": "SDR",
+        **dict.fromkeys(("5", "5.0"), "DDR"),
+        **dict.fromkeys(("10", "10.0"), "QDR"),
+        **dict.fromkeys(("14", "14.0625"), "FDR"),
+        **dict.fromkeys(("25", "25.78125"), "EDR"),
+        **dict.fromkeys(("50", "53.125"), "HDR"),
+        **dict.fromkeys(("100", "106.25"), "NDR"),
+        **dict.fromkeys(("200", "212.5"), "XDR"),
+    }
+)
+"""Name of a speed by what tools print for a lane: Gbit/s of data, or on the wire."""
+
+
+def told_rate(lanes: str, speed: str) -> float | None:
+    """Data bytes/s of a link by what a tool prints; None where it does not know the speed or width.
+
+    Parameters
+    ----------
+    lanes : str
+        Such as ``4x``.
+    speed : str
+        A key of `SPEED_OF_LANE` or a name such as ``HDR``.
+    """
+    digits = lanes.rstrip("xX")
+    name = SPEED_OF_LANE.get(speed, speed)
+    if not (digits.isascii() and digits.isdigit()) or name not in LANE_BYTES:
+        return None
+    return link_rate(int(digits), name) if int(digits) in WIDTHS else None
 
 
 def link_rate(width: int, speed: str) -> float:

@@ -9,16 +9,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ingest.compression import MAX_BYTES, MAX_MEMBERS, decompress, is_tar, members
+from ingest.large_files import OnDisk, on_disk
 from registry.errors import InputError
 
 STANDARD_INPUT = "-"
 GROUPED_SUFFIX = ".prof"
 """A folder or archive of nothing but these is one recording: a file a process."""
+ANCHOR = ".otf2"
+"""An OTF2 archive is opened by this file; ``traces.def`` and the folder ``traces`` lie beside it."""
+BEGINNING = 1 << 20
+"""Bytes of a file that is streamed by which its format is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,11 +38,45 @@ class SourceFile:
         Already decompressed.
     modified_at : datetime
         UTC.
+    stream : OnDisk or None
+        A file too large to be held: `data` is only its beginning, `pieces` all of it.
     """
 
     path: str
     data: bytes
     modified_at: datetime
+    stream: OnDisk | None = None
+
+    @property
+    def size(self) -> int:
+        """Length of the whole content in bytes."""
+        return len(self.data) if self.stream is None else self.stream.size
+
+    def pieces(self) -> Iterator[bytes]:
+        """The whole content, piece by piece.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read, or has changed meanwhile.
+        """
+        return iter((self.data,)) if self.stream is None else self.stream.pieces()
+
+    def held(self) -> SourceFile:
+        """The file with all of its content in `data`.
+
+        Raises
+        ------
+        InputError
+            It has more than `MAX_BYTES`.
+        """
+        if self.stream is None:
+            return self
+        if self.stream.size > MAX_BYTES:
+            raise InputError(
+                f"holds more than the {MAX_BYTES} bytes that are read of one file", path=self.path
+            )
+        return replace(self, data=b"".join(self.pieces()), stream=None)
 
     def text(self) -> str:
         """The content as UTF-8 text, without a byte order mark.
@@ -112,6 +151,9 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[SourceGroup, ...]:
         file = _read(path)
         if is_tar(file.data):
             groups.extend(_archive(file))
+        elif path.endswith(ANCHOR):
+            groups.append(SourceGroup(path=path, files=(file,)))
+            groups.extend(_beside_anchor(path.removesuffix(ANCHOR)))
         elif path.endswith(GROUPED_SUFFIX):
             recordings.setdefault(os.path.dirname(path), []).append(file)
         else:
@@ -122,16 +164,20 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[SourceGroup, ...]:
 
 def _read(path: str) -> SourceFile:
     """One file from disk or standard input, decompressed."""
+    stream = None
     try:
         if path == STANDARD_INPUT:
             raw, modified = sys.stdin.buffer.read(MAX_BYTES + 1), datetime.now(UTC)
         else:
             with open(path, "rb") as handle:
                 modified = datetime.fromtimestamp(os.fstat(handle.fileno()).st_mtime, UTC)
-                raw = handle.read(MAX_BYTES + 1)
+                stream = on_disk(path, handle)
+                raw = handle.read(BEGINNING if stream else MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"cannot be read: {reason}", path=path) from error
+    if stream is not None:
+        return SourceFile(path=path, data=raw, modified_at=modified, stream=stream)
     return SourceFile(path=path, data=decompress(raw, path), modified_at=modified)
 
 
@@ -160,6 +206,15 @@ def _folder(path: str) -> Iterator[SourceGroup]:
         yield from _archive(read) if is_tar(read.data) else (SourceGroup(path=file, files=(read,)),)
     for folder in folders:
         yield from _folder(folder)
+
+
+def _beside_anchor(trunk: str) -> Iterator[SourceGroup]:
+    """What lies beside the anchor file of an OTF2 archive and belongs to it."""
+    for path in (f"{trunk}.def", f"{trunk}.marker"):
+        if os.path.isfile(path):
+            yield SourceGroup(path=path, files=(_read(path),))
+    if os.path.isdir(trunk):
+        yield from _folder(trunk)
 
 
 def _archive(file: SourceFile) -> Iterator[SourceGroup]:

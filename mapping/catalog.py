@@ -93,7 +93,7 @@ ENTRIES = (
     Entry(
         name="spectral",
         module="mapping.strategies.spectral",
-        about="ranks laid along the axes of a torus by the guest's smooth vectors",
+        about="ranks laid along a torus's axes or a hierarchy's levels by the guest's smooth vectors",
     ),
     Entry(
         name="layout",

@@ -14,9 +14,11 @@ from mapping.answers.answer import Answer, Judgement
 from mapping.answers.answering import judge as judge_case
 from mapping.answers.answering import solve
 from mapping.answers.case import Case, Search
+from mapping.checks.finding import Subject
 from mapping.costs.background import Background
+from mapping.partition.cores import ALL
 from mapping.routing.routes import ALL_CONNECTED
-from registry.errors import InvalidValue
+from registry.errors import InvalidValue, UnknownName
 from registry.fabrics import Snapshot
 from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement
 from registry.placements import PlacementRecord
@@ -63,6 +65,8 @@ class Question(Search):
 def answer(registry: Registry, question: Question, progress: Progress = silent) -> Answer:
     """Find a placement, evaluate it beside its baselines, and save it.
 
+    Ranks get cores on hosts whose layouts the registry knows, or the question gives.
+
     Raises
     ------
     UnknownName
@@ -75,7 +79,8 @@ def answer(registry: Registry, question: Question, progress: Progress = silent) 
     InvalidValue
         The job has no hosts yet, or the fabric lacks the tables that the routing needs.
     """
-    return save(registry, solve(case_of(registry, question), question, progress))
+    case = case_of(registry, question)
+    return save(registry, solve(case, _with_layouts(registry, question, case), progress))
 
 
 def save(registry: Registry, found: Answer) -> Answer:
@@ -94,6 +99,27 @@ def save(registry: Registry, found: Answer) -> Answer:
         code_version=code_version(),
     )
     return replace(found, placement_id=registry.placements.save(record))
+
+
+def subject_of(registry: Registry, cluster: str, at: datetime | None = None) -> Subject:
+    """What `mapping.checks.catalog.check` looks at: a fabric, its tables, and its plan where there is one.
+
+    Parameters
+    ----------
+    at : datetime, optional
+        As of this time; the last observation unless told.
+
+    Raises
+    ------
+    UnknownName
+        No such cluster, or nothing seen of it until then.
+    """
+    fabric = registry.fabrics.read(cluster, at).fabric
+    try:
+        plan = registry.intended.read(cluster, at).wiring
+    except UnknownName:
+        plan = None
+    return Subject(fabric=fabric, plan=plan)
 
 
 def case_of(registry: Registry, question: Question) -> Case:
@@ -180,6 +206,16 @@ def placement_on(registry: Registry, given: str | HostOrder, snapshot: Snapshot)
     allocation = Allocation.of(fabric, names, stored.placement.allocation.slots)
     moved = replace(stored.placement, host_of_rank=fabric.vertices(stored.hosts), allocation=allocation)
     return moved, stored.id
+
+
+def _with_layouts(registry: Registry, question: Question, case: Case) -> Question:
+    """The question with the layouts of hosts that the registry knows; those of the question count first."""
+    if ALL in question.layouts or not case.cluster:
+        return question
+    known = set(case.fabric.names)
+    stored = {one.host: one.layout for one in registry.layouts.list(case.cluster, question.at)}
+    stored = {host: layout for host, layout in stored.items() if host in known}
+    return replace(question, layouts={**stored, **question.layouts}) if stored else question
 
 
 def _where(

@@ -10,8 +10,8 @@ from typing import Any
 
 from registry.database import Transaction
 from registry.errors import UnknownName
-from registry.wiring.contents import host_key
 from registry.wiring.derived import device_id
+from registry.wiring.facts import host_key
 
 _KNOWN = """
 UNWIND $allocations AS id

@@ -5,6 +5,7 @@
     |- InputError             a file that cannot be read: path, line, text, reason
     |  `- UnknownFormat       no parser recognises the file: known formats
     |- UnknownName            a name that nothing has: kind, name, close matches
+    |- PoorerSource           a fabric without ports in the place of one with them: cluster, source
     |- InfeasibleAllocation   more ranks than slots
     |- DisconnectedAllocation hosts that no path joins
     |- UnreachablePair        two hosts between which the routing delivers nothing
@@ -133,6 +134,24 @@ class UnknownName(AlmanacError):
         if remedy:
             reason += f"; {remedy}"
         super().__init__(reason, path=path, line=line)
+
+
+class PoorerSource(AlmanacError):
+    """A fabric without ports would take the place of one whose ports are known.
+
+    Attributes
+    ----------
+    cluster, source : str
+        The formats that tell no ports.
+    """
+
+    def __init__(self, cluster: str, source: str) -> None:
+        self.cluster = cluster
+        self.source = source
+        super().__init__(
+            f"{source} tells no ports, but those of {cluster} are known: a sketch would take the place of "
+            "the cables; give it in one call with a scan, which compares the two, or name another cluster"
+        )
 
 
 class InfeasibleAllocation(AlmanacError):

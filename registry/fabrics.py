@@ -12,7 +12,8 @@ from registry.errors import InconsistentGraph, UnknownName
 from registry.model import Fabric, as_utc
 from registry.wiring import derived
 from registry.wiring.changes import Changes, compare
-from registry.wiring.contents import fabric_of, unpack_fabric
+from registry.wiring.contents import unpack_fabric
+from registry.wiring.facts import fabric_of
 from registry.wiring.observations import no_fabric, take_cluster
 from registry.wiring.routings import read_routing, rerouted
 from registry.wiring.timeline import FOREVER

@@ -11,15 +11,8 @@ import numpy as np
 
 from registry.errors import InvalidValue, MissingExtra
 from registry.model import HOST, NO_PORT, Fabric, Guids, Profile, format_guid
-from registry.wiring.contents import (
-    KINDS,
-    DeviceFact,
-    LinkFact,
-    canonical,
-    device_facts,
-    fabric_of,
-    link_facts,
-)
+from registry.wiring.contents import canonical
+from registry.wiring.facts import KINDS, DeviceFact, LinkFact, device_facts, fabric_of, link_facts
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -37,6 +30,10 @@ _DEVICE_LISTS = (
     "port_numbers",
     "port_guids",
     "port_lmcs",
+    "listed_adapters",
+    "listed_ports",
+    "port_states",
+    "could_be",
 )
 _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "missing_ranks")
 
@@ -44,7 +41,7 @@ _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "m
 def to_networkx(thing: Fabric | Profile) -> nx.MultiDiGraph[str] | nx.DiGraph[int]:
     """A fabric as a MultiDiGraph over names, a profile as a DiGraph over ranks.
 
-    Vertices of a fabric carry what `registry.wiring.contents.DeviceFact` tells of them: ``kind slots forwards
+    Vertices of a fabric carry what `registry.wiring.facts.DeviceFact` tells of them: ``kind slots forwards
     guid`` and what is known of adapters, ports, LIDs, level and coordinates. An edge, one a cable and
     direction, carries ``capacity cables src_port dst_port src_guid dst_guid``, the GUIDs being those of
     adapters. Edges of a profile carry ``bytes messages``. Forwarding tables are left behind.

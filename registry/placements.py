@@ -22,8 +22,8 @@ from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, Unkno
 from registry.jobs import find_job, job_key
 from registry.model import Allocation, Bound, Evaluation, Fabric, Metrics, Placement
 from registry.placement_records import PlacementRecord, StoredPlacement, StoredPlacementInfo
-from registry.wiring.contents import device_keys
 from registry.wiring.derived import device_id
+from registry.wiring.facts import device_keys
 from registry.wiring.observations import read_content, take_cluster
 
 __all__ = [

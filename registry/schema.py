@@ -78,6 +78,10 @@ LABELS: tuple[str, ...] = (
     "Placement",
     "LinkLoads",
     "IngestRun",
+    "CounterSweep",
+    "CounterRollup",
+    "IntendedWiring",
+    "HostLayout",
 )
 """Every label but ``Schema``; each has a UNIQUE ``id``, which also finds a node by its key."""
 
@@ -106,6 +110,12 @@ RELATIONSHIPS: tuple[Relationship, ...] = tuple(
         ("IngestRun", "RECORDED", "Observation"),
         ("IngestRun", "RECORDED", "Profile"),
         ("IngestRun", "RECORDED", "Placement"),
+        ("IngestRun", "RECORDED", "CounterSweep"),
+        ("IngestRun", "RECORDED", "IntendedWiring"),
+        ("CounterSweep", "OF", "Cluster"),
+        ("CounterRollup", "OF", "Cluster"),
+        ("IntendedWiring", "OF", "Cluster"),
+        ("HostLayout", "OF", "Cluster"),
     )
 )
 """Every relationship type, by the labels that it joins: what a dump has to carry."""
@@ -135,6 +145,42 @@ INDEXES: tuple[Index, ...] = (
         properties=("job",),
         serves="a job by the scheduler's id, whatever the cluster",
     ),
+    Index(
+        name="sweep_cluster",
+        label="CounterSweep",
+        properties=("cluster",),
+        serves="last sweep of counters at or before a time",
+    ),
+    Index(
+        name="rollup_cluster",
+        label="CounterRollup",
+        properties=("cluster",),
+        serves="counters of a time whose sweeps were rolled up",
+    ),
+    Index(
+        name="intended_cluster",
+        label="IntendedWiring",
+        properties=("cluster",),
+        serves="the plan that holds as of a time",
+    ),
+    Index(
+        name="layout_cluster",
+        label="HostLayout",
+        properties=("cluster",),
+        serves="layouts of all hosts as of a time",
+    ),
+    Index(
+        name="run_cluster",
+        label="IngestRun",
+        properties=("cluster",),
+        serves="runs of a cluster: the last ones, those old enough to be forgotten",
+    ),
+    Index(
+        name="run_key",
+        label="IngestRun",
+        properties=("key",),
+        serves="whether the very same was read before",
+    ),
 )
 
 SCHEMA_ID = "schema"
@@ -151,13 +197,32 @@ def index_statement(index: Index) -> str:
     return f"CREATE INDEX {index.name} IF NOT EXISTS FOR (n:{index.label}) ON ({properties})"
 
 
+_LABELS_1, _INDEXES_1 = LABELS[:15], INDEXES[:4]
+"""What version 1 knew: later labels and indexes stand behind them."""
+
+TELL_FORMATS_OF_RUNS = """
+MATCH (r:IngestRun)
+WHERE r.formats IS NULL
+SET r.formats = split(r.source, ', '), r.error = '', r.error_kind = '', r.key = '',
+    r.snapshot = '', r.routing = '', r.profiles = []
+"""
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         version=1,
-        about="all labels and indexes",
+        about="fabrics, profiles, jobs, placements",
         statements=(
-            *(constraint_statement(label) for label in ("Schema", *LABELS)),
-            *(index_statement(index) for index in INDEXES),
+            *(constraint_statement(label) for label in ("Schema", *_LABELS_1)),
+            *(index_statement(index) for index in _INDEXES_1),
+        ),
+    ),
+    Migration(
+        version=2,
+        about="counters, intended wiring, layouts of hosts, and every ingest run",
+        statements=(
+            *(constraint_statement(label) for label in LABELS[15:]),
+            *(index_statement(index) for index in INDEXES[4:]),
+            TELL_FORMATS_OF_RUNS,
         ),
     ),
 )

@@ -40,6 +40,7 @@ FIRST_PAGE_ROWS = 16
 COUNT_NODES = "MATCH (n:{label}) RETURN count(n) AS count"
 COUNT_ALL_NODES = "MATCH (n) WHERE NOT n:Schema RETURN count(n) AS count"
 COUNT_RELATIONSHIPS = "MATCH (:{source})-[r:{type}]->(:{target}) RETURN count(r) AS count"
+SUM_OF_WRITES = "MATCH (c:Cluster) RETURN coalesce(sum(c.seq), 0) AS count"
 COUNT_ALL_RELATIONSHIPS = "MATCH ()-[r]->() RETURN count(r) AS count"
 READ_IDS = "MATCH (n:{label}) RETURN collect(n.id) AS ids"
 READ_NODES = """
@@ -90,7 +91,7 @@ def dump(database: Database, path: Path, progress: Progress = silent) -> Transfe
         The registry was written to meanwhile, or holds what the schema does not know.
     """
     check_version(database)
-    counts = _known_counts(database)
+    writes, counts = _count(database, SUM_OF_WRITES), _known_counts(database)
     total = sum(counts.values())
     header = Header(schema=MIGRATIONS[-1].version, counts=counts)
     with writing(path, header) as sink:
@@ -101,8 +102,9 @@ def dump(database: Database, path: Path, progress: Progress = silent) -> Transfe
                 if sink.records % 1000 == 0:
                     progress("reading the registry", sink.records, total)
         progress("reading the registry", sink.records, total)
-        # Nothing is ever deleted, so equal counts before and after mean that nothing was added.
-        if sink.records != total or _known_counts(database) != counts:
+        # every writer of a cluster counts itself; of what belongs to none, nothing is ever deleted
+        changed = _known_counts(database) != counts or _count(database, SUM_OF_WRITES) != writes
+        if sink.records != total or changed:
             raise DatabaseError("the registry was written to while it was dumped: dump it again")
     return _transferred(counts)
 

@@ -19,6 +19,7 @@ SCANS = {
     "fattree2-64-traffic": ("ibnetdiscover.txt", "opensm-lfts.dump"),
     "irregular-16sw-updown": ("ibnetdiscover.txt", "opensm-lfts.dump"),
     "irregular-16sw-lmc1": ("ibnetdiscover.txt", "opensm-lfts.dump.gz"),
+    "fattree2-64-lmc1": ("ibnetdiscover.txt", "opensm-lfts.dump.gz"),
     "torus-4x4x4-dor": ("ibnetdiscover.txt", "opensm-lfts.dump.gz"),
     "mixed-speeds-oversubscribed": ("ibnetdiscover.txt", "opensm-lfts.dump"),
     "fattree2-64-dead-spine": ("ibnetdiscover.txt", "opensm-lfts.dump"),

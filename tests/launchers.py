@@ -105,8 +105,19 @@ class Slurm:
 
 
 @contextlib.contextmanager
-def slurm(folder: Path, names: str, nodes: Sequence[str], slots: int) -> Iterator[Slurm]:
-    """A controller and a daemon a node, all on this machine, without any authentication."""
+def slurm(
+    folder: Path,
+    names: str,
+    nodes: Sequence[str],
+    slots: int,
+    *,
+    topology: str | None = None,
+    daemons_too: bool = True,
+) -> Iterator[Slurm]:
+    """A controller and a daemon a node, all on this machine, without any authentication.
+
+    With `topology` as its topology.conf; without daemons the nodes are never idle.
+    """
     for name in ("state", *(f"spool.{node}" for node in nodes)):
         (folder / name).mkdir()
     controller = _ports(len(nodes) + 1)
@@ -117,6 +128,9 @@ def slurm(folder: Path, names: str, nodes: Sequence[str], slots: int) -> Iterato
             first=f"[{controller + 1}", last=f"{controller + len(nodes)}]",
         )
     )  # fmt: skip
+    if topology is not None:
+        (folder / "topology.conf").write_text(topology)
+        conf.write_text(f"{conf.read_text()}TopologyPlugin=topology/tree\n")
     environment = {"SLURM_CONF": str(conf)}
     daemons: list[subprocess.Popen[bytes]] = []
 
@@ -135,10 +149,11 @@ def slurm(folder: Path, names: str, nodes: Sequence[str], slots: int) -> Iterato
     try:
         start("slurmctld", "-D")
         _wait(lambda: _says(environment, "scontrol", "ping") is not None, folder)
-        for node in nodes:
+        for node in nodes if daemons_too else ():
             start("slurmd", "-D", "-N", node)
         idle = ["sinfo", "--noheader", "--format=%D", "--states=idle"]
-        _wait(lambda: (_says(environment, *idle) or "").strip() == str(len(nodes)), folder)
+        if daemons_too:
+            _wait(lambda: (_says(environment, *idle) or "").strip() == str(len(nodes)), folder)
         yield Slurm(environment, tuple(nodes))
     finally:
         for daemon in reversed(daemons):

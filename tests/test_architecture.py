@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "dashboard": {"registry", "mapping", "dashboard"},
     "almanac": set(WINGS),
 }
-GROUND = {"registry.model", "registry.errors", "registry.progress", "registry.version"}
+GROUND = {"registry.model", "registry.errors", "registry.progress", "registry.units", "registry.version"}
 """What mapping may know of the registry; its service.py alone may know the rest."""
 STOREYS = (
     "kernels",

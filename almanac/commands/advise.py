@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--iterations", type=float, default=1.0, show_default=True, help="That PROFILE recorded.")
 @click.option("--rank-seconds", type=float, help="Seconds to migrate a rank.")
 @click.option("--iterations-left", type=float, help="That the job still has to do.")
-@searching.options(searching.SEARCHING, searching.MEASURING)
+@searching.searching
 @json_option
 def command(
     profile: str,
@@ -37,47 +36,24 @@ def command(
     iterations: float,
     rank_seconds: float | None,
     iterations_left: float | None,
-    objective: str,
-    pins: tuple[str, ...],
-    seconds: float | None,
-    steps: int | None,
-    seed: int,
-    workers: int | None,
-    routing: str | None,
-    rails: str,
-    distance: str | None,
-    background: tuple[str, ...],
-    at: datetime | None,
+    searched: searching.Searched,
     as_json: bool,
 ) -> None:
     """Seconds saved per iteration against ranks to migrate, from a running job's PLACEMENT; saves nothing."""
-    if seconds is not None and steps is not None:
-        raise click.UsageError("give either --seconds or --steps")
+    searched.check()
     if job is None and cluster is None:
         raise click.UsageError("give --cluster, or --job")
     from mapping.answers.answering import present_curve
     from mapping.moves.advice import advise
     from mapping.service import Question, case_of
 
-    convention, table = searching.read_distance(distance)
     question = Question(
         profile=profile,
         job=job,
         cluster=cluster,
         keep=searching.read_order(placement, cluster or "files") or placement,
         moves=moves,
-        objective=objective,
-        routing=routing,
-        rails=rails,
-        distance=convention,
-        table=table,
-        pins=searching.read_pins(pins),
-        seconds=10.0 if seconds is None else seconds,
-        steps=steps,
-        seed=seed,
-        workers=workers,
-        background=searching.read_background(background),
-        at=at,
+        **searched.asks(),
     )
     with open_registry() as registry, progress_bars() as progress:
         curve = present_curve(case_of(registry, question), question, progress)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from almanac.commands.check import check_cluster
+from almanac.commands.cluster_export import export
 from almanac.commands.common import Moment, json_option, open_registry
 from almanac.output import print_json, print_table
 from registry import units
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
 
 @click.group("cluster")
 def command() -> None:
-    """Machines: list them, show one, what changed."""
+    """Machines: list them, show one, what changed, what is wrong."""
+
+
+command.add_command(check_cluster)
+command.add_command(export)
 
 
 @command.command("list")

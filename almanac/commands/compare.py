@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -29,7 +28,7 @@ SHOWN = 20
 @click.argument("placements", metavar="ID|FILE...", nargs=-1, required=True)
 @click.option("--profile", help="Whose traffic (default: the first saved placement's).")
 @click.option("--cluster", help="Whose links (default: the first saved placement's).")
-@searching.options(searching.MEASURING)
+@searching.measuring
 @click.option("--most", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Links to show.")
 @click.option("--links", type=click.Path(dir_okay=False), help="CSV of all links that differ.")
 @json_option
@@ -37,11 +36,7 @@ def command(
     placements: tuple[str, ...],
     profile: str | None,
     cluster: str | None,
-    routing: str | None,
-    rails: str,
-    distance: str | None,
-    background: tuple[str, ...],
-    at: datetime | None,
+    measured: searching.Measured,
     most: int,
     links: str | None,
     as_json: bool,
@@ -53,14 +48,13 @@ def command(
     from mapping.evaluation.comparing import compared, differences
     from mapping.service import judge
 
-    convention, table = searching.read_distance(distance)
-    search = Search(routing=routing, rails=rails, distance=convention, table=table)
-    others = searching.read_background(background)
+    search, others = Search(**measured.measures()), measured.others()
     with open_registry() as registry:
         whose, where = _whose(registry, placements, profile, cluster)
         orders = [searching.read_order(one, where) or one for one in placements]
         judged = [
-            judge(registry, whose, where, one, at=at, search=search, background=others) for one in orders
+            judge(registry, whose, where, one, at=measured.at, search=search, background=others)
+            for one in orders
         ]
     evaluations = [one.evaluation for one in judged]
     fabric = judged[0].fabric

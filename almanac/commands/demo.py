@@ -40,17 +40,16 @@ def command(output: str) -> None:
     data = Path(__file__).parent.parent / "demo_data"
     with open_registry() as registry, progress_bars() as progress:
         files = [data / "ndr-dgx.ibnetdiscover", data / "opensm-lfts.dump.gz"]
-        report = ingest(registry, files, Options(cluster=CLUSTER), progress=progress)
+        ingest(registry, files, Options(cluster=CLUSTER), progress=progress)
         ingest(registry, [data / "slurm_job.txt"], Options(cluster=CLUSTER), progress=progress)
         ingest(registry, [data / "hpcg_16_64.tar.gz"], Options(name=PROFILE), progress=progress)
         if registry.jobs.read(JOB, CLUSTER).profile is None:
             registry.jobs.attach(JOB, registry.profiles.read(PROFILE).id, CLUSTER)
         question = Question(profile=PROFILE, job=JOB, cluster=CLUSTER, steps=STEPS)
         found = answer(registry, question, progress)
+        fabric = registry.fabrics.read(CLUSTER).fabric
     write_text(output, write(RANKFILE, found.placement, found.fabric))
 
-    fabric = report.intake.fabric
-    assert fabric is not None
     click.echo(
         f"fabric {CLUSTER}: {len(fabric.hosts)} hosts with {len(fabric.adapters)} adapters, "
         f"{len(fabric.switches)} switches, {fabric.cable_count} cables (a real NDR fabric)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -39,18 +38,14 @@ LINK_COLUMNS = (
 @click.option(
     "--placement", required=True, metavar="ID|FILE", help="A saved placement, or a launcher's file."
 )
-@searching.options(searching.MEASURING)
+@searching.measuring
 @click.option("--links", type=click.Path(dir_okay=False), help="CSV with a row a loaded link direction.")
 @json_option
 def command(
     profile: str,
     cluster: str,
     placement: str,
-    routing: str | None,
-    rails: str,
-    distance: str | None,
-    background: tuple[str, ...],
-    at: datetime | None,
+    measured: searching.Measured,
     links: str | None,
     as_json: bool,
 ) -> None:
@@ -58,12 +53,10 @@ def command(
     from mapping.answers.case import Search
     from mapping.service import judge
 
-    convention, table = searching.read_distance(distance)
-    search = Search(routing=routing, rails=rails, distance=convention, table=table)
-    others = searching.read_background(background)
+    search, others = Search(**measured.measures()), measured.others()
     given = searching.read_order(placement, cluster) or placement
     with open_registry() as registry:
-        judged = judge(registry, profile, cluster, given, at=at, search=search, background=others)
+        judged = judge(registry, profile, cluster, given, at=measured.at, search=search, background=others)
     if links is not None:
         write_text(links, link_rows(judged.fabric, judged.evaluation))
         note(f"link loads written to {links}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.commands.common import Moment, json_option, open_registry
+from almanac.commands.common import Moment, json_option, open_registry, read_hosts
 from almanac.output import note, print_json, progress_bars
 from registry import units
 
@@ -24,7 +24,23 @@ if TYPE_CHECKING:
 @click.option("--observed-at", type=Moment(), help="Time of the observation (default: the scan's own line).")
 @click.option("--name", help="Name of the profile (default: the file's).")
 @click.option("--rate", help="Rate of links whose source prints none: 4xHDR, or bytes/s.")
+@click.option("--hosts", help="Hosts of a rank order or task map that names none: n[01-04], or @FILE.")
+@click.option("--slots", type=click.IntRange(min=1), default=1, help="Ranks that each of them takes.")
 @click.option("--allow-missing-ranks", is_flag=True, help="Take a recording that lacks some ranks' files.")
+@click.option("--transposed", is_flag=True, help="Matrices of bytes: row r is what rank r receives.")
+@click.option(
+    "--divide", type=click.IntRange(1), default=1, help="Divide a profile that was recorded N times over."
+)
+@click.option("--parts", type=click.IntRange(1), help="Matrices of solvers: cut into so many ranks by METIS.")
+@click.option(
+    "--collectives",
+    type=click.Choice(["ring", "tree", "recursive-doubling", "direct", "hierarchical"]),
+    default="ring",
+    help="Traces of collectives: algorithm that they are expanded by.",
+)
+@click.option(
+    "--domain", type=click.IntRange(1), help="Ranks of an NVLink domain, for --collectives hierarchical."
+)
 @click.option("--dry-run", is_flag=True, help="Read and check everything, save nothing.")
 @json_option
 def command(
@@ -34,7 +50,14 @@ def command(
     observed_at: datetime | None,
     name: str | None,
     rate: str | None,
+    hosts: str | None,
+    slots: int,
     allow_missing_ranks: bool,
+    transposed: bool,
+    divide: int,
+    parts: int | None,
+    collectives: str,
+    domain: int | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -52,7 +75,14 @@ def command(
         observed_at=observed_at,
         name=name,
         rate=None if rate is None else _rate(rate),
+        hosts=() if hosts is None else read_hosts(hosts),
+        slots=(slots,),
         allow_missing_ranks=allow_missing_ranks,
+        transposed=transposed,
+        divide=divide,
+        parts=parts,
+        collectives=collectives,
+        domain=domain,
     )
     with _cluster_is_usage(), contextlib.ExitStack() as stack:
         registry = None if dry_run else stack.enter_context(open_registry())
@@ -110,7 +140,10 @@ def _told(report: Report, dry_run: bool) -> dict[str, Any]:
         "profiles": [profile.name for profile in intake.profiles],
         "jobs": len(intake.jobs),
         "placements": [],
+        "counters": [{"at": sweep.at, "ports": len(sweep)} for sweep in intake.counters],
+        "intended": None if intake.intended is None else len(intake.intended),
         "warnings": list(report.warnings),
+        "same_as": None if report.same_as is None else report.same_as.at,
     }
     if receipt is not None:
         told |= {
@@ -123,6 +156,8 @@ def _told(report: Report, dry_run: bool) -> dict[str, Any]:
             "new_profiles": receipt.new_profiles,
             "new_jobs": receipt.jobs,
             "placements": list(receipt.placements),
+            "new_counters": receipt.new_sweeps,
+            "new_intended": receipt.new_intended,
             "links_opened": receipt.links_opened,
             "links_closed": receipt.links_closed,
             "seconds": receipt.seconds,
@@ -132,6 +167,8 @@ def _told(report: Report, dry_run: bool) -> dict[str, Any]:
 
 def _print(told: dict[str, Any]) -> None:
     """One line a kind of thing that was read."""
+    if told["same_as"] is not None:
+        click.echo(f"the very same as read at {units.moment_text(told['same_as'])}: nothing added")
     saved = "would be saved" if told["dry_run"] else "saved"
     if told["hosts"] is not None:
         seen = units.moment_text(told["observed_at"])
@@ -143,6 +180,13 @@ def _print(told: dict[str, Any]) -> None:
     if told["tables"] is not None:
         known = "" if told.get("new_routing", True) else " (known already)"
         click.echo(f"forwarding tables of {told['tables']} switches{known}")
+    for sweep in told["counters"]:
+        click.echo(f"counters of {sweep['ports']} ports at {units.moment_text(sweep['at'])} read")
+    if told["counters"] and not told["dry_run"]:
+        click.echo(f"{told['new_counters']} of {len(told['counters'])} sweeps of counters new")
+    if told["intended"] is not None:
+        known = "" if told.get("new_intended", True) else " (known already)"
+        click.echo(f"intended wiring of {told['intended']} cables{known}")
     for name in told["profiles"]:
         click.echo(f"profile {name} {saved}")
     if told["jobs"]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.commands.common import json_option, open_registry
-from almanac.output import print_json, print_table
+from almanac.output import note, print_json, print_table, write_text
 
 if TYPE_CHECKING:
     from registry.jobs import StoredJob
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group("job")
 def command() -> None:
-    """Jobs: list, show, attach the profile that one ran."""
+    """Jobs: list, show, tell where ranks sat, attach the profile that one ran."""
 
 
 @command.command("list")
@@ -62,6 +62,34 @@ def attach(job: str, profile: str, cluster: str | None, as_json: bool) -> None:
         print_json({"job": stored.job.id, "cluster": stored.cluster, "profile": found.id})
         return
     click.echo(f"job {stored.job.id} of {stored.cluster} ran profile {found.profile.name} ({found.id})")
+
+
+@command.command("ranks")
+@click.argument("job")
+@click.option("--cluster", help="Where two clusters have a job of this id.")
+@click.option(
+    "--distribution",
+    type=click.Choice(["block", "cyclic", "plane"]),
+    help="How srun dealt the ranks (default: what the record says, else block).",
+)
+@click.option("--plane", type=click.IntRange(min=1), help="Ranks a round of plane; no record tells it.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Default: standard output.")
+def ranks(
+    job: str, cluster: str | None, distribution: str | None, plane: int | None, output: str | None
+) -> None:
+    """Write the host of each rank of a job as CSV, which `evaluate --placement` and `map --keep` read."""
+    from registry.model.rank_order import BLOCK, order_of_job
+
+    with open_registry() as registry:
+        stored = registry.jobs.read(job, cluster)
+    told = stored.job
+    if not distribution and not told.distribution:
+        note(f"the record of job {told.id} tells no distribution: taken to be {BLOCK}")
+    if sum(told.slots) != told.ranks:
+        note(f"the record of job {told.id} does not tell how many ranks each host had: shared over its slots")
+    order = order_of_job(told, distribution=distribution, plane=plane)
+    rows = "".join(f"{rank},{host}\n" for rank, host in enumerate(order.hosts))
+    write_text(output, f"rank,host\n{rows}")
 
 
 def _told(stored: StoredJob) -> dict[str, Any]:

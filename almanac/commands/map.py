@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mapping.service import Question
     from registry.model import Placement
 
-SECONDS, SECONDS_HERE = 10.0, 5.0
-"""Time to search unless told; in a job script, where all together must take less than 15 s."""
+SECONDS_HERE = 5.0
+"""Time to search in a job script unless told: all together must take less than 15 s."""
 
 
 @click.command("map")
@@ -45,7 +45,7 @@ SECONDS, SECONDS_HERE = 10.0, 5.0
 @click.option("--moves", type=click.IntRange(min=0), help="With --keep: most ranks to move.")
 @click.option("--pareto", is_flag=True, help="Several placements: congestion against hop-bytes.")
 @click.option("--strategy", "strategies", multiple=True, help="Only these (repeat; a chain is a+b).")
-@searching.options(searching.SEARCHING, searching.MEASURING)
+@searching.searching
 @click.option(
     "--layout",
     "layouts",
@@ -56,74 +56,30 @@ SECONDS, SECONDS_HERE = 10.0, 5.0
 @click.option("--export", "exports", metavar="FORMAT=FILE", multiple=True, help="Write launcher files too.")
 @json_option
 def command(
-    profile: str | None,
-    job: str | None,
-    cluster: str | None,
-    hosts: str | None,
-    slots: int | None,
-    is_here: bool,
-    fabric_files: tuple[str, ...],
-    profile_file: str | None,
-    keep: str | None,
-    moves: int | None,
     pareto: bool,
     strategies: tuple[str, ...],
-    objective: str,
-    pins: tuple[str, ...],
-    seconds: float | None,
-    steps: int | None,
-    seed: int,
-    workers: int | None,
-    routing: str | None,
-    rails: str,
-    distance: str | None,
-    background: tuple[str, ...],
-    at: datetime | None,
+    searched: searching.Searched,
     layouts: tuple[str, ...],
     exports: tuple[str, ...],
     as_json: bool,
+    **where: Any,
 ) -> None:
     """Find a placement of PROFILE's ranks that congests the fabric least.
 
     With --fabric and --profile nothing is read from a database, and nothing saved. With --here, in a job
     script, hosts and slots are those of the Slurm, Open MPI or PBS allocation.
     """
-    _check_usage(profile, profile_file, job, cluster, hosts, is_here, fabric_files, keep, moves, pareto)
-    if seconds is not None and steps is not None:
-        raise click.UsageError("give either --seconds or --steps")
-    from mapping.service import Question
-
+    place = Where(**where)
+    place.check()
+    searched.check()
+    if pareto and place.keep is not None:
+        raise click.UsageError("give either --pareto or --keep")
     files = _export_files(exports)
-    where = _around() if is_here else None
-    convention, table = searching.read_distance(distance)
-    cluster = cluster or (where.cluster if where is not None else None)
-    question = Question(
-        profile=profile or profile_file or "",
-        job=job,
-        cluster=cluster,
-        hosts=where.hosts if where is not None else None if hosts is None else read_hosts(hosts),
-        slots=where.slots if where is not None else slots,
-        keep=None if keep is None else searching.read_order(keep, cluster or "files") or keep,
-        moves=moves,
-        objective=objective,
-        routing=routing,
-        rails=rails,
-        distance=convention,
-        table=table,
-        pins=searching.read_pins(pins),
-        strategies=strategies or None,
-        seconds=seconds or (SECONDS_HERE if is_here else SECONDS),
-        steps=steps,
-        seed=seed,
-        workers=workers,
-        layouts=searching.read_layouts(layouts),
-        background=searching.read_background(background),
-        at=at,
-    )
+    question = place.question(searched, strategies, layouts)
     if pareto:
-        _show_set(question, fabric_files, files, as_json)
+        _show_set(question, place.fabric_files, files, as_json)
         return
-    found = _answer(question, fabric_files)
+    found = _answer(question, place.fabric_files)
     _export(files, found.placement, found)
     if as_json:
         print_json(found.told())
@@ -133,38 +89,65 @@ def command(
         click.get_current_context().exit(130)
 
 
-def _check_usage(
-    profile: str | None,
-    profile_file: str | None,
-    job: str | None,
-    cluster: str | None,
-    hosts: str | None,
-    is_here: bool,
-    fabric_files: tuple[str, ...],
-    keep: str | None,
-    moves: int | None,
-    pareto: bool,
-) -> None:
-    if (profile is None) == (profile_file is None):
-        raise click.UsageError("give either PROFILE or --profile FILE")
-    if profile_file is not None and not fabric_files:
-        raise click.UsageError(
-            "--profile FILE goes with --fabric FILE; a saved profile is the argument PROFILE"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """What is placed and on which hosts, as the options say."""
+
+    profile: str | None
+    job: str | None
+    cluster: str | None
+    hosts: str | None
+    slots: int | None
+    is_here: bool
+    fabric_files: tuple[str, ...]
+    profile_file: str | None
+    keep: str | None
+    moves: int | None
+
+    def check(self) -> None:
+        """A usage error where options lack each other, or exclude each other."""
+        if (self.profile is None) == (self.profile_file is None):
+            raise click.UsageError("give either PROFILE or --profile FILE")
+        if self.profile_file is not None and not self.fabric_files:
+            raise click.UsageError(
+                "--profile FILE goes with --fabric FILE; a saved profile is the argument PROFILE"
+            )
+        ways = sum((self.job is not None, self.hosts is not None, self.is_here))
+        if ways > 1:
+            raise click.UsageError("give one of --job, --hosts and --here")
+        if self.fabric_files and self.job is not None:
+            raise click.UsageError("--job needs the database: not with --fabric")
+        if not self.fabric_files and not self.is_here:
+            if ways == 0 and self.keep is None:
+                raise click.UsageError("give either --job, or --cluster with --hosts, or --here")
+            if self.job is None and self.cluster is None:
+                option = "--hosts needs --cluster" if self.hosts else "--keep needs --cluster, or --job"
+                raise click.UsageError(option)
+        if self.moves is not None and self.keep is None:
+            raise click.UsageError("--moves goes with --keep")
+
+    def question(
+        self, searched: searching.Searched, strategies: tuple[str, ...], layouts: tuple[str, ...]
+    ) -> Question:
+        """All of it as one question; files are read, but for the fabric and the profile."""
+        from mapping.service import Question
+
+        around = _around() if self.is_here else None
+        cluster = self.cluster or (None if around is None else around.cluster)
+        named = None if self.hosts is None else read_hosts(self.hosts)
+        keep = None if self.keep is None else searching.read_order(self.keep, cluster or "files")
+        return Question(
+            profile=self.profile or self.profile_file or "",
+            job=self.job,
+            cluster=cluster,
+            hosts=named if around is None else around.hosts,
+            slots=self.slots if around is None else around.slots,
+            keep=keep or self.keep,
+            moves=self.moves,
+            strategies=strategies or None,
+            layouts=searching.read_layouts(layouts),
+            **searched.asks(SECONDS_HERE if self.is_here else searching.SECONDS),
         )
-    ways = sum((job is not None, hosts is not None, is_here))
-    if ways > 1:
-        raise click.UsageError("give one of --job, --hosts and --here")
-    if fabric_files and job is not None:
-        raise click.UsageError("--job needs the database: not with --fabric")
-    if not fabric_files and not is_here:
-        if ways == 0 and keep is None:
-            raise click.UsageError("give either --job, or --cluster with --hosts, or --here")
-        if job is None and cluster is None:
-            raise click.UsageError("--hosts needs --cluster" if hosts else "--keep needs --cluster, or --job")
-    if moves is not None and keep is None:
-        raise click.UsageError("--moves goes with --keep")
-    if pareto and keep is not None:
-        raise click.UsageError("give either --pareto or --keep")
 
 
 def _around() -> Here:

@@ -76,21 +76,13 @@ def show(profile: str, as_json: bool) -> None:
 def export(profile: str, output: str | None) -> None:
     """Write ``src,dst,bytes,messages``, a row an ordered pair of ranks that talks."""
     from almanac.output import write_text
+    from ingest.profiles.edge_csv import csv_text
 
     with open_registry() as registry:
         content = registry.profiles.read(profile).profile
-    rows = zip(
-        content.sender.tolist(),
-        content.partner.tolist(),
-        content.bytes.tolist(),
-        content.messages.tolist(),
-        strict=True,
-    )
-    lines = ["src,dst,bytes,messages"]
-    lines += [f"{source},{target},{whole(size)},{count}" for source, target, size, count in rows]
-    write_text(output, "\n".join(lines) + "\n")
+    write_text(output, csv_text(content))
     if output is not None:
-        note(f"{len(lines) - 1} pairs written to {output}")
+        note(f"{content.pairs} pairs written to {output}")
 
 
 def whole(value: float) -> int | float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from registry.model.host_layout import HostLayout
 
 F = TypeVar("F", bound=Callable[..., Any])
+SECONDS = 10.0
+"""Time to search unless told."""
 
 
 def _objective(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -70,15 +74,93 @@ SEARCHING = (
 """How placements are searched."""
 
 
-def options(*groups: tuple[Callable[[F], F], ...]) -> Callable[[F], F]:
-    """Add the options of these groups to a command, in their order."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What the options of `MEASURING` say."""
 
-    def add(function: F) -> F:
-        for option in reversed([option for group in groups for option in group]):
-            function = option(function)
-        return function
+    routing: str | None
+    rails: str
+    distance: str | None
+    background: tuple[str, ...]
+    at: datetime | None
 
-    return add
+    def measures(self) -> dict[str, Any]:
+        """Those of a `mapping.answers.case.Search`; files are read.
+
+        Raises
+        ------
+        InputError
+        """
+        convention, table = read_distance(self.distance)
+        return {"routing": self.routing, "rails": self.rails, "distance": convention, "table": table}
+
+    def others(self) -> tuple[tuple[str, float | None], ...]:
+        """Placements of other jobs, and their seconds."""
+        return read_background(self.background)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched(Measured):
+    """What the options of `SEARCHING` and `MEASURING` say."""
+
+    objective: str
+    pins: tuple[str, ...]
+    seconds: float | None
+    steps: int | None
+    seed: int
+    workers: int | None
+
+    def check(self) -> None:
+        """A usage error where options exclude each other."""
+        if self.seconds is not None and self.steps is not None:
+            raise click.UsageError("give either --seconds or --steps")
+
+    def asks(self, seconds: float = SECONDS) -> dict[str, Any]:
+        """Those of a `mapping.service.Question`; files are read.
+
+        Parameters
+        ----------
+        seconds : float
+            Time to search unless told.
+
+        Raises
+        ------
+        InputError
+        """
+        return {
+            **self.measures(),
+            "objective": self.objective,
+            "pins": read_pins(self.pins),
+            "seconds": seconds if self.seconds is None else self.seconds,
+            "steps": self.steps,
+            "seed": self.seed,
+            "workers": self.workers,
+            "background": self.others(),
+            "at": self.at,
+        }
+
+
+def measuring(function: F) -> F:
+    """Add `MEASURING` to a command, which gets them as one argument: ``measured``."""
+    return _together("measured", Measured, MEASURING, function)
+
+
+def searching(function: F) -> F:
+    """Add `SEARCHING` and `MEASURING` to a command, which gets them as one argument: ``searched``."""
+    return _together("searched", Searched, SEARCHING + MEASURING, function)
+
+
+def _together(name: str, kind: type[Measured], options: tuple[Callable[[Any], Any], ...], function: F) -> F:
+    names = [one.name for one in fields(kind)]
+
+    @wraps(function)
+    def taken(**given: Any) -> Any:
+        return function(**{name: kind(**{one: given.pop(one) for one in names})}, **given)
+
+    command: Any = taken
+    for option in reversed(options):
+        command = option(command)
+    return cast(F, command)
 
 
 def read_layouts(items: tuple[str, ...]) -> dict[str, HostLayout]:

@@ -31,6 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", action="append", metavar="NAME", help="parts of names of instances")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-generated", action="store_true", help="only the folder's instances")
+    parser.add_argument("--no-folder", action="store_true", help="only the generated instances")
     parser.add_argument("--output", type=Path, default=RESULTS / "peers.json")
     given = parser.parse_args(arguments)
     limits = Limits(
@@ -38,7 +39,9 @@ def main(arguments: list[str] | None = None) -> None:
     )
     found: dict[str, dict[str, Any]] = {}
     every_host: dict[str, dict[str, Any]] = {}
-    for name, make in instances(given.folder, not given.no_generated).items():
+    folder = {} if given.no_folder else instances(given.folder, with_generated=False)
+    made = {} if given.no_generated else generated()
+    for name, make in (folder | made).items():
         if given.only and not any(part in name for part in given.only):
             continue
         host, _, guest = name.removesuffix(ANY).partition("/")

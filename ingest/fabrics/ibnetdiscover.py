@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ingest.fabrics.infiniband import UNCONFIGURED_LID, Device, Port, build_fabric
+from ingest.fabrics.rows import MAX_PORT
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.rates import link_rate
@@ -22,9 +23,6 @@ from registry.errors import InputError
 
 DEFAULT_RATE = link_rate(4, "SDR")
 """Data bytes/s of a cable of scans that print no rates: the files are as old as 4xSDR."""
-MAX_PORT = 254
-"""Highest port number of a device; 255 means no route in a forwarding table."""
-
 MAX_LINE = 4096
 """Longest line that can be one of the tool's, in characters."""
 
@@ -33,9 +31,9 @@ _DEVICE = re.compile(
     r"(?:\s*(?:base|enhanced) port 0 lid (\d{1,5}) lmc (\d))?\s*(?:\(scp\)\s*)?"
 )
 _PORT = re.compile(
-    r"\[(\d{1,3})\](?:\[ext \d+\])?\s*(?:\((?:0x)?([0-9a-fA-F]{1,16})\))?\s*"
+    r"\[(\d{1,3})\](?:\[ext \d+\])?\s*(?:\((?:0x)?([0-9a-fA-F]{1,16})\)\s*)?"
     r'"([SHR])-(?:0x)?([0-9a-fA-F]{1,16})"\[(\d{1,3})\](?:\[ext \d+\])?\s*'
-    r"(?:\((?:0x)?[0-9a-fA-F]{1,16}\))?\s*#\s*"
+    r"(?:\((?:0x)?[0-9a-fA-F]{1,16}\)\s*)?#\s*"
     r'(?:lid (\d{1,5}) lmc (\d)\s*)?"(.*)"(?: lid \d{1,5})?'
     r"(?: (\d{1,2}x|\?\?)([A-Z]{3}\d{0,2}|\?\?\?))?"
     r"(?: s=\d+ w=\d+ v=\d+)?(?: slot \d+| \(scp\))?\s*"
@@ -83,7 +81,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     built = build_fabric(
         list(scan.devices.values()), path=file.path, default_rate=rate, observed_at=scan.observed_at
     )
-    return Parsed(fabric=built.fabric, warnings=(*scan.warnings(), *built.warnings))
+    return Parsed(fabric=built.fabric, assumed=built.assumed, warnings=(*scan.warnings(), *built.warnings))
 
 
 class _Scan:

@@ -1,31 +1,26 @@
 """From the devices of an InfiniBand scan to a `Fabric`, whichever tool printed the scan.
 
 A host is a machine and its channel adapters are its rails; which adapters are one machine is told by
-their node descriptions, see `_host_names`.
+their node descriptions, see `ingest.fabrics.infiniband_names`.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ingest.fabrics.infiniband_names import vertex_names
 from registry.errors import InputError
-from registry.model import HOST, NO_PORT, SWITCH, Adapters, Fabric, Links, format_guid
+from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports
 
 AGGREGATION_NODE = "Aggregation Node"
 """Part of the description of a switch's in-network computing (SHARP) end point: no machine."""
 UNCONFIGURED_LID = 0xFFFF
 """What a port that no subnet manager has configured may print besides 0."""
-_NAMELESS = re.compile(
-    r"(MT\d+|Mellanox|ConnectX\S*|InfiniHost|localhost(\.localdomain\S*)?|\(none\))(\s|$)"
-    r"|(HCA-\d+|mlx\d+_\d+|mthca\d+|hfi1_\d+|qib\d+|ib\w*\d+)$"
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,10 +35,12 @@ class Port:
     peer_port : int
     rate : float or None
         Data bytes/s; None where the scan prints none.
+    lanes : int
+        Width, of use where the speed is not told; 0 unknown.
     guid, lid, lmc : int
         Of an adapter's or router's own port; 0 unknown or not configured.
     line : int
-        Line of the scan.
+        Line of the scan; 0 where it has none.
     text : str
     """
 
@@ -54,8 +51,17 @@ class Port:
     guid: int = 0
     lid: int = 0
     lmc: int = 0
+    lanes: int = 0
     line: int
     text: str
+
+
+class PortNote(NamedTuple):
+    """What a scan tells of a port beside its cable: see `registry.model.ports.Ports`."""
+
+    number: int
+    state: int
+    could_be: float
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,6 +81,10 @@ class Device:
     text : str
     ports : dict of int to Port
         By number.
+    notes : list of PortNote
+        Of ports that are down, or could be faster.
+    anonymous : bool
+        `guid` only tells the device from others (the scan prints GUIDs of ports, or none of adapters).
     """
 
     kind: str
@@ -85,18 +95,26 @@ class Device:
     line: int
     text: str
     ports: dict[int, Port] = field(default_factory=dict)
+    notes: list[PortNote] = field(default_factory=list)
+    anonymous: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A fabric and what was odd about the scan."""
+    """A fabric and what was odd about the scan; `assumed` as in `ingest.parsed.Parsed`."""
 
     fabric: Fabric
     warnings: tuple[str, ...]
+    assumed: Bools
 
 
 def build_fabric(
-    devices: Sequence[Device], *, path: str, default_rate: float, observed_at: datetime | None
+    devices: Sequence[Device],
+    *,
+    path: str,
+    default_rate: float,
+    observed_at: datetime | None,
+    links_needed: bool = True,
 ) -> Built:
     """The fabric that the devices of one scan make.
 
@@ -111,8 +129,10 @@ def build_fabric(
     path : str
         For errors.
     default_rate : float
-        Data bytes/s of a cable for which neither end prints a rate.
+        Data bytes/s of a cable of 4 lanes for which neither end prints a rate.
     observed_at : datetime or None
+    links_needed : bool
+        Whether devices without a single cable are an error.
 
     Raises
     ------
@@ -123,18 +143,18 @@ def build_fabric(
     by_guid = {device.guid: device for device in devices}
     _check_both_ends(by_guid, path)
     kept = [device for device in devices if not _is_aggregation(device)]
-    if not any(device.ports for device in kept):
+    if links_needed and not any(device.ports for device in kept):
         raise InputError(
             f"the scan found only itself: {len(devices)} device(s) and no links; was the port down?",
             path=path,
-            line=devices[0].line if devices else None,
+            line=(devices[0].line or None) if devices else None,
         )
-    names = _vertex_names(kept, path)
+    names = vertex_names(kept, path)
     order = sorted(set(names.values()))
     vertex = {name: index for index, name in enumerate(order)}
     vertex_of = {guid: vertex[name] for guid, name in names.items()}
     adapters, adapter_of = _adapters(kept, vertex_of)
-    links, warnings = _links(kept, by_guid, vertex_of, adapter_of, default_rate)
+    links, assumed, warnings = _links(kept, by_guid, vertex_of, adapter_of, default_rate)
     routers = sum(device.kind == "R" for device in kept)
     if routers:
         warnings.append(f"{routers} router(s) are kept as switches that forward nothing")
@@ -142,10 +162,37 @@ def build_fabric(
         names=tuple(order),
         links=links,
         adapters=adapters,
+        ports=_ports(kept, vertex_of, adapter_of),
         observed_at=observed_at,
         **_vertex_columns(kept, vertex_of, len(order)),
     )
-    return Built(fabric=fabric, warnings=tuple(warnings))
+    return Built(fabric=fabric, warnings=tuple(warnings), assumed=assumed)
+
+
+def mirror(devices: Mapping[int, Device], path: str) -> None:
+    """Give each cable its second end, for scans that print a cable once.
+
+    Raises
+    ------
+    InputError
+        A cable to a device that the scan does not have.
+    """
+    for device in list(devices.values()):
+        for port in list(device.ports.values()):
+            peer = devices.get(port.peer)
+            if peer is None:
+                reason = "the device at the other end is not in the file: it seems cut off"
+                raise InputError(reason, path=path, line=port.line or None, text=port.text)
+            if port.peer_port not in peer.ports:
+                peer.ports[port.peer_port] = Port(
+                    number=port.peer_port,
+                    peer=device.guid,
+                    peer_port=port.number,
+                    rate=port.rate,
+                    lanes=port.lanes,
+                    line=port.line,
+                    text=port.text,
+                )
 
 
 def _check_both_ends(devices: Mapping[int, Device], path: str) -> None:
@@ -157,10 +204,11 @@ def _check_both_ends(devices: Mapping[int, Device], path: str) -> None:
             if back is None:
                 missing = "device" if peer is None else f"port {port.peer_port} of the device"
                 reason = f"the {missing} at the other end is not in the file: it seems cut off"
-                raise InputError(reason, path=path, line=port.line, text=port.text)
+                raise InputError(reason, path=path, line=port.line or None, text=port.text)
             if (back.peer, back.peer_port) != (device.guid, port.number):
-                reason = f"the other end of this cable, line {back.line}, leads elsewhere"
-                raise InputError(reason, path=path, line=port.line, text=port.text)
+                where = f", line {back.line}," if back.line else ""
+                reason = f"the other end of this cable{where} leads elsewhere"
+                raise InputError(reason, path=path, line=port.line or None, text=port.text)
 
 
 def _is_aggregation(device: Device) -> bool:
@@ -175,55 +223,11 @@ def _vertex_columns(devices: Sequence[Device], vertex_of: Mapping[int, int], n: 
     for device in devices:
         if device.kind != "H":
             at = vertex_of[device.guid]
-            kind[at], guid[at], lid[at] = SWITCH, device.guid, device.lid
+            kind[at], lid[at] = SWITCH, device.lid
+            guid[at] = 0 if device.anonymous else device.guid
             forwards[at] = device.kind == "S"
     slots = (kind == HOST).astype(np.int32)
     return {"kind": kind, "slots": slots, "forwards": forwards, "guid": guid, "lid": lid}
-
-
-def _vertex_names(devices: Sequence[Device], path: str) -> dict[int, str]:
-    """Name of the vertex of each device, by node GUID; the adapters of a host share one."""
-    names = _host_names([device for device in devices if device.kind == "H"])
-    others = [device for device in devices if device.kind != "H"]
-    taken = Counter(set(names.values()))
-    taken.update(device.description for device in others)
-    used = set(names.values())
-    for device in others:
-        guid = format_guid(device.guid)
-        name = device.description or f"guid-{guid}"
-        if taken[device.description] > 1 and device.description:
-            name = f"{name} [{guid}]"
-        if name in used:
-            reason = f"another device is already called {name!r}"
-            raise InputError(reason, path=path, line=device.line, text=device.text)
-        used.add(name)
-        names[device.guid] = name
-    return names
-
-
-def _host_names(adapters: Sequence[Device]) -> dict[int, str]:
-    """Name of the host of each adapter, by node GUID.
-
-    A host's name is the description up to the first blank. An adapter without a machine's name in its
-    description (its model, its own device name, ``localhost``) belongs to the machine that has a named
-    adapter with the same system image GUID; failing that, to all the nameless ones with that GUID.
-    """
-    named: dict[int, set[str]] = {}
-    names: dict[int, str] = {}
-    nameless = []
-    for adapter in adapters:
-        if not adapter.description or _NAMELESS.match(adapter.description):
-            nameless.append(adapter)
-            continue
-        name = adapter.description.split(maxsplit=1)[0]
-        names[adapter.guid] = name
-        named.setdefault(adapter.system_guid, set()).add(name)
-    for adapter in nameless:
-        system = adapter.system_guid
-        owners = named.get(system, set()) if system else set()
-        own = f"guid-{format_guid(system or adapter.guid)}"
-        names[adapter.guid] = next(iter(owners)) if len(owners) == 1 else own
-    return names
 
 
 def _adapters(devices: Sequence[Device], vertex_of: Mapping[int, int]) -> tuple[Adapters, dict[int, int]]:
@@ -235,7 +239,7 @@ def _adapters(devices: Sequence[Device], vertex_of: Mapping[int, int]) -> tuple[
     ]
     adapters = Adapters(
         names=tuple(device.description for device in found),
-        guid=np.array([device.guid for device in found], np.uint64),
+        guid=np.array([0 if device.anonymous else device.guid for device in found], np.uint64),
         system_guid=np.array([device.system_guid for device in found], np.uint64),
         host=np.array([vertex_of[device.guid] for device in found], np.int32),
         port_adapter=np.array([index for index, _ in ports], np.int32),
@@ -253,13 +257,13 @@ def _links(
     vertex_of: Mapping[int, int],
     adapter_of: Mapping[int, int],
     default_rate: float,
-) -> tuple[Links, list[str]]:
-    """A row a cable and direction; and warnings about rates and loops.
+) -> tuple[Links, Bools, list[str]]:
+    """A row a cable and direction, in order; which rates are assumed; warnings about rates and loops.
 
     A cable runs at one rate: where its ends print different ones, the lower is taken for both
     directions.
     """
-    rows: list[tuple[int, int, float, int, int, int, int]] = []
+    rows: list[tuple[int, int, float, int, int, int, int, bool]] = []
     unknown = differing = loops = 0
     for device in devices:
         for port in device.ports.values():
@@ -272,10 +276,12 @@ def _links(
                 continue
             unknown += not rates
             differing += len(rates) > 1
-            rate = min((rate for rate in rates if rate is not None), default=default_rate)
+            rate = min(
+                (rate for rate in rates if rate is not None), default=default_rate * (port.lanes or 4) / 4
+            )
             ends = adapter_of.get(device.guid, NO_PORT), adapter_of.get(port.peer, NO_PORT)
-            rows.append((source, target, rate, port.number, port.peer_port, *ends))
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 7
+            rows.append((source, target, rate, port.number, port.peer_port, *ends, not rates))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
     warnings = [
         f"{count} cable(s) {what}"
         for count, what in (
@@ -294,4 +300,19 @@ def _links(
         source_adapter=np.array(columns[5], np.int32),
         target_adapter=np.array(columns[6], np.int32),
     )
-    return links, warnings
+    order = links.order()
+    return links.take(order), np.array(columns[7], np.bool_)[order], warnings
+
+
+def _ports(devices: Sequence[Device], vertex_of: Mapping[int, int], adapter_of: Mapping[int, int]) -> Ports:
+    """What the scan notes of ports."""
+    rows = [
+        (vertex_of[device.guid], adapter_of.get(device.guid, NO_PORT), *note)
+        for device in devices
+        for note in device.notes
+        if note.number not in device.ports or device.ports[note.number].peer in vertex_of
+    ]
+    if not rows:
+        return Ports()
+    vertex, adapter, number, state, could_be = (np.array(column) for column in zip(*rows, strict=True))
+    return Ports(vertex=vertex, adapter=adapter, number=number, state=state, could_be=could_be)

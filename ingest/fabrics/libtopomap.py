@@ -63,7 +63,9 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if rate is None:
         rate = DEFAULT_RATE
         warnings.append("the map tells no rates: 1 byte/s a cable is assumed, so seconds are bytes")
-    return Parsed(fabric=_fabric(names, arcs, rate), warnings=tuple(warnings))
+    fabric = _fabric(names, arcs, rate)
+    assumed = np.full(len(fabric.links), options.rate is None)
+    return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(warnings))
 
 
 class _Reader:

@@ -145,10 +145,40 @@ def product_traffic(matrix: SparseMatrix, ranks: int, *, seed: int = 0, name: st
     whole("product_traffic.ranks", ranks, 1, blocks)
     owner = partition(matrix, ranks, seed=seed)
     row = np.repeat(np.arange(blocks), np.diff(matrix.indptr))
-    crosses = owner[row] != owner[matrix.indices]
-    needed = np.unique(owner[row[crosses]] * np.int64(blocks) + matrix.indices[crosses])
-    target, element = needed // blocks, needed % blocks
-    sent = np.full(len(needed), float(DOUBLE * matrix.unknowns))
+    return _needed(owner, row, matrix.indices, ranks, DOUBLE * matrix.unknowns, name)
+
+
+def pattern_traffic(
+    row: Longs, column: Longs, rows: int, ranks: int, *, seed: int = 0, name: str = ""
+) -> Profile:
+    """The same for a square matrix given as entries, symmetric or not.
+
+    METIS cuts the graph of the matrix and its transpose together; what is sent follows the entries alone.
+
+    Parameters
+    ----------
+    row, column : int[e]
+        Of the entries, from 0; repeats do no harm.
+    rows : int
+    ranks : int
+        At most as many as there are rows.
+    """
+    whole("pattern_traffic.rows", rows, 1)
+    whole("pattern_traffic.ranks", ranks, 1, rows)
+    one, other = np.asarray(row, np.int64), np.asarray(column, np.int64)
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    key = np.unique(low[low < high] * rows + high[low < high])
+    owner = partition(_matrix(key // rows, key % rows, rows, 1, rows), ranks, seed=seed)
+    return _needed(owner, one, other, ranks, DOUBLE, name)
+
+
+def _needed(owner: Longs, row: Longs, column: Longs | Ints, ranks: int, size: int, name: str) -> Profile:
+    """Elements of the vector that parts need of each other, each once; `size` bytes an element."""
+    crosses = owner[row] != owner[column]
+    count = np.int64(len(owner))
+    needed = np.unique(owner[row[crosses]] * count + column[crosses])
+    target, element = needed // count, needed % count
+    sent = np.full(len(needed), float(size))
     return Profile.from_edges(
         owner[element], target, sent, ranks=ranks, name=name, application="sparse matrix-vector product"
     )

@@ -108,7 +108,12 @@ def cg(ranks: int, *, rows: int = CG_ROWS["D"], iterations: int = CG_ITERATIONS[
 
 
 def lu(
-    ranks: int, *, points: int = SIZES["D"], steps: int = 300, grid: tuple[int, int] | None = None
+    ranks: int,
+    *,
+    points: int = SIZES["D"],
+    steps: int = 300,
+    grid: tuple[int, int] | None = None,
+    with_start: bool = False,
 ) -> Profile:
     """LU: symmetric successive over-relaxation on a grid of ranks that is not periodic.
 
@@ -123,6 +128,10 @@ def lu(
     grid : (int, int), optional
         Ranks along x, which are numbered one after the other, and along y. Unless told, as the program does:
         powers of two, the first equal to the second or twice as large.
+    with_start : bool
+        Also the step that the program does before it starts its clock, and the borders it exchanges with it:
+        with them all messages are those of a recording, but for at most two of some 200 bytes, with which
+        it integrates over a surface in the end.
     """
     whole("lu.ranks", ranks, 1)
     if grid is None:
@@ -143,11 +152,20 @@ def lu(
         border = points // sides + (across < points % sides)
         inner = border - (across == 0) - (across == sides - 1)
         # Borders are also exchanged once before the steps, and for the residual after the last.
-        size = DOUBLE * (5 * inner * (points - 2) * steps + 10 * border * points * (steps + 1))
+        sweeps, exchanges = (steps + 1, steps + 4) if with_start else (steps, steps + 1)
+        size = DOUBLE * (5 * inner * (points - 2) * sweeps + 10 * border * points * exchanges)
         near = me[place < side - 1]
         edges += [(near, near + stride, size[near]), (near + stride, near, size[near])]
     source, target, sent = (np.concatenate(part) for part in zip(*edges, strict=True))
-    return Profile.from_edges(source, target, sent, ranks=ranks, name=f"lu-{ranks}", application="NAS LU")
+    return Profile.from_edges(
+        source,
+        target,
+        sent,
+        ranks=ranks,
+        messages=np.full(len(source), (points - 2) * sweeps + exchanges),
+        name=f"lu-{ranks}",
+        application="NAS LU",
+    )
 
 
 class _Cells:

@@ -14,13 +14,15 @@ file is opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
 
 import numpy as np
 
+from ingest.options import Options
+from ingest.parsed import Parsed
 from ingest.source import SourceFile
 from registry.errors import InputError, InvalidValue
 from registry.model import Floats
@@ -84,6 +86,18 @@ def recognise(head: str, path: str) -> bool:
     """Whether the first element is hwloc's ``topology``."""
     begin = head.lstrip()
     return begin.startswith(("<?xml", "<!DOCTYPE topology", "<topology")) and "<topology" in begin[:2048]
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The layout of one host.
+
+    Raises
+    ------
+    InputError
+        What `read_layout` refuses.
+    """
+    (file,) = files
+    return Parsed(layouts=(read_layout(file),))
 
 
 def read_layout(file: SourceFile) -> HostLayout:

@@ -11,6 +11,7 @@ from typing import Any
 from ingest.jobs.hostlists import expand
 from registry.errors import InputError, InvalidValue
 from registry.model import Job, as_utc
+from registry.model.rank_order import shared
 
 NOTHING = frozenset({"", "(null)", "null", "none", "n/a", "unknown", "none assigned"})
 """What Slurm prints where there is no value, in lower case."""
@@ -108,23 +109,10 @@ def even(ranks: int, hosts: int) -> tuple[int, ...]:
 
 
 def lay_out(ranks: int, room: Sequence[int]) -> tuple[int, ...]:
-    """Ranks on each host as Slurm counts them, whatever order it then puts them in; at least one.
-
-    One rank a host and round while the host has room; when all are full, one a host and round again.
-    Unknown ranks (0) fill the room.
-    """
+    """Ranks on each host as Slurm counts them (`shared`), at least one; unknown ranks (0) fill the room."""
     if not ranks:
         return tuple(max(1, slots) for slots in room)
-    taken = [0] * len(room)
-    while ranks and taken:
-        free = [host for host, slots in enumerate(room) if taken[host] < slots]
-        rounds = min((room[host] - taken[host] for host in free), default=ranks)
-        sharing = free or range(len(room))
-        rounds = min(rounds, max(1, ranks // len(sharing)))
-        for host in sharing[:ranks]:
-            taken[host] += rounds
-        ranks -= rounds * min(ranks, len(sharing))
-    return tuple(max(1, count) for count in taken)
+    return tuple(max(1, count) for count in shared(ranks, room))
 
 
 def parse_tasks_per_node(text: str, hosts: int, where: Where) -> tuple[int, ...]:

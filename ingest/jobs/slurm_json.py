@@ -9,7 +9,6 @@ Seen from Slurm 22.05 (v0.0.38); newer shapes from public samples (v0.0.41).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -29,6 +28,7 @@ from ingest.jobs.slurm_fields import (
     parse_state,
     parse_tasks_per_node,
 )
+from ingest.json_items import items
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.source import SourceFile
@@ -60,7 +60,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     (file,) = files
     jobs: dict[str, Job] = {}
     again = 0
-    for index, record in enumerate(_records(file)):
+    for index, record in enumerate(items(file, "jobs")):
         where = Where(file.path, text=f"jobs[{index}]")
         if not isinstance(record, dict):
             raise where.error("a job is not a JSON object")
@@ -71,19 +71,6 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         raise InputError("holds no job", path=file.path)
     warnings = (f"{again} earlier runs of jobs that were requeued are not read",) if again else ()
     return Parsed(jobs=tuple(jobs.values()), warnings=warnings)
-
-
-def _records(file: SourceFile) -> list[Any]:
-    try:
-        content = json.loads(file.text())
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON, or cut off: {error.msg}", path=file.path, line=error.lineno) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON that can be read: {error}", path=file.path) from error
-    records = content.get("jobs") if isinstance(content, dict) else None
-    if not isinstance(records, list):
-        raise InputError("no list of jobs under the key jobs", path=file.path)
-    return records
 
 
 def _queued(record: Mapping[str, Any], where: Where) -> Job:

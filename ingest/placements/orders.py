@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ingest.options import Options
 from ingest.source import SourceFile
 from registry.errors import InputError
 from registry.model import HostOrder
@@ -53,3 +54,30 @@ def by_rank(seats: Mapping[int, Seat], file: SourceFile, format: str) -> HostOrd
         reason = f"{ranks - len(seats)} of {ranks} ranks are missing, rank {first} first"
         raise InputError(reason, path=file.path, line=last)
     return HostOrder(hosts=tuple(seats[rank].host for rank in range(ranks)), source=format)
+
+
+def filled(file: SourceFile, options: Options, told: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
+    """The host of each slot, hosts in the order in which a launcher fills them.
+
+    Parameters
+    ----------
+    file : SourceFile
+        For errors.
+    options : Options
+        The caller's hosts and slots.
+    told : sequence of (host, slots)
+        What the file itself says; empty where it says nothing.
+
+    Raises
+    ------
+    InputError
+        Nobody tells the hosts, or both do and differ.
+    """
+    counts = options.slots * len(options.hosts) if len(options.slots) == 1 else options.slots
+    asked = tuple(zip(options.hosts, counts, strict=True))
+    if not asked and not told:
+        reason = "tells no hosts: give them with --hosts, and --slots where a host takes more than one rank"
+        raise InputError(reason, path=file.path)
+    if asked and told and asked != tuple(told):
+        raise InputError("names other hosts or slots than were asked for", path=file.path)
+    return tuple(host for host, count in asked or told for _ in range(count))

@@ -2,7 +2,7 @@
 
 Further columns are ``messages`` and ``kind``; all may come in any order. Rows of one pair are summed.
 Rows of kind ``coll_api`` tell what collective calls ask for, not what is sent, and are left out. The
-highest rank named is the last one: a file cannot tell of silent ranks beyond it.
+highest rank named is the last one, unless a comment ``# ranks: 64`` before the names tells of silent ones.
 
 numpy reads the rows at about a million a second but cannot tell the line of a fault; where it or a
 check refuses the content, the rows are read again one by one to find the first bad line.
@@ -36,6 +36,8 @@ _WHOLE = ("src", "dst", "messages")
 _TYPES = dict.fromkeys(COLUMNS, "f8") | {"kind": "U12"}
 _LARGEST = float(1 << 53)
 """Largest whole number that is read exactly."""
+_RANKS = "# ranks:"
+"""Beginning of the comment that tells the number of ranks."""
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I | re.A)
 
 
@@ -58,22 +60,78 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """
     (file,) = files
     names, header, body = _split(file)
+    told = _told_ranks(file, header)
     if not body.strip():
-        raise InputError("holds no edges, only the names of columns", path=file.path, line=header)
+        if not told:
+            raise InputError("holds no edges, only the names of columns", path=file.path, line=header)
+        return _silent(file, told, options)
     rows = _read(body, names, header, file.path)
+    ranks = int(max(rows["src"].max(), rows["dst"].max())) + 1
+    if told and told < ranks:
+        raise InputError(f"names rank {ranks - 1}, but says it has {told} ranks", path=file.path)
     traffic = rows["kind"] != NOT_TRAFFIC if "kind" in names else np.ones(len(rows), np.bool_)
     kept = rows[traffic]
     profile = Profile.from_edges(
         kept["src"],
         kept["dst"],
         kept["bytes"],
-        ranks=int(max(rows["src"].max(), rows["dst"].max())) + 1,
+        ranks=told or ranks,
         messages=kept["messages"] if "messages" in names else None,
         name=options.name or stem(file.path),
         application=stem(file.path),
     )
-    warnings = (*_warnings(names, traffic), *self_edge_warnings(profile))
+    warnings = (*_warnings(names, traffic), *_repeats(rows, names), *self_edge_warnings(profile))
     return Parsed(profile=replace(profile, source=FORMAT), warnings=warnings)
+
+
+def csv_text(profile: Profile) -> str:
+    """The profile as such a file, a row an ordered pair of ranks that talks.
+
+    The number of ranks stands in a comment, for the silent ones above the highest that is named.
+    """
+    whole = bool((profile.bytes == np.floor(profile.bytes)).all()) and bool((profile.bytes <= _LARGEST).all())
+    sizes = profile.bytes.astype(np.int64).tolist() if whole else map(_shown, profile.bytes.tolist())
+    rows = zip(
+        profile.sender.tolist(), profile.partner.tolist(), sizes, profile.messages.tolist(), strict=True
+    )
+    lines = [f"{_RANKS} {profile.ranks}", "src,dst,bytes,messages"]
+    lines += [f"{source},{target},{size},{count}" for source, target, size, count in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _told_ranks(file: SourceFile, header: int) -> int:
+    """The number of ranks that a comment before the names tells; 0 where none does."""
+    lines = file.data[: 1 << 16].decode("utf-8-sig", "replace").split("\n", header)[: header - 1]
+    for number, line in enumerate(lines, start=1):
+        if line.startswith(_RANKS):
+            text = line.removeprefix(_RANKS).strip()
+            if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= MAX_RANKS):
+                raise InputError("no number of ranks", path=file.path, line=number, text=line)
+            return int(text)
+    return 0
+
+
+def _silent(file: SourceFile, ranks: int, options: Options) -> Parsed:
+    """A profile of ranks that send nothing."""
+    name = stem(file.path)
+    profile = Profile.from_edges([], [], [], ranks=ranks, name=options.name or name, application=name)
+    return Parsed(profile=replace(profile, source=FORMAT), warnings=("no rank sends anything",))
+
+
+def _repeats(rows: NDArray[np.void], names: Sequence[str]) -> Iterator[str]:
+    """Says where every row stands twice, as when a file was appended to itself."""
+    if len(rows) < 2 or len(rows) % 2:
+        return
+    half = len(rows) // 2
+    pairs = [name for name in names if name in COLUMNS]
+    one_after_other = all(bool((rows[name][::2] == rows[name][1::2]).all()) for name in pairs)
+    appended = all(bool((rows[name][:half] == rows[name][half:]).all()) for name in pairs)
+    if one_after_other or appended:
+        yield "every row stands twice: the file seems to hold one recording twice over; --divide 2 halves it"
+
+
+def _shown(value: float) -> int | float:
+    return int(value) if value.is_integer() else value
 
 
 def _names(line: str) -> list[str]:
@@ -151,7 +209,7 @@ def _fault(cells: Sequence[str], names: Sequence[str]) -> str:
             continue
         if not _NUMBER.fullmatch(cell.strip()):
             return f"{name} is not a number"
-        value = float(cell)
+        value = float(cell.strip())
         if not math.isfinite(value):
             return f"{name} is not finite"
         if value < 0:

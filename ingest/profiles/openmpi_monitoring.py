@@ -30,7 +30,7 @@ from pathlib import PurePath
 
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.profiles.shared import MAX_RANKS, self_edge_warnings, stem
+from ingest.profiles.shared import MAX_RANKS, SHOWN, missing_text, place, self_edge_warnings, stem
 from ingest.source import SourceFile
 from registry.errors import InputError, InvalidValue
 from registry.model import Profile
@@ -38,8 +38,6 @@ from registry.model import Profile
 FORMAT = "openmpi-monitoring"
 KINDS = ("E", "I", "S", "R")
 """Kinds of records that are traffic and may be summed."""
-_SHOWN = 20
-"""Most missing ranks that an error lists."""
 _FIRST = re.compile(r"# POINT TO POINT\s*$|[EISRC]\s+\d+\s+\d+\s+\d+ bytes\s+\d+ msgs sent")
 _TRAFFIC = re.compile(
     r"([EISRC])\s+(\d{1,8})\s+(\d{1,8})\s+(\d{1,18}) bytes\s+(\d{1,18}) msgs sent(\s+[\d,]+)?\s*"
@@ -109,8 +107,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     ranks = 1 + max(max(recording.highest for recording in recordings), max(owner, default=0))
     missing = tuple(rank for rank in range(ranks) if rank not in owner)
     if missing and not options.allow_missing_ranks:
-        raise InputError(_missing_text(missing, ranks), path=_place(files))
-    return _profile(edges, ranks, missing, stem(_place(files)), options)
+        raise InputError(missing_text(missing, ranks), path=place(files))
+    return _profile(edges, ranks, missing, stem(place(files)), options)
 
 
 def _profile(edges: _Edges, ranks: int, missing: tuple[int, ...], name: str, options: Options) -> Parsed:
@@ -126,7 +124,7 @@ def _profile(edges: _Edges, ranks: int, missing: tuple[int, ...], name: str, opt
     )
     warnings = list(self_edge_warnings(profile))
     if missing:
-        warnings.append(_missing_text(missing, ranks))
+        warnings.append(missing_text(missing, ranks))
     return Parsed(profile=replace(profile, source=FORMAT), warnings=tuple(warnings))
 
 
@@ -174,7 +172,7 @@ def _ranks(recording: _Recording) -> Collection[int]:
     ranks = recording.ranks or ({int(named.group(1))} if named else set(recording.owners))
     for owner, line in recording.owners.items():
         if owner not in ranks:
-            shown = ", ".join(str(rank) for rank in sorted(ranks)[:_SHOWN])
+            shown = ", ".join(str(rank) for rank in sorted(ranks)[:SHOWN])
             reason = f"tells what rank {owner} sends, in the file of rank {shown}"
             raise InputError(reason, path=recording.file.path, line=line)
     return ranks
@@ -188,19 +186,3 @@ def _check_ends(recordings: Sequence[_Recording]) -> None:
         if not recording.world:
             reason = f"ends before its list of {_WORLD}: it is cut off"
             raise InputError(reason, path=recording.file.path, line=recording.lines)
-
-
-def _missing_text(missing: Sequence[int], ranks: int) -> str:
-    shown = ", ".join(str(rank) for rank in missing[:_SHOWN]) + (", ..." if len(missing) > _SHOWN else "")
-    return (
-        f"what {len(missing)} of {ranks} ranks sent is missing ({shown}): "
-        "--allow-missing-ranks takes the others without them"
-    )
-
-
-def _place(files: Sequence[SourceFile]) -> str:
-    """The archive or folder of several files, the file itself where there is one."""
-    archive = files[0].path.rpartition("!")[0]
-    if archive:
-        return archive
-    return files[0].path if len(files) == 1 else str(PurePath(files[0].path).parent)

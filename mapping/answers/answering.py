@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mapping.answers.answer import Answer, Judgement
-from mapping.answers.case import Case, Search
+from mapping.answers.case import Case, Posed, Search
 from mapping.moves.moving import Curve, keep
 from mapping.partition.cores import Seating, layouts_on, with_cores
-from mapping.search.placing import place
+from mapping.search.placing import place_in
+from mapping.search.posing import Setting
 from mapping.search.trading import pareto
 from registry.errors import InvalidValue
 from registry.model import Placement
@@ -25,8 +26,9 @@ def solve(case: Case, search: Search, progress: Progress = silent) -> Answer:
     """
     case.allocation.require(case.profile.ranks)
     layouts_on(case.fabric, case.allocation, search.layouts)  # a wrong name is told before the search
-    placement, curve = _placement(case, search, progress)
-    (found,) = _answers(case, search, (placement,))
+    posed = case.posed(search)
+    placement, curve = _placement(case, search, posed.setting, progress)
+    (found,) = _answers(case, search, posed, (placement,))
     return replace(found, curve=curve)
 
 
@@ -37,11 +39,12 @@ def trade(case: Case, search: Search, progress: Progress = silent) -> tuple[Answ
     ------
     As `solve`.
     """
+    posed = case.posed(search)
     found = pareto(
         case.fabric,
         case.profile,
         case.allocation,
-        setting=case.setting(search),
+        setting=posed.setting,
         seconds=search.seconds,
         steps=search.steps,
         seed=search.seed,
@@ -49,18 +52,19 @@ def trade(case: Case, search: Search, progress: Progress = silent) -> tuple[Answ
         start=case.present,
         progress=progress,
     )
-    return _answers(case, search, found)
+    return _answers(case, search, posed, found)
 
 
-def _answers(case: Case, search: Search, placements: tuple[Placement, ...]) -> tuple[Answer, ...]:
-    """Placements beside the baselines and bounds, all on routes that are built once."""
-    judge = case.judge(search)
-    because = case.routing(search.routing)[1]
+def _answers(
+    case: Case, search: Search, posed: Posed, placements: tuple[Placement, ...]
+) -> tuple[Answer, ...]:
+    """Placements beside the baselines and bounds, all on the routes of the search."""
+    judge = posed.judge
     baseline, random = judge.in_order(), judge.at_random()
     return tuple(
         Answer(
             case=case,
-            routing_because=because,
+            routing_because=posed.because,
             placement=seated,
             evaluation=judge.evaluate(placement, bounds=True),
             baseline=baseline,
@@ -87,34 +91,31 @@ def judge(case: Case, placement: Placement, name: str, search: Search) -> Judgem
     ------
     As `solve`.
     """
+    posed = case.posed(search)
     return Judgement(
         case=case,
         placement_name=name,
-        routing_because=case.routing(search.routing)[1],
+        routing_because=posed.because,
         placement=placement,
-        evaluation=case.judge(search).evaluate(placement, bounds=True),
+        evaluation=posed.judge.evaluate(placement, bounds=True),
     )
 
 
-def _placement(case: Case, search: Search, progress: Progress) -> tuple[Placement, Curve | None]:
-    setting = case.setting(search)
+def _placement(
+    case: Case, search: Search, setting: Setting, progress: Progress
+) -> tuple[Placement, Curve | None]:
     if case.present is not None:
         if search.strategies is not None:
             raise InvalidValue("Search.strategies", "has no effect where a placement is kept")
-        curve = present_curve(case, search, progress)
+        curve = _curve(case, search, setting, progress)
         point = curve.chosen() if search.moves is None else curve.within(search.moves)
         return point.placement, curve
-    found = place(
+    found = place_in(
+        setting,
         case.fabric,
         case.profile,
         case.allocation,
         objective=search.objective,
-        routing=setting.routing,
-        rails=setting.rails,
-        distance=setting.distance,
-        table=setting.table,
-        background=setting.background,
-        pins=setting.pins,
         strategies=search.strategies,
         seconds=search.seconds,
         steps=search.steps,
@@ -133,6 +134,10 @@ def present_curve(case: Case, search: Search, progress: Progress = silent) -> Cu
     InvalidValue
         The case has none.
     """
+    return _curve(case, search, case.posed(search).setting, progress)
+
+
+def _curve(case: Case, search: Search, setting: Setting, progress: Progress) -> Curve:
     if case.present is None:
         raise InvalidValue("Case.present", "a present placement is needed")
     return keep(
@@ -142,7 +147,7 @@ def present_curve(case: Case, search: Search, progress: Progress = silent) -> Cu
         case.present,
         moves=search.moves,
         objective=search.objective,
-        setting=case.setting(search),
+        setting=setting,
         seconds=search.seconds,
         steps=search.steps,
         seed=search.seed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mapping.costs.background import Background
 from mapping.costs.distance_tables import DistanceTable
@@ -104,25 +105,42 @@ class Case:
         """The routing, and why it was taken."""
         return choose_routing(self.fabric) if wanted is None else (wanted, "as asked for")
 
-    def judge(self, search: Search) -> Judge:
-        """For placements on the allocation."""
-        return Judge(
+    def posed(self, search: Search) -> Posed:
+        """What judges placements on the allocation and how searches measure them, on the same routes."""
+        routing, because = self.routing(search.routing)
+        judge = Judge(
             self.fabric,
             self.profile,
             self.allocation,
-            routing=self.routing(search.routing)[0],
+            routing=routing,
             rails=search.rails,
             coefficient=search.coefficient(),
             background=self.background,
         )
-
-    def setting(self, search: Search) -> Setting:
-        """For searches."""
-        return Setting(
-            routing=self.routing(search.routing)[0],
+        setting = Setting(
+            routing=routing,
             rails=search.rails,
             distance=search.distance,
             table=search.table,
             background=self.background,
             pins=search.pins,
+            routes=lambda: judge.routes,
         )
+        return Posed(judge, setting, because)
+
+
+class Posed(NamedTuple):
+    """A case with the way it is routed.
+
+    Attributes
+    ----------
+    judge : Judge
+        Builds its routes when they are first needed, by itself or by a search.
+    setting : Setting
+    because : str
+        Why this routing was taken.
+    """
+
+    judge: Judge
+    setting: Setting
+    because: str

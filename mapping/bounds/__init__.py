@@ -25,6 +25,7 @@ from __future__ import annotations
 from mapping.bounds.catalog import METRICS, every_bound
 from mapping.bounds.hop_bytes import least_cost
 from mapping.bounds.nearest_seats import gilmore_lawler
+from mapping.bounds.parts import NOT_TRIED
 from mapping.costs.background import Background
 from mapping.routing.routes import Routes
 from registry.model import Allocation, Bound, Profile
@@ -51,7 +52,7 @@ def lower_bounds(
     -------
     dict of str to Bound
         ``congestion_seconds``, ``network_congestion_seconds`` and ``hop_bytes``: of each the best of
-        `every_bound`.
+        `every_bound`, whose proof also says which arguments were left out for size.
 
     Raises
     ------
@@ -69,7 +70,8 @@ def lower_bounds(
 def _best(bounds: tuple[Bound, ...]) -> Bound:
     """The highest bound, the first of equals, lowered by what rounding may have added."""
     best = max(bounds, key=lambda bound: bound.value)
+    left_out = "".join(f"; {bound.proof}" for bound in bounds if bound.proof.startswith(NOT_TRIED))
     if best.value <= 0.0:
         proof = best.proof if best.name == "one-host" else "no argument known here gives more than zero"
-        return Bound(value=0.0, proof=proof, name=best.name if best.name == "one-host" else "none")
-    return Bound(value=best.value * _ROUNDING, proof=best.proof, name=best.name)
+        return Bound(value=0.0, proof=proof + left_out, name=best.name if best.name == "one-host" else "none")
+    return Bound(value=best.value * _ROUNDING, proof=best.proof + left_out, name=best.name)

@@ -69,11 +69,14 @@ def cables(routes: Routes, background: Background | None) -> Cables:
 
 
 def _loaded(routes: Routes) -> Bools | None:
-    """bool[m]: links on a way between two of the hosts; None where that is not looked at."""
+    """bool[m]: links on a way between two of the hosts; None: all of the network, or it is not looked at."""
     name = routes.name.partition(":")[0]
     if name in ON_SHORTEST:
         routes = shortest_paths.build(routes.fabric, routes.hosts, rails=routes.rails)
     elif name not in OBLIVIOUS:
+        return None
+    network = routes.fabric.network_link
+    if routes.name == shortest_paths.ShortestPaths.name and bool(_between_hosts(routes)[network].all()):
         return None
     _, first, second = alike(routes)
     if len(first) ** 2 > MAX_PAIRS:
@@ -84,3 +87,11 @@ def _loaded(routes: Routes) -> Bools | None:
     found = routes.link_bytes(i, j, np.ones(len(i))) > 0
     ends = routes.ends
     return np.asarray(found | (ends.out_port >= 0) | (ends.in_port >= 0))
+
+
+def _between_hosts(routes: Routes) -> Bools:
+    """bool[m]: links from one of the hosts to another, both forwarding: shortest paths take them."""
+    fabric = routes.fabric
+    there = np.zeros(len(fabric), bool)
+    there[routes.hosts] = fabric.forwards[routes.hosts]
+    return np.asarray(there[fabric.links.source] & there[fabric.links.target])

@@ -10,6 +10,7 @@ from mapping.bounds.groups import Groups, host_groups, larger_groups
 from mapping.bounds.hop_bytes import MAX_GROUPS, least_cost
 from mapping.bounds.injection import injection_bounds
 from mapping.bounds.partition import Crossings
+from mapping.bounds.parts import not_tried
 from mapping.bounds.total_work import total_work
 from mapping.costs.background import Background
 from mapping.costs.distances import LINKS, Distances, distances
@@ -47,12 +48,13 @@ def every_bound(
     network = [*(own if hosts.within_network else ()), work[1]]
     for groups in larger:
         network += _on_cables(crossings, groups, found, max(bound.value for bound in network))
+    network += not_tried(routes, near)
     anywhere = [*own, work[0], *(bound for bound in network if bound not in own)]
     return dict(zip(METRICS, (tuple(anywhere), tuple(network), tuple(hop_bytes)), strict=True))
 
 
 def _on_cables(crossings: Crossings, groups: Groups, found: Cables, above: float) -> list[Bound]:
-    injection = injection_bounds(crossings.profile, groups)
+    injection = injection_bounds(crossings.partners, groups)
     return [*injection, *cut_bounds(crossings, groups, found, above=above)]
 
 

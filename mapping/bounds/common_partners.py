@@ -9,8 +9,11 @@ dual of that linear programme finds a good one.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from mapping.bounds.parts import NOT_TRIED
 from mapping.costs.distances import Distances
 from mapping.kernels.common_partners import ascend, least_of_sets, list_sets
 from mapping.kernels.nearest_flows import GuestArrays
@@ -37,8 +40,12 @@ def common_partners(guest: GuestArrays, distances: Distances, slots: Ints) -> Bo
     """
     nothing = Bound(value=0.0, proof="common-partners: nothing is proved", name="common-partners")
     partners = int(np.diff(guest.ptr).max())
-    if not 3 <= len(slots) <= MAX_HOSTS or int(slots.max()) > 1 or len(guest.weight) == 0:
+    if len(slots) < 3 or int(slots.max()) > 1 or len(guest.weight) == 0:
         return nothing
+    if len(slots) > MAX_HOSTS:
+        return replace(
+            nothing, proof=f"{NOT_TRIED}common-partners: {len(slots)} hosts, more than {MAX_HOSTS}"
+        )
     matrix = distances.matrix()
     matrix = np.minimum(matrix, matrix.T)
     rising = np.sort(matrix + np.diag(np.full(len(matrix), np.inf)), axis=1)[:, : max(partners, COMMON)]
@@ -46,7 +53,9 @@ def common_partners(guest: GuestArrays, distances: Distances, slots: Ints) -> Bo
     if bool((least <= rising.min() * (2 * np.arange(len(least)) + 1)).all()):
         return nothing
     sets, filled = list_sets(guest, len(least) - 1, np.zeros(0, np.int64), np.zeros(0, np.int32))
-    if not 0 < filled <= MAX_ENTRIES:
+    if filled > MAX_ENTRIES:
+        return replace(nothing, proof=f"{NOT_TRIED}common-partners: {filled} edges, more than {MAX_ENTRIES}")
+    if filled == 0:
         return nothing
     ptr, edges = np.zeros(sets + 1, np.int64), np.zeros(filled, np.int32)
     list_sets(guest, len(least) - 1, ptr, edges)

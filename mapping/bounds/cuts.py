@@ -8,7 +8,13 @@ from mapping.bounds.partition import Crossings
 from registry.model import Bound
 
 
-def cut_bounds(crossings: Crossings, groups: Groups, cables: Cables, *, above: float = 0.0) -> list[Bound]:
+def cut_bounds(
+    crossings: Crossings,
+    groups: Groups,
+    cables: Cables,
+    *,
+    above: float = 0.0,
+) -> list[Bound]:
     """Bounds on the worst of the groups' cables, in seconds.
 
     Parameters

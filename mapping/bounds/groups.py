@@ -63,26 +63,34 @@ def host_groups(routes: Routes, allocation: Allocation, cables: Cables) -> Group
 
 def larger_groups(routes: Routes, allocation: Allocation, cables: Cables, near: Distances) -> list[Groups]:
     """Leaf switches, pods, dense parts and bisections: those that there are, fine to coarse."""
+    vertex = host_vertex(routes)
+    if vertex is None:
+        return []
     parts = [
-        ("switch-cut", "leaf switch", leaf_parts(routes)),
-        *(("pod-cut", "pod", part) for part in tiers(routes, near)),
+        ("switch-cut", "leaf switch", leaf_parts(routes, vertex)),
+        *(("pod-cut", "pod", part) for part in tiers(routes, near, vertex)),
         ("pod-cut", "densely cabled part", dense_parts(routes)),
-        *(("bisection", f"part of {n}", part) for n, part in bisections(routes, allocation)),
+        *(("bisection", f"part of {n}", part) for n, part in bisections(routes, allocation, vertex)),
     ]
     found: list[Groups] = []
     for name, place, part in parts:
-        groups = None if part is None else _groups(routes, allocation, cables, name, place, part)
+        groups = None if part is None else _groups(routes, allocation, cables, name, place, part, vertex)
         if groups is not None and not any(np.array_equal(groups.group, other.group) for other in found):
             found.append(groups)
     return found
 
 
 def _groups(
-    routes: Routes, allocation: Allocation, cables: Cables, name: str, place: str, part: Longs
+    routes: Routes,
+    allocation: Allocation,
+    cables: Cables,
+    name: str,
+    place: str,
+    part: Longs,
+    vertex: Longs,
 ) -> Groups | None:
     """The hosts of each part; None where all are in one."""
-    fabric, vertex = routes.fabric, host_vertex(routes)
-    assert vertex is not None
+    fabric = routes.fabric
     mine, group = np.unique(part[vertex], return_inverse=True)
     if len(mine) < 2 or int(mine[0]) < 0:
         return None

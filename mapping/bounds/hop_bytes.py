@@ -7,8 +7,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from mapping.bounds.common_partners import common_partners
-from mapping.bounds.nearest_seats import gilmore_lawler
+from mapping.bounds.nearest_seats import least_seating
 from mapping.bounds.partition import Crossings
+from mapping.bounds.parts import NOT_TRIED
 from mapping.costs.distances import Distances
 from registry.model import Bound, Ints, Longs
 
@@ -16,6 +17,8 @@ MAX_GROUPS = 4096
 """Most groups of hosts of which all distances are looked at together."""
 SMALL = 0.005
 """A level that adds less than this part of the others together is not worth much work."""
+ROWS = 512
+"""Rows of such a table that are looked at together."""
 MAX_LEVELS = 8
 """Most distances at which hosts are grouped."""
 
@@ -34,7 +37,7 @@ def least_cost(crossings: Crossings, distances: Distances, slots: Ints) -> list[
     nearest_seats = "gilmore-lawler: at best each rank's heaviest partners sit on the seats nearest to it"
     return [
         Bound(
-            value=gilmore_lawler(crossings.profile, distances, slots),
+            value=least_seating(crossings.partners.both, distances, slots),
             proof=nearest_seats,
             name="gilmore-lawler",
         ),
@@ -58,6 +61,8 @@ def nested_cuts(crossings: Crossings, distances: Distances, slots: Ints) -> Boun
         between, argument = crossings.least(np.bincount(label, slots).astype(np.int64), above=enough)
         total, floor = total + (distance - floor) * between, distance
         said.append(f"{between:.6g} at {distance:.4g} or more (by {argument})")
+    if distances.groups > MAX_GROUPS:
+        said.append(f"larger distances {NOT_TRIED}{distances.groups} kinds of hosts, more than {MAX_GROUPS}")
     return Bound(value=total, proof=f"nested-cuts: least bytes: {', '.join(said)}", name="nested-cuts")
 
 
@@ -97,9 +102,14 @@ def _apart(between: np.ndarray[tuple[int, int], np.dtype[np.float64]], group: In
 def _nearest(distances: Distances) -> float:
     """Least distance of two hosts, where there are too many to see all at once."""
     count = np.bincount(distances.group, minlength=distances.groups)
+    table, value = (distances.between, None) if distances.codes is None else distances.codes
     least = np.inf
-    for group in range(distances.groups):
-        there, _ = distances.ways(group)
-        others = np.delete(there, group) if count[group] == 1 else there
-        least = min(least, float(others.min(initial=np.inf)))
+    for first in range(0, len(table), ROWS):
+        rows = np.array(table[first : first + ROWS])
+        at = first + np.arange(len(rows))
+        lone = np.flatnonzero(count[at] == 1)  # such a group has no two hosts
+        rows[lone, at[lone]] = rows.max()
+        least = min(least, float(rows.min()))
+    if value is not None:
+        return float(value[int(least)])
     return least if np.isfinite(least) else 0.0

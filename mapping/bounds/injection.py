@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mapping.bounds.groups import Groups
-from mapping.bounds.guest import beyond
-from registry.model import Bound, Floats, Longs, Profile
+from mapping.bounds.guest import Partners
+from registry.model import Bound, Floats, Longs
 
 
-def injection_bounds(profile: Profile, groups: Groups) -> list[Bound]:
+def injection_bounds(partners: Partners, groups: Groups) -> list[Bound]:
     """Bounds on the worst cable of the groups, in seconds.
 
     Notes
@@ -19,8 +19,7 @@ def injection_bounds(profile: Profile, groups: Groups) -> list[Bound]:
     fastest groups: no other seating has a better worst one.
     """
     kept = int(groups.slots.max()) - 1
-    sent = beyond(profile.ranks, profile.sender, profile.partner, profile.bytes, kept)
-    received = beyond(profile.ranks, profile.partner, profile.sender, profile.bytes, kept)
+    sent, received = partners.sent.beyond(kept), partners.received.beyond(kept)
     out, into = (side + _company(side, groups.slots) for side in (sent, received))
     place = groups.place
     proof = f"what a rank cannot keep on its {place} crosses that {place}'s cables"

@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from mapping.bounds.guest import place_by_weight
+from mapping.bounds.guest import Falling, guest_arrays
 from mapping.costs.distances import Distances
+from mapping.kernels import seats as kernel
+from mapping.threads import each
 from registry.model import Floats, Ints, Longs, Profile
 
 MAX_ASSIGNMENT = 1 << 20
@@ -34,17 +36,24 @@ def gilmore_lawler(profile: Profile, distances: Distances, slots: Ints) -> float
     A rank on a host pays at least its partners' weights, heaviest first, times the distances of the
     seats around it, nearest first. The least total over all ways to seat the ranks is a linear assignment
     problem; above `MAX_ASSIGNMENT` entries each rank takes its best seat instead. Hosts of one group with
-    as many slots are one kind of seat.
+    as many slots are one kind of seat, and kinds that see the same distances are one row.
     """
+    guest = guest_arrays(profile)
+    return least_seating(Falling.of(guest.ptr, guest.weight[guest.edge]), distances, slots)
+
+
+def least_seating(partners: Falling, distances: Distances, slots: Ints) -> float:
+    """`gilmore_lawler` of a guest whose ranks' partners are sorted: bytes of both directions."""
     kind, first = _kinds(distances, slots)
-    pairs = _summed(profile.sender, profile.partner, profile.bytes / 2, profile.ranks)
-    columns = MAX_TABLE // max(profile.ranks, len(first))
-    weights = _heaviest_first(profile.ranks, *pairs, columns)
-    near = _nearest_first(distances, slots, first, weights.shape[1])
-    if profile.ranks * int(slots.sum()) > MAX_ASSIGNMENT:
-        chunks = np.array_split(weights, -(-profile.ranks * len(near) // MAX_TABLE))
+    ranks = len(partners.ptr) - 1
+    weights = partners.table(MAX_TABLE // max(ranks, len(first))) / 2
+    near, alike = np.unique(
+        _nearest_first(distances, slots, first, weights.shape[1]), axis=0, return_inverse=True
+    )
+    if ranks * int(slots.sum()) > MAX_ASSIGNMENT:
+        chunks = np.array_split(weights, -(-ranks * len(near) // MAX_TABLE))
         return float(sum((chunk @ near.T).min(axis=1).sum() for chunk in chunks))
-    costs = (weights @ near.T)[:, np.repeat(kind, slots)]
+    costs = (weights @ near.T)[:, np.repeat(alike[kind], slots)]
     return float(costs[linear_sum_assignment(costs)].sum())
 
 
@@ -55,29 +64,20 @@ def _kinds(distances: Distances, slots: Ints) -> tuple[Longs, Longs]:
     return kind.astype(np.int64), first.astype(np.int64)
 
 
-def _summed(rank: Ints, partner: Ints, weight: Floats, ranks: int) -> tuple[Longs, Longs, Floats]:
-    """Weights with both directions of a pair summed: each pair once from either side."""
-    at, other = np.r_[rank, partner].astype(np.int64), np.r_[partner, rank].astype(np.int64)
-    pairs, inverse = np.unique(at * ranks + other, return_inverse=True)
-    total = np.bincount(inverse, weights=np.r_[weight, weight]).astype(np.float64)
-    return pairs // ranks, pairs % ranks, total
-
-
-def _heaviest_first(
-    ranks: int, rank: Ints | Longs, partner: Ints | Longs, weight: Floats, columns: int
-) -> Floats:
-    """float64[ranks, d]: weights of each rank's partners, falling, filled up with zeros; d <= columns."""
-    place = place_by_weight(ranks, rank, partner, weight)
-    table = np.zeros((ranks, min(int(place.max(initial=-1)) + 1, columns)))
-    kept = place < columns
-    table[rank[kept], place[kept]] = weight[kept]
-    return table
-
-
 def _nearest_first(distances: Distances, slots: Ints, hosts: Longs, count: int) -> Floats:
     """float64[hosts, count]: distances from a seat of each host to the nearest other seats, rising."""
     seats = np.bincount(distances.group, slots, distances.groups).astype(np.int64)
     found = np.zeros((len(hosts), count))
+    if distances.codes is not None:
+        code, value = distances.codes
+        both, group, held = not distances.symmetric, distances.group[hosts].astype(np.int64), slots[hosts]
+        each(
+            lambda rows: kernel.nearest_seats(
+                code, value, both, seats, group[rows], held[rows].astype(np.int64), found[rows]
+            ),
+            [slice(first, first + 256) for first in range(0, len(hosts), 256)],
+        )
+        return found
     for at, host in enumerate(hosts.tolist()):
         own, here = int(distances.group[host]), int(slots[host])
         far, free = np.minimum(*distances.ways(own)), seats.copy()

@@ -3,8 +3,8 @@
 Three arguments; the highest of what they give holds, whatever ranks are put together:
 
 - heaviest partners: in a group of `m` a rank keeps at most its `m - 1` heaviest;
-- eigenvalues of the traffic's Laplacian (Donath and Hoffman, "Lower bounds for the partitioning of graphs",
-  1973), for small or dense guests;
+- eigenvalues of the traffic's Laplacian (`mapping.bounds.spectrum`; Donath and Hoffman, "Lower bounds for
+  the partitioning of graphs", 1973), for small or dense guests;
 - flows: where every rank can send to its `k` nearest at once, within the bytes that ranks exchange, a group
   of `m` cuts at least `k - m + 1` of the `k` flows of each of its ranks (Leighton and Rao 1999). The flows
   need not be the best possible: any that fit prove their bound.
@@ -12,31 +12,33 @@ Three arguments; the highest of what they give holds, whatever ranks are put tog
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import pymetis
-from scipy.linalg import eigh
 from scipy.sparse import csr_matrix
 
-from mapping.bounds.guest import beyond, guest_arrays
+from mapping.bounds.guest import Partners, guest_arrays
+from mapping.bounds.spectrum import is_dense, spectrum
 from mapping.kernels.nearest_flows import GuestArrays, send_to_nearest
 from mapping.partition.bisection import weighted_graph
-from registry.model import Longs, Profile
+from registry.model import Floats, Longs, Profile
 
-MAX_EIGEN_RANKS = 512
-"""Most ranks whose traffic's eigenvalues are computed whatever its density."""
-MAX_DENSE_RANKS = 2048
-"""The same where ranks talk to `DENSE` others on average: there flows are poor."""
-DENSE = 32
-WORK, WORK_EACH = 4_000_000, 60
-"""Ranks that the flows of one bound reach, in all, and so many more for each rank: a million take 0.2 s."""
+WORK, WORK_EACH = 60_000_000, 400
+"""Partners that the flows of one bound look at, and so many more for each rank: ten million take 0.1 s."""
 PASSES = 16
 """Most times that each rank sends."""
 SPARSE = 8
 """No flows are sought where not even one rank in so many could send."""
 PARTS = 32
 """Parts in which ranks send; the bound is looked at after each."""
+ENOUGH = 0.4
+"""No flows are sought where other arguments prove this part of all bytes, or, in dense guests, of what some
+grouping sends."""
 SMALL = 16
 """Smallest groups of which it is asked first what METIS finds."""
+MAX_ASKED_RANKS = 32_768
+"""Most ranks of which METIS is asked: of more, that takes as long as the flows."""
 STEEPNESS, FADE = 8.0, 0.95
 """How lengths grow with load, and what is kept of older flows after each part."""
 
@@ -52,6 +54,7 @@ class Crossings:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.guest = guest_arrays(profile)
+        self.partners = Partners.of(profile, self.guest)
         self._quick: dict[bytes, tuple[float, str]] = {}
         self._found: dict[int, float] = {}
         self._by_flows: dict[int, float] = {}
@@ -74,19 +77,32 @@ class Crossings:
         best = self._quick[key]
         if size >= self.profile.ranks or best[0] >= float(self.guest.weight.sum()):
             return best
-        wanted = max(above, best[0] * 1.02)
-        if size not in self._by_flows and (size < SMALL or self._reachable(size) > wanted):
+        if size not in self._by_flows and self._flows_may_help(size, best[0], above):
             self._by_flows[size] = flows(self.guest, size)
-        return max(best, (self._by_flows.get(size, 0.0), "flows to the nearest ranks"))
+        found = max(best, (self._by_flows.get(size, 0.0), "flows to the nearest ranks"))
+        return found if found[0] > 0 else (0.0, "no argument that is worth its time")
 
     def _quickly(self, sizes: Longs) -> tuple[float, str]:
         size = int(sizes.max())
         if size == 1:
             return float(self.guest.weight.sum()), "all bytes"
         return max(
-            (heaviest_partners(self.profile, self.guest, size), "each rank's lighter partners"),
-            (eigenvalues(self.guest, sizes), "eigenvalues (Donath and Hoffman)"),
+            (heaviest_partners(self.partners, size), "each rank's lighter partners"),
+            (eigenvalues(self._spectrum, sizes), "eigenvalues (Donath and Hoffman)"),
         )
+
+    @cached_property
+    def _spectrum(self) -> Floats:
+        return spectrum(self.guest)
+
+    def _flows_may_help(self, size: int, proved: float, above: float) -> bool:
+        """Whether flows are worth their time where other arguments have proved so many bytes."""
+        total, dense = float(self.guest.weight.sum()), bool(len(self._spectrum)) and is_dense(self.guest)
+        if proved >= ENOUGH * total or _reach(self.guest, size) == 0:
+            return False
+        wanted = max(above, proved * 1.02, proved / ENOUGH if dense else 0.0)
+        ask = size >= SMALL and self.profile.ranks <= MAX_ASKED_RANKS
+        return not ask or self._reachable(size) > wanted
 
     def _reachable(self, size: int) -> float:
         """Bytes that some good grouping sends between groups of about this size; no bound is above it."""
@@ -101,37 +117,32 @@ class Crossings:
         return self._found[size]
 
 
-def heaviest_partners(profile: Profile, guest: GuestArrays, size: int) -> float:
+def heaviest_partners(partners: Partners, size: int) -> float:
     """Bytes between groups of at most `size` ranks: all but each rank's ``size - 1`` heaviest partners."""
-    if size > int(np.diff(guest.ptr).max()):
-        return 0.0
-    owner = np.repeat(np.arange(profile.ranks), np.diff(guest.ptr))
-    both = beyond(profile.ranks, owner, guest.head, guest.weight[guest.edge], size - 1)
-    sent = beyond(profile.ranks, profile.sender, profile.partner, profile.bytes, size - 1)
-    received = beyond(profile.ranks, profile.partner, profile.sender, profile.bytes, size - 1)
-    return max(float(both.sum()) / 2, float(sent.sum()), float(received.sum()))
+    both, sent, received = (
+        float(one.beyond(size - 1).sum()) for one in (partners.both, partners.sent, partners.received)
+    )
+    return max(both / 2, sent, received)
 
 
-def eigenvalues(guest: GuestArrays, sizes: Longs) -> float:
-    """Bytes between groups of these sizes, by eigenvalues; 0 where they are not computed.
+def eigenvalues(least: Floats, sizes: Longs) -> float:
+    """Bytes between groups of these sizes, by eigenvalues; 0 where none are known.
+
+    Parameters
+    ----------
+    least : float64[k]
+        Of the Laplacian, rising; the last holds for all others (`mapping.bounds.spectrum`).
+    sizes : int64[g]
+        Falling.
 
     Notes
     -----
     With groups of m_1 >= m_2 >= ... ranks at least ``sum(m_i * e_i) / 2`` crosses, where e_1 <= e_2 <= ...
     are the eigenvalues of the Laplacian; full groups, largest first, give the least.
     """
-    ranks = len(guest.ptr) - 1
-    dense = len(guest.head) >= DENSE * ranks
-    if ranks > (MAX_DENSE_RANKS if dense else MAX_EIGEN_RANKS) or len(sizes) < 2:
+    if not len(least) or len(sizes) < 2:
         return 0.0
-    laplacian = np.zeros((ranks, ranks))
-    owner = np.repeat(np.arange(ranks), np.diff(guest.ptr))
-    laplacian[owner, guest.head] = -guest.weight[guest.edge]
-    degree = -laplacian.sum(axis=1)
-    laplacian[np.diag_indices(ranks)] = degree
-    values = eigh(laplacian, eigvals_only=True, subset_by_index=(0, len(sizes) - 1))
-    error = ranks * np.finfo(np.float64).eps * 2 * float(degree.max(initial=0.0))
-    return float((np.maximum(values - error, 0.0) * sizes).sum() / 2)
+    return float(least[np.minimum(np.arange(len(sizes)), len(least) - 1)] @ sizes) / 2
 
 
 def flows(guest: GuestArrays, size: int) -> float:
@@ -143,10 +154,8 @@ def flows(guest: GuestArrays, size: int) -> float:
     After every part the bound is the worth of all flows over the largest load of an edge; the best counts.
     0 where the guest is too large for its groups.
     """
-    ranks = len(guest.ptr) - 1
-    budget = (WORK + WORK_EACH * ranks) // (1 if size >= SMALL else 4)
-    reach = int(min(max(0.4 * budget / ranks, 1.6 * size), 4 * size, ranks - 1))
-    if reach < size or len(guest.weight) == 0 or SPARSE * budget < reach * ranks:
+    ranks, reach, budget = len(guest.ptr) - 1, _reach(guest, size), _budget(guest, size)
+    if reach == 0:
         return 0.0
     worth = np.maximum(np.arange(reach + 1.0) - (size - 1), 0.0)
     times = max(min(PASSES * ranks, budget // reach), PARTS)
@@ -161,6 +170,20 @@ def flows(guest: GuestArrays, size: int) -> float:
         worst = float((load / guest.weight).max())
         best = max(best, total / worst if worst > 0 else 0.0)
     return best
+
+
+def _budget(guest: GuestArrays, size: int) -> int:
+    """Ranks that flows may reach in all: each looks at all its partners."""
+    ranks = len(guest.ptr) - 1
+    looked = (WORK + WORK_EACH * ranks) // (1 if size >= SMALL else 4)
+    return int(looked * ranks / max(len(guest.head), ranks))
+
+
+def _reach(guest: GuestArrays, size: int) -> int:
+    """Others among which each rank looks for its nearest; 0 where no flows are sought."""
+    ranks, budget = len(guest.ptr) - 1, _budget(guest, size)
+    reach = int(min(max(0.4 * budget / ranks, 1.6 * size), 4 * size, ranks - 1))
+    return 0 if reach < size or len(guest.weight) == 0 or SPARSE * budget < reach * ranks else reach
 
 
 def grouped(graph: csr_matrix, parts: int) -> Longs:

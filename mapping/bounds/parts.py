@@ -13,7 +13,7 @@ from mapping.costs.distances import Distances
 from mapping.partition.bisection import bisect, weighted_graph
 from mapping.routing.network import attachment
 from mapping.routing.routes import Routes
-from registry.model import Allocation, Longs
+from registry.model import Allocation, Bools, Bound, Fabric, Longs
 
 MAX_GROUPS = 2048
 """Most groups of hosts of which all distances are looked at together."""
@@ -27,14 +27,40 @@ BISECTIONS = 2
 """Times that the network is bisected: into 2 parts, then 4."""
 
 
-def leaf_parts(routes: Routes) -> Longs | None:
-    """int64[n]: leaf switches of the hosts, each a part; -1 other vertices; None for direct networks."""
+NOT_TRIED = "not tried: "
+"""How the proof of a bound of 0 begins where an argument was left out for size."""
+
+
+def not_tried(routes: Routes, near: Distances) -> list[Bound]:
+    """Cuts around parts that are left out because the network is too large, each with the reason."""
+    work, arcs = _clique_work(routes.fabric), int(_inner(routes.fabric).sum())
+    sizes = (
+        ("pod-cut", "pods", near.groups, "kinds of hosts", MAX_GROUPS),
+        ("pod-cut", "densely cabled parts", work, "pairs of arcs", MAX_CLIQUE_WORK),
+        ("bisection", "parts of 2 and of 4", arcs, "arcs", MAX_BISECTED_ARCS),
+    )
+    return [
+        Bound(
+            value=0.0, proof=f"{NOT_TRIED}{name} of {what}: {size:.6g} {of}, more than {most:.6g}", name=name
+        )
+        for name, what, size, of, most in sizes
+        if size > most
+    ]
+
+
+def leaf_parts(routes: Routes, vertex: Longs) -> Longs | None:
+    """int64[n]: leaf switches of the hosts, each a part; -1 other vertices; None for direct networks.
+
+    Parameters
+    ----------
+    vertex : int64[h]
+        `host_vertex`, here and below.
+    """
     fabric = routes.fabric
-    leaf = host_vertex(routes)
-    if leaf is None or bool(fabric.forwards[routes.hosts].any()):
+    if bool(fabric.forwards[routes.hosts].any()):
         return None
     part = np.full(len(fabric), -1, np.int64)
-    leaves = np.unique(leaf)
+    leaves = np.unique(vertex)
     part[leaves] = np.arange(len(leaves))
     return part
 
@@ -53,10 +79,9 @@ def host_vertex(routes: Routes) -> Longs | None:
     return np.asarray(first, np.int64)
 
 
-def tiers(routes: Routes, near: Distances) -> list[Longs]:
+def tiers(routes: Routes, near: Distances, vertex: Longs) -> list[Longs]:
     """Parts of hosts that are nearer to each other than a distance, for each that tells them apart."""
-    vertex = host_vertex(routes)
-    if vertex is None or near.groups > MAX_GROUPS:
+    if near.groups > MAX_GROUPS:
         return []
     between = np.minimum(near.between, near.between.T)
     found: list[Longs] = []
@@ -74,8 +99,7 @@ def tiers(routes: Routes, near: Distances) -> list[Longs]:
 def _grown(routes: Routes, part: Longs) -> Longs:
     """Give each switch in between to the part that more than half of its known capacity leads to."""
     fabric = routes.fabric
-    tail = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
-    inner = fabric.forwards[tail] & fabric.forwards[fabric.neighbour]
+    tail, inner = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr)), _inner(fabric)
     tail, head, capacity = tail[inner], fabric.neighbour[inner], fabric.capacity[inner]
     parts, grown = int(part.max()) + 1, part.copy()
     for _ in range(3):
@@ -93,13 +117,13 @@ def _grown(routes: Routes, part: Longs) -> Longs:
 def dense_parts(routes: Routes) -> Longs | None:
     """Vertices joined by arcs whose ends share many neighbours: cliques, such as dragonfly groups."""
     fabric = routes.fabric
+    if _clique_work(fabric) > MAX_CLIQUE_WORK:
+        return None
     forwards = np.flatnonzero(fabric.forwards)
     graph = csr_array(
         (np.ones(len(fabric.neighbour), np.float32), fabric.neighbour, fabric.indptr),
         shape=(len(fabric),) * 2,
     )[forwards][:, forwards]
-    if host_vertex(routes) is None or float((np.diff(graph.indptr) ** 2.0).sum()) > MAX_CLIQUE_WORK:
-        return None
     common = (graph @ graph).multiply(graph).tocsr()
     if common.nnz == 0:
         return None
@@ -113,12 +137,11 @@ def dense_parts(routes: Routes) -> Longs | None:
     return part
 
 
-def bisections(routes: Routes, allocation: Allocation) -> list[tuple[int, Longs]]:
+def bisections(routes: Routes, allocation: Allocation, vertex: Longs) -> list[tuple[int, Longs]]:
     """The network cut into 2 parts, then 4, with as many slots in each and little capacity between."""
-    fabric, vertex = routes.fabric, host_vertex(routes)
-    tail = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
-    inner = fabric.forwards[tail] & fabric.forwards[fabric.neighbour]
-    if vertex is None or not 0 < int(inner.sum()) <= MAX_BISECTED_ARCS:
+    fabric = routes.fabric
+    tail, inner = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr)), _inner(fabric)
+    if not 0 < int(inner.sum()) <= MAX_BISECTED_ARCS:
         return []
     graph = weighted_graph(tail[inner], fabric.neighbour[inner], fabric.capacity[inner], len(fabric))
     weight = np.bincount(vertex, allocation.slots, len(fabric)).astype(np.int64)
@@ -136,3 +159,14 @@ def bisections(routes: Routes, allocation: Allocation) -> list[tuple[int, Longs]
         part = cut
         found.append((1 << level, part))
     return found
+
+
+def _inner(fabric: Fabric) -> Bools:
+    """bool[arcs]: arcs between vertices that forward."""
+    return np.repeat(fabric.forwards, np.diff(fabric.indptr)) & fabric.forwards[fabric.neighbour]
+
+
+def _clique_work(fabric: Fabric) -> float:
+    """Pairs of arcs that leave the same vertex, over all that forward."""
+    tail = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
+    return float((np.bincount(tail[_inner(fabric)], minlength=len(fabric)) ** 2.0).sum())

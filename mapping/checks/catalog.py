@@ -1,6 +1,6 @@
 """The checks of a fabric: one line a check, one file each.
 
-Its module offers ``find(fabric) -> Iterator[Finding]`` and is imported when it is needed.
+Its module offers ``find(subject) -> Iterator[Finding]`` and is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from mapping.checks.finding import Finding, Severity
+from mapping.checks.finding import Finding, Severity, Subject
 from registry.errors import UnknownName
-from registry.model import Fabric
 from registry.progress import Progress, silent
 
 
@@ -32,6 +31,16 @@ class Check:
 
 CHECKS: tuple[Check, ...] = (
     Check(
+        name="slow-links",
+        module="mapping.checks.slow_links",
+        about="cables slower than both ends could be, or than nearly all cables like them",
+    ),
+    Check(
+        name="down-ports",
+        module="mapping.checks.down_ports",
+        about="ports without a working link, where the source lists them",
+    ),
+    Check(
         name="rails",
         module="mapping.checks.rails",
         about="hosts with fewer cables up than most of their kind",
@@ -40,6 +49,11 @@ CHECKS: tuple[Check, ...] = (
         name="uplinks",
         module="mapping.checks.uplinks",
         about="leaf switches with fewer cables to other switches than nearly all have",
+    ),
+    Check(
+        name="wiring",
+        module="mapping.checks.wiring",
+        about="cables that are missing, extra, swapped or in the wrong port against the intended wiring",
     ),
     Check(
         name="identities",
@@ -60,14 +74,13 @@ CHECKS: tuple[Check, ...] = (
 
 
 def check(
-    fabric: Fabric, names: Sequence[str] | None = None, progress: Progress = silent
+    subject: Subject, names: Sequence[str] | None = None, progress: Progress = silent
 ) -> tuple[Finding, ...]:
     """Everything that the checks find, worst first, then in the order of the catalog.
 
     Parameters
     ----------
-    fabric : Fabric
-        With its tables where they are known.
+    subject : Subject
     names : sequence of str, optional
         Checks to run; all unless told.
 
@@ -83,7 +96,7 @@ def check(
     found: list[Finding] = []
     for done, one in enumerate(chosen):
         progress(f"checking {one.name}", done, len(chosen))
-        found += _finder(one)(fabric)
+        found += _finder(one)(subject)
     progress("checking", len(chosen), len(chosen))
     return tuple(sorted(found, key=lambda finding: -finding.severity))
 
@@ -93,5 +106,5 @@ def worst(findings: Sequence[Finding]) -> Severity | None:
     return max((finding.severity for finding in findings), default=None)
 
 
-def _finder(one: Check) -> Callable[[Fabric], Iterator[Finding]]:
-    return cast(Callable[[Fabric], Iterator[Finding]], importlib.import_module(one.module).find)
+def _finder(one: Check) -> Callable[[Subject], Iterator[Finding]]:
+    return cast(Callable[[Subject], Iterator[Finding]], importlib.import_module(one.module).find)

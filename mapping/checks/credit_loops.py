@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from mapping.checks.finding import Finding, Severity, cable_text
+from mapping.checks.finding import Finding, Severity, Subject, cable_text
 from mapping.checks.reachability import senders
 from mapping.kernels import table_walks as kernel
 from mapping.kernels.tables import TableArrays
@@ -26,8 +26,9 @@ SHOWN = 6
 """Cables of a circle that a finding names."""
 
 
-def find(fabric: Fabric) -> Iterator[Finding]:
+def find(subject: Subject) -> Iterator[Finding]:
     """A finding a knot of circles, with one shortest circle of it."""
+    fabric = subject.fabric
     if fabric.tables is None:
         return
     tables = bound_tables(fabric)

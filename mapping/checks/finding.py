@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from registry.errors import UnknownName
-from registry.model import Fabric
+from registry.model import Fabric, IntendedWiring
 
 
 class Severity(IntEnum):
@@ -35,6 +35,22 @@ class Severity(IntEnum):
         if text not in known:
             raise UnknownName("severity", text, known)
         return known[text]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Subject:
+    """What is checked.
+
+    Attributes
+    ----------
+    fabric : Fabric
+        With its tables where they are known.
+    plan : IntendedWiring or None
+        How it should be wired.
+    """
+
+    fabric: Fabric
+    plan: IntendedWiring | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

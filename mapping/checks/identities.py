@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mapping.checks.finding import Finding, Severity, some
+from mapping.checks.finding import Finding, Severity, Subject, some
 from registry.model import Fabric, Guids, Ints, format_guid
 
 NAME = "identities"
@@ -16,8 +16,9 @@ _WITH_GUID = re.compile(r"(.+) \[(0x[0-9a-f]{16})\]")
 """How readers tell devices of one description apart."""
 
 
-def find(fabric: Fabric) -> Iterator[Finding]:
+def find(subject: Subject) -> Iterator[Finding]:
     """Descriptions of several switches, GUIDs of several adapters or ports, and LIDs of several ports."""
+    fabric = subject.fabric
     yield from _descriptions(fabric)
     adapters = fabric.adapters
     owner = [adapters.names[adapter] for adapter in adapters.port_adapter.tolist()]

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mapping.checks.finding import Finding, Severity, some
-from registry.model import Fabric
+from mapping.checks.finding import Finding, Severity, Subject, some
 
 NAME = "rails"
 FEWEST = 3
@@ -17,8 +16,9 @@ FEWEST = 3
 _NUMBERS = re.compile(r"\d+")
 
 
-def find(fabric: Fabric) -> Iterator[Finding]:
+def find(subject: Subject) -> Iterator[Finding]:
     """Hosts whose ports that are up are fewer than most of their kind have."""
+    fabric = subject.fabric
     links, hosts = fabric.links, fabric.hosts
     up = np.bincount(links.source, weights=links.cables, minlength=len(fabric)).astype(int)
     kinds: dict[str, list[int]] = defaultdict(list)

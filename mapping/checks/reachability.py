@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mapping.checks.finding import Finding, Severity
+from mapping.checks.finding import Finding, Severity, Subject
 from mapping.kernels import table_walks as kernel
 from mapping.kernels.tables import TableArrays
 from mapping.routing.forwarding_tables import bound_tables, vertex_of_switch
@@ -21,8 +21,9 @@ _WHY = {
 }
 
 
-def find(fabric: Fabric) -> Iterator[Finding]:
+def find(subject: Subject) -> Iterator[Finding]:
     """Walks from every switch with hosts to every LID of an adapter, by where they go astray."""
+    fabric = subject.fabric
     if fabric.tables is None:
         return
     tables = bound_tables(fabric)

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mapping.checks.finding import Finding, Severity, some
-from registry.model import HOST, Fabric
+from mapping.checks.finding import Finding, Severity, Subject, some
+from registry.model import HOST
 
 NAME = "uplinks"
 USUAL_SHARE = 0.75
 """So many of the leaf switches must have the same number of cables before another number is odd."""
 
 
-def find(fabric: Fabric) -> Iterator[Finding]:
+def find(subject: Subject) -> Iterator[Finding]:
     """Switches with hosts and with fewer cables up than usual; of irregular networks nothing is said."""
+    fabric = subject.fabric
     links, cables = fabric.links, fabric.links.cables.astype(np.int64)
     to_host = fabric.kind[links.target] == HOST
     uplinks = np.bincount(links.source[~to_host], weights=cables[~to_host], minlength=len(fabric)).astype(int)

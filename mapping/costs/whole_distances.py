@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from mapping.costs.distances import Distances
 from registry.model import Floats, Int8s, Ints
 
+TILE = 128
+"""Rows and columns of a table that are compared with their transposes at once: they stay in cache."""
+
 
 class WholeDistances(Distances):
     """Distances from a table of bytes; ``between`` is made when it is asked for.
@@ -52,10 +55,12 @@ class WholeDistances(Distances):
         """Number of groups."""
         return len(self._links)
 
-    @property
+    @cached_property
     def symmetric(self) -> bool:
         """Whether both directions of every pair are equally far."""
-        return bool(np.array_equal(self._links, self._links.T))
+        links, starts = self._links, range(0, len(self._links), TILE)
+        tiles = ((slice(a, a + TILE), slice(b, b + TILE)) for a in starts for b in starts if a <= b)
+        return all(np.array_equal(links[rows, columns], links[columns, rows].T) for rows, columns in tiles)
 
     def of(self, source: ArrayLike, target: ArrayLike) -> Floats:
         """float64, shape of the arguments: distance by host index; 0 within a host."""

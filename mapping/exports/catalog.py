@@ -1,8 +1,9 @@
 """The formats in which a placement can be written: one line a format, one file each.
 
 A placement is checked before it is written: each rank on one allocated host, no host over its slots,
-names that the format can hold, so that there are as many lines as ranks. The rank order counts the
-other way round than the others: it tells the rank of each slot, not the host of each rank.
+names that the format can hold. The rank order counts the other way round than the others: it tells the
+rank of each slot, not the host of each rank. torchrun and DeepSpeed give consecutive ranks to a host:
+what they cannot say is refused.
 """
 
 from __future__ import annotations
@@ -38,10 +39,15 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "slurm-hostfile": "mapping.exports.slurm_hostfile",
         "mpich-machinefile": "mapping.exports.mpich_machinefile",
         "mpich-rank-order": "mapping.exports.mpich_rank_order",
+        "prrte-rankfile": "mapping.exports.prrte_rankfile",
+        "intel-machinefile": "mapping.exports.intel_machinefile",
+        "flux-taskmap": "mapping.exports.flux_taskmap",
+        "torchrun-rank-order": "mapping.exports.torchrun_rank_order",
+        "deepspeed-hostfile": "mapping.exports.deepspeed_hostfile",
     }
 )
 """Name of each format and the module that writes it."""
-TELL_CORES = frozenset({"csv", "openmpi-rankfile", "mpich-machinefile"})
+TELL_CORES = frozenset({"csv", "openmpi-rankfile", "prrte-rankfile", "mpich-machinefile"})
 """Formats that say which core a rank gets; the others tell the host only."""
 
 

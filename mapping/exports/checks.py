@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -33,6 +34,11 @@ def check_placement(placement: Placement, fabric: Fabric) -> None:
         raise InvalidPlacement(f"{fabric.names[switches[0]]} is a switch and takes no ranks")
 
 
+def launchable(name: str) -> bool:
+    """Whether launchers' files can hold a host's name."""
+    return _LAUNCHABLE.fullmatch(name) is not None
+
+
 def host_names(placement: Placement, fabric: Fabric) -> Sequence[str]:
     """The host of each rank, by names that launchers' files can hold.
 
@@ -43,8 +49,33 @@ def host_names(placement: Placement, fabric: Fabric) -> Sequence[str]:
     """
     names = {int(vertex): fabric.names[vertex] for vertex in np.unique(placement.host_of_rank)}
     for name in names.values():
-        if not _LAUNCHABLE.fullmatch(name):
+        if not launchable(name):
             raise InvalidPlacement(
                 f"host name {name!r} would break the file: only A-Z a-z 0-9 _ . - may occur"
             )
     return [names[vertex] for vertex in placement.host_of_rank.tolist()]
+
+
+def consecutive(placement: Placement, fabric: Fabric, launcher: str) -> list[tuple[str, int]]:
+    """Hosts in the order of ranks, and how many each has, where these follow one another.
+
+    Parameters
+    ----------
+    launcher : str
+        For the error: who gives consecutive ranks to a host.
+
+    Raises
+    ------
+    InvalidPlacement
+        A host whose ranks do not follow one another; a name that files cannot hold.
+    """
+    runs = [(host, sum(1 for _ in run)) for host, run in groupby(host_names(placement, fabric))]
+    seen: set[str] = set()
+    for host, _ in runs:
+        if host in seen:
+            raise InvalidPlacement(
+                f"the ranks of host {host} do not follow one another: {launcher} gives consecutive ranks to "
+                "a host"
+            )
+        seen.add(host)
+    return runs

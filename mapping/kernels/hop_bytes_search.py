@@ -162,6 +162,24 @@ def near_groups(code: Int8s, value: Floats, size: Longs, limit: int) -> tuple[Lo
     return start, middle, end, group[:filled].copy()
 
 
+@nb.njit(cache=True, nogil=True)
+def count_pairs(code: Int8s, size: Longs) -> Longs:
+    """int64[256]: ordered pairs of different hosts by the code of their groups' distance.
+
+    Parameters
+    ----------
+    code : uint8[g, g]
+    size : int64[g]
+        Hosts of each group.
+    """
+    count = np.zeros(256, np.int64)
+    for a in range(len(code)):
+        for b in range(len(code)):
+            count[code[a, b]] += size[a] * size[b]
+        count[code[a, a]] -= size[a]
+    return count
+
+
 @nb.njit(inline="always")
 def propose_slot(state: State, near: Near, partner_host: int) -> int:
     """A slot for a rank whose partner sits on `partner_host`: mostly a close one."""

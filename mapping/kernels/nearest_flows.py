@@ -135,7 +135,10 @@ def _nearest(
         order[found] = v
         found += 1
         for at in range(ptr[v], ptr[v + 1]):
-            u, e = head[at], edge[at]
+            u = head[at]
+            if far[u] <= key:
+                continue
+            e = edge[at]
             # A little at random, other for every source: ties would lead all flows the same way.
             spice = ((e * 2654435761 + source * 40503) >> 7) & 255
             reach = key + length[e] * (1.0 + spice * JITTER)

@@ -1,9 +1,9 @@
 """Threshold accepting on the worst link: plain arrays in, plain arrays changed in place.
 
-Of a few hundred links per class the hottest are listed. An exchange changes some links, whose new values
-are at hand; of the rest the worst is the first in the list that is not among them, or, where the list
-has none, found by looking at all. So the maximum is exact after every exchange without a pass over all
-links.
+Links are numbered as cells (`mapping.kernels.runs`): two side by side are a cable, there and back. Of a few
+hundred per class the hottest are listed. An exchange changes some, whose new values are at hand; of the
+rest the worst is the first in the list that is not among them, or, where the list has none, found by
+looking at all. So the maximum is exact after every exchange without a pass over all links.
 """
 
 from __future__ import annotations
@@ -13,42 +13,49 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from mapping.kernels.congestion_search import Flows, Loads, note_exchange, pend_flows
-from mapping.kernels.flow_cache import FlowCache
-from mapping.kernels.hop_bytes_search import Guest, Seats, sit
+from mapping.kernels.congestion_anneal import Flows, Loads, Talk, note_exchange, pend_flows
+from mapping.kernels.hop_bytes_search import Seats, sit
 from mapping.kernels.random_numbers import State, below
+from mapping.kernels.runs import Runs
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 SAME = 1e-6
-"""Two values closer than this, relatively, are equal: the cache keeps shares of a flow in 24 bits."""
+"""Two values closer than this, relatively, are equal: runs keep shares of a flow in 24 bits."""
 WORST, NETWORK, HOP_BYTES = 0, 1, 2
 """Levels of a value: seconds of the worst link, of the worst network link, hop-bytes."""
 
 
-class HotLinks(NamedTuple):
-    """What a link's seconds are made of, and the hottest of each class; lists are changed in place.
+class Links(NamedTuple):
+    """Every link's load and seconds, and the hottest of each class; changed in place.
 
     Attributes
     ----------
-    kind : uint8[m]
+    kind : uint8[c]
         Class: 0 a host's own cable, 1 a link of the network.
-    background : float64[m]
+    scale : float64[c]
+        Seconds a byte.
+    background : float64[c]
         Bytes of others; they count where the placement itself loads the link.
+    bytes, seconds : float64[c]
+        The placement's own load, and the time that it takes together with others'.
     least : float
         Own bytes up to which a link counts as not loaded: what rounding leaves.
     limit : int
         Links of a class that are listed when its list is made; it may grow to four times as many.
-    hot : int32[2, m]
+    hot : int32[2, c]
         Listed links of each class.
     listed : int64[2]
         Their number.
     floor : float64[2]
         All links of more seconds than this are listed.
-    is_listed : bool[m]
+    is_listed : bool[c]
     """
 
     kind: Int8s
+    scale: Floats
     background: Floats
+    bytes: Floats
+    seconds: Floats
     least: float
     limit: int
     hot: Ints
@@ -77,11 +84,11 @@ def accept_below_thresholds(
     inner: int,
     thresholds: Floats,
     unit: Floats,
-    guest: Guest,
-    cache: FlowCache,
+    talk: Talk,
+    runs: Runs,
     loads: Loads,
     pending: Flows,
-    links: HotLinks,
+    links: Links,
     seats: Seats,
     value: Floats,
     best: Best,
@@ -112,8 +119,8 @@ def accept_below_thresholds(
         other = int(rank_of_slot[slot])
         if here == there or seats.fixed[rank] or (other >= 0 and seats.fixed[other]):
             continue
-        number = note_exchange(guest, seats, rank, other, here, there, pending)
-        touched = pend_flows(cache, pending, number, loads)
+        number = note_exchange(talk, seats.host_of_rank, rank, other, here, there, pending)
+        touched = pend_flows(runs, pending, number, True, loads)
         _value_after(loads, links, touched, value, new)
         keep = _acceptable(value, new, threshold, unit)
         _settle(loads, links, touched, keep)
@@ -128,23 +135,21 @@ def accept_below_thresholds(
 
 
 @nb.njit(cache=True)
-def list_hottest(loads: Loads, links: HotLinks, value: Floats) -> None:
-    """Compute seconds, the lists of hottest links and the value from ``loads.bytes``."""
-    seconds, own, background = loads.term, loads.bytes, links.background
-    for link in range(len(seconds)):
-        bytes = own[link] + background[link] if own[link] > links.least else 0.0
-        seconds[link] = bytes * loads.scale[link]
+def list_hottest(loads: Loads, links: Links, value: Floats) -> None:
+    """Compute seconds, the lists of hottest links and the value from ``links.bytes``."""
+    for cell in range(len(links.bytes)):
+        links.seconds[cell] = _seconds(links, cell, 0.0)
     links.is_listed[:] = False
     for kind in range(2):
-        _list_class(loads, links, kind)
+        _list_class(links, kind)
     value[NETWORK] = _worst_listed(loads, links, 1)
     value[WORST] = max(value[NETWORK], _worst_listed(loads, links, 0))
-    value[HOP_BYTES] = own.sum()
+    value[HOP_BYTES] = links.bytes.sum()
 
 
 @nb.njit(cache=True)
-def _list_class(loads: Loads, links: HotLinks, kind: int) -> None:
-    seconds = loads.term
+def _list_class(links: Links, kind: int) -> None:
+    seconds = links.seconds
     for e in range(links.listed[kind]):
         links.is_listed[links.hot[kind, e]] = False
     of_class, floor, count = seconds[links.kind == kind], 0.0, 0
@@ -152,42 +157,43 @@ def _list_class(loads: Loads, links: HotLinks, kind: int) -> None:
         floor = np.partition(of_class, len(of_class) - links.limit - 1)[len(of_class) - links.limit - 1]
         if floor == of_class.max():  # so many are the worst that all of them must be listed
             floor *= 1.0 - SAME
-    for link in range(len(seconds)):
-        if links.kind[link] == kind and seconds[link] > floor:
-            links.hot[kind, count] = link
-            links.is_listed[link] = True
+    for cell in range(len(seconds)):
+        if links.kind[cell] == kind and seconds[cell] > floor:
+            links.hot[kind, count] = cell
+            links.is_listed[cell] = True
             count += 1
     links.listed[kind], links.floor[kind] = count, floor
 
 
 @nb.njit(cache=True)
-def _worst_listed(loads: Loads, links: HotLinks, kind: int) -> float:
-    """Seconds of the worst link of a class, links that a proposal touches left out."""
-    worst, floor = -1.0, links.floor[kind]
+def _worst_listed(loads: Loads, links: Links, kind: int) -> float:
+    """Seconds of the worst link of a class, cables that a proposal touches left out."""
+    worst, floor, seconds = -1.0, links.floor[kind], links.seconds
     for e in range(links.listed[kind]):
-        link = links.hot[kind, e]
-        if not loads.is_touched[link] and loads.term[link] > worst:
-            worst = loads.term[link]
+        cell = links.hot[kind, e]
+        if seconds[cell] > worst and not loads.is_touched[cell >> 1]:
+            worst = seconds[cell]
     if worst > floor or floor == 0.0:
         return max(worst, 0.0)
-    for link in range(len(loads.term)):
-        if links.kind[link] == kind and not loads.is_touched[link] and loads.term[link] > worst:
-            worst = loads.term[link]
+    for cell in range(len(seconds)):
+        if links.kind[cell] == kind and seconds[cell] > worst and not loads.is_touched[cell >> 1]:
+            worst = seconds[cell]
     return max(worst, 0.0)
 
 
 @nb.njit(cache=True)
-def _value_after(loads: Loads, links: HotLinks, touched: int, value: Floats, new: Floats) -> None:
+def _value_after(loads: Loads, links: Links, touched: int, value: Floats, new: Floats) -> None:
     """Fill `new` with the value of the placement that the pending change leads to."""
     own, worst, network, more = 0.0, 0.0, 0.0, 0.0
     for t in range(touched):
-        link = loads.touched[t]
-        more += loads.change[link]
-        seconds = _seconds(loads, links, link, loads.change[link])
-        if links.kind[link] == 1:
-            network = max(network, seconds)
-        else:
-            own = max(own, seconds)
+        first = 2 * np.int64(loads.touched[t])
+        for cell in range(first, first + 2):
+            more += loads.change[cell]
+            seconds = _seconds(links, cell, loads.change[cell])
+            if links.kind[cell] == 1:
+                network = max(network, seconds)
+            else:
+                own = max(own, seconds)
     if network < value[NETWORK]:
         network = max(network, _worst_listed(loads, links, 1))
     worst = max(own, network)
@@ -197,9 +203,9 @@ def _value_after(loads: Loads, links: HotLinks, touched: int, value: Floats, new
 
 
 @nb.njit(inline="always")
-def _seconds(loads: Loads, links: HotLinks, link: int, change: float) -> float:
-    bytes = loads.bytes[link] + change
-    return (bytes + links.background[link]) * loads.scale[link] if bytes > links.least else 0.0
+def _seconds(links: Links, cell: int, change: float) -> float:
+    bytes = links.bytes[cell] + change
+    return (bytes + links.background[cell]) * links.scale[cell] if bytes > links.least else 0.0
 
 
 @nb.njit(inline="always")
@@ -219,34 +225,34 @@ def _is_less(value: Floats, other: Floats) -> bool:
 
 
 @nb.njit(cache=True)
-def _settle(loads: Loads, links: HotLinks, touched: int, keep: bool) -> None:
+def _settle(loads: Loads, links: Links, touched: int, keep: bool) -> None:
     """Forget the pending change, or make it and list the links that it lifts above the floor."""
     for t in range(touched):
-        link = loads.touched[t]
-        if keep:
-            seconds = _seconds(loads, links, link, loads.change[link])
-            loads.bytes[link] += loads.change[link]
-            loads.term[link] = seconds
-            kind = links.kind[link]
-            if seconds > links.floor[kind] and not links.is_listed[link]:
-                links.hot[kind, links.listed[kind]] = link
-                links.listed[kind] += 1
-                links.is_listed[link] = True
-        loads.change[link] = 0.0
-        loads.is_touched[link] = False
+        first = 2 * np.int64(loads.touched[t])
+        for cell in range(first, first + 2):
+            if keep and loads.change[cell] != 0.0:
+                links.seconds[cell] = _seconds(links, cell, loads.change[cell])
+                links.bytes[cell] += loads.change[cell]
+                kind = links.kind[cell]
+                if links.seconds[cell] > links.floor[kind] and not links.is_listed[cell]:
+                    links.hot[kind, links.listed[kind]] = cell
+                    links.listed[kind] += 1
+                    links.is_listed[cell] = True
+            loads.change[cell] = 0.0
+        loads.is_touched[first >> 1] = 0
     if keep:
         for kind in range(2):
-            if links.listed[kind] > 4 * links.limit or _worst_is_low(loads, links, kind):
-                _list_class(loads, links, kind)
+            if links.listed[kind] > 4 * links.limit or _worst_is_low(links, kind):
+                _list_class(links, kind)
 
 
 @nb.njit(cache=True)
-def _worst_is_low(loads: Loads, links: HotLinks, kind: int) -> bool:
+def _worst_is_low(links: Links, kind: int) -> bool:
     """Whether no listed link is above the floor any more."""
     floor = links.floor[kind]
     if floor == 0.0:
         return False
     worst = -1.0
     for e in range(links.listed[kind]):
-        worst = max(worst, loads.term[links.hot[kind, e]])
+        worst = max(worst, links.seconds[links.hot[kind, e]])
     return bool(worst <= floor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mapping.costs.distances import Distances
-from mapping.kernels.hop_bytes_search import DICE, Hops, Near, near_groups
+from mapping.kernels.hop_bytes_search import DICE, Hops, Near, count_pairs, near_groups
 from registry.model import Floats, Int8s, Ints, Longs
 
 CODES = 256
@@ -66,10 +66,8 @@ def hop_unit(hops: Hops) -> float:
     It grows with the distances' scale and does not change if all of them do by the same, as from links to
     switches. 0 where all hosts are equally far.
     """
-    size = np.bincount(hops.group, minlength=hops.code.shape[1]).astype(np.float64)
-    pairs = np.outer(size, size)
-    pairs[np.diag_indices(len(size))] -= size
+    size = np.bincount(hops.group, minlength=hops.code.shape[1]).astype(np.int64)
+    pairs = count_pairs(hops.code[0], size)
     if not pairs.any():
         return 0.0
-    mean: Floats = hops.value[hops.code[0]]
-    return float((pairs * mean).sum() / pairs.sum() - mean[pairs > 0].min())
+    return float((pairs * hops.value).sum() / pairs.sum() - hops.value[pairs > 0].min())

@@ -20,6 +20,7 @@ from mapping.model.budget import Budget
 from mapping.model.problem import Problem
 from mapping.refine import Found
 from mapping.refine.state.domains import Team
+from mapping.refine.state.fewer_hosts import fewer_hosts
 from mapping.refine.state.load_search import LoadSearch, Measured, Schedule
 from registry.model import Ints
 
@@ -66,8 +67,19 @@ def refine(
     """
     if len(problem.bytes) == 0 or len(problem.slot_host) < 2 or bool(problem.pinned.all()):
         return
-    search = LoadSearch(problem, start, budget.workers, generator)
     schedule = Schedule(SQUARINGS, hottest, coldest, FROZEN, screen, hot, TOGETHER)
+    fewer = fewer_hosts(problem, start, generator)
+    if fewer is None:
+        yield from _descend(problem, start, budget, generator, schedule)
+        return
+    for found in _descend(fewer.problem, fewer.inside(start), budget, generator, schedule):
+        yield found._replace(host_of_rank=fewer.outside(found.host_of_rank))
+
+
+def _descend(
+    problem: Problem, start: Ints, budget: Budget, generator: np.random.Generator, schedule: Schedule
+) -> Iterator[Found]:
+    search = LoadSearch(problem, start, budget.workers, generator)
     measured, since, passed = search.look(schedule, 0.0), 0, 0.1
     best = measured
     wanted = min(max(problem.ranks, FEWEST), MOST)

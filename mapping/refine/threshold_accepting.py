@@ -25,14 +25,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mapping.kernels import threshold_accepting as kernel
-from mapping.kernels.congestion_search import Flows, Loads, pend_flows
-from mapping.kernels.flow_cache import FlowCache, new_cache
-from mapping.kernels.hop_bytes_search import Guest, Seats
+from mapping.kernels.congestion_anneal import Flows, Loads, Talk
+from mapping.kernels.hop_bytes_search import Seats
 from mapping.kernels.random_numbers import State, state_from
-from mapping.kernels.threshold_accepting import Best, HotLinks
+from mapping.kernels.runs import Runs
+from mapping.kernels.threshold_accepting import Best, Links
 from mapping.model.budget import Budget
 from mapping.model.problem import Problem
 from mapping.refine import Found
+from mapping.refine.state.cells import Cells, cells_of
+from mapping.refine.state.load_search import load_all, new_flows, new_loads, talk_of
+from mapping.refine.state.runs import build_runs
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints
 
@@ -46,17 +49,17 @@ LISTED = 256
 """Links of a class that are listed as its hottest: in a 12 x 12 x 12 torus, 10,368 links, an exchange leaves
 some of them untouched."""
 CACHE_BYTES = 192 << 20
-"""Memory for flows between hosts."""
+"""Memory for runs that are computed when first asked for."""
 
 
 class _Search(NamedTuple):
     """Arrays of one run."""
 
-    guest: Guest
-    cache: FlowCache
+    talk: Talk
+    runs: Runs
     loads: Loads
     pending: Flows
-    links: HotLinks
+    links: Links
     seats: Seats
     value: Floats
     best: Best
@@ -102,8 +105,8 @@ def refine(
             inner,
             thresholds,
             unit,
-            search.guest,
-            search.cache,
+            search.talk,
+            search.runs,
             search.loads,
             search.pending,
             search.links,
@@ -122,44 +125,43 @@ def refine(
 
 
 def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> _Search:
-    guest, fabric = problem.guest(directed=True), problem.routes.fabric
-    links, room = len(fabric.links), 4 * int(np.diff(guest.indptr).max())
-    number, one = np.zeros(links), np.zeros(links, np.int32)
+    talk, cells = talk_of(problem), cells_of(problem, merge=False)
     search = _Search(
-        guest=guest,
-        cache=new_cache(problem.routes.flows, CACHE_BYTES),
-        loads=Loads(
-            bytes=number, scale=1.0 / problem.link_capacity, term=number.copy(), change=number.copy(),
-            touched=one, is_touched=np.zeros(links, bool),
-        ),
-        pending=Flows(np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room)),
-        links=HotLinks(
-            kind=fabric.network_link.astype(np.uint8),
-            background=np.array(problem.link_background),
-            least=LEAST * float(problem.bytes.max()),
-            limit=LISTED,
-            hot=np.zeros((2, links), np.int32),
-            listed=np.zeros(2, np.int64),
-            floor=np.zeros(2),
-            is_listed=np.zeros(links, bool),
-        ),
+        talk=talk,
+        runs=build_runs(problem.routes.flows, cells, CACHE_BYTES),
+        loads=new_loads(len(cells)),
+        pending=new_flows(4 * int(np.diff(talk.indptr).max()) + 1),
+        links=_links(cells, LEAST * float(problem.bytes.max())),
         seats=problem.seats(start),
         value=np.zeros(3),
         best=Best(start.astype(np.int32), np.zeros(3)),
         state=state_from(generator),
-    )  # fmt: skip
+    )
     _load_all(problem, search, start)
     search.best.value[:] = search.value
     return search
 
 
+def _links(cells: Cells, least: float) -> Links:
+    count = len(cells)
+    return Links(
+        kind=cells.network.astype(np.uint8),
+        scale=1.0 / cells.capacity,
+        background=np.array(cells.background),
+        bytes=np.zeros(count),
+        seconds=np.zeros(count),
+        least=least,
+        limit=LISTED,
+        hot=np.zeros((2, count), np.int32),
+        listed=np.zeros(2, np.int64),
+        floor=np.zeros(2),
+        is_listed=np.zeros(count, bool),
+    )
+
+
 def _load_all(problem: Problem, search: _Search, host_of_rank: Ints) -> None:
     """Compute loads, lists and value afresh: all pairs of ranks as one change of links without load."""
     source, target, size = problem.host_traffic(host_of_rank)
-    apart, loads = source != target, search.loads
-    flows = Flows(source[apart], target[apart], size[apart])
-    pend_flows(search.cache, flows, len(flows.source), loads)
-    loads.bytes[:] = loads.change
-    loads.change[:] = 0.0
-    loads.is_touched[:] = False
-    kernel.list_hottest(loads, search.links, search.value)
+    flows = Flows(source, target, size, np.zeros(len(size)), np.zeros(4 * len(size) + 1, np.int64))
+    search.links.bytes[:] = load_all(search.runs, search.loads, flows)
+    kernel.list_hottest(search.loads, search.links, search.value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mapping.catalog import Chain
@@ -99,17 +100,50 @@ def place(
     UnknownName
         An objective, routing, rails rule, distance, strategy or option that there is not; with the closest.
     """
-    wanted = parse_objective(objective)
-    asked = _members(strategies)
-    check_budget(seconds, steps)
-    workers = choose_workers(workers, steps)
     setting = Setting(
         routing=routing, rails=rails, distance=distance, table=table, background=background, pins=pins or {}
     )
+    return place_in(
+        setting,
+        fabric,
+        profile,
+        allocation,
+        objective=objective,
+        strategies=strategies,
+        seconds=seconds,
+        steps=steps,
+        seed=seed,
+        workers=workers,
+        executor=executor,
+        start=start,
+        progress=progress,
+    )
+
+
+def place_in(
+    setting: Setting,
+    fabric: Fabric,
+    profile: Profile,
+    allocation: Allocation,
+    *,
+    objective: str = "congestion",
+    strategies: Sequence[str] | None = None,
+    seconds: float = 10.0,
+    steps: int | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    executor: str | Executor = THREADS,
+    start: Placement | None = None,
+    progress: Progress = silent,
+) -> Placement:
+    """`place`, with how placements are routed and measured taken together; routes may be built already."""
+    wanted, asked = parse_objective(objective), _members(strategies)
+    check_budget(seconds, steps)
+    workers = choose_workers(workers, steps)
     fixed = pins_on(setting.pins, profile.ranks, allocation, fabric)
     known = baselines(profile, allocation, start, fixed)
     limits = Limits(begin=time.perf_counter(), seconds=seconds, steps=steps, workers=workers)
-    members, name = asked or (), routing or ""
+    members, name = asked or (), setting.routing or ""
     try:
         progress("loading kernels (compiled once, which takes half a minute)", 0)
         with Compiling() as compiling:
@@ -122,20 +156,25 @@ def place(
     except KeyboardInterrupt:
         first, hosts = next(iter(known.items()))
         result = Result(host_of_rank=hosts, chain=first, steps=0, complete=False)
+    told = {
+        "strategies": " ".join(str(member.chain) for member in members),
+        "workers": workers,
+        **setting.told(fabric),
+        **({"limit_seconds": seconds} if steps is None else {"limit_steps": steps}),
+    }
+    found = _placement(allocation, result, told, time.perf_counter() - limits.begin)
+    return replace(found, objective=objective, routing=name, seed=seed)
+
+
+def _placement(
+    allocation: Allocation, result: Result, told: Mapping[str, str | int | float], seconds: float
+) -> Placement:
     return Placement(
         host_of_rank=allocation.hosts[result.host_of_rank],
         allocation=allocation,
         strategy=result.chain,
-        objective=objective,
-        routing=name,
-        parameters={
-            "strategies": " ".join(str(member.chain) for member in members),
-            "workers": workers,
-            **setting.told(fabric),
-            **({"limit_seconds": seconds} if steps is None else {"limit_steps": steps}),
-        },
-        seed=seed,
-        seconds=time.perf_counter() - limits.begin,
+        parameters=told,
+        seconds=seconds,
         steps=result.steps,
         complete=result.complete,
     )

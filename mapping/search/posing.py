@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,6 +46,9 @@ class Setting:
         Other jobs' load.
     pins : mapping of int to str or int
         Rank -> host that it must sit on, by name or as a vertex.
+    routes : function or None
+        Gives the routes between the allocation's hosts under `routing` and `rails`, where somebody else
+        needs them too; None: they are built.
     """
 
     routing: str | None = None
@@ -55,6 +58,7 @@ class Setting:
     one_way: bool = False
     background: Background | None = None
     pins: Mapping[int, str | int] = field(default_factory=dict)
+    routes: Callable[[], Routes] | None = None
 
     def problem(
         self, fabric: Fabric, profile: Profile, allocation: Allocation, objective: Objective
@@ -68,8 +72,7 @@ class Setting:
         """
         allocation.require(profile.ranks)
         pins = pins_on(self.pins, profile.ranks, allocation, fabric)
-        name = choose_routing(fabric)[0] if self.routing is None else self.routing
-        routes = build_routes(name, fabric, allocation.hosts, rails=self.rails)
+        routes = self._build(fabric, allocation) if self.routes is None else self.routes()
         routes.require_connected()
         others = self.background
         none = np.zeros(0)
@@ -91,6 +94,10 @@ class Setting:
             **({} if self.background is None else {"background": self.background.told(fabric)}),
             **({"pins": len(self.pins)} if self.pins else {}),
         }
+
+    def _build(self, fabric: Fabric, allocation: Allocation) -> Routes:
+        name = choose_routing(fabric)[0] if self.routing is None else self.routing
+        return build_routes(name, fabric, allocation.hosts, rails=self.rails)
 
     def _distances(self, routes: Routes, objective: Objective) -> Distances | None:
         """None for the problem's own: links that the routes cross."""

@@ -8,15 +8,30 @@ from typing import Self
 import numpy as np
 
 from mapping.catalog import Chain
-from mapping.model.objective import Objective
+from mapping.model.objective import Objective, score
 from mapping.model.problem import Problem
 from mapping.search.lanes import Member
+from mapping.strategies import in_order, random
 
 CONGESTED = {"congestion", "network-congestion", "mean-congestion"}
 """Metrics that the congestion search lowers; the others are left to the one on hop-bytes."""
 SMALL = 256
 """Up to so many ranks a search is over long before its budget, and ends where luck leads it: so few ranks
 get several."""
+WIDE = 2_048
+"""Hosts from which on a search that starts with few hop-bytes does not find idle links again."""
+FEW_GROUPS = 128
+"""Where hosts hang on at most so many switches, what a search on congestion ends with depends on its start
+more than on its length: there are few links, and soon nothing but luck is left."""
+STARTS = (
+    "layout+pair-exchange+congestion-descent",
+    "spectral+congestion-descent",
+    "layout+congestion-descent",
+    "layout+pair-exchange+congestion-descent",
+)
+"""Searches there: from ragged parts of little cut, from straight blocks, and twice from few hop-bytes."""
+MOST_SMOOTH = 3_000
+"""Most ranks whose graph's smooth vectors are found in a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +52,9 @@ class Features:
     spread : float
         Mean over median of what a rank sends and receives: 1 for even guests, large where few ranks
         carry most.
+    scattered : float
+        Worst link with ranks on random hosts over that with ranks in order, where no two hosts hang on one
+        switch and at least as many slots are free as there are ranks; inf elsewhere.
     """
 
     ranks: int
@@ -46,6 +64,7 @@ class Features:
     free_slots: int
     most_slots: int
     spread: float
+    scattered: float = np.inf
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
@@ -60,6 +79,7 @@ class Features:
             free_slots=len(problem.slot_host) - problem.ranks,
             most_slots=int(problem.allocation.slots.max()),
             spread=float(talks.mean() / np.median(talks)) if len(talks) else 1.0,
+            scattered=_scattered(problem),
         )
 
 
@@ -90,11 +110,27 @@ def pareto_members(features: Features) -> tuple[Member, ...]:
     return tuple(Member(chain=Chain.parse("congestion-descent"), weight=weight) for weight in lengths)
 
 
+def _scattered(problem: Problem) -> float:
+    if len(problem.slot_host) < 2 * problem.ranks or problem.distances.groups < problem.hosts:
+        return np.inf
+    anywhere, together = (
+        score(problem, strategy.seat(problem, np.random.default_rng(0))).congestion_seconds
+        for strategy in (random, in_order)
+    )
+    return anywhere / together if together > 0 else np.inf
+
+
 def _on_congestion(features: Features) -> list[str]:
-    long = "in-order+pair-exchange+congestion-descent"
-    if features.ranks > SMALL:
+    long, anywhere = STARTS[0], "random+congestion-descent"
+    if features.scattered < 1.0 and features.hosts > WIDE:
+        return [anywhere]
+    if features.ranks <= SMALL:
+        return [long, anywhere, "greedy+congestion-descent"]
+    if features.scattered < 1.0:
+        return [long, anywhere]
+    if features.groups > min(FEW_GROUPS, features.hosts - 1):
         return [long]
-    return [long, "random+congestion-descent", "greedy+congestion-descent"]
+    return [text for text in STARTS if features.ranks <= MOST_SMOOTH or "spectral" not in text]
 
 
 def _on_hop_bytes(features: Features) -> list[str]:

@@ -15,8 +15,8 @@ import numpy as np
 import pymetis
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_matrix
-from scipy.spatial.distance import squareform
 
+from mapping.costs.distances import Distances
 from mapping.kernels.group_swaps import Groups, repair
 from mapping.model.problem import Problem
 from mapping.partition.bisection import subgraph, weighted_graph
@@ -60,23 +60,40 @@ class _Work(NamedTuple):
     graph: csr_matrix
 
 
-def seat(problem: Problem, generator: np.random.Generator, *, slack: int = SLACK, cuts: int = CUTS) -> Ints:
+def seat(
+    problem: Problem,
+    generator: np.random.Generator,
+    *,
+    slack: int = SLACK,
+    cuts: int = CUTS,
+    starts: int = 1,
+) -> Ints:
     """int32[ranks]: host index of each rank.
 
     Parameters
     ----------
     generator : numpy.random.Generator
-        Gives METIS its seed.
+        Gives METIS its seeds.
     slack : int
         How far METIS may let a part grow above its share before it is corrected, in thousandths.
     cuts : int
         Partitions that METIS tries each time.
+    starts : int
+        Whole layouts, of which the one with least hop-bytes is taken.
     """
-    host_of_rank = np.empty(problem.ranks, np.int32)
-    options = options_of(generator, slack=slack, cuts=cuts)
-    slots = problem.allocation.slots.astype(np.int64)
     graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
-    todo = [_Work(hierarchy(problem), np.arange(problem.ranks), graph)]
+    whole = _Work(hierarchy(problem), np.arange(problem.ranks), graph)
+    slots = problem.allocation.slots.astype(np.int64)
+    found = [
+        _seat(whole, slots, options_of(generator, slack=slack, cuts=cuts)) for _ in range(max(starts, 1))
+    ]
+    return min(found, key=problem.hop_bytes)
+
+
+def _seat(whole: _Work, slots: Longs, options: pymetis.Options) -> Ints:
+    """int32[ranks]: one layout, from the top of the hierarchy down."""
+    host_of_rank = np.empty(len(whole.ranks), np.int32)
+    todo = [whole]
     while todo:
         work = todo.pop()
         parts = _parts(work.branch, slots)
@@ -132,17 +149,26 @@ def cut_into(graph: csr_matrix, sizes: Longs, options: pymetis.Options) -> Ints:
 def hierarchy(problem: Problem) -> Branch:
     """The hosts of an allocation, clustered by distance."""
     distances = problem.distances
-    hosts = [np.flatnonzero(distances.group == g).astype(np.int32) for g in range(len(distances.between))]
-    between = (distances.between + distances.between.T) / 2
-    if len(hosts) > MOST_GROUPS:
-        kept = np.arange(0, len(hosts), -(-len(hosts) // MOST_GROUPS))
-        runs = [np.concatenate(hosts[a:b]) for a, b in zip(kept, [*kept[1:], len(hosts)], strict=True)]
-        hosts, between = runs, between[np.ix_(kept, kept)]
+    order = np.argsort(distances.group, kind="stable").astype(np.int32)
+    first = np.searchsorted(distances.group[order], np.arange(distances.groups))
+    kept = np.arange(0, distances.groups, -(-distances.groups // MOST_GROUPS))
+    hosts = np.split(order, first[kept[1:]])
     if len(hosts) == 1:
         return Branch(0.0, (), hosts[0])
-    np.fill_diagonal(between, 0.0)
-    joins: Floats = linkage(squareform(between, checks=False), "average")
+    joins: Floats = linkage(_condensed(distances, kept), "average")
     return _Clusters(hosts, joins).branch(2 * len(hosts) - 2)
+
+
+def _condensed(distances: Distances, kept: Longs) -> Floats:
+    """float64[k * (k - 1) / 2]: distances between some groups, mean of both ways, as scipy lists them."""
+    found = np.empty(len(kept) * (len(kept) - 1) // 2)
+    end, symmetric = 0, distances.symmetric
+    for at, group in enumerate(kept[:-1].tolist()):
+        there, back = distances.ways(group)
+        others, begin = kept[at + 1 :], end
+        end += len(others)
+        found[begin:end] = there[others] if symmetric else (there[others] + back[others]) / 2
+    return found
 
 
 class _Clusters:

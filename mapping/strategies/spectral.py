@@ -1,4 +1,4 @@
-"""Ranks laid over a torus or mesh along the smoothest vectors of their graph.
+"""Ranks laid along the smoothest vectors of their graph: over a torus or mesh, or over a hierarchy.
 
 The eigenvectors of the guest's Laplacian that belong to its smallest eigenvalues are coordinates in which
 ranks that talk lie together (Hall, "An r-dimensional quadratic placement algorithm", 1970). Ranks are sorted
@@ -6,7 +6,8 @@ along one, cut into as many slabs as the torus has along an axis, each slab alon
 vectors go with which axes is tried out; the lowest hop-bytes win. A search from here starts with order at
 large, which annealing from another start would have to find first.
 
-Networks that are no torus or mesh have no axes: there it is in order.
+Networks that are no torus or mesh have no axes: there the levels of the hosts' hierarchy serve
+(`mapping.strategies.smooth_levels`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from scipy.sparse.linalg import eigsh
 from mapping.model.problem import Problem
 from mapping.partition.bisection import weighted_graph
 from mapping.routing.torus import torus_coordinates
+from mapping.strategies.laying import aligned, lay
 from mapping.strategies.multilevel import cut_into, options_of
+from mapping.strategies.smooth_levels import lay_on_levels
 from registry.model import Floats, Ints, Longs
 
 VECTORS = 4
@@ -44,17 +47,20 @@ def seat(problem: Problem, generator: np.random.Generator, *, vectors: int = VEC
         Smooth vectors that are tried as coordinates.
     """
     in_order = problem.slot_host[: problem.ranks].copy()
-    torus = torus_coordinates(problem.routes.fabric)
-    if torus is None or len(problem.bytes) == 0 or problem.ranks < 2:
+    if len(problem.bytes) == 0 or problem.ranks < 2:
         return in_order
+    torus = torus_coordinates(problem.routes.fabric)
+    graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
+    if torus is None:
+        return lay_on_levels(problem, smooth_vectors(graph, vectors, generator))
     axes = torus.coordinates[problem.routes.hosts]
     axes = axes[:, np.argsort(-np.ptp(axes, axis=0), kind="stable")]
-    graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
     smooth = smooth_vectors(graph, max(vectors, axes.shape[1]), generator)
     found, lowest = in_order, np.inf
     ways = itertools.permutations(range(smooth.shape[1]), min(axes.shape[1], smooth.shape[1]))
-    for way in itertools.islice(ways, MOST_TRIES):
-        hosts = lay(smooth[:, list(way)], axes, problem.slot_host)
+    both = (smooth, aligned(smooth, axes.shape[1]))
+    for coordinates, way in itertools.product(both, itertools.islice(ways, MOST_TRIES)):
+        hosts = lay(coordinates[:, list(way)], axes, problem.slot_host)
         value = problem.hop_bytes(hosts)
         if value < lowest:
             found, lowest = hosts, value
@@ -78,28 +84,6 @@ def smooth_vectors(graph: csr_matrix, count: int, generator: np.random.Generator
         first = generator.standard_normal(ranks)
         vectors = eigsh(laplacian.tocsc(), k=wanted, sigma=-1e-3, which="LM", v0=first)[1]
     return np.asarray(vectors[:, 1:] * scale[:, None])
-
-
-def lay(coordinates: Floats, axes: Ints, slot_host: Ints) -> Ints:
-    """int32[ranks]: hosts of ranks whose order along each axis is that of a coordinate.
-
-    Parameters
-    ----------
-    coordinates : float64[ranks, d]
-    axes : int32[h, d or more]
-        Place of each host.
-    slot_host : int32[s]
-        At least as many as ranks; those farthest along the first axis stay free.
-    """
-    places = axes[slot_host]
-    slots = np.lexsort(tuple(places.T[::-1]))[: len(coordinates)]
-    ranks = np.argsort(coordinates[:, 0], kind="stable")
-    for axis in range(1, coordinates.shape[1]):
-        slab = np.r_[0, np.cumsum(np.any(np.diff(places[slots][:, :axis], axis=0) != 0, axis=1))]
-        ranks = ranks[np.lexsort((coordinates[ranks, axis], slab))]
-    host_of_rank = np.empty(len(ranks), np.int32)
-    host_of_rank[ranks] = slot_host[slots]
-    return host_of_rank
 
 
 def _through_parts(graph: csr_matrix, count: int, generator: np.random.Generator) -> Floats:

@@ -10,22 +10,32 @@ names are looked up at the edges. Arrays are copied to the stated dtype and made
 """
 
 from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs
-from registry.model.fabric import HOST, SWITCH, Fabric, format_guid
+from registry.model.counter_deltas import CounterDeltas, deltas, growth, total
+from registry.model.counters import COUNTERS, NOT_TOLD, CounterSweep
+from registry.model.fabric import HOST, SWITCH, Fabric, format_guid, is_made_up
+from registry.model.intended import IntendedWiring
 from registry.model.job import Job, as_utc
 from registry.model.links import LINK_COLUMNS, NO_PORT, NO_ROUTE, Adapters, ForwardingTables, Links
 from registry.model.placement import Allocation, Bound, Evaluation, HostOrder, Metrics, Placement
+from registry.model.ports import PORT_STATES, Ports
 from registry.model.profile import Profile
+from registry.model.rates import LinkRates, link_rates
 
 __all__ = [
+    "COUNTERS",
     "HOST",
     "LINK_COLUMNS",
+    "NOT_TOLD",
     "NO_PORT",
     "NO_ROUTE",
+    "PORT_STATES",
     "SWITCH",
     "Adapters",
     "Allocation",
     "Bools",
     "Bound",
+    "CounterDeltas",
+    "CounterSweep",
     "Evaluation",
     "Fabric",
     "Floats",
@@ -33,13 +43,21 @@ __all__ = [
     "Guids",
     "HostOrder",
     "Int8s",
+    "IntendedWiring",
     "Ints",
     "Job",
+    "LinkRates",
     "Links",
     "Longs",
     "Metrics",
     "Placement",
+    "Ports",
     "Profile",
     "as_utc",
+    "deltas",
     "format_guid",
+    "growth",
+    "is_made_up",
+    "link_rates",
+    "total",
 ]

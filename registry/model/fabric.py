@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,9 +25,11 @@ from registry.model.arrays import (
     readonly,
 )
 from registry.model.links import NO_PORT, Adapters, ForwardingTables, Links
+from registry.model.ports import Ports
 
 HOST = 0
 SWITCH = 1
+_MADE_UP = re.compile(r"(guid-0x|lid-)[0-9a-f]+( |$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,6 +55,8 @@ class Fabric:
         Ordered as `Links.order` says.
     adapters : Adapters
         Empty where the source knows none: then each host is one end point with all its links.
+    ports : Ports
+        What the source says of ports beside their cables: down, or could be faster. Often empty.
     tables : ForwardingTables or None
     level : int32[n] or None
         Tier of a vertex: 0 hosts, 1 leaf switches, ...
@@ -73,6 +78,7 @@ class Fabric:
     lid: Ints
     links: Links
     adapters: Adapters = field(default_factory=Adapters)
+    ports: Ports = field(default_factory=Ports)
     tables: ForwardingTables | None = None
     level: Ints | None = None
     coordinates: Ints | None = None
@@ -112,6 +118,7 @@ class Fabric:
             raise InvalidValue("Fabric.observed_at", "needs a time zone")
         self._check_links(n)
         self._bundle()
+        self._check_ports(n)
 
     def _check_links(self, n: int) -> None:
         links, a = self.links, len(self.adapters)
@@ -126,6 +133,18 @@ class Fabric:
                 raise InvalidValue(f"Links.{name}", f"outside {low} .. {high - 1}")
         if a and (int(self.adapters.host.min()) < 0 or int(self.adapters.host.max()) >= n):
             raise InvalidValue("Adapters.host", f"outside 0 .. {n - 1}")
+
+    def _check_ports(self, n: int) -> None:
+        ports = self.ports
+        for values, low, high, name in (
+            (ports.vertex, 0, n, "vertex"),
+            (ports.adapter, NO_PORT, len(self.adapters), "adapter"),
+        ):
+            if len(values) and (int(values.min()) < low or int(values.max()) >= high):
+                raise InvalidValue(f"Ports.{name}", f"outside {low} .. {high - 1}")
+        order = ports.order()
+        if not np.array_equal(order, np.arange(len(order))):
+            object.__setattr__(self, "ports", ports.take(order))
 
     def _bundle(self) -> None:
         order = self.links.order()
@@ -243,3 +262,8 @@ class Fabric:
 def format_guid(guid: int) -> str:
     """``0x`` and 16 lower-case digits; empty for an unknown GUID."""
     return f"0x{int(guid):016x}" if guid else ""
+
+
+def is_made_up(name: str) -> bool:
+    """Whether a parser made a host's or switch's name from a GUID or LID, as the source had none."""
+    return _MADE_UP.match(name) is not None

@@ -70,6 +70,14 @@ class Adapters:
     def __len__(self) -> int:
         return len(self.names)
 
+    def first_port_guid(self) -> Guids:
+        """uint64[a]: GUID of the first port of each adapter that is up; 0 where there is none."""
+        ends = np.searchsorted(self.port_adapter, np.arange(len(self) + 1))
+        guid = np.zeros(len(self), np.uint64)
+        up = np.flatnonzero(ends[1:] > ends[:-1])
+        guid[up] = self.port_guid[ends[up]]
+        return guid
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Links:

@@ -12,14 +12,16 @@ from typing import Any, TypeVar
 
 from registry.database import Transaction
 from registry.model import Fabric
-from registry.wiring.contents import DeviceFact, LinkFact, device_facts, host_key, link_facts
+from registry.wiring.facts import DeviceFact, LinkFact, device_facts, host_key, link_facts
 from registry.wiring.timeline import FOREVER, Edits, Interval, edits, intervals
 
 Fact = TypeVar("Fact", DeviceFact, LinkFact)
 
 _STATE = """[d.key, s.name, s.kind, s.forwards, s.slots, s.guid, s.level, s.coordinates, s.lids,
         s.adapter_names, s.adapter_guids, s.system_guids, s.port_adapters, s.port_numbers,
-        s.port_guids, s.port_lmcs]"""
+        s.port_guids, s.port_lmcs, s.listed_adapters, s.listed_ports, s.port_states, s.could_be]"""
+
+_LISTED = DeviceFact._fields.index("listed_adapters")
 
 _LINK = """collect(a.key) AS source, collect(b.key) AS target,
        collect(l.src_port) AS src_port, collect(l.dst_port) AS dst_port,
@@ -87,6 +89,8 @@ CREATE (d)-[:HAS_STATE]->(:DeviceState {
   level: $level[i], coordinates: $coordinates[i], lids: $lids[i], adapter_names: $adapter_names[i],
   adapter_guids: $adapter_guids[i], system_guids: $system_guids[i], port_adapters: $port_adapters[i],
   port_numbers: $port_numbers[i], port_guids: $port_guids[i], port_lmcs: $port_lmcs[i],
+  listed_adapters: $listed_adapters[i], listed_ports: $listed_ports[i], port_states: $port_states[i],
+  could_be: $could_be[i],
   valid_from: $moments[$start[i]], valid_to: $moments[$end[i]]})
 """
 
@@ -231,8 +235,12 @@ def _by_fact(
 
 
 def _device_facts(row: dict[str, Any]) -> list[DeviceFact]:
+    # states of before ports were listed have nothing there
     return [
-        DeviceFact._make(tuple(value) if isinstance(value, list) else value for value in state)
+        DeviceFact._make(
+            tuple(value) if isinstance(value, list) else () if value is None and at >= _LISTED else value
+            for at, value in enumerate(state)
+        )
         for state in row["states"]
     ]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from registry.database import Transaction
-from registry.errors import UnknownName
+from registry.errors import PoorerSource, UnknownName
 from registry.intake import Intake
 from registry.model import Fabric, as_utc
 from registry.wiring import derived
@@ -157,8 +157,14 @@ def enter(transaction: Transaction, seen: Sighting, seq: int) -> Seen:
     ------
     UnknownName
         Tables alone, of a cluster of which no fabric was seen until then.
+    PoorerSource
+        A fabric without ports, where those of the last one are known.
     """
     before = content_as_of(transaction, seen.cluster, seen.at)
+    if before is not None and seen.fabric is not None and not _tells_ports(seen.fabric):
+        last = read_content(transaction, before[1])
+        if last is not None and _tells_ports(last):
+            raise PoorerSource(seen.cluster, seen.source)
     content = seen.content or (None if before is None else before[1])
     if content is None:
         raise no_fabric(transaction, seen.cluster, seen.at)
@@ -177,6 +183,10 @@ def enter(transaction: Transaction, seen: Sighting, seq: int) -> Seen:
         links_opened=opened,
         links_closed=closed,
     )
+
+
+def _tells_ports(fabric: Fabric) -> bool:
+    return bool((fabric.links.source_port >= 0).any())
 
 
 def content_as_of(transaction: Transaction, cluster: str, at: datetime) -> tuple[datetime, str] | None:

@@ -64,8 +64,8 @@ def test_a_placement_is_found_saved_exported_and_evaluated_again(loaded: Almanac
     assert table.splitlines()[0] == "rank,host,slot"
 
 
-def test_the_same_files_again_add_nothing(loaded: Almanac) -> None:
-    counts = "MATCH (n) RETURN count(n) AS nodes"
+def test_the_same_files_again_add_nothing_but_runs(loaded: Almanac) -> None:
+    counts = "MATCH (n) WHERE NOT n:IngestRun RETURN count(n) AS nodes"
     before = loaded("query", counts, "--json").json
     again = loaded(
         "ingest", FABRIC / "ibnetdiscover.txt", FABRIC / "opensm-lfts.dump", "--cluster", "ft", "--json"

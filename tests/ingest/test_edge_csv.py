@@ -164,3 +164,10 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 @given(damaged(read("edges/npb_cg_S_16.csv.gz")))
 def test_a_damaged_file_is_read_or_refused(data: bytes) -> None:
     survives(edge_csv, [file(data)])
+
+
+def test_a_blank_that_only_unicode_knows_hides_no_fault_behind_it() -> None:
+    """numpy takes it for a blank, as str.strip does; float does not."""
+    with pytest.raises(InputError, match="bytes is not a number") as caught:
+        profile("src,dst,bytes\n0,1,7\x1f\n1,2,x\n")
+    assert caught.value.line == 3

@@ -17,7 +17,7 @@ from ingest.generate.infiniband import (
     ibnetdiscover_text,
     opensm_lfts_text,
 )
-from ingest.routes import opensm_lfts
+from ingest.routes import linear_tables, opensm_lfts
 from registry.errors import InputError
 from registry.model import NO_ROUTE, Fabric, ForwardingTables
 from tests.ingest.inputs import DATA, damaged, file, parse, read, survives
@@ -225,7 +225,7 @@ def test_text_before_the_first_table_is_an_error() -> None:
 
 
 def test_tables_too_large_to_hold_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opensm_lfts, "MAX_CELLS", 10)
+    monkeypatch.setattr(linear_tables, "MAX_CELLS", 10)
     fails(DUMP, "too many to hold")
 
 

@@ -23,6 +23,7 @@ from registry.errors import (
 )
 from registry.intake import Intake, Receipt
 from registry.progress import Progress, silent
+from registry.runs import Attempt, RunInfo
 from tests.ingest.inputs import DATA
 
 HERE = Options(cluster="here")
@@ -36,13 +37,23 @@ class Shelf:
 
     def __init__(self) -> None:
         self.saved: list[Intake] = []
+        self.errors: list[tuple[Attempt, BaseException]] = []
 
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
         self.saved.append(intake)
         return Receipt(cluster=intake.cluster, new_content=True, warnings=(*intake.warnings, "from saving"))
 
+    def same(self, key: str) -> RunInfo | None:
+        return None
 
-class Broken:
+    def unchanged(self, attempt: Attempt, known: RunInfo) -> None:
+        raise AssertionError("nothing was read before")
+
+    def failed(self, attempt: Attempt, error: BaseException) -> None:
+        self.errors.append((attempt, error))
+
+
+class Broken(Shelf):
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
         raise DatabaseUnavailable("bolt://nowhere", "refused", "start it")
 
@@ -152,8 +163,8 @@ def test_tables_of_another_fabric_are_refused(tree: Path) -> None:
     assert caught.value.name == "0x0002c90000100100"
 
 
-def test_two_fabrics_or_two_sets_of_tables_in_one_call_are_refused(tree: Path) -> None:
-    with pytest.raises(InputError, match="two fabrics in one call"):
+def test_different_fabrics_or_two_sets_of_tables_in_one_call_are_refused(tree: Path) -> None:
+    with pytest.raises(InputError, match=r"no host or switch in common with .*scan.txt"):
         plan([tree / "scan.txt", NDR], HERE)
     with pytest.raises(InputError, match="two sets of forwarding tables"):
         plan([tree, NDR_TABLES], HERE)
@@ -194,7 +205,7 @@ def test_a_named_format_is_not_looked_for(tree: Path) -> None:
 def test_a_named_format_reads_prof_files_one_by_one_where_it_is_not_made_of_several(tmp_path: Path) -> None:
     for name in ("a.prof", "b.prof"):
         (tmp_path / name).write_text("num: 2\n0 a\n1 b\n0 1\n1 0\n")
-    with pytest.raises(InputError, match="two fabrics"):
+    with pytest.raises(InputError, match="a second libtopomap of one fabric"):
         plan([tmp_path], Options(cluster="c", format="libtopomap"))
 
 
@@ -207,7 +218,10 @@ def test_a_rate_that_is_none_is_refused(rate: float) -> None:
 def test_ingest_saves_once_and_reports_all_warnings() -> None:
     shelf = Shelf()
     report = ingest(shelf, [NDR, NDR_TABLES], HERE)
-    assert shelf.saved == [report.intake]
+    (saved,) = shelf.saved
+    assert saved.fabric is report.intake.fabric
+    assert saved.key != ""
+    assert saved.started_at is not None
     assert report.receipt is not None
     assert report.receipt.new_content
     assert report.warnings == (*report.intake.warnings, "from saving")
@@ -242,3 +256,61 @@ def test_progress_tells_each_source(tree: Path) -> None:
 
     ingest(Shelf(), [tree], HERE, progress=progress)
     assert told == [("scan.txt", 0, 2), ("tables.txt", 1, 2), ("checking", 2, 2)]
+
+
+def test_a_call_that_fails_before_saving_is_told_with_what_was_recognised(tree: Path) -> None:
+    (tree / "tables.txt").write_text((tree / "tables.txt").read_text()[:-20])
+    shelf = Shelf()
+    with pytest.raises(InputError) as caught:
+        ingest(shelf, [tree], HERE)
+    ((attempt, error),) = shelf.errors
+    assert error is caught.value
+    assert (attempt.cluster, attempt.files) == ("here", (str(tree),))
+    assert attempt.formats == ("ibnetdiscover", "opensm-lfts")
+
+
+def test_a_dry_run_that_fails_is_told_to_nobody(tree: Path) -> None:
+    shelf = Shelf()
+    with pytest.raises(InputError):
+        ingest(shelf, [tree / "missing"], HERE, dry_run=True)
+    assert shelf.errors == []
+
+
+SWEEP = DATA / "counters/sweep1-counters.txt.gz"
+ERRORS = DATA / "counters/sweep2-errors-report.txt"
+
+
+def copied(folder: Path, source: Path, minute: float) -> Path:
+    """A copy of a file that was last changed so many minutes after 2020 began."""
+    there = folder / source.name
+    there.write_bytes(source.read_bytes())
+    os.utime(there, (1_577_836_800 + 60 * minute,) * 2)
+    return there
+
+
+def test_traffic_and_errors_that_were_read_at_once_are_one_sweep(tmp_path: Path) -> None:
+    files = [copied(tmp_path, SWEEP, 0), copied(tmp_path, ERRORS, 0.5)]
+    (sweep,) = plan(files, HERE).counters
+    assert sweep.at == datetime(2020, 1, 1, 0, 0, 30, tzinfo=UTC)
+    assert {"xmit_bytes", "xmit_wait", "symbol_errors"} <= set(sweep.names)
+
+
+def test_sweeps_of_two_times_stay_two(tmp_path: Path) -> None:
+    second = DATA / "counters/sweep2-counters.txt.gz"
+    files = [copied(tmp_path, second, 0.2), copied(tmp_path, SWEEP, 0)]
+    one, other = plan(files, HERE).counters
+    assert (one.at.second, other.at.second) == (0, 12)
+    late = [copied(tmp_path, SWEEP, 0), copied(tmp_path, ERRORS, 5)]
+    assert len(plan(late, HERE).counters) == 2
+
+
+def test_counters_and_plans_need_the_name_of_their_cluster() -> None:
+    for path in (SWEEP, DATA / "formats/fabric.ndt"):
+        with pytest.raises(ConfigError, match="--cluster NAME"):
+            plan([path])
+
+
+def test_two_plans_in_one_call_are_refused(tmp_path: Path) -> None:
+    ndt = DATA / "formats/fabric.ndt"
+    with pytest.raises(InputError, match="two plans of wiring"):
+        plan([ndt, copied(tmp_path, ndt, 0)], HERE)

@@ -20,22 +20,74 @@ KNOWN = {
     "infiniband/*.net": "ibnetdiscover",
     "public/[1-4].topo": "ibnetdiscover",
     "public/*.ibnetdiscover": "ibnetdiscover",
+    "infiniband/*/ibnetdiscover-p.txt": "ibnetdiscover-ports",
+    "infiniband/*/ibnetdiscover-l.txt": "ibnetdiscover-list",
+    "infiniband/*/ibhosts.txt": "ibnetdiscover-list",
+    "infiniband/*/ibswitches.txt": "ibnetdiscover-list",
+    "infiniband/*/iblinkinfo*.txt*": "iblinkinfo",
+    "infiniband/*/opensm-subnet.lst*": "opensm-subnet",
+    "formats/*.db_csv": "ibdiagnet-db",
+    "formats/*.net_dump": "ibdiagnet-net",
+    "formats/ufm_links.json": "ufm-links",
     "infiniband/*/opensm-lfts.dump*": "opensm-lfts",
+    "infiniband/*/dump_fts*.txt*": "dump-fts",
+    "infiniband/*/ibroute.txt": "dump-fts",
+    "infiniband/*/opensm.fdbs*": "fdbs",
+    "counters/*-counters.txt*": "ibqueryerrors",
+    "counters/*-report.txt": "ibqueryerrors",
+    "counters/*-data.txt": "ibqueryerrors",
+    "counters/*perfquery*.txt": "perfquery",
+    "counters/pauses.csv": "counters-csv",
+    "formats/*.ndt": "ndt",
     "formats/libtopomap*.map": "libtopomap",
+    "formats/topology*.conf": "slurm-topology",
+    "formats/topology.yaml": "slurm-topology-yaml",
+    "formats/topograph_model.yaml": "topograph-model",
+    "formats/k8s_nodes.json": "topograph-labels",
+    "formats/llnl.topo": "ibtopo",
+    "formats/bgp_coords.txt": "bluegene-p",
+    "formats/myrinet_pm.conf": "myrinet-pm",
+    "formats/slingshot_*": "slingshot",
+    "formats/opareport*": "opareport",
+    "formats/xtprocadmin.txt": "cray",
+    "public/sample.xtdb2proc*": "cray",
+    "slurm/scontrol_show_topology*.txt": "slurm-show-topology",
+    "lldp/*.json*": "lldp",
+    "hwloc/*.xml": "hwloc-xml",
+    "netloc/*.ndat*": "netloc",
     "openmpi/*": "openmpi-monitoring",
     "edges/*": "edge-csv",
+    "profiles/*.mtx": "matrix-market",
+    "profiles/*.graph": "metis-graph",
+    "profiles/*dense*.csv": "dense-csv",
+    "profiles/dumpi2ascii*": "dumpi2ascii",
+    "profiles/pytorch*": "pytorch-trace",
+    "profiles/nccl_graph*.xml": "nccl-graph",
+    "profiles/nccl_info.log": "nccl-log",
+    "profiles/layout.toml": "ai-layout",
+    "profiles/mpip*": "mpip",
+    "profiles/otf2*": "otf2",
+    "bench/*.npz": "npz",
     "slurm/scontrol_show_job*": "slurm-scontrol",
     "slurm/sacct*.txt": "slurm-sacct",
     "slurm/*.json*": "slurm-json",
+    "slurm/squeue*.txt": "slurm-squeue",
+    "flux/*.json": "flux-r",
     "placements/openmpi_rankfile.txt": "openmpi-rankfile",
     "placements/*host*.txt": "hostfile",
     "placements/mpich_machinefile.txt": "hostfile",
+    "placements/openmpi_*_map.txt": "openmpi-map",
+    "placements/openmpi_report_bindings.txt": "openmpi-map",
+    "placements/openmpi_tag_output.txt": "rank-list",
+    "placements/mpich_prepend_rank.txt": "rank-list",
+    "slurm/srun_[bcp]*.txt": "rank-list",
+    "formats/libtopomap.fake": "rank-list",
 }
 FOREIGN = (
-    "infiniband/*/dump_fts.txt", "infiniband/*/iblinkinfo.txt", "infiniband/*/ibnetdiscover-*.txt",
-    "infiniband/*/RUN.txt", "infiniband/README.md", "formats/libtopomap.fake", "formats/*.yaml",
-    "formats/*.conf", "formats/*.json", "formats/*.txt", "formats/*.ndt", "formats/llnl.topo",
-    "formats/bgp_TXYZ.map", "formats/*.db_csv",
+    "infiniband/*/ibroute-M.txt", "counters/README.md",
+    "infiniband/*/RUN.txt", "infiniband/README.md",
+    "formats/sinfo.json", "formats/scontrol_show_nodes.txt",
+    "formats/bgp_TXYZ.map",
 )  # fmt: skip
 FOREIGN_FILES = [path for pattern in FOREIGN for path in sorted(DATA.glob(pattern))]
 NAMED = [
@@ -79,14 +131,17 @@ def test_every_line_of_the_catalog_leads_to_a_parser(format: Format) -> None:
     parser = format.parser()
     assert parser.recognise.__doc__
     assert parser.parse.__doc__
-    assert format.kind in {"fabric", "tables", "profile", "jobs", "placement"}
+    kinds = {"fabric", "tables", "counters", "intended", "layouts", "profile", "jobs", "placement"}
+    assert format.kind in kinds
     assert format.evidence in {"real", "public", "own"}
     assert catalog.find(format.name) is format
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_every_format_stands_in_the_documentation(format: Format) -> None:
-    rows = (DATA.parents[1] / "docs" / "formats.md").read_text().splitlines()
+    docs = DATA.parents[1] / "docs"
+    pages = [docs / "formats.md", *sorted((docs / "formats").glob("*.md"))]
+    rows = [row for page in pages for row in page.read_text().splitlines()]
     assert any(row.startswith(f"| `{format.name}` | {format.kind} | {format.evidence} |") for row in rows)
 
 

@@ -211,11 +211,11 @@ def test_a_job_that_cannot_be_read_is_refused(record: Any, reason: str | None) -
     ("content", "line"),
     [
         (SQUEUE[: len(SQUEUE) // 2], SQUEUE[: len(SQUEUE) // 2].count(b"\n") + 1),
-        (b'{"jobs": [], "x": ' + b"[" * 100_000, None),
-        (b'{"jobs": [{"job_id": ' + b"9" * 5000 + b"}]}", None),
-        (b'{"jobs": {}}', None),
+        (b'{"jobs": [], "x": ' + b"[" * 100_000, 1),
+        (b'{"jobs": [{"job_id": ' + b"9" * 5000 + b"}]}", 1),
+        (b'{"jobs": {}}', 1),
         (b'{"jobs": []}', None),
-        (b"[1]", None),
+        (b"[1]", 1),
     ],
 )
 def test_what_is_no_list_of_jobs_is_refused(content: bytes, line: int | None) -> None:
@@ -275,3 +275,27 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 @given(damaged(json.dumps({"jobs": [NEWER, ACCOUNTED]}).encode()))
 def test_a_damaged_file_is_read_or_refused(data: bytes) -> None:
     survives(slurm_json, [file(data)])
+
+
+@pytest.mark.parametrize("version", ["v0.0.40", "v0.0.41"])
+def test_samples_after_the_published_schema_of_newer_versions_are_read(version: str) -> None:
+    found = {job.id: job for job in parse(slurm_json, read(f"slurm/squeue_{version}.json")).jobs}
+    assert list(found) == ["11", "13", "12_3"]
+    runs, waits, element = found.values()
+    assert (runs.state, runs.hosts, runs.slots, runs.ranks) == ("RUNNING", ("gpu001", "gpu002"), (16, 8), 24)
+    assert (runs.started_at, runs.ended_at) == (datetime.fromtimestamp(1746693312, UTC), None)
+    assert (waits.state, waits.hosts, waits.slots, waits.ranks, waits.started_at) == (
+        "PENDING",
+        (),
+        (),
+        8,
+        None,
+    )
+    assert (element.ranks, element.slots) == (6, (4, 2))
+
+
+def test_accounting_after_the_published_schema_of_newer_versions_is_read() -> None:
+    (job,) = parse(slurm_json, read("slurm/sacct_v0.0.41.json")).jobs
+    assert (job.id, job.state, job.user, job.hosts) == ("11", "COMPLETED", "ann", ("gpu001", "gpu002"))
+    assert (job.ranks, job.slots, job.distribution) == (24, (12, 12), "cyclic")
+    assert job.ended_at == datetime.fromtimestamp(1746693500, UTC)

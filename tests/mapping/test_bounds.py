@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 from mapping.bounds import every_bound, gilmore_lawler, lower_bounds
 from mapping.bounds.catalog import NAMES
-from mapping.costs.distances import Distances
+from mapping.bounds.hop_bytes import least_cost
+from mapping.bounds.partition import Crossings
+from mapping.costs.distances import LINKS, Distances, distances
 from mapping.routing import forwarding_tables, shortest_paths
 from mapping.routing.routes import Routes
 from registry.errors import DisconnectedAllocation, InfeasibleAllocation
 from registry.model import Allocation, Fabric, Profile
 from tests.infiniband_data import infiniband
 from tests.oracles import every_placement
+from tests.search_problems import ring
 from tests.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics
 
 
@@ -159,7 +162,7 @@ def test_gilmore_lawler_without_assignment_is_the_weaker_bound(monkeypatch: pyte
     [
         "hop_bytes.MAX_GROUPS",
         "hop_bytes.MAX_LEVELS",
-        "partition.MAX_EIGEN_RANKS",
+        "spectrum.MAX_EIGEN_RANKS",
         "nearest_seats.MAX_TABLE",
         "cables.MAX_PAIRS",
         "parts.MAX_CLIQUE_WORK",
@@ -194,3 +197,46 @@ def test_more_ranks_than_slots_are_refused() -> None:
     profile = Profile.from_edges([0], [3], [1.0])
     with pytest.raises(InfeasibleAllocation):
         bounds_on(star(3), profile)
+
+
+@given(fabric=st.one_of(plain_fabrics(), adapter_fabrics()), profile=profiles(), data=st.data())
+def test_distances_of_whole_numbers_give_the_same_bounds_as_their_matrix(
+    fabric: Fabric, profile: Profile, data: st.DataObject
+) -> None:
+    allocation = data.draw(allocations(fabric, profile.ranks))
+    routes = shortest_paths.build(fabric, allocation.hosts)
+    if not routes.connected:
+        return
+    near = distances(LINKS, routes)
+    plain = Distances(name=LINKS, group=near.group, between=near.between)
+    crossings = Crossings(profile)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mapping.bounds.hop_bytes.MAX_GROUPS", data.draw(st.sampled_from([0, 4096])))
+        for one, other in zip(
+            least_cost(crossings, near, allocation.slots),
+            least_cost(crossings, plain, allocation.slots),
+            strict=True,
+        ):
+            assert one.value == pytest.approx(other.value), one.proof
+
+
+@pytest.mark.parametrize(
+    ("limit", "left_out"),
+    [
+        ("parts.MAX_BISECTED_ARCS", "not tried: bisection of parts of 2 and of 4: 8 arcs, more than 0"),
+        (
+            "parts.MAX_CLIQUE_WORK",
+            "not tried: pod-cut of densely cabled parts: 16 pairs of arcs, more than 0",
+        ),
+        ("parts.MAX_GROUPS", "not tried: pod-cut of pods: 4 kinds of hosts, more than 0"),
+    ],
+)
+def test_a_cut_that_is_left_out_for_size_is_named_with_the_reason(
+    limit: str, left_out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"mapping.bounds.{limit}", 0)
+    fabric, profile, allocation = ring(4, 4)
+    found = lower_bounds(shortest_paths.build(fabric, allocation.hosts), profile, allocation)
+    assert left_out in found["congestion_seconds"].proof
+    assert left_out in found["network_congestion_seconds"].proof
+    assert "not tried" not in found["hop_bytes"].proof

@@ -16,11 +16,12 @@ import pytest
 
 from mapping.checks.catalog import CHECKS, check, worst
 from mapping.checks.credit_loops import switch_channels, waiting_graph
-from mapping.checks.finding import Finding, Severity
+from mapping.checks.finding import Finding, Severity, Subject
 from mapping.kernels.tables import TableArrays
 from mapping.routing.forwarding_tables import bound_tables
 from registry.errors import UnknownName
 from registry.model import NO_ROUTE, Adapters, Fabric, ForwardingTables
+from registry.model.ports import ACTIVE, DOWN, PORT_COLUMNS, TRAINING, Ports
 from tests.infiniband_data import SCANS, infiniband
 from tests.launchers import require
 
@@ -80,7 +81,7 @@ def all_walks(fabric: Fabric) -> Iterator[tuple[str, list[int]]]:
 
 
 def found(fabric: Fabric, name: str) -> list[Finding]:
-    return list(check(fabric, [name]))
+    return list(check(Subject(fabric=fabric), [name]))
 
 
 WORDS = {"no route": "unrouted", "no cable": "not cabled", "another device": "wrong", "loops": "loops"}
@@ -297,23 +298,70 @@ def test_names_guids_and_lids_of_two_devices_are_found() -> None:
     assert findings[1].subject == f"LID {int(lid[4])}"
 
 
+def with_ports(*rows: tuple[str, int, int, float]) -> Fabric:
+    """The traffic fixture's fabric, with more said of some of its switches' ports."""
+    fabric = infiniband("fattree2-64-traffic")
+    vertex = fabric.vertices([name for name, *_ in rows], kind="switch")
+    _, number, state, could_be = zip(*rows, strict=True)
+    columns = (vertex, [-1] * len(rows), number, state, could_be)
+    return replace(fabric, ports=Ports(**dict(zip(PORT_COLUMNS, map(np.array, columns), strict=True))))
+
+
+def test_a_cable_that_could_be_faster_is_told_once_though_both_its_ends_say_so() -> None:
+    fabric = infiniband("fattree2-64-traffic")
+    links = fabric.links
+    leaf, spine = fabric.vertices(["leaf01", "spine01"], kind="switch").tolist()
+    (row,) = np.flatnonzero((links.source == leaf) & (links.target == spine)).tolist()
+    rate, ports = float(links.capacity[row]), (int(links.source_port[row]), int(links.target_port[row]))
+    told = with_ports(("leaf01", ports[0], ACTIVE, 2 * rate), ("spine01", ports[1], ACTIVE, 2 * rate))
+    (finding,) = found(told, "slow-links")
+    assert finding.severity is Severity.WARNING
+    assert finding.subject == f"leaf01 port {ports[0]} - spine01 port {ports[1]}"
+    assert not found(with_ports(("leaf01", ports[0], ACTIVE, rate)), "slow-links")
+
+
+def test_a_cable_slower_than_nearly_all_others_is_a_note() -> None:
+    fabric = infiniband("fattree2-64-traffic")
+    links = fabric.links
+    leaf, spine = fabric.vertices(["leaf01", "spine01"], kind="switch").tolist()
+    capacity = np.array(links.capacity)
+    both = ((links.source == leaf) & (links.target == spine)) | (
+        (links.source == spine) & (links.target == leaf)
+    )
+    assert not found(fabric, "slow-links")
+    capacity[both] /= 2
+    (finding,) = found(replace(fabric, links=replace(links, capacity=capacity)), "slow-links")
+    assert finding.severity is Severity.NOTE
+    assert "31 of 32 cables between switches" in finding.text
+
+
+def test_ports_that_are_down_are_told_a_device_and_state() -> None:
+    told = with_ports(("leaf01", 30, DOWN, 0.0), ("leaf01", 31, DOWN, 0.0), ("leaf02", 30, TRAINING, 0.0))
+    findings = check(Subject(fabric=told), ["down-ports"])
+    assert [(f.severity, f.subject, f.count) for f in findings] == [
+        (Severity.WARNING, "leaf02", 1),
+        (Severity.NOTE, "leaf01", 2),
+    ]
+    assert findings[1].text == "leaf01 ports 30, 31: down"
+
+
 def test_a_fabric_without_tables_or_adapters_can_be_checked() -> None:
     fabric = plain(["a", "b"], [("a", "b")], set())
-    assert check(fabric) == ()
-    assert worst(check(fabric)) is None
+    assert check(Subject(fabric=fabric)) == ()
+    assert worst(check(Subject(fabric=fabric))) is None
 
 
 def test_a_host_without_a_cable_is_an_error() -> None:
     names = [f"n{i}" for i in range(4)]
     fabric = plain([*names, "s"], [(name, "s") for name in names[:3]], {"s"})
-    findings = check(fabric)
+    findings = check(Subject(fabric=fabric))
     assert [(f.severity, f.subject) for f in findings] == [(Severity.ERROR, "n3")]
     assert worst(findings) is Severity.ERROR
 
 
 def test_an_unknown_check_is_refused_with_the_closest() -> None:
     with pytest.raises(UnknownName, match="credit-loops"):
-        check(plain(["a", "b"], [("a", "b")], set()), ["credit-loop"])
+        check(Subject(fabric=plain(["a", "b"], [("a", "b")], set())), ["credit-loop"])
 
 
 def test_every_check_has_its_own_name() -> None:

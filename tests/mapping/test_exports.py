@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 
 from ingest.catalog import Parser
 from ingest.options import Options
-from ingest.placements import hostfile, placement_csv, rankfile
+from ingest.placements import flux_taskmap, hostfile, mpich_rank_order, placement_csv, rankfile
 from ingest.source import SourceFile
 from mapping.exports import catalog
+from mapping.exports.flux_taskmap import task_map
 from registry.errors import InvalidPlacement, UnknownName
 from registry.model import Allocation, Fabric, Placement, as_utc
 from tests.ingest.inputs import WHEN
+from tests.ingest.test_rank_orders import VECTORS, node_of_task
 
 READERS: dict[str, Parser] = {
     "csv": placement_csv,
@@ -26,8 +29,22 @@ READERS: dict[str, Parser] = {
     "openmpi-hostfile": hostfile,
     "slurm-hostfile": hostfile,
     "mpich-machinefile": hostfile,
+    "prrte-rankfile": rankfile,
+    "intel-machinefile": hostfile,
+    "mpich-rank-order": mpich_rank_order,
+    "flux-taskmap": flux_taskmap,
 }
-"""Formats that name the host of each rank, and what reads them."""
+"""Formats that can say any placement, and what reads them."""
+BY_BLOCKS = ("torchrun-rank-order", "deepspeed-hostfile")
+"""Formats of launchers that give consecutive ranks to a host."""
+LINE_A_RANK = (
+    "csv",
+    "openmpi-rankfile",
+    "prrte-rankfile",
+    "openmpi-hostfile",
+    "slurm-hostfile",
+    "mpich-machinefile",
+)
 HEADERS = {"csv": 1}
 
 
@@ -48,15 +65,16 @@ def placed(fabric: Fabric, hosts: Sequence[str], slots: Sequence[int], order: Se
 
 
 FABRIC = ring(["a", "b", "c"], [2, 2, 2])
-TURN = (2, 4, 0, 5, 1, 3)
+TURN = (2, 0, 3, 4, 1, 5)
 """Slot of each rank; not its own inverse."""
 PLACEMENT = placed(FABRIC, ["b", "c", "a"], [2, 2, 2], TURN)
 
 
-def read_back(format: str, text: str) -> tuple[str, ...]:
+def read_back(format: str, text: str, options: Options | None = None) -> tuple[str, ...]:
     file = SourceFile(path="exported", data=text.encode(), modified_at=as_utc(WHEN))
-    assert READERS[format].recognise(file.head(), file.path)
-    order = READERS[format].parse([file], Options()).placement
+    reader = READERS[format]
+    assert reader.recognise(file.head(), file.path) or len(text.splitlines()) == 1
+    order = reader.parse([file], options or Options()).placement
     assert order is not None
     return order.hosts
 
@@ -64,16 +82,23 @@ def read_back(format: str, text: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("format", "text"),
     [
-        ("csv", "rank,host,slot\n0,c,0\n1,a,0\n2,b,0\n3,a,1\n4,b,1\n5,c,1\n"),
+        ("csv", "rank,host,slot\n0,c,0\n1,b,0\n2,c,1\n3,a,0\n4,b,1\n5,a,1\n"),
         (
             "openmpi-rankfile",
-            "rank 0=c slot=0\nrank 1=a slot=0\nrank 2=b slot=0\n"
-            "rank 3=a slot=1\nrank 4=b slot=1\nrank 5=c slot=1\n",
+            "rank 0=c slot=0\nrank 1=b slot=0\nrank 2=c slot=1\n"
+            "rank 3=a slot=0\nrank 4=b slot=1\nrank 5=a slot=1\n",
         ),
-        ("openmpi-hostfile", "c\na\nb\na\nb\nc\n"),
-        ("slurm-hostfile", "c\na\nb\na\nb\nc\n"),
-        ("mpich-machinefile", "c:1\na:1\nb:1\na:1\nb:1\nc:1\n"),
-        ("mpich-rank-order", "2,4,0,5,1,3\n"),
+        ("openmpi-hostfile", "c\nb\nc\na\nb\na\n"),
+        ("slurm-hostfile", "c\nb\nc\na\nb\na\n"),
+        ("mpich-machinefile", "c:1\nb:1\nc:1\na:1\nb:1\na:1\n"),
+        ("mpich-rank-order", "# hosts b*2 c*2 a*2\n1,4,0,2,3,5\n"),
+        (
+            "prrte-rankfile",
+            "rank 0=c slot=0\nrank 1=b slot=0\nrank 2=c slot=1\n"
+            "rank 3=a slot=0\nrank 4=b slot=1\nrank 5=a slot=1\n",
+        ),
+        ("intel-machinefile", "c:1\nb:1\nc:1\na:1\nb:1\na:1\n"),
+        ("flux-taskmap", "[[1,1,1,1],[0,3,1,1],[0,1,1,1],[2,1,1,1]]\n"),
     ],
 )
 def test_files_of_a_placement_that_is_not_its_own_inverse(format: str, text: str) -> None:
@@ -83,7 +108,7 @@ def test_files_of_a_placement_that_is_not_its_own_inverse(format: str, text: str
 def test_a_rank_order_lists_the_rank_of_each_slot_not_the_slot_of_each_rank() -> None:
     fabric = ring(["a", "b", "c"], [1, 1, 1])
     placement = placed(fabric, ["a", "b", "c"], [1, 1, 1], (1, 2, 0))
-    assert catalog.write("mpich-rank-order", placement, fabric) == "2,0,1\n"
+    assert catalog.write("mpich-rank-order", placement, fabric) == "# hosts a*1 b*1 c*1\n2,0,1\n"
     assert catalog.write("slurm-hostfile", placement, fabric) == "b\nc\na\n"
 
 
@@ -101,13 +126,86 @@ def placements(draw: st.DrawFn, *, full: bool = False) -> tuple[Fabric, Placemen
 
 
 @pytest.mark.parametrize("format", READERS)
-@given(placements())
-def test_what_is_written_reads_back_as_the_same_hosts(format: str, case: tuple[Fabric, Placement]) -> None:
-    fabric, placement = case
+@given(st.data())
+def test_what_is_written_reads_back_as_the_same_hosts(format: str, data: st.DataObject) -> None:
+    fabric, placement = data.draw(placements(full=format == "mpich-rank-order"))
     text = catalog.write(format, placement, fabric)
-    assert len(text.splitlines()) == placement.ranks + HEADERS.get(format, 0)
+    if format in LINE_A_RANK:
+        assert len(text.splitlines()) == placement.ranks + HEADERS.get(format, 0)
     assert text.endswith("\n")
-    assert read_back(format, text) == tuple(fabric.names[v] for v in placement.host_of_rank)
+    names = tuple(fabric.names[vertex] for vertex in placement.allocation.hosts)
+    options = Options(hosts=names) if format == "flux-taskmap" else Options()
+    assert read_back(format, text, options) == tuple(fabric.names[v] for v in placement.host_of_rank)
+
+
+@pytest.mark.parametrize("format", READERS)
+def test_a_permutation_that_is_not_its_own_inverse_reads_back_as_itself(format: str) -> None:
+    assert [TURN[slot] for slot in TURN] != list(range(6))
+    options = Options(hosts=("b", "c", "a")) if format == "flux-taskmap" else Options()
+    found = read_back(format, catalog.write(format, PLACEMENT, FABRIC), options)
+    assert found == ("c", "b", "c", "a", "b", "a")
+
+
+@st.composite
+def blocks(draw: st.DrawFn, *, equal: bool) -> tuple[Fabric, Placement]:
+    """Consecutive ranks on each of some hosts, in any order of hosts."""
+    count = draw(st.integers(1, 6))
+    each = draw(st.integers(1, 4))
+    slots = [each if equal else draw(st.integers(1, 4)) for _ in range(count)]
+    names = [f"node{i}" for i in range(count)]
+    fabric = ring([*names, "other"], [*slots, 1])
+    order = draw(st.permutations(range(count)))
+    allocation = Allocation.of(fabric, names, slots)
+    hosts = np.repeat(np.array(order, np.int32), [slots[host] for host in order])
+    return fabric, Placement(host_of_rank=hosts, allocation=allocation, strategy="given")
+
+
+@given(blocks(equal=True))
+def test_torchrun_gets_its_nodes_in_the_order_of_ranks(case: tuple[Fabric, Placement]) -> None:
+    fabric, placement = case
+    nodes = catalog.write("torchrun-rank-order", placement, fabric).splitlines()
+    each = placement.ranks // len(nodes)
+    assert [fabric.names[v] for v in placement.host_of_rank] == [node for node in nodes for _ in range(each)]
+
+
+@given(blocks(equal=False))
+def test_deepspeed_gets_its_hosts_in_the_order_of_ranks(case: tuple[Fabric, Placement]) -> None:
+    fabric, placement = case
+    text = catalog.write("deepspeed-hostfile", placement, fabric)
+    file = SourceFile(path="exported", data=text.encode(), modified_at=as_utc(WHEN))
+    order = hostfile.parse([file], Options()).placement
+    assert order is not None
+    assert order.hosts == tuple(fabric.names[v] for v in placement.host_of_rank)
+
+
+@pytest.mark.parametrize("format", BY_BLOCKS)
+def test_a_launcher_that_gives_consecutive_ranks_is_not_told_anything_else(format: str) -> None:
+    with pytest.raises(InvalidPlacement, match="the ranks of host c do not follow one another"):
+        catalog.write(format, PLACEMENT, FABRIC)
+
+
+def test_torchrun_starts_as_many_ranks_on_every_node() -> None:
+    uneven = placed(FABRIC, ["a", "b"], [2, 2], (0, 1, 2))
+    with pytest.raises(InvalidPlacement, match="host b has 1 ranks and a has 2"):
+        catalog.write("torchrun-rank-order", uneven, FABRIC)
+    assert catalog.write("deepspeed-hostfile", uneven, FABRIC) == "a slots=2\nb slots=1\n"
+
+
+def test_runs_of_ranks_are_one_line_of_intels_machine_file() -> None:
+    runs = placed(FABRIC, ["b", "a"], [2, 2], (0, 1, 2, 3))
+    assert catalog.write("intel-machinefile", runs, FABRIC) == "b:2\na:2\n"
+
+
+@pytest.mark.parametrize("text", VECTORS)
+def test_task_maps_are_those_of_rfc_34(text: str) -> None:
+    nodes = [int(name[1:]) for name in node_of_task(VECTORS[text])]
+    assert json.dumps(task_map(nodes), separators=(",", ":")) == text
+
+
+def test_a_rank_order_names_no_hosts_whose_names_do_not_fit() -> None:
+    fabric = ring(["(0, 1)", "x"], [1, 1])
+    turned = placed(fabric, ["(0, 1)", "x"], [1, 1], (1, 0))
+    assert catalog.write("mpich-rank-order", turned, fabric) == "1,0\n"
 
 
 @given(placements(full=True))
@@ -115,7 +213,8 @@ def test_a_launcher_that_takes_the_rank_order_puts_ranks_where_they_belong(
     case: tuple[Fabric, Placement],
 ) -> None:
     fabric, placement = case
-    order = [int(rank) for rank in catalog.write("mpich-rank-order", placement, fabric).split(",")]
+    written = catalog.write("mpich-rank-order", placement, fabric)
+    order = [int(rank) for rank in written.splitlines()[-1].split(",")]
     assert sorted(order) == list(range(placement.ranks))
     launched = np.empty(placement.ranks, np.int32)
     launched[order] = placement.allocation.host_of_slot
@@ -133,16 +232,14 @@ def test_slots_of_a_host_count_from_zero_by_ascending_rank(case: tuple[Fabric, P
 
 def test_a_rank_order_cannot_leave_slots_free_but_on_the_last_host() -> None:
     half_used = placed(FABRIC, ["a", "b", "c"], [2, 2, 2], (0, 1, 2))
-    assert catalog.write("mpich-rank-order", half_used, FABRIC) == "0,1,2\n"
+    assert catalog.write("mpich-rank-order", half_used, FABRIC) == "# hosts a*2 b*2\n0,1,2\n"
     gap = placed(FABRIC, ["a", "b", "c"], [2, 2, 2], (0, 2, 3))
     with pytest.raises(InvalidPlacement, match="host a has free slots before the last used host"):
         catalog.write("mpich-rank-order", gap, FABRIC)
 
 
 @pytest.mark.parametrize("name", ["a b", "a=b", "a:b", "a,b", "a\nb", "+n0", "a#b", "", "a\tb", "[a]", "ä"])
-@pytest.mark.parametrize(
-    "format", ["openmpi-rankfile", "openmpi-hostfile", "slurm-hostfile", "mpich-machinefile"]
-)
+@pytest.mark.parametrize("format", sorted({*catalog.FORMATS} - {"csv", "mpich-rank-order", "flux-taskmap"}))
 def test_host_names_that_would_break_the_file_are_refused(format: str, name: str) -> None:
     fabric = ring(["x", name], [1, 1])
     with pytest.raises(InvalidPlacement, match="would break the file"):

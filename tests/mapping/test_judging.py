@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 
 import mapping
+from mapping.answers.answering import solve
+from mapping.answers.case import Case, Search
 from mapping.evaluation.comparing import compared, differences
 from mapping.evaluation.judging import Judge
 from mapping.evaluation.report import RANDOM_SEEDS
@@ -62,6 +64,22 @@ def test_seven_placements_need_one_set_of_routes(monkeypatch: pytest.MonkeyPatch
     several = [random_placement(6, allocation, seed) for seed in RANDOM_SEEDS]
     known = Metrics.mean([Metrics.of(mapping.evaluate(fabric, profile, one)) for one in several])
     assert randomly.told() == pytest.approx(known.told())
+
+
+def test_a_search_and_what_is_said_of_its_result_share_their_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    fabric, profile, allocation = ring(6, 6)
+    built = []
+
+    def counted(*of: Any, **more: Any) -> Any:
+        built.append(build_routes(*of, **more))
+        return built[-1]
+
+    monkeypatch.setattr("mapping.evaluation.judging.build_routes", counted)
+    monkeypatch.setattr("mapping.search.posing.build_routes", counted)
+    found = solve(Case(profile=profile, fabric=fabric, allocation=allocation), Search(steps=100))
+    assert len(built) == 1
+    placed = mapping.place(fabric, profile, allocation, steps=100)
+    assert found.placement.host_of_rank.tolist() == placed.host_of_rank.tolist()
 
 
 def test_a_host_that_is_not_of_the_allocation_is_named() -> None:

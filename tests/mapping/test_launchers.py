@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from ingest.hosts.hwloc_xml import read_layout
+from ingest.options import Options
+from ingest.placements import openmpi_map
 from ingest.source import read_paths
 from mapping.exports.catalog import write
 from mapping.strategies.in_order import in_order
@@ -151,6 +153,39 @@ def test_mpich_binds_runs_of_ranks_on_one_host(tmp_path: Path) -> None:
         "-f", path, "-n", 4, *show,
     ]  # fmt: skip
     assert printed(command) == {0: "node0002:1", 1: "node0002:0", 2: "node0001:1", 3: "node0001:0"}
+
+
+def test_mpich_takes_the_lines_of_intels_machine_file(tmp_path: Path) -> None:
+    require("mpiexec.hydra")
+    fabric, found = placement()
+    found = replace(found, host_of_rank=np.array([2, 0, 0, 1, 1, 2], np.int32))
+    path = tmp_path / "machines"
+    path.write_text(write("intel-machinefile", found, fabric))
+    assert path.read_text() == "node0003:1\nnode0001:2\nnode0002:2\nnode0003:1\n"
+    command = [
+        "mpiexec.hydra", *HYDRA_ON_LOOPBACK, "-launcher", "ssh", "-launcher-exec", agent(tmp_path),
+        "-f", path, "-n", 6, *HYDRA,
+    ]  # fmt: skip
+    assert printed(command) == dict(enumerate(NODES[host] for host in (2, 0, 0, 1, 1, 2)))
+
+
+@pytest.mark.parametrize("report", ["--display-map", "--display-devel-map", "--report-bindings"])
+def test_open_mpi_reports_the_placement_that_it_was_given(
+    openmpi: list[object], tmp_path: Path, report: str
+) -> None:
+    two_processors()
+    hosts = tmp_path / "hosts"
+    hosts.write_text("".join(f"{node} slots=2\n" for node in NODES))
+    files = ["--hostfile", hosts, "--rankfile", written(tmp_path, "openmpi-rankfile"), "-n", 5, report]
+    done = subprocess.run([*map(str, [*openmpi, *files]), "true"], capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    (said,) = (text for text in (done.stdout, done.stderr) if b"node0001" in text)
+    (tmp_path / "said").write_bytes(said)
+    (group,) = read_paths([tmp_path / "said"])
+    assert openmpi_map.recognise(group.files[0].head(), "said")
+    order = openmpi_map.parse(group.files, Options()).placement
+    assert order is not None
+    assert dict(enumerate(order.hosts)) == RANKS
 
 
 @pytest.fixture(scope="module")

@@ -133,5 +133,5 @@ def test_an_unknown_routing_is_refused() -> None:
 
 def test_the_package_hands_out_its_functions_on_first_use() -> None:
     assert mapping.evaluate is evaluate
-    with pytest.raises(AttributeError, match="no attribute 'evaluation'"):
-        mapping.evaluation  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'evaluations'"):
+        mapping.evaluations  # noqa: B018

@@ -45,7 +45,7 @@ def run(
     kernel.list_hottest(search.loads, search.links, search.value)
     unit = search.value / np.array([1.0, 1.0, problem.ranks])
     accepted = kernel.accept_below_thresholds(
-        proposals, inner, np.array(thresholds), unit, search.guest, search.cache, search.loads,
+        proposals, inner, np.array(thresholds), unit, search.talk, search.runs, search.loads,
         search.pending, search.links, search.seats, search.value, search.best, search.state,
     )  # fmt: skip
     return Run(search, accepted)

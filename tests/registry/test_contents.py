@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 from registry import codec
 from registry.errors import DatabaseError
 from registry.model import LINK_COLUMNS, Fabric
-from registry.wiring.contents import (
-    canonical,
-    content_hash,
-    device_facts,
-    device_keys,
-    fabric_of,
-    link_facts,
-    pack_fabric,
-    unpack_fabric,
-)
+from registry.wiring.contents import canonical, content_hash, pack_fabric, unpack_fabric
+from registry.wiring.facts import device_facts, device_keys, fabric_of, link_facts
 from tests.registry.wiring import at, fat_tree, tree_tables
 from tests.small_fabrics import adapter_fabrics, plain_fabrics
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from registry.database import Database
 from registry.errors import DatabaseError, SchemaVersionError
+from registry.runs import Runs
 from registry.schema import (
     INDEXES,
     LABELS,
@@ -147,3 +149,26 @@ def test_the_tables_fit_each_other() -> None:
     assert {end for one in RELATIONSHIPS for end in (one.source, one.target)} <= set(LABELS)
     assert len(set(RELATIONSHIPS)) == len(RELATIONSHIPS)
     assert [migration.version for migration in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
+
+
+def test_a_database_of_version_1_is_brought_up_and_its_runs_tell_their_formats(bare: Database) -> None:
+    assert migrate(bare, migrations=MIGRATIONS[:1]) == (1,)
+    first = unique_labels(bare)
+    assert "IngestRun" in first
+    assert not {"CounterSweep", "CounterRollup", "IntendedWiring"} & first
+    # as version 1 of this program wrote it
+    run(
+        bare,
+        "CREATE (:IngestRun {id: 'r', cluster: 'toy', at: $at, source: 'ibnetdiscover, opensm-lfts', "
+        "files: ['a', 'b'], digest: '0f', warnings: [], jobs: 0, seconds: 1.5, outcome: 'saved'})",
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    with pytest.raises(SchemaVersionError):
+        check_version(bare)
+    assert migrate(bare) == (2,)
+    check_version(bare)
+    assert unique_labels(bare) >= {"Schema", *LABELS}
+    assert indexed(bare) >= {(index.label, index.properties) for index in INDEXES}
+    (found,) = Runs(bare).list()
+    assert (found.formats, found.error, found.seconds) == (("ibnetdiscover", "opensm-lfts"), "", 1.5)
+    assert [one.format for one in Runs(bare).last_good("toy")] == ["ibnetdiscover", "opensm-lfts"]

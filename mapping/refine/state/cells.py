@@ -63,8 +63,15 @@ class Cells:
         )
 
 
-def cells_of(problem: Problem) -> Cells:
-    """Number the links of a problem."""
+def cells_of(problem: Problem, *, merge: bool = True) -> Cells:
+    """Number the links of a problem.
+
+    Parameters
+    ----------
+    merge : bool
+        Links of proportional loads are one cell, and those that nothing loads none; otherwise every link
+        has its own.
+    """
     routes, flows = problem.routes, problem.routes.flows
     mirror = _mirror(routes.fabric) if isinstance(routes, ShortestPaths) and by_attachment(flows) else None
     if mirror is None:
@@ -72,7 +79,7 @@ def cells_of(problem: Problem) -> Cells:
     shifted = _on_torus(problem)
     if shifted is not None:
         return shifted
-    keep = _one_of_proportional(problem, mirror)
+    keep = _one_of_proportional(problem, mirror) if merge else np.ones(len(mirror), np.bool_)
     cable = np.minimum(np.arange(len(mirror)), mirror)
     cable, place = np.unique(cable[keep], return_inverse=True)
     cell = np.full(len(mirror), -1)

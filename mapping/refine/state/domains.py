@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mapping.kernels.hop_bytes_search import Near
 from mapping.threads import cores
 from registry.model import Floats, Ints, Longs
 
@@ -47,6 +48,23 @@ def cut(
     domain = np.empty(hosts, np.int8)
     domain[order] = np.minimum(before * workers // max(int(first_slot[-1]), 1), workers - 1)
     return domain
+
+
+def near_pairs(near: Near, random: Longs) -> tuple[Ints, Ints]:
+    """int32[k] twice: hosts, and of each one that is at the nearest distance; k is 0 for a host alone.
+
+    Parameters
+    ----------
+    random : int64[2, k]
+        >= 0; chooses the hosts, and whom of those near each.
+    """
+    group = near.host_group[random[0] % len(near.host_group)]
+    count = near.middle[group] - near.start[group]
+    one, count, random = (random[0] % len(near.host_group))[count > 0], count[count > 0], random[:, count > 0]
+    beside = near.group[near.start[near.host_group[one]] + random[1] % np.maximum(count, 1)]
+    slots = near.first[beside + 1] - near.first[beside]
+    other = near.slot_host[near.slot[near.first[beside] + random[1] // np.maximum(count, 1) % slots]]
+    return one.astype(np.int32), other.astype(np.int32)
 
 
 class Team:

@@ -1,0 +1,1 @@
+"""Port counters: one file a format."""

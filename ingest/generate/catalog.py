@@ -1,0 +1,173 @@
+"""Generators of fabrics and profiles by name: one line each, parameters told by the function's signature.
+
+``almanac generate`` builds its options from here. A function that is listed takes parameters annotated as
+int, float, bool, str, a `Literal`, sequences or tuples of these, or one of them or None; its docstring has a
+numpydoc section ``Parameters``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ingest.generate.signatures import REQUIRED, Parameter, parameters_of
+from registry.errors import InvalidValue, UnknownName
+
+__all__ = ["FABRICS", "GENERATORS", "PROFILES", "REQUIRED", "Generator", "Parameter", "find", "make"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generator:
+    """One line of the catalog.
+
+    Attributes
+    ----------
+    name : str
+        What ``almanac generate KIND`` takes.
+    kind : str
+        ``fabric`` or ``profile``.
+    function : str
+        ``module:function``; imported on use. It returns a `Fabric`, a `Profile`, or the list of
+        `ingest.fabrics.infiniband.Device` of an InfiniBand scan.
+    about : str
+        One line for the list of generators.
+    """
+
+    name: str
+    kind: str
+    function: str
+    about: str
+
+    def load(self) -> Callable[..., Any]:
+        """The function, its module imported."""
+        module, _, name = self.function.partition(":")
+        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        return found
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The function's parameters in its order."""
+        return parameters_of(self.load())
+
+    def explained(self) -> str:
+        """The function's docstring up to its sections."""
+        text = inspect.getdoc(self.load()) or self.about
+        return text.split("\nParameters\n----")[0].split("\nRaises\n----")[0].strip()
+
+
+def _fabric(name: str, function: str, about: str) -> Generator:
+    return Generator(name=name, kind="fabric", function=f"ingest.generate.{function}", about=about)
+
+
+def _profile(name: str, function: str, about: str) -> Generator:
+    return Generator(name=name, kind="profile", function=f"ingest.generate.{function}", about=about)
+
+
+FABRICS: tuple[Generator, ...] = (
+    _fabric("torus", "tori:torus", "torus of any dimensions, sides and capacities"),
+    _fabric("mesh", "tori:mesh", "a torus without the links that go around"),
+    _fabric("hypercube", "tori:hypercube", "nodes whose numbers differ in one bit are joined"),
+    _fabric("percs", "percs:percs", "IBM PERCS: fully joined supernodes of 32 nodes"),
+    _fabric("k-ary-n-tree", "fat_trees:k_ary_n_tree", "k^n hosts below n levels of switches"),
+    _fabric(
+        "fat-tree",
+        "fat_trees:extended_generalised_fat_tree",
+        "extended generalised fat tree XGFT(h; m; w), any oversubscription",
+    ),
+    _fabric("three-level", "fat_trees:three_level", "three-level fat tree; 20,000 hosts unless told"),
+    _fabric("director-tree", "fat_trees:director_tree", "leaves below director-class switches"),
+    _fabric("juropa-like", "fat_trees:juropa_like", "3,292 hosts, the 2011 paper's smaller fat tree"),
+    _fabric("ranger-like", "fat_trees:ranger_like", "4,081 hosts, the 2011 paper's larger fat tree"),
+    _fabric("dragonfly", "dragonfly:dragonfly", "dragonfly with any a, h, p, g"),
+    _fabric("hyperx", "hyperx:hyperx", "switches on a grid, all of a line joined to each other"),
+    _fabric("slim-fly", "slim_fly:slim_fly", "switches two cables apart at most, for a prime power q"),
+    _fabric("rail-pods", "pods:rail_pods", "AI pods: NVLink domains inside, a rail an accelerator outside"),
+    _fabric("chordal-ring", "chordal_rings:chordal_ring", "a ring with chords, as in the 2013 paper"),
+    _fabric("tianhe3", "tianhe3:tianhe3", "Tianhe-3: chips of two halves of 48 nodes"),
+    _fabric("irregular", "irregular:irregular", "switches joined at random, as in the 2004 paper"),
+    _fabric("autonet", "irregular:autonet", "the ten switches of the 2004 paper's Figure 3"),
+    _fabric("infiniband-fat-tree", "infiniband:fat_tree", "two-level fat tree with ports, GUIDs, LIDs"),
+    _fabric(
+        "infiniband-director-tree",
+        "infiniband:director_tree",
+        "2,304 hosts below directors, with ports, GUIDs, LIDs",
+    ),
+)
+"""Generators of fabrics."""
+
+PROFILES: tuple[Generator, ...] = (
+    _profile("nas-bt", "nas:bt", "NAS BT: block-tridiagonal solver"),
+    _profile("nas-sp", "nas:sp", "NAS SP: penta-diagonal solver"),
+    _profile("nas-cg", "nas:cg", "NAS CG: conjugate gradients"),
+    _profile("nas-lu", "nas:lu", "NAS LU: successive over-relaxation"),
+    _profile("nas-mg", "nas_multigrid:mg", "NAS MG: multigrid on a periodic cube"),
+    _profile("nas-ft", "nas_collectives:ft", "NAS FT: Fourier transforms"),
+    _profile("nas-is", "nas_collectives:integer_sort", "NAS IS: sorting of integers"),
+    _profile("nas-ep", "nas_collectives:ep", "NAS EP: random numbers, a few reductions"),
+    _profile("lulesh", "halos:lulesh", "LULESH 2: shock hydrodynamics on a cube of ranks"),
+    _profile("hpcg", "halos:hpcg", "HPCG: conjugate gradients with multigrid"),
+    _profile("sweep3d", "sweeps:sweep3d", "Sweep3D: wave fronts"),
+    _profile("snap", "sweeps:snap", "SNAP: wave fronts"),
+    _profile("stencil", "stencils:stencil", "5 to 27 points in two or three dimensions, periodic or not"),
+    _profile("ring", "patterns:ring", "every rank to the next"),
+    _profile("all-to-all", "patterns:all_to_all", "every rank to every other"),
+    _profile("random", "patterns:random", "every rank to some others, drawn at random"),
+    _profile("collective", "patterns:collective", "one collective by a named algorithm"),
+    _profile("kkt", "patterns:kkt_product", "matrix-vector products with nlpkkt80 to nlpkkt240"),
+    _profile(
+        "crankshaft", "patterns:crankshaft_product", "matrix-vector products like those with F1, audikw_1"
+    ),
+    _profile(
+        "ai-layout", "ai_layouts:ai_layout", "a step of AI training by the sizes of its parallel groups"
+    ),
+)
+"""Generators of profiles."""
+
+GENERATORS: tuple[Generator, ...] = (*FABRICS, *PROFILES)
+
+
+def find(kind: str, name: str) -> Generator:
+    """The generator of that kind with this name.
+
+    Raises
+    ------
+    UnknownName
+    """
+    known = {generator.name: generator for generator in GENERATORS if generator.kind == kind}
+    if name not in known:
+        raise UnknownName(f"generator of a {kind}", name, list(known))
+    return known[name]
+
+
+def make(generator: Generator, values: Mapping[str, Any]) -> Any:
+    """What the generator makes of these values, which may be text as on a command line.
+
+    Parameters
+    ----------
+    generator : Generator
+    values : mapping of str to object
+        By the function's names of its parameters.
+
+    Returns
+    -------
+    Fabric, Profile or list of Device
+
+    Raises
+    ------
+    InvalidValue
+        A value that cannot be read or that the function refuses, a parameter that is missing.
+    UnknownName
+        A parameter that the function does not have.
+    """
+    parameters = {parameter.name: parameter for parameter in generator.parameters()}
+    given: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in parameters:
+            raise UnknownName(f"parameter of {generator.name}", name, list(parameters))
+        given[name] = parameters[name].read(value) if isinstance(value, str) else value
+    for name, parameter in parameters.items():
+        if parameter.default is REQUIRED and name not in given:
+            raise InvalidValue(f"{generator.name}.{name}", "is needed")
+    return generator.load()(**given)

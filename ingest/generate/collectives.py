@@ -1,0 +1,251 @@
+"""What collective operations send, rank by rank, when an algorithm that has a name carries them out.
+
+Sizes follow one convention: `size` is the whole buffer, which is what every rank has before an all-reduce,
+after an all-gather, before a reduce-scatter, before a broadcast at its root, and what each rank holds for
+all ranks together, itself included, before an all-to-all. Of k ranks each sends
+
+    ring                all-reduce 2 size (k-1)/k, all-gather and reduce-scatter size (k-1)/k to the next
+    direct              all-reduce 2 size/k, the others size/k, to every other rank
+    recursive-doubling  all-reduce size to the rank that differs in each bit (powers of two)
+    tree                all-reduce over two binary trees, half of the buffer each (Sanders et al. 2009)
+    hierarchical        ring inside each domain, ring across domains between ranks of one place, ring inside
+
+An all-to-all is always sent directly. Where an algorithm does not know an operation the ring is taken.
+Sizes of the ring, of the all-gather and of the all-to-all are those of Thakur, Rabenseifner and Gropp 2005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from registry.errors import InvalidValue
+from registry.model import Floats, Longs
+
+Algorithm = Literal["ring", "tree", "recursive-doubling", "direct", "hierarchical"]
+ALGORITHMS = ("ring", "tree", "recursive-doubling", "direct", "hierarchical")
+OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce")
+
+
+class Edges(NamedTuple):
+    """Directed edges between ranks, repeats allowed.
+
+    Attributes
+    ----------
+    source, target : int64[e]
+    bytes : float64[e]
+    messages : int64[e]
+    """
+
+    source: Longs
+    target: Longs
+    bytes: Floats
+    messages: Longs
+
+
+def expand(
+    operation: str,
+    groups: ArrayLike,
+    size: float,
+    *,
+    algorithm: str = "ring",
+    domain: int | None = None,
+) -> Edges:
+    """What one call of a collective sends in each of several groups of ranks.
+
+    Parameters
+    ----------
+    operation : str
+        One of `OPERATIONS`. A broadcast starts, and a reduction ends, at the first rank of a group.
+    groups : int[g, k] or int[k]
+        Ranks of each group; their order is that of the ring.
+    size : float
+        Bytes of the whole buffer.
+    algorithm : str
+        One of `ALGORITHMS`.
+    domain : int, optional
+        Ranks of a domain, for ``hierarchical``: rank r is in domain ``r // domain``.
+
+    Raises
+    ------
+    InvalidValue
+        An unknown name, or a group whose ranks spread unevenly over the domains.
+    """
+    if operation not in OPERATIONS:
+        raise InvalidValue(
+            "collective.operation", f"is {operation!r}, must be one of {', '.join(OPERATIONS)}"
+        )
+    if algorithm not in ALGORITHMS:
+        raise InvalidValue(
+            "collective.algorithm", f"is {algorithm!r}, must be one of {', '.join(ALGORITHMS)}"
+        )
+    ranks = np.atleast_2d(np.asarray(groups, np.int64))
+    if ranks.shape[1] < 2:
+        return joined()
+    if operation == "all-to-all":
+        return _all_pairs(ranks, size / ranks.shape[1], 1)
+    if algorithm == "hierarchical":
+        return _hierarchical(operation, ranks, size, domain)
+    known = _BY_ALGORITHM[algorithm]
+    return known.get(operation, _RING[operation])(ranks, size)
+
+
+def joined(*parts: Edges) -> Edges:
+    """All edges one after the other; none where there are no parts."""
+    if not parts:
+        none = np.zeros(0, np.int64)
+        return Edges(none, none, np.zeros(0), none)
+    return Edges(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def edges(source: ArrayLike, target: ArrayLike, size: ArrayLike, messages: ArrayLike = 1) -> Edges:
+    """Edges from columns; sizes and messages may be one for all."""
+    src = np.asarray(source, np.int64).ravel()
+    return Edges(
+        src,
+        np.asarray(target, np.int64).ravel(),
+        np.broadcast_to(np.asarray(size, np.float64), src.shape).ravel(),
+        np.broadcast_to(np.asarray(messages, np.int64), src.shape).ravel(),
+    )
+
+
+def ring_of(ranks: Longs, size: float, messages: int = 1) -> Edges:
+    """Every rank of each row to the next, the last to the first."""
+    return edges(ranks, np.roll(ranks, -1, axis=1), size, messages)
+
+
+def binary_tree(k: int) -> Longs:
+    """int64[k]: parent of each place in a balanced binary tree numbered in order; -1 for the root, place 0.
+
+    Place r, whose lowest bit set is b, hangs below r - b + 2 b, or below r - b where that is beyond the end.
+    """
+    place = np.arange(1, k)
+    low = place & -place
+    up = (place ^ low) | low << 1
+    return np.concatenate(([-1], np.where(up < k, up, place ^ low))).astype(np.int64)
+
+
+def _ring(turns: int) -> Callable[[Longs, float], Edges]:
+    def sent(ranks: Longs, size: float) -> Edges:
+        k = ranks.shape[1]
+        return ring_of(ranks, turns * size * (k - 1) / k, turns * (k - 1))
+
+    return sent
+
+
+def _chain(ranks: Longs, size: float) -> Edges:
+    return edges(ranks[:, :-1], ranks[:, 1:], size)
+
+
+def _chain_back(ranks: Longs, size: float) -> Edges:
+    return edges(ranks[:, 1:], ranks[:, :-1], size)
+
+
+def _all_pairs(ranks: Longs, size: float, messages: int) -> Edges:
+    k = ranks.shape[1]
+    one, other = np.nonzero(~np.eye(k, dtype=np.bool_))
+    return edges(ranks[:, one], ranks[:, other], size, messages)
+
+
+def _direct(turns: int) -> Callable[[Longs, float], Edges]:
+    return lambda ranks, size: _all_pairs(ranks, turns * size / ranks.shape[1], turns)
+
+
+def _from_first(ranks: Longs, size: float) -> Edges:
+    return edges(np.repeat(ranks[:, :1], ranks.shape[1] - 1, axis=1), ranks[:, 1:], size)
+
+
+def _to_first(ranks: Longs, size: float) -> Edges:
+    return edges(ranks[:, 1:], np.repeat(ranks[:, :1], ranks.shape[1] - 1, axis=1), size)
+
+
+def _trees(ranks: Longs, size: float) -> Edges:
+    """Two trees, the second mirrored (k even) or shifted by one (k odd): inner there is a leaf here."""
+    k = ranks.shape[1]
+    second = ranks[:, ::-1] if k % 2 == 0 else np.roll(ranks, 1, axis=1)
+    return joined(*(_tree(order, size / 2, up=True, down=True) for order in (ranks, second)))
+
+
+def _tree(ranks: Longs, size: float, *, up: bool, down: bool) -> Edges:
+    parent = binary_tree(ranks.shape[1])
+    child, above = ranks[:, 1:], ranks[:, parent[1:]]
+    parts = [edges(child, above, size)] * up + [edges(above, child, size)] * down
+    return joined(*parts)
+
+
+def _doubling(ranks: Longs, size: float) -> Edges:
+    """Ranks beyond a power of two fold theirs into a neighbour before and get the result after."""
+    k = ranks.shape[1]
+    power = 1 << (k.bit_length() - 1)
+    extra = k - power
+    parts = []
+    if extra:
+        even, odd = ranks[:, 0 : 2 * extra : 2], ranks[:, 1 : 2 * extra : 2]
+        parts = [edges(even, odd, size), edges(odd, even, size)]
+    core = np.concatenate((ranks[:, 1 : 2 * extra : 2], ranks[:, 2 * extra :]), axis=1)
+    place = np.arange(power)
+    parts += [edges(core, core[:, place ^ (1 << bit)], size) for bit in range(power.bit_length() - 1)]
+    return joined(*parts)
+
+
+def _hierarchical(operation: str, ranks: Longs, size: float, domain: int | None) -> Edges:
+    if domain is None:
+        raise InvalidValue("collective.domain", "the hierarchical algorithm needs the ranks of a domain")
+    k = ranks.shape[1]
+    order = np.take_along_axis(ranks, np.argsort(ranks // domain, axis=1, kind="stable"), axis=1)
+    home = order // domain
+    inside = int((home[0] == home[0, 0]).sum())
+    blocks = home.reshape(len(order), -1, inside) if k % inside == 0 else None
+    if blocks is None or bool((blocks != blocks[:, :, :1]).any()):
+        raise InvalidValue(
+            "collective.domain", f"a group of {k} ranks spreads unevenly over domains of {domain}"
+        )
+    if len({tuple(row) for row in blocks[:, :, 0].tolist() if len(set(row)) != len(row)}):
+        raise InvalidValue(
+            "collective.domain", f"a group of {k} ranks spreads unevenly over domains of {domain}"
+        )
+    near = order.reshape(-1, inside)
+    across = order.reshape(len(order), -1, inside).swapaxes(1, 2).reshape(-1, k // inside)
+    parts = []
+    if operation == "all-reduce":
+        parts = [expand("reduce-scatter", near, size), expand("all-gather", near, size)]
+    elif inside > 1:
+        parts = [expand(operation, near, size)]
+    share = size if operation in ("broadcast", "reduce") else size / inside
+    if operation in ("broadcast", "reduce"):
+        across = across.reshape(len(order), inside, -1)[:, 0]
+    parts.append(expand(operation, across, share))
+    return joined(*parts)
+
+
+_RING: Mapping[str, Callable[[Longs, float], Edges]] = MappingProxyType(
+    {
+        "all-reduce": _ring(2),
+        "all-gather": _ring(1),
+        "reduce-scatter": _ring(1),
+        "broadcast": _chain,
+        "reduce": _chain_back,
+    }
+)
+_BY_ALGORITHM: Mapping[str, Mapping[str, Callable[[Longs, float], Edges]]] = MappingProxyType(
+    {
+        "ring": _RING,
+        "direct": {
+            "all-reduce": _direct(2),
+            "all-gather": _direct(1),
+            "reduce-scatter": _direct(1),
+            "broadcast": _from_first,
+            "reduce": _to_first,
+        },
+        "recursive-doubling": {"all-reduce": _doubling},
+        "tree": {
+            "all-reduce": _trees,
+            "broadcast": lambda ranks, size: _tree(ranks, size, up=False, down=True),
+            "reduce": lambda ranks, size: _tree(ranks, size, up=True, down=False),
+        },
+    }
+)

@@ -1,0 +1,170 @@
+"""What a generator's function takes, read from its signature and its docstring."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from registry.errors import InvalidValue
+
+REQUIRED: Final = inspect.Parameter.empty
+"""Default of a parameter that has none."""
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_CUT, _CUT_TEXT = re.compile(r"[,x]"), re.compile(",")
+_SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
+_ENTRY = re.compile(r"^(\w+(?:, \w+)*)(?: :.*)?$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter.
+
+    Attributes
+    ----------
+    name : str
+    type : str
+        What a value looks like: ``number``, ``whole number``, ``yes or no``, ``text``, ``a|b``, or
+        ``... ,...`` for several.
+    default : object
+        `REQUIRED` where there is none.
+    about : str
+        From the docstring, one line; perhaps empty.
+    """
+
+    name: str
+    type: str
+    default: Any
+    about: str
+    annotation: Any
+
+    def read(self, text: str) -> Any:
+        """The value that a text such as ``64``, ``4x4x4``, ``1,2.5`` or ``yes`` stands for.
+
+        Raises
+        ------
+        InvalidValue
+        """
+        return _read(self.name, self.annotation, text.strip())
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The parameters of a function in its order.
+
+    Raises
+    ------
+    TypeError
+        An annotation that a text cannot be read as: a fault of the catalog.
+    """
+    hints = get_type_hints(function)
+    told = _described(inspect.getdoc(function) or "")
+    return tuple(
+        Parameter(
+            name=name,
+            type=_label(hints[name]),
+            default=known.default,
+            about=told.get(name, ""),
+            annotation=hints[name],
+        )
+        for name, known in inspect.signature(function).parameters.items()
+    )
+
+
+def _choices(annotation: Any) -> tuple[Any, ...]:
+    """The types that may be given, None left out; one where there is no choice."""
+    if get_origin(annotation) in (types.UnionType, Union):
+        return tuple(part for part in get_args(annotation) if part is not type(None))
+    return (annotation,)
+
+
+def _is_sequence(annotation: Any) -> bool:
+    return get_origin(annotation) in (tuple, list, Sequence)
+
+
+def _item(annotation: Any) -> Any:
+    return get_args(annotation)[0]
+
+
+def _label(annotation: Any) -> str:
+    words = {int: "whole number", float: "number", bool: "yes or no", str: "text"}
+    labels = []
+    for part in _choices(annotation):
+        if _is_sequence(part):
+            labels.append(f"{_label(_item(part))},...")
+        elif get_origin(part) is Literal:
+            labels.append("|".join(map(str, get_args(part))))
+        elif part in words:
+            labels.append(words[part])
+        else:
+            raise TypeError(f"a generator's parameter cannot be {part!r}")
+    return " or ".join(dict.fromkeys(labels))
+
+
+def _read(name: str, annotation: Any, text: str) -> Any:
+    parts = _choices(annotation)
+    several = [part for part in parts if _is_sequence(part)]
+    single = [part for part in parts if not _is_sequence(part)]
+    if several and (not single or _cut(several[0]).search(text)):
+        return _read_several(name, several[0], text)
+    for part in single[:-1]:
+        try:
+            return _read_one(name, part, text)
+        except InvalidValue:
+            continue
+    return _read_one(name, single[-1], text)
+
+
+def _read_several(name: str, annotation: Any, text: str) -> tuple[Any, ...]:
+    items = tuple(_read_one(name, _item(annotation), part.strip()) for part in _cut(annotation).split(text))
+    wanted = get_args(annotation)
+    if get_origin(annotation) is tuple and Ellipsis not in wanted and len(items) != len(wanted):
+        raise InvalidValue(name, f"needs {len(wanted)} values between commas, not {len(items)}")
+    return items
+
+
+def _cut(annotation: Any) -> re.Pattern[str]:
+    """What stands between several values: a comma, or the x of ``4x4`` where they are numbers."""
+    return _CUT if _item(annotation) in (int, float) else _CUT_TEXT
+
+
+def _read_one(name: str, annotation: Any, text: str) -> Any:
+    if get_origin(annotation) is Literal:
+        known = {str(value): value for value in get_args(annotation)}
+        if text not in known:
+            raise InvalidValue(name, f"is {text!r}, must be one of {', '.join(known)}")
+        return known[text]
+    if annotation is bool:
+        if text.lower() not in _YES + _NO:
+            raise InvalidValue(name, f"is {text!r}, must be yes or no")
+        return text.lower() in _YES
+    if annotation is str:
+        return text
+    try:
+        value = annotation(text)
+    except ValueError:
+        wanted = "whole number" if annotation is int else "number"
+        raise InvalidValue(name, f"is {text!r}, no {wanted}") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidValue(name, "must be finite")
+    return value
+
+
+def _described(text: str) -> dict[str, str]:
+    """First sentence about each parameter in the section ``Parameters`` of a numpydoc docstring."""
+    _, found, section = text.partition("Parameters\n----------\n")
+    told: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.splitlines() if found else ():
+        if line.startswith("---"):
+            break
+        entry = _ENTRY.match(line)
+        if entry:
+            names = entry[1].split(", ")
+        elif line.startswith("    "):
+            for name in names:
+                told[name] = f"{told.get(name, '')} {line.strip()}".strip()
+    return {name: _SENTENCE_END.split(about)[0].rstrip(".") for name, about in told.items()}

@@ -1,0 +1,113 @@
+"""Which files are one source: the many files of one recording, or of one site.
+
+Files of one folder or archive whose format is made of several files are put together, told by their content.
+The files of an OTF2 archive lie in two folders and are told by their names: beside ``traces.otf2`` lie
+``traces.def`` and the folder ``traces`` with a file or two a location.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from ingest import catalog
+from ingest.catalog import Format
+from ingest.source import ANCHOR, SourceGroup
+
+
+def gather(groups: Iterable[SourceGroup], name: str | None = None) -> list[tuple[Format, SourceGroup]]:
+    """Each source with its format, in the order of first mention.
+
+    Parameters
+    ----------
+    groups : iterable of SourceGroup
+        As `ingest.source.read_paths` gives them.
+    name : str, optional
+        Name of the format of all, instead of recognising it.
+
+    Raises
+    ------
+    UnknownName
+        No format of that name.
+    UnknownFormat, InputError
+        What `ingest.catalog.recognise` raises.
+    """
+    found: list[tuple[Format, str, list[SourceGroup]]] = []
+    place: dict[tuple[str, str], int] = {}
+    recent: dict[str, Format] = {}
+    for group in anchored(groups):
+        where = folder_of(group.files[0].path) if len(group.files) == 1 else group.path
+        format = catalog.find(name) if name else _recognised(group, recent.get(where))
+        recent[where] = format
+        key = format.name, where
+        if not format.grouped or key not in place:
+            place[key] = len(found)
+            found.append((format, where, []))
+        found[place[key]][2].append(group)
+    return [(format, _joined(parts, where)) for format, where, parts in found]
+
+
+def anchored(groups: Iterable[SourceGroup]) -> list[SourceGroup]:
+    """The groups with the files of each OTF2 archive in one, its anchor file first."""
+    groups = list(groups)
+    owner = {_trunk(group.path): group.path for group in groups if _is_anchor(group)}
+    members: dict[str, list[SourceGroup]] = {}
+    kept: list[SourceGroup] = []
+    for group in groups:
+        anchor = group.path if _is_anchor(group) else _anchor_of(group, owner)
+        if anchor is None:
+            kept.append(group)
+            continue
+        if anchor not in members:
+            members[anchor] = []
+            kept.append(SourceGroup(path=anchor, files=()))
+        members[anchor].append(group)
+    return [_archive(group.path, members) if not group.files else group for group in kept]
+
+
+def folder_of(path: str) -> str:
+    """The folder of a file, or the archive that it is a member of, with the folder in it.
+
+    ``runs.tar`` of ``runs.tar!a.json``, ``runs.tar!day`` of ``runs.tar!day/a.json``, ``.`` of ``a.json``.
+    """
+    archive, mark, inner = path.rpartition("!")
+    folder = PurePosixPath(inner).parent.as_posix()
+    if not mark:
+        return folder
+    return archive if folder == "." else f"{archive}!{folder}"
+
+
+def _recognised(group: SourceGroup, recent: Format | None) -> Format:
+    """The format of a group; that of the file before it in the folder is asked first."""
+    if recent is not None and recent.grouped and len(group.files) == 1:
+        (file,) = group.files
+        if file.data and recent.parser().recognise(file.head(), file.path):
+            return recent
+    return catalog.recognise(group)
+
+
+def _is_anchor(group: SourceGroup) -> bool:
+    return len(group.files) == 1 and group.path.endswith(ANCHOR)
+
+
+def _trunk(path: str) -> str:
+    return path[: path.rindex(".")]
+
+
+def _anchor_of(group: SourceGroup, owner: dict[str, str]) -> str | None:
+    """The anchor file of the archive that a file belongs to, by its name."""
+    path = group.path
+    if len(group.files) > 1 or not path.endswith((".def", ".evt", ".snap", ".marker")):
+        return None
+    return owner.get(_trunk(path)) or owner.get(path.rpartition("/")[0])
+
+
+def _archive(anchor: str, members: dict[str, list[SourceGroup]]) -> SourceGroup:
+    parts = sorted(members[anchor], key=lambda part: not _is_anchor(part))
+    return SourceGroup(path=anchor, files=tuple(file for part in parts for file in part.files))
+
+
+def _joined(parts: Sequence[SourceGroup], where: str) -> SourceGroup:
+    if len(parts) == 1:
+        return parts[0]
+    return SourceGroup(path=where, files=tuple(file for part in parts for file in part.files))

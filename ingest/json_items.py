@@ -1,0 +1,149 @@
+"""The items of one long list in a JSON document, one at a time: accounting of a year in bounded memory.
+
+What `ingest.json_text` refuses is refused here too. Only one item is in memory at a time, beside the file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ingest.json_text import SURROGATE, Refused, encodable, strict_decoder
+from ingest.source import SourceFile
+from registry.errors import InputError
+
+CHUNK = 1 << 22
+"""Bytes that are decoded at a time."""
+_BEHIND = frozenset(" \t\r\n,:]}")
+"""Characters that may stand right behind a value."""
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+
+def items(file: SourceFile, key: str) -> Iterator[Any]:
+    """The items of the list under a key of the document, which must be an object.
+
+    Parameters
+    ----------
+    file : SourceFile
+    key : str
+        The other keys' values are read and dropped.
+
+    Raises
+    ------
+    InputError
+        No JSON, cut off, no such list, a key twice, and what else `ingest.json_text.load_json` refuses.
+        Everything before the fault has been yielded by then.
+    """
+    if b"\0" in file.data:
+        file.text()
+    text = _Text(file)
+    text.take("{", f"no list under the key {key}")
+    seen: set[str] = set()
+    while text.peek() != "}" or seen:
+        name = text.value()
+        if not isinstance(name, str):
+            raise text.error("a key is no text")
+        if name in seen:
+            raise text.error(f"the key {name} stands twice")
+        seen.add(name)
+        text.take(":", "not JSON, or cut off: no ':' behind a key")
+        if name == key:
+            yield from _list(text, key)
+        else:
+            text.value()
+        if text.peek() == "}":
+            break
+        text.take(",", "not JSON, or cut off: no ',' between two keys")
+    text.take("}", "not JSON, or cut off: no '}' at the end")
+    if text.peek():
+        raise text.error("more than one JSON value")
+    if key not in seen:
+        raise InputError(f"no list under the key {key}", path=file.path)
+
+
+def _list(text: _Text, key: str) -> Iterator[Any]:
+    text.take("[", f"no list under the key {key}")
+    if text.peek() != "]":
+        yield text.value()
+        while text.peek() == ",":
+            text.take(",", "")
+            yield text.value()
+    text.take("]", f"not JSON, or cut off: no ']' behind the list {key}")
+
+
+class _Text:
+    """The text of a file as far as it was decoded and not yet read."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
+        self._decoder = strict_decoder()
+        self._surrogates = SURROGATE.search(file.data) is not None
+        self._utf8 = codecs.getincrementaldecoder("utf-8-sig")()
+        self._read = 0
+        self._text = ""
+        self._at = 0
+        self._lines = 1
+
+    def peek(self) -> str:
+        """The next character that is no blank; empty at the end."""
+        while True:
+            found = _BLANK.match(self._text, self._at)
+            self._at = found.end() if found else self._at
+            if self._at < len(self._text) or not self._more(CHUNK):
+                return self._text[self._at : self._at + 1]
+
+    def take(self, character: str, reason: str) -> None:
+        """Step over a character that must be next."""
+        if self.peek() != character:
+            raise self.error(reason)
+        self._at += 1
+
+    def value(self) -> Any:
+        """The next value."""
+        self.peek()
+        size = CHUNK
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if not self._more(size):
+                    raise self.error(f"not JSON, or cut off: {error.msg}", error.pos) from error
+            except Refused as error:
+                raise self.error(error.reason) from None
+            except (ValueError, RecursionError) as error:
+                raise self.error(f"not JSON that can be read: {error}") from error
+            else:
+                # A number at the end of what was decoded may go on, be it as in "1" or in "1." and "1e".
+                if self._text[end : end + 1] in _BEHIND or not self._more(size):
+                    if self._surrogates and not encodable(value):
+                        raise self.error("text with half a surrogate pair, which is no character")
+                    self._at = end
+                    return value
+            size *= 2
+
+    def error(self, reason: str, at: int | None = None) -> InputError:
+        """An error at the next character, or at another one of the text."""
+        at = self._at if at is None else at
+        line = self._lines + self._text.count("\n", 0, at)
+        start = self._text.rfind("\n", 0, at) + 1
+        shown = self._text[max(start, at - 100) : at + 100].split("\n")[0]
+        return InputError(reason, path=self._file.path, line=line, text=shown)
+
+    def _more(self, size: int) -> bool:
+        """Decode more of the file, dropping what was read; False at its end."""
+        if self._read >= len(self._file.data):
+            return False
+        self._lines += self._text.count("\n", 0, self._at)
+        part = self._file.data[self._read : self._read + size]
+        self._read += len(part)
+        try:
+            decoded = self._utf8.decode(part, self._read >= len(self._file.data))
+        except UnicodeDecodeError:
+            self._file.text()  # says where
+            raise
+        self._text = self._text[self._at :] + decoded
+        self._at = 0
+        return True

@@ -1,0 +1,1 @@
+"""Several sources of one fabric made one: who is who, which cables both tell, what they disagree on."""

@@ -1,0 +1,38 @@
+"""Ports without a working link, as far as the source lists them: most list only ports that are up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mapping.checks.finding import Finding, Severity, Subject, some
+from registry.model.ports import ARMED, DISABLED, DOWN, INITIALIZE, PORT_STATES, TRAINING
+
+NAME = "down-ports"
+_SEVERITY = {
+    DOWN: Severity.NOTE,
+    DISABLED: Severity.NOTE,
+    TRAINING: Severity.WARNING,
+    INITIALIZE: Severity.WARNING,
+    ARMED: Severity.WARNING,
+}
+"""A port with nothing in it is down too: that is no fault. One that tries to come up has a partner."""
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """A finding a device and state."""
+    fabric = subject.fabric
+    ports = fabric.ports
+    for state, severity in _SEVERITY.items():
+        rows = np.flatnonzero(ports.state == state)
+        for vertex in np.unique(ports.vertex[rows]).tolist():
+            numbers = [str(number) for number in ports.number[rows[ports.vertex[rows] == vertex]].tolist()]
+            name, plural = fabric.names[vertex], "" if len(numbers) == 1 else "s"
+            yield Finding(
+                check=NAME,
+                severity=severity,
+                subject=name,
+                text=f"{name} port{plural} {some(numbers, 12)}: {PORT_STATES[state]}",
+                count=len(numbers),
+            )

@@ -1,0 +1,44 @@
+"""A placement as a task map of Flux (RFC 34): which node, by its place in the allocation, holds each task.
+
+``flux run --taskmap=manual:"$(cat FILE)" -N HOSTS -n RANKS ./program``. The map is a JSON array of blocks
+``[nodeid, nnodes, ppn, repeat]``: tasks in order go, ppn each, to nnodes nodes from nodeid on, all that
+repeat times. Node ids count the hosts of the allocation, which must be in the order of the job's R.
+Checked with the vectors of RFC 34 (flux-framework/rfc, spec_34), not seen accepted.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+
+import numpy as np
+
+from registry.model import Fabric, Placement
+
+Block = tuple[int, int, int, int]
+
+
+def write(placement: Placement, fabric: Fabric) -> str:
+    """One line, the array."""
+    place = np.zeros(len(fabric), np.int64)
+    place[placement.allocation.hosts] = np.arange(len(placement.allocation))
+    return json.dumps(task_map(place[placement.host_of_rank].tolist()), separators=(",", ":")) + "\n"
+
+
+def task_map(nodes: list[int]) -> list[Block]:
+    """Blocks of the node of each task: runs of a node, then of neighbouring nodes, then of repetitions.
+
+    Parameters
+    ----------
+    nodes : list of int
+        Node id of each task.
+    """
+    blocks: list[Block] = []
+    for node, tasks in groupby(nodes):
+        count = sum(1 for _ in tasks)
+        last = blocks[-1] if blocks else (0, 0, 0, 0)
+        if last[1] and last[2] == count and last[0] + last[1] == node:
+            blocks[-1] = (last[0], last[1] + 1, count, 1)
+        else:
+            blocks.append((node, 1, count, 1))
+    return [(*block[:3], sum(1 for _ in equal)) for block, equal in groupby(blocks)]

@@ -1,0 +1,328 @@
+"""Sweeps of port counters in the graph: one node a sweep, and roll-ups of those that have grown old.
+
+Sweeps are ordered by time, and those of one moment by arrival. What is older than `Retention.full` is
+rolled up: what each sweep adds is summed by its hour, later by the day, and the sweeps go. Those that told a
+counter of a port last stay: what comes next is counted from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from registry import codec
+from registry.database import Transaction
+from registry.errors import DatabaseError, InvalidValue
+from registry.model import NOT_TOLD, CounterDeltas, CounterSweep, as_utc, growth, total
+from registry.model.counters import TRAFFIC
+
+HOUR, DAY = "hour", "day"
+
+_SWEEP = """
+MATCH (s:CounterSweep {id: $sweep})
+RETURN s.blob AS blob, s.at AS at
+"""
+
+_OLDEST = """
+MATCH (s:CounterSweep)
+WHERE s.cluster = $cluster
+RETURN min(s.at) AS oldest, max(s.at) AS newest
+"""
+
+_ROLLED_UNTIL = """
+MATCH (r:CounterRollup)
+WHERE r.cluster = $cluster
+RETURN max(r.until) AS until
+"""
+
+_CREATE_SWEEP = """
+MATCH (c:Cluster {id: $cluster})
+CREATE (s:CounterSweep {id: $sweep, cluster: $cluster, at: $at, seq: $seq, ports: $ports, names: $names,
+                        traffic: $traffic, source: $source, digest: $digest, blob: $blob})-[:OF]->(c)
+"""
+
+_SWEEPS_BEFORE = """
+MATCH (s:CounterSweep)
+WHERE s.cluster = $cluster AND s.at < $before
+RETURN s.id AS id, s.at AS at, s.seq AS seq
+ORDER BY at, seq
+"""
+
+_DELETE_SWEEPS = """
+UNWIND $sweeps AS id
+MATCH (s:CounterSweep {id: id})
+DETACH DELETE s
+"""
+
+_ROLLUP = """
+MATCH (r:CounterRollup {id: $rollup})
+RETURN r.blob AS blob, r.start AS start, r.until AS until, r.pieces AS pieces
+"""
+
+_ROLLUPS_BEFORE = """
+MATCH (r:CounterRollup)
+WHERE r.cluster = $cluster AND r.period = $period AND r.bucket < $before
+RETURN r.id AS id, r.bucket AS bucket, r.blob AS blob, r.start AS start, r.until AS until,
+       r.pieces AS pieces
+ORDER BY bucket
+"""
+
+_WRITE_ROLLUP = """
+MATCH (c:Cluster {id: $cluster})
+MERGE (r:CounterRollup {id: $rollup})
+SET r.cluster = $cluster, r.period = $period, r.bucket = $bucket, r.start = $start, r.until = $until,
+    r.pieces = $pieces, r.ports = $ports, r.blob = $blob
+MERGE (r)-[:OF]->(c)
+"""
+
+_DELETE_ROLLUPS = """
+UNWIND $rollups AS id
+MATCH (r:CounterRollup {id: id})
+DETACH DELETE r
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long counters are kept in which detail, counted back from the newest sweep (or now, if earlier).
+
+    Attributes
+    ----------
+    full : timedelta
+        Every sweep.
+    hourly : timedelta
+        Their growth, hour by hour; at least `full`.
+    daily : timedelta or None
+        Day by day; None: for ever.
+    """
+
+    full: timedelta = timedelta(days=7)
+    hourly: timedelta = timedelta(days=90)
+    daily: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        if not timedelta(0) < self.full <= self.hourly <= (self.daily or self.hourly):
+            raise InvalidValue("Retention.full", "needs 0 < full <= hourly <= daily")
+
+
+def save_sweep(
+    transaction: Transaction,
+    cluster: str,
+    sweep: CounterSweep,
+    seq: int,
+    *,
+    source: str = "",
+    digest: str = "",
+) -> tuple[str, bool]:
+    """Save a sweep of a cluster that is taken, where it belongs in time.
+
+    Returns
+    -------
+    id : str
+        Empty where the sweep lies in a time that was rolled up already: it is left out.
+    new : bool
+
+    Raises
+    ------
+    InvalidValue
+        A device is named by its LID: see `CounterSweep.with_guids`.
+    """
+    if bool(sweep.lid.any()):
+        raise InvalidValue("CounterSweep.guid", "is needed for every port")
+    at, identity = as_utc(sweep.at), sweep_id(cluster, sweep)
+    if transaction.run(_SWEEP, sweep=identity):
+        return identity, False
+    rolled = rolled_until(transaction, cluster)
+    if rolled is not None and at <= rolled:
+        return "", False
+    transaction.run(
+        _CREATE_SWEEP,
+        cluster=cluster,
+        sweep=identity,
+        at=at,
+        seq=seq,
+        ports=len(sweep),
+        names=list(sweep.names),
+        traffic=any(name in TRAFFIC for name in sweep.names),
+        source=source,
+        digest=digest,
+        blob=_pack_sweep(sweep),
+    )
+    return identity, True
+
+
+def rolled_until(transaction: Transaction, cluster: str) -> datetime | None:
+    """Until when counters are rolled up; sweeps until then only tell from where it is counted."""
+    until: datetime | None = transaction.run(_ROLLED_UNTIL, cluster=cluster)[0]["until"]
+    return until
+
+
+def sweep_id(cluster: str, sweep: CounterSweep) -> str:
+    """Id of a sweep: a hash of its time and its counters, behind the cluster's name."""
+    text = f"{as_utc(sweep.at).isoformat()}\n{codec.digest(_sweep_columns(sweep))}"
+    return f"{cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def read_sweep(transaction: Transaction, sweep: str) -> CounterSweep | None:
+    """The sweep with that id."""
+    found = transaction.run(_SWEEP, sweep=sweep)
+    return unpack_sweep(found[0]["blob"], found[0]["at"]) if found else None
+
+
+def roll_up(transaction: Transaction, cluster: str, now: datetime, rule: Retention) -> int:
+    """Roll up what is older than the rule keeps, of a cluster that is taken.
+
+    Returns
+    -------
+    int
+        Number of sweeps that went.
+    """
+    found = transaction.run(_OLDEST, cluster=cluster)[0]
+    if found["newest"] is None:
+        return 0
+    newest = min(found["newest"], as_utc(now))
+    gone = 0
+    if found["oldest"] < (before := _floor(newest - rule.full, HOUR)):
+        gone = _sweeps_to_hours(transaction, cluster, before)
+    _hours_to_days(transaction, cluster, _floor(newest - rule.hourly, DAY))
+    if rule.daily is not None:
+        old = transaction.run(
+            _ROLLUPS_BEFORE, cluster=cluster, period=DAY, before=_floor(newest - rule.daily, DAY)
+        )
+        transaction.run(_DELETE_ROLLUPS, rollups=[row["id"] for row in old])
+    return gone
+
+
+def unpack_sweep(blob: bytes, at: datetime) -> CounterSweep:
+    """The sweep of a blob."""
+    columns = codec.unpack(blob)
+    try:
+        return CounterSweep(
+            at=at,
+            guid=columns["guid"],
+            port=columns["port"],
+            names=columns["names"],
+            values=columns["values"].T,
+            saturated=columns["saturated"].T,
+        )
+    except (KeyError, InvalidValue) as error:
+        raise DatabaseError(f"a stored sweep of counters is damaged: {error}") from error
+
+
+def unpack_rollup(row: dict[str, Any]) -> CounterDeltas:
+    """The deltas of a row with blob, start, until and pieces."""
+    columns = codec.unpack(row["blob"])
+    try:
+        return CounterDeltas(
+            start=row["start"],
+            end=row["until"],
+            guid=columns["guid"],
+            port=columns["port"],
+            names=columns["names"],
+            amount=columns["amount"],
+            at_least=columns["at_least"],
+            covered=columns["covered"],
+            peak=columns["peak"],
+            pieces=row["pieces"],
+        )
+    except (KeyError, InvalidValue) as error:
+        raise DatabaseError(f"a stored roll-up of counters is damaged: {error}") from error
+
+
+def _sweeps_to_hours(transaction: Transaction, cluster: str, before: datetime) -> int:
+    """Roll up the sweeps before a full hour; those from which the next ones are counted stay."""
+    rows = transaction.run(_SWEEPS_BEFORE, cluster=cluster, before=before)
+    read = [read_sweep(transaction, row["id"]) for row in rows]
+    sweeps = [sweep for sweep in read if sweep is not None]
+    hours: dict[datetime, list[CounterDeltas]] = {}
+    for part in growth(sweeps, after=rolled_until(transaction, cluster)):
+        hours.setdefault(_floor(part.end, HOUR), []).append(part)
+    for bucket, parts in hours.items():
+        _add_rollup(transaction, cluster, HOUR, bucket, parts)
+    stay = _told_last(sweeps)
+    gone = [row["id"] for row, stays in zip(rows, stay, strict=True) if not stays]
+    transaction.run(_DELETE_SWEEPS, sweeps=gone)
+    return len(gone)
+
+
+def _told_last(sweeps: Sequence[CounterSweep]) -> list[bool]:
+    """Which of them tell a counter of a port that no later one tells."""
+    told: dict[tuple[int, int], set[str]] = {}
+    stay = []
+    for sweep in reversed(sweeps):
+        known = sweep.values != NOT_TOLD
+        ports = zip(sweep.guid.tolist(), sweep.port.tolist(), strict=True)
+        news = False
+        for port, cells in zip(ports, known, strict=True):
+            names = {name for name, cell in zip(sweep.names, cells.tolist(), strict=True) if cell}
+            later = told.setdefault(port, set())
+            news |= not names <= later
+            later |= names
+        stay.append(news)
+    return stay[::-1]
+
+
+def _hours_to_days(transaction: Transaction, cluster: str, before: datetime) -> None:
+    old = transaction.run(_ROLLUPS_BEFORE, cluster=cluster, period=HOUR, before=before)
+    days: dict[datetime, list[CounterDeltas]] = {}
+    for row in old:
+        days.setdefault(_floor(row["bucket"], DAY), []).append(unpack_rollup(row))
+    for bucket, parts in days.items():
+        _add_rollup(transaction, cluster, DAY, bucket, parts)
+    transaction.run(_DELETE_ROLLUPS, rollups=[row["id"] for row in old])
+
+
+def _add_rollup(
+    transaction: Transaction, cluster: str, period: str, bucket: datetime, parts: Sequence[CounterDeltas]
+) -> None:
+    """Write a roll-up, or add to the one that is there: late sweeps may end in the same hour."""
+    identity = f"{cluster}/{period}/{bucket.isoformat()}"
+    known = transaction.run(_ROLLUP, rollup=identity)
+    whole = total([*map(unpack_rollup, known), *parts])
+    transaction.run(
+        _WRITE_ROLLUP,
+        cluster=cluster,
+        rollup=identity,
+        period=period,
+        bucket=bucket,
+        start=whole.start,
+        until=whole.end,
+        pieces=whole.pieces,
+        ports=len(whole),
+        blob=codec.pack(
+            {
+                "guid": whole.guid,
+                "port": whole.port,
+                "names": whole.names,
+                "amount": whole.amount,
+                "at_least": whole.at_least,
+                "covered": whole.covered,
+                "peak": whole.peak,
+            }
+        ),
+    )
+
+
+def _pack_sweep(sweep: CounterSweep) -> bytes:
+    return codec.pack(_sweep_columns(sweep))
+
+
+def _sweep_columns(sweep: CounterSweep) -> dict[str, codec.Column]:
+    return {
+        "guid": sweep.guid,
+        "port": sweep.port,
+        "names": sweep.names,
+        # a counter after the other: equal neighbours pack well
+        "values": np.ascontiguousarray(sweep.values.T),
+        "saturated": np.ascontiguousarray(sweep.saturated.T),
+    }
+
+
+def _floor(moment: datetime, period: str) -> datetime:
+    whole = moment.replace(minute=0, second=0, microsecond=0)
+    return whole if period == HOUR else whole.replace(hour=0)

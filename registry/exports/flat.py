@@ -1,0 +1,40 @@
+"""Graphs whose attributes are plain numbers and text, for formats that know no lists (GraphML).
+
+A list becomes its JSON text, ``[1, 2]``, under the same name; `ingest.fabrics.graphs` turns it back.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+LISTS = (
+    "coordinates",
+    "lids",
+    "adapter_names",
+    "adapter_guids",
+    "system_guids",
+    "port_adapters",
+    "port_numbers",
+    "port_guids",
+    "port_lmcs",
+    "listed_adapters",
+    "listed_ports",
+    "port_states",
+    "could_be",
+)
+"""Attributes of a fabric's vertices that are lists, see `registry.wiring.facts.DeviceFact`."""
+
+
+def flatten(graph: nx.Graph[Any]) -> nx.Graph[Any]:
+    """A copy of the graph of a fabric in which lists are text, and empty ones are left out."""
+    flat = graph.copy()
+    for _, data in flat.nodes(data=True):
+        for name in LISTS:
+            values = data.pop(name, None)
+            if values:
+                data[name] = json.dumps(list(values))
+    return flat

@@ -1,0 +1,73 @@
+"""A fabric's links as CSV, a row a cable and direction, for tables and scripts.
+
+Capacities are bytes/s. GUIDs are node GUIDs: a host's are its adapters'. Ports and GUIDs are empty where they
+are not known. The source's kind, slots and whether it forwards others' traffic are told in each of its rows;
+a vertex without links has a row without a target. LIDs, levels, coordinates and names of adapters are left
+out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from registry.errors import InvalidValue
+from registry.model import HOST, Fabric, format_guid
+
+COLUMNS = (
+    "source",
+    "source_guid",
+    "source_port",
+    "target",
+    "target_guid",
+    "target_port",
+    "capacity",
+    "cables",
+    "source_kind",
+    "source_slots",
+    "source_forwards",
+)
+
+
+def write(fabric: Fabric) -> str:
+    """A header and the rows, in the fabric's order of links.
+
+    Raises
+    ------
+    InvalidValue
+        A name that would break a line.
+    """
+    for name in fabric.names:
+        if not name.isprintable() or name != name.strip():
+            raise InvalidValue("fabric.names", f"{name!r} would break the file")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    links = fabric.links
+    ends = [
+        zip(vertices.tolist(), adapters.tolist(), ports.tolist(), strict=True)
+        for vertices, adapters, ports in (
+            (links.source, links.source_adapter, links.source_port),
+            (links.target, links.target_adapter, links.target_port),
+        )
+    ]
+    for source, target, capacity, cables in zip(
+        *ends, links.capacity.tolist(), links.cables.tolist(), strict=True
+    ):
+        row = (*_end(fabric, *source), *_end(fabric, *target), capacity, cables, *_vertex(fabric, source[0]))
+        writer.writerow(row)
+    for vertex in sorted(set(range(len(fabric))) - set(links.source.tolist())):
+        writer.writerow((fabric.names[vertex], *[""] * 7, *_vertex(fabric, vertex)))
+    return text.getvalue()
+
+
+def _end(fabric: Fabric, vertex: int, adapter: int, port: int) -> tuple[str, str, int | str]:
+    """Name, GUID and port of a link's end."""
+    guid = fabric.adapters.guid[adapter] if adapter >= 0 else fabric.guid[vertex]
+    return fabric.names[vertex], format_guid(int(guid)), port if port >= 0 else ""
+
+
+def _vertex(fabric: Fabric, vertex: int) -> tuple[str, int, int]:
+    """Kind, slots and whether it forwards."""
+    kind = "host" if fabric.kind[vertex] == HOST else "switch"
+    return kind, int(fabric.slots[vertex]), int(fabric.forwards[vertex])

@@ -1,0 +1,264 @@
+"""How much port counters grew: exactly, or at least, and over which time.
+
+A sweep need not tell all ports and counters: tools print traffic and errors apart. So each counter of each
+port is compared with what it showed when it was told last, whichever sweep that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from registry.errors import InvalidValue
+from registry.model.arrays import Bools, Floats, Guids, Ints, Longs
+from registry.model.counters import (
+    CONGESTION,
+    COUNTERS,
+    ERRORS,
+    NOT_TOLD,
+    TRAFFIC,
+    CounterSweep,
+    check_ports,
+    check_table,
+    column_of,
+)
+
+Port = tuple[int, int]
+"""GUID and port number."""
+_TRAFFIC = np.asarray([name in TRAFFIC for name in COUNTERS])
+_KINDS = (_TRAFFIC, np.asarray([name in (*CONGESTION, *ERRORS) for name in COUNTERS]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CounterDeltas:
+    """How much the counters of ports grew in a time.
+
+    Attributes
+    ----------
+    start, end : datetime
+        UTC; ``start < end``.
+    guid : uint64[p], port : int32[p]
+        Ascending.
+    names : tuple of str
+        Length k.
+    amount : int64[p, k]
+        Bytes, packets, ticks or events; `NOT_TOLD` where it is not known.
+    at_least : bool[p, k]
+        The amount is a lower bound: there was a reset, or a saturated counter.
+    covered : float64[p, k]
+        Seconds in which it grew so much: less than from start to end where the counter was not told all the
+        time; 0 where the amount is not known.
+    peak : float64[p, k]
+        Largest rate a second of the pieces that this is the sum of.
+    pieces : int
+        Number of sweeps that this is the sum of.
+    backwards : bool
+        The sweep seems to be older than those before it (clock skew): nothing is told.
+    """
+
+    start: datetime
+    end: datetime
+    guid: Guids
+    port: Ints
+    names: tuple[str, ...]
+    amount: Longs
+    at_least: Bools
+    covered: Floats
+    peak: Floats
+    pieces: int = 1
+    backwards: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.start < self.end:
+            raise InvalidValue("CounterDeltas.end", "must be after the start")
+        p = len(np.atleast_1d(self.guid))
+        check_ports(self, p)
+        for name in ("covered", "peak"):
+            check_table(self, name, np.float64, p)
+        check_table(self, "amount", np.int64, p)
+        check_table(self, "at_least", np.bool_, p)
+
+    def __len__(self) -> int:
+        return len(self.guid)
+
+    @property
+    def seconds(self) -> float:
+        """Length of the time."""
+        return (self.end - self.start).total_seconds()
+
+    def column(self, name: str) -> Longs:
+        """int64[p]: growth of one counter of every port; `NOT_TOLD` where it is not known."""
+        return column_of(self.names, self.amount, name)
+
+
+def deltas(before: CounterSweep, after: CounterSweep) -> CounterDeltas:
+    """Growth between two sweeps of the ports and counters that both tell; see `growth`.
+
+    Raises
+    ------
+    InvalidValue
+        `after` is not later than `before`, or a device is named by its LID.
+    """
+    if not before.at < after.at:
+        raise InvalidValue("CounterDeltas.end", "must be after the start")
+    standing = _Standing()
+    standing.take(before)
+    return replace(standing.until(after), start=before.at)
+
+
+def growth(sweeps: Iterable[CounterSweep], after: datetime | None = None) -> Iterator[CounterDeltas]:
+    """What each sweep adds to those before it, in order of time.
+
+    A counter that fell was reset: it grew by at least what it shows now. Where one counter of a port's
+    traffic (or of its errors and congestion signals) fell, the others of that kind may have been reset
+    too and grown past what they showed: they grew by at least the difference. A counter that stands at
+    its largest value grew by at least the difference.
+
+    Where the traffic counters of all ports fell or stayed, most of them fell, and they still show more than
+    half of before, this is no reset but a sweep in the wrong place (`CounterDeltas.backwards`): it tells
+    nothing, and what comes next is compared with what was before it.
+
+    Parameters
+    ----------
+    sweeps : iterable of CounterSweep
+        By time.
+    after : datetime, optional
+        Sweeps until then only tell from where it is counted.
+    """
+    standing = _Standing()
+    for sweep in sweeps:
+        grown = None
+        if after is None or sweep.at > after:
+            grown = standing.until(sweep) if standing.before(sweep) else None
+        if grown is not None:
+            yield grown
+        if grown is None or not grown.backwards:
+            standing.take(sweep)
+
+
+def total(parts: Sequence[CounterDeltas]) -> CounterDeltas:
+    """The sum of deltas of times that do not overlap: what a roll-up keeps.
+
+    Raises
+    ------
+    InvalidValue
+        There are none.
+    """
+    if not parts:
+        raise InvalidValue("CounterDeltas", "nothing to sum")
+    keys = sorted({key for part in parts for key in _ports(part)})
+    place = {key: row for row, key in enumerate(keys)}
+    names = tuple(name for name in COUNTERS if any(name in part.names for part in parts))
+    shape = (len(keys), len(names))
+    amount, at_least = np.full(shape, NOT_TOLD, np.int64), np.zeros(shape, np.bool_)
+    covered, peak = np.zeros(shape), np.zeros(shape)
+    for part in parts:
+        rows = np.asarray([place[key] for key in _ports(part)], np.int64)
+        cells = np.ix_(rows, np.asarray([names.index(name) for name in part.names], np.int64))
+        known = part.amount != NOT_TOLD
+        amount[cells] = np.where(known, np.maximum(amount[cells], 0) + part.amount, amount[cells])
+        at_least[cells] |= part.at_least
+        covered[cells] += part.covered
+        peak[cells] = np.maximum(peak[cells], part.peak)
+    return CounterDeltas(
+        start=min(part.start for part in parts),
+        end=max(part.end for part in parts),
+        guid=np.asarray([key[0] for key in keys], np.uint64),
+        port=np.asarray([key[1] for key in keys], np.int32),
+        names=names,
+        amount=amount,
+        at_least=at_least,
+        covered=covered,
+        peak=peak,
+        pieces=sum(part.pieces for part in parts),
+    )
+
+
+class _Standing:
+    """What every counter of every port showed when it was told last."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Port, int] = {}
+        self._values = np.zeros((0, len(COUNTERS)), np.int64)
+        self._since = np.zeros((0, len(COUNTERS)))  # seconds since 1970
+
+    def before(self, sweep: CounterSweep) -> bool:
+        """Whether a counter that the sweep tells was told earlier."""
+        _, since, _ = self._cells(sweep)
+        return bool((since < sweep.at.timestamp()).any())
+
+    def take(self, sweep: CounterSweep) -> None:
+        """Let a sweep's counters count from now on."""
+        if bool(sweep.lid.any()):
+            raise InvalidValue("CounterSweep.guid", "is needed for every port")
+        rows = np.asarray([self._rows.setdefault(key, len(self._rows)) for key in _ports(sweep)], np.int64)
+        more = len(self._rows) - len(self._values)
+        if more:
+            width = len(COUNTERS)
+            self._values = np.vstack([self._values, np.full((more, width), NOT_TOLD, np.int64)])
+            self._since = np.vstack([self._since, np.full((more, width), np.inf)])
+        cells = np.ix_(rows, _columns(sweep))
+        told = sweep.values != NOT_TOLD
+        self._values[cells] = np.where(told, sweep.values, self._values[cells])
+        self._since[cells] = np.where(told, sweep.at.timestamp(), self._since[cells])
+
+    def until(self, sweep: CounterSweep) -> CounterDeltas:
+        """Growth until a sweep of the ports that were told before."""
+        if bool(sweep.lid.any()):
+            raise InvalidValue("CounterSweep.guid", "is needed for every port")
+        old, since, kept = self._cells(sweep)
+        new, full = sweep.values[kept], sweep.saturated[kept]
+        now = sweep.at.timestamp()
+        known = (old != NOT_TOLD) & (new != NOT_TOLD) & (since < now)
+        wrong = _in_wrong_order(old, new, known & _TRAFFIC[_columns(sweep)])
+        fell = known & (new < old)
+        amount = np.where(known & (not wrong), np.where(fell, new, new - old), NOT_TOLD)
+        told = amount != NOT_TOLD
+        covered = np.where(told, now - np.where(known, since, now), 0.0)
+        start = float(since[known].min()) if bool(known.any()) else now - 1e-6
+        return CounterDeltas(
+            start=datetime.fromtimestamp(start, sweep.at.tzinfo),
+            end=sweep.at,
+            guid=sweep.guid[kept],
+            port=sweep.port[kept],
+            names=sweep.names,
+            amount=amount,
+            at_least=told & _doubtful(sweep, fell, known & full),
+            covered=covered,
+            peak=np.divide(amount, covered, out=np.zeros(amount.shape), where=told),
+            backwards=wrong,
+        )
+
+    def _cells(self, sweep: CounterSweep) -> tuple[Longs, Floats, Longs]:
+        """Values and times of what the sweep tells, and the rows of the sweep that they are of."""
+        found = [(row, self._rows[key]) for row, key in enumerate(_ports(sweep)) if key in self._rows]
+        kept, rows = np.asarray(found, np.int64).reshape(-1, 2).T
+        cells = np.ix_(rows, _columns(sweep))
+        return self._values[cells], self._since[cells], kept
+
+
+def _doubtful(sweep: CounterSweep, fell: Bools, full: Bools) -> Bools:
+    """Counters that grew by at least what can be told."""
+    doubtful = fell | full
+    for kind in _KINDS:
+        of_kind = kind[_columns(sweep)]
+        doubtful[:, of_kind] |= fell[:, of_kind].any(axis=1, keepdims=True)
+    return doubtful
+
+
+def _in_wrong_order(old: Longs, new: Longs, traffic: Bools) -> bool:
+    was, now = old[traffic], new[traffic]
+    if not len(was) or bool((now > was).any()):
+        return False
+    return bool((now < was).mean() > 0.5) and float(now.sum()) * 2 > float(was.sum())
+
+
+def _ports(of: CounterSweep | CounterDeltas) -> list[Port]:
+    return list(zip(of.guid.tolist(), of.port.tolist(), strict=True))
+
+
+def _columns(sweep: CounterSweep) -> Longs:
+    return np.asarray([COUNTERS.index(name) for name in sweep.names], np.int64)

@@ -1,0 +1,228 @@
+"""Port counters of one sweep over a fabric.
+
+Counters count up from their last reset. Some saturate: they stop at their largest value instead of
+starting again. How much they grew from sweep to sweep: `registry.model.counter_deltas`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from registry.errors import InvalidValue, UnknownName
+from registry.model.arrays import Bools, Guids, Ints, Longs, freeze, readonly
+
+if TYPE_CHECKING:
+    from registry.model.fabric import Fabric
+
+TRAFFIC = ("xmit_bytes", "rcv_bytes", "xmit_packets", "rcv_packets")
+"""What was sent and received, in bytes and packets."""
+CONGESTION = (
+    "xmit_wait",
+    "ecn_marked",
+    "ecn_notified",
+    "pfc_xmit_pauses",
+    "pfc_rcv_pauses",
+)
+"""Signals of congestion, never bytes. ``xmit_wait``: ticks (of a length that the device decides) in which
+the port had data but no credits. ``ecn_marked``: packets received with a congestion mark (FECN, IP ECN).
+``ecn_notified``: notifications received by senders (BECN, CNP). ``pfc_*_pauses``: pause frames."""
+ERRORS = (
+    "symbol_errors",
+    "link_error_recoveries",
+    "link_downed",
+    "rcv_errors",
+    "rcv_remote_physical_errors",
+    "rcv_switch_relay_errors",
+    "xmit_discards",
+    "xmit_constraint_errors",
+    "rcv_constraint_errors",
+    "local_link_integrity_errors",
+    "excessive_buffer_overruns",
+    "qp1_dropped",
+    "vl15_dropped",
+)
+"""How often something went wrong."""
+COUNTERS = (*TRAFFIC, *CONGESTION, *ERRORS)
+"""Every counter that is kept."""
+NOT_TOLD = -1
+"""Value of a counter that the source does not tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CounterSweep:
+    """Counters of ports as they stood at one time.
+
+    Attributes
+    ----------
+    at : datetime
+        When they were read, with a time zone.
+    guid : uint64[p]
+        Node GUID of the switch or adapter; 0 where the source tells only `lid`.
+    lid : int32[p]
+        LID by which the source names the device; 0 where it tells the GUID.
+    port : int32[p]
+        Port number. Rows ascend by (guid, lid, port), each once.
+    names : tuple of str
+        Counters that some port tells, of `COUNTERS` and in their order; length k.
+    values : int64[p, k]
+        `NOT_TOLD` or at least 0; bytes, packets, ticks or events.
+    saturated : bool[p, k]
+        The counter stands at the largest value it can hold: the truth is at least so much.
+    """
+
+    at: datetime
+    guid: Guids
+    port: Ints
+    names: tuple[str, ...]
+    values: Longs
+    lid: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    saturated: Bools = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise InvalidValue("CounterSweep.at", "needs a time zone")
+        p = len(np.atleast_1d(self.guid))
+        if not len(self.lid):
+            object.__setattr__(self, "lid", np.zeros(p, np.int32))
+        if not self.saturated.size:
+            object.__setattr__(self, "saturated", np.zeros((p, len(self.names)), np.bool_))
+        check_ports(self, p)
+        freeze(self, "lid", np.int32, p)
+        check_table(self, "values", np.int64, p)
+        check_table(self, "saturated", np.bool_, p)
+        if self.values.size and int(self.values.min()) < NOT_TOLD:
+            raise InvalidValue("CounterSweep.values", "must not be negative")
+        if bool(((self.guid == 0) == (self.lid == 0)).any()):
+            raise InvalidValue("CounterSweep.guid", "a port is named by its GUID or by its LID")
+        order = np.lexsort((self.port, self.lid, self.guid))
+        if not np.array_equal(order, np.arange(p)):
+            for name in ("guid", "lid", "port", "values", "saturated"):
+                object.__setattr__(self, name, frozen(getattr(self, name)[order]))
+        same = (self.guid[1:] == self.guid[:-1]) & (self.lid[1:] == self.lid[:-1])
+        if bool((same & (self.port[1:] == self.port[:-1])).any()):
+            raise InvalidValue("CounterSweep.port", "a port stands there twice")
+
+    @classmethod
+    def of(cls, at: datetime, ports: Mapping[tuple[int, int, int], Mapping[str, tuple[int, bool]]]) -> Self:
+        """A sweep from what each port tells.
+
+        Parameters
+        ----------
+        at : datetime
+        ports : mapping of (guid, lid, port) to a mapping of counter to (value, saturated)
+
+        Examples
+        --------
+        >>> from datetime import UTC, datetime
+        >>> told = {(0xA1, 0, 1): {"xmit_bytes": (4, False)}}
+        >>> sweep = CounterSweep.of(datetime(2026, 1, 1, tzinfo=UTC), told)
+        >>> sweep.column("xmit_bytes").tolist()
+        [4]
+        """
+        told = {name for counters in ports.values() for name in counters}
+        names = tuple(name for name in COUNTERS if name in told)
+        keys = sorted(ports)
+        blank = (NOT_TOLD, False)
+        cells = [[ports[key].get(name, blank) for name in names] for key in keys]
+        table = np.asarray(cells, np.int64).reshape(len(keys), len(names), 2)
+        return cls(
+            at=at,
+            guid=np.asarray([key[0] for key in keys], np.uint64),
+            lid=np.asarray([key[1] for key in keys], np.int32),
+            port=np.asarray([key[2] for key in keys], np.int32),
+            names=names,
+            values=table[:, :, 0],
+            saturated=table[:, :, 1] > 0,
+        )
+
+    def __len__(self) -> int:
+        return len(self.guid)
+
+    def column(self, name: str) -> Longs:
+        """int64[p]: one counter of every port; `NOT_TOLD` where it is not told."""
+        return column_of(self.names, self.values, name)
+
+    def with_guids(self, fabric: Fabric) -> CounterSweep:
+        """The sweep with the GUID of each device that it names by LID.
+
+        Raises
+        ------
+        UnknownName
+            A LID that no switch or adapter port of the fabric has.
+        InvalidValue
+            A port stands there twice, by its LID and by its GUID.
+        """
+        if not bool(self.lid.any()):
+            return self
+        adapters = fabric.adapters
+        guid_of: dict[int, int] = {}
+        owner = adapters.guid[adapters.port_adapter].tolist()
+        for lid, lmc, guid in zip(adapters.port_lid.tolist(), adapters.port_lmc.tolist(), owner, strict=True):
+            guid_of |= dict.fromkeys(range(lid, lid + (1 << lmc)), guid)
+        guid_of |= dict(zip(fabric.lid.tolist(), fabric.guid.tolist(), strict=True))
+        guid_of.pop(0, None)
+        guid = self.guid.copy()
+        for row in np.flatnonzero(self.lid).tolist():
+            lid = int(self.lid[row])
+            if not guid_of.get(lid):
+                raise UnknownName("LID", str(lid), remedy="are these the counters of this fabric?")
+            guid[row] = guid_of[lid]
+        return replace(self, guid=guid, lid=np.zeros(len(guid), np.int32))
+
+    def joined(self, other: CounterSweep) -> CounterSweep | None:
+        """One sweep of two that tell different things of the same time; None where both tell one counter.
+
+        Its time is the later one.
+        """
+        ports: dict[tuple[int, int, int], dict[str, tuple[int, bool]]] = {}
+        for sweep in (self, other):
+            for row, column in np.argwhere(sweep.values >= 0).tolist():
+                key = (int(sweep.guid[row]), int(sweep.lid[row]), int(sweep.port[row]))
+                name = sweep.names[column]
+                cells = ports.setdefault(key, {})
+                if name in cells:
+                    return None
+                cells[name] = (int(sweep.values[row, column]), bool(sweep.saturated[row, column]))
+        return type(self).of(max(self.at, other.at), ports)
+
+
+def column_of(names: tuple[str, ...], table: Longs, name: str) -> Longs:
+    """int64[p]: one counter of a table; `NOT_TOLD` where it is not there."""
+    if name not in COUNTERS:
+        raise UnknownName("counter", name, COUNTERS)
+    if name not in names:
+        return frozen(np.full(len(table), NOT_TOLD, np.int64))
+    return table[:, names.index(name)]
+
+
+def check_ports(owner: Any, size: int) -> None:
+    """Check the ports and the names of counters of a table with a row a port."""
+    freeze(owner, "guid", np.uint64, size)
+    freeze(owner, "port", np.int32, size)
+    label = type(owner).__name__
+    if size and not 0 <= int(owner.port.min()) <= int(owner.port.max()) <= 255:
+        raise InvalidValue(f"{label}.port", "outside 0 .. 255")
+    kept = tuple(name for name in COUNTERS if name in owner.names)
+    if owner.names != kept:
+        raise InvalidValue(f"{label}.names", "must be counters, in their order")
+
+
+def check_table(owner: Any, name: str, dtype: type, size: int) -> None:
+    """Make a field of a frozen dataclass a read-only table with a row a port and a column a counter."""
+    label = f"{type(owner).__name__}.{name}"
+    table = readonly(getattr(owner, name), dtype, label)
+    if table.shape != (size, len(owner.names)):
+        raise InvalidValue(label, f"has shape {table.shape}, not {(size, len(owner.names))}")
+    object.__setattr__(owner, name, table)
+
+
+def frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """The same array, read-only."""
+    values.flags.writeable = False
+    return values

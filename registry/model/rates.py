@@ -1,0 +1,138 @@
+"""What each link carried a second, from what its ports counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs, freeze
+from registry.model.counter_deltas import CounterDeltas
+from registry.model.fabric import Fabric
+
+UNKNOWN, BY_SENDER, BY_RECEIVER = 0, 1, 2
+"""Whose counter told the rate of a link."""
+MAX_PORTS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LinkRates:
+    """Rates of the links of a fabric, row by row as in ``fabric.links``; NaN where nothing tells.
+
+    Attributes
+    ----------
+    start, end : datetime
+        Time over which they are the mean, UTC.
+    bytes_per_second : float64[m]
+        Data in this direction, as the sending port counted it, else the receiving one.
+    peak_bytes_per_second : float64[m]
+        Largest mean of the times between two sweeps that `start` .. `end` is made of.
+    share : float64[m]
+        `bytes_per_second` of the link's capacity.
+    at_least : bool[m]
+        The rate is a lower bound (reset, saturated, not told all the time).
+    by : uint8[m]
+        `BY_SENDER`, `BY_RECEIVER` or `UNKNOWN`.
+    wait_ticks_per_second : float64[m]
+        XmitWait of the sending port: time it had data and no credits, in ticks of the device.
+    ecn_marked_per_second : float64[m]
+        Packets with a congestion mark that arrived over this link.
+    pauses_per_second : float64[m]
+        PFC pause frames that the sending port received.
+    """
+
+    start: datetime
+    end: datetime
+    bytes_per_second: Floats
+    peak_bytes_per_second: Floats
+    share: Floats
+    at_least: Bools
+    by: Int8s
+    wait_ticks_per_second: Floats
+    ecn_marked_per_second: Floats
+    pauses_per_second: Floats
+
+    def __post_init__(self) -> None:
+        size = len(self.bytes_per_second)
+        for name in (
+            "bytes_per_second",
+            "peak_bytes_per_second",
+            "share",
+            "wait_ticks_per_second",
+            "ecn_marked_per_second",
+            "pauses_per_second",
+        ):
+            freeze(self, name, np.float64, size)
+        freeze(self, "at_least", np.bool_, size)
+        freeze(self, "by", np.uint8, size)
+
+
+def link_rates(fabric: Fabric, grown: CounterDeltas) -> LinkRates:
+    """Rates of a fabric's links from the growth of its ports' counters.
+
+    A port is found by its device's GUID and its number; links of a source that tells no ports, and bundles
+    of cables, get none.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    grown : CounterDeltas
+    """
+    links = fabric.links
+    single = links.cables == 1
+    sender = _rows(grown, _guids(fabric, links.source, links.source_adapter), links.source_port, single)
+    receiver = _rows(grown, _guids(fabric, links.target, links.target_adapter), links.target_port, single)
+    sent, received = _rate(grown, "xmit_bytes", sender), _rate(grown, "rcv_bytes", receiver)
+    by = np.where(~np.isnan(sent), BY_SENDER, np.where(~np.isnan(received), BY_RECEIVER, UNKNOWN))
+
+    def chosen(table: Floats | Bools) -> Floats:
+        of_sender, of_receiver = (
+            _cells(grown, table, "xmit_bytes", sender),
+            _cells(grown, table, "rcv_bytes", receiver),
+        )
+        return np.where(by == BY_SENDER, of_sender, np.where(by == BY_RECEIVER, of_receiver, np.nan))
+
+    rate = np.where(by == BY_SENDER, sent, received)
+    return LinkRates(
+        start=grown.start,
+        end=grown.end,
+        bytes_per_second=rate,
+        peak_bytes_per_second=chosen(grown.peak),
+        share=rate / links.capacity,
+        at_least=chosen(grown.at_least) > 0,
+        by=by,
+        wait_ticks_per_second=_rate(grown, "xmit_wait", sender),
+        ecn_marked_per_second=_rate(grown, "ecn_marked", receiver),
+        pauses_per_second=_rate(grown, "pfc_rcv_pauses", sender),
+    )
+
+
+def _guids(fabric: Fabric, vertex: Ints, adapter: Ints) -> Guids:
+    """uint64[m]: node GUID of the device at one end of each link."""
+    own = np.append(fabric.adapters.guid, np.uint64(0))
+    return np.where(adapter >= 0, own[adapter], fabric.guid[vertex])
+
+
+def _rows(grown: CounterDeltas, guid: Guids, port: Ints, single: Bools) -> Longs:
+    """int64[m]: row of each port among those counted; -1 where it is not there."""
+    rows = {key: row for row, key in enumerate(zip(grown.guid.tolist(), grown.port.tolist(), strict=True))}
+    found = [rows.get(key, -1) for key in zip(guid.tolist(), port.tolist(), strict=True)]
+    return np.where(single & (guid > 0) & (port >= 0), np.asarray(found, np.int64), -1)
+
+
+def _rate(grown: CounterDeltas, name: str, row: Longs) -> Floats:
+    """float64[m]: growth of a counter a second at each row; NaN where it is not known."""
+    covered = _cells(grown, grown.covered, name, row)
+    known = np.isfinite(covered) & (covered > 0)
+    rate = np.full(len(row), np.nan)
+    np.divide(_cells(grown, grown.amount, name, row), covered, out=rate, where=known)
+    return rate
+
+
+def _cells(grown: CounterDeltas, table: Longs | Floats | Bools, name: str, row: Longs) -> Floats:
+    """float64[m]: a counter's column of a table at each row; NaN where there is none."""
+    if name not in grown.names:
+        return np.full(len(row), np.nan)
+    cells: Floats = np.append(table[:, grown.names.index(name)].astype(np.float64), np.nan)[row]
+    return cells

@@ -1,0 +1,85 @@
+"""``almanac cluster check``: from the database and from files, with an exit code for cron."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.almanac.conftest import Almanac
+
+DATA = Path(__file__).parent.parent / "data" / "infiniband"
+TORUS = DATA / "torus-4x4x4-dor"
+TREE = DATA / "fattree2-64-traffic"
+
+
+def test_files_are_checked_without_a_database(almanac: Almanac, tmp_path: Path) -> None:
+    files = ["--fabric", TORUS / "ibnetdiscover.txt", "--fabric", TORUS / "opensm-lfts.dump.gz"]
+    outcome = almanac("cluster", "check", *files, "--json")
+    assert outcome.code == 0, outcome.err
+    findings = outcome.json["findings"]
+    assert {(one["check"], one["severity"]) for one in findings} == {("credit-loops", "warning")}
+    assert almanac("cluster", "check", *files, "--fail-on", "warning").code == 4
+    assert almanac("cluster", "check", *files, "--fail-on", "warning", "--only", "rails").code == 0
+    assert almanac("cluster", "check", *files, "--fail-on", "never").code == 0
+
+
+def test_a_cluster_is_checked_as_it_was_at_a_time(almanac: Almanac) -> None:
+    for name, moment in (("fattree2-64-traffic", "2025-01-01"), ("fattree2-64-dead-spine", "2025-01-02")):
+        folder = DATA / name
+        files = [folder / "ibnetdiscover.txt", folder / "opensm-lfts.dump"]
+        assert almanac("ingest", *files, "--cluster", "ft", "--observed-at", moment).code == 0
+    for moment in ("2025-01-01T12:00", "2025-01-03"):
+        outcome = almanac("cluster", "check", "ft", "--at", moment)
+        assert (outcome.code, outcome.out.strip()) == (0, "nothing found"), outcome.err
+
+
+def test_lost_ways_fail_and_are_told_in_words(almanac: Almanac, tmp_path: Path) -> None:
+    tables = (TREE / "opensm-lfts.dump").read_text()
+    broken = tmp_path / "opensm-lfts.dump"
+    lines = tables.splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if line.startswith("0x") and "Channel Adapter" in line)
+    broken.write_text("".join(lines[:at] + lines[at + 1 :]))
+    files = ["--fabric", TREE / "ibnetdiscover.txt", "--fabric", broken]
+    outcome = almanac("cluster", "check", *files, "--json")
+    assert outcome.code == 4
+    (finding,) = outcome.json["findings"]
+    # the first table is that of the leaf that the host hangs on: none of the 8 leaves gets there
+    assert (finding["severity"], finding["count"]) == ("error", 8)
+    assert "has no route for it; such as from" in finding["text"]
+    assert "reachability" in almanac("cluster", "check", *files).out
+
+
+def test_a_check_that_there_is_not_and_a_call_without_a_fabric_are_refused(almanac: Almanac) -> None:
+    assert almanac("cluster", "check").code == 2
+    assert almanac("cluster", "check", "ft", "--fabric", TREE / "ibnetdiscover.txt").code == 2
+    outcome = almanac("cluster", "check", "--fabric", TREE / "ibnetdiscover.txt", "--only", "rail")
+    assert outcome.code == 1
+    assert "rails" in outcome.err
+
+
+def test_doctor_tells_the_age_of_each_source_and_what_failed(almanac: Almanac, tmp_path: Path) -> None:
+    assert almanac("ingest", TREE / "ibnetdiscover.txt", "--cluster", "ft").code == 0
+    cut = tmp_path / "scan.txt"
+    cut.write_text((TREE / "ibnetdiscover.txt").read_text()[:3000])
+    assert almanac("ingest", cut, "--cluster", "ft").code == 1
+    states = {row["check"]: row for row in almanac("doctor", "--json").json}
+    told = states["source ft ibnetdiscover"]
+    assert told["state"] == "warning"
+    assert told["seen"].startswith("last good 0.0 days ago; the last try failed: ")
+    assert "cut off" in told["seen"]
+
+
+def test_a_plan_among_the_files_is_compared(almanac: Almanac, tmp_path: Path) -> None:
+    plan = tmp_path / "fabric.ndt"
+    plan.write_text(
+        "#StartDevice,StartPort,EndDevice,EndPort,LinkType\n"
+        '"leaf01","Port 9","spine01","Port 1","LINK"\n"leaf01","Port 10","spine09","Port 2","LINK"\n'
+    )
+    files = ["--fabric", TREE / "ibnetdiscover.txt", "--fabric", plan, "--only", "wiring"]
+    findings = almanac("cluster", "check", *files, "--json").json["findings"]
+    (text,) = [one["text"] for one in findings if one["severity"] == "warning"]
+    assert text.startswith("in the wrong port: leaf01 port 10 - ")
+    assert text.endswith(" instead of leaf01 port 10 - spine09")
+    assert sum(one["severity"] == "note" for one in findings) == 94  # of 96 cables
+    outcome = almanac("cluster", "check", *files)
+    assert "and 84 more: --all" in outcome.out
+    assert "more: --all" not in almanac("cluster", "check", *files, "--all").out

@@ -1,0 +1,80 @@
+"""``almanac generate``: files, standard output, and straight into the registry."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.almanac.conftest import Almanac
+
+
+def test_generators_are_listed_and_explain_their_options(offline: Almanac) -> None:
+    listed = offline("generate", "profile")
+    assert "stencil" in listed.out + listed.err
+    shown = offline("generate", "profile", "stencil", "--help").out
+    assert "--periodic" in shown
+    assert "Ranks along each of two or three dimensions" in " ".join(shown.split())
+
+
+def test_a_profile_goes_to_standard_output_or_a_file_that_ingest_reads(
+    offline: Almanac, tmp_path: Path
+) -> None:
+    printed = offline("generate", "profile", "stencil", "--sides", "4x4", "--points", 5)
+    assert printed.out.startswith("# ranks: 16\nsrc,dst,bytes,messages\n")
+    for format, name in (("edge-csv", "a.csv"), ("npz", "a.npz")):
+        path = tmp_path / name
+        made = offline(
+            "generate", "profile", "stencil", "--sides", "4x4", "--points", 5, "-o", path, "--format", format
+        )
+        assert "stencil5-4x4: 16 ranks, 48 pairs; written to" in made.err
+        told = offline("ingest", path, "--dry-run", "--json").json
+        assert told["profiles"] == ["a"]
+
+
+def test_a_fabric_goes_to_a_file(offline: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "fabric.json"
+    told = offline("generate", "fabric", "torus", "--sides", "3x3", "-o", path, "--json").json
+    assert (told["hosts"], told["switches"], told["cables"]) == (9, 0, 18)
+    assert len(json.loads(path.read_text())["nodes"]) == 9
+
+
+def test_wrong_calls_are_usage_errors(offline: Almanac) -> None:
+    for arguments, message in (
+        (("generate", "profile", "stencl"), "closest: stencil"),
+        (("generate", "profile", "stencil", "--points", 5), "--sides"),
+        (("generate", "profile", "stencil", "--sides", "4xx", "--points", 5), "no whole number"),
+        (("generate", "profile", "stencil", "--sides", "4x4", "--points", 6), "must be one of"),
+        (("generate", "profile", "ring", "--ranks", 4, "--format", "xml"), "must be one of edge-csv"),
+        (("generate", "profile", "ring", "--ranks", 4, "--json", "--format", "npz"), "give -o FILE"),
+    ):
+        outcome = offline(*arguments)
+        assert outcome.code == 2, arguments
+        assert message in outcome.err
+
+
+def test_a_profile_and_a_fabric_are_saved(almanac: Almanac) -> None:
+    saved = almanac("generate", "profile", "ring", "--ranks", 8, "--save", "--name", "mine", "--json").json
+    assert len(saved["profile_ids"]) == 1
+    assert almanac("profile", "show", "mine", "--json").json["ranks"] == 8
+    told = almanac("generate", "fabric", "mesh", "--sides", "2x3", "--cluster", "toy")
+    assert "6 hosts, 0 switches, 7 cables; saved as cluster toy" in told.err
+    assert almanac("cluster", "list", "--json").json[0]["cluster"] == "toy"
+
+
+def test_options_of_profiles_reach_their_readers(offline: Almanac, tmp_path: Path) -> None:
+    matrix = tmp_path / "m.csv"
+    matrix.write_text("0,4,0\n0,0,6\n0,0,0\n")
+    told = offline("ingest", matrix, "--dry-run", "--parts", 2, "--json").json
+    assert "METIS cut the 3 rows into 2 parts" in " ".join(told["warnings"])
+    assert told["profiles"] == ["m-2"]
+    told = offline("ingest", matrix, "--dry-run", "--divide", 2, "--transposed", "--json").json
+    assert "divided by 2" in " ".join(told["warnings"])
+    assert offline("ingest", matrix, "--dry-run", "--divide", 4).code == 1
+    assert offline("ingest", matrix, "--dry-run", "--collectives", "star").code == 2
+
+
+@pytest.mark.parametrize("kind", ["fabric", "profile"])
+def test_the_list_needs_no_generator_imported(offline: Almanac, kind: str) -> None:
+    assert offline("generate", kind, "--help").code == 0

@@ -1,0 +1,70 @@
+"""``almanac metrics`` against a parser of the same text that Prometheus' own library brings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from almanac.gauges import Gauge
+from almanac.prometheus import text
+from tests.almanac.conftest import Almanac
+
+TREE = Path(__file__).parent.parent / "data" / "infiniband" / "fattree2-64-traffic"
+PROFILE = Path(__file__).parent.parent / "data" / "openmpi" / "npb_cg_S_16.tar.gz"
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def samples(told: str) -> Samples:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(told)
+        for sample in family.samples
+    }
+
+
+def test_names_from_files_are_escaped() -> None:
+    name = 'leaf "1"\\\nalmanac_findings 7'
+    told = text([Gauge(name="almanac_x", about="About.", labels=(("device", name),), value=1.5)])
+    assert samples(told) == {("almanac_x", (("device", name),)): 1.5}
+
+
+def test_an_empty_registry_tells_nothing(almanac: Almanac) -> None:
+    outcome = almanac("metrics")
+    assert (outcome.code, outcome.out.strip()) == (0, "")
+
+
+def test_ages_findings_and_quality_are_told(almanac: Almanac, tmp_path: Path) -> None:
+    files = [TREE / "ibnetdiscover.txt", TREE / "opensm-lfts.dump"]
+    assert almanac("ingest", *files, "--cluster", "ft", "--observed-at", "2025-01-01").code == 0
+    assert almanac("ingest", PROFILE, "--name", "cg").code == 0
+    broken = tmp_path / "broken.txt"
+    broken.write_text((TREE / "ibnetdiscover.txt").read_text()[:3000])
+    assert almanac("ingest", broken, "--cluster", "ft").code == 1
+    call = ["map", "cg", "--cluster", "ft", "--hosts", "node[0001-0016]", "--steps", 2000, "--json"]
+    placed = json.loads(almanac(*call).out)
+    target = tmp_path / "almanac.prom"
+    outcome = almanac("metrics", "-o", target)
+    assert outcome.code == 0, outcome.err
+    told = samples(target.read_text())
+
+    def value(name: str, **labels: str) -> float:
+        return told[name, tuple(sorted(labels.items()))]
+
+    assert 0 <= value("almanac_source_age_seconds", cluster="ft", source="ibnetdiscover") < 600
+    assert value("almanac_source_failing", cluster="ft", source="ibnetdiscover") == 1
+    assert value("almanac_source_failing", cluster="ft", source="opensm-lfts") == 0
+    assert value("almanac_fabric_age_seconds", cluster="ft") > 300 * 86400
+    assert value("almanac_findings", cluster="ft", severity="error") == 0
+    ratio = value("almanac_placement_over_bound_ratio", cluster="ft", application=placed_application(told))
+    wanted = placed["placed"]["congestion_seconds"] / placed["lower_bound"]["congestion_seconds"]
+    assert ratio == pytest.approx(wanted)
+
+
+def placed_application(told: Samples) -> str:
+    """The only application that a placement is told of."""
+    (labels,) = {labels for name, labels in told if name == "almanac_placement_over_bound_ratio"}
+    return dict(labels)["application"]
