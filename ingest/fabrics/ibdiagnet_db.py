@@ -13,7 +13,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ingest.fabrics.infiniband import Device
+from ingest.fabrics.infiniband_devices import Device
 from ingest.fabrics.rows import GIVE_A_SCAN, Rows, ran_at
 from ingest.options import Options
 from ingest.parsed import Parsed

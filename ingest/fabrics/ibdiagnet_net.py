@@ -11,7 +11,8 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from ingest.fabrics.infiniband import AGGREGATION_NODE, Device
+from ingest.fabrics.infiniband import AGGREGATION_NODE
+from ingest.fabrics.infiniband_devices import Device
 from ingest.fabrics.rows import Rows, ran_at, read_lines
 from ingest.options import Options
 from ingest.parsed import Parsed

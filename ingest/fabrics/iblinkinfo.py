@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ingest.fabrics.infiniband import Device
+from ingest.fabrics.infiniband_devices import Device
 from ingest.fabrics.rows import GIVE_A_SCAN, Rows, read_lines
 from ingest.options import Options
 from ingest.parsed import Parsed

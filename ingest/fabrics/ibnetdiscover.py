@@ -13,7 +13,8 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ingest.fabrics.infiniband import UNCONFIGURED_LID, Device, Port, build_fabric
+from ingest.fabrics.infiniband import UNCONFIGURED_LID, build_fabric
+from ingest.fabrics.infiniband_devices import Device, Port
 from ingest.fabrics.rows import MAX_PORT
 from ingest.options import Options
 from ingest.parsed import Parsed

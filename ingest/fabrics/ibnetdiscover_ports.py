@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.fabrics.infiniband import Device
+from ingest.fabrics.infiniband_devices import Device
 from ingest.fabrics.rows import Rows, read_lines
 from ingest.options import Options
 from ingest.parsed import Parsed

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from ingest.fabrics.infiniband_devices import Device
 from registry.errors import InputError
 from registry.model import format_guid
-
-if TYPE_CHECKING:
-    from ingest.fabrics.infiniband import Device
 
 _NAMELESS = re.compile(
     r"(MT\d+|Mellanox|ConnectX\S*|InfiniHost|localhost(\.localdomain\S*)?|\(none\))(\s|$)"

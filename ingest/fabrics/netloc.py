@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ingest.fabrics.infiniband import Device, Port, build_fabric
+from ingest.fabrics.infiniband import build_fabric
+from ingest.fabrics.infiniband_devices import Device, Port
 from ingest.json_text import Spot, load_json
 from ingest.options import Options
 from ingest.parsed import Parsed

@@ -18,7 +18,8 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from ingest.fabrics.infiniband import Device, Port, build_fabric
+from ingest.fabrics.infiniband import build_fabric
+from ingest.fabrics.infiniband_devices import Device, Port
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.source import SourceFile

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from ingest.fabrics.infiniband import UNCONFIGURED_LID, Device, Port, PortNote, build_fabric, mirror
+from ingest.fabrics.infiniband import UNCONFIGURED_LID, build_fabric, mirror
+from ingest.fabrics.infiniband_devices import Device, Port, PortNote
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.rates import link_rate

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.fabrics.infiniband import AGGREGATION_NODE, Device
+from ingest.fabrics.infiniband import AGGREGATION_NODE
+from ingest.fabrics.infiniband_devices import Device
 from ingest.fabrics.rows import Rows
 from ingest.json_text import Spot, load_json
 from ingest.options import Options

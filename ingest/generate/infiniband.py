@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from ingest.fabrics.infiniband import Device, Port
+from ingest.fabrics.infiniband_devices import Device, Port
 from ingest.rates import link_rate
 from registry.model import NO_ROUTE, ForwardingTables
 

@@ -13,7 +13,8 @@ from mapping.bounds.partition import Crossings
 from mapping.bounds.parts import not_tried
 from mapping.bounds.total_work import total_work
 from mapping.costs.background import Background
-from mapping.costs.distances import LINKS, Distances, distances
+from mapping.costs.distances import LINKS, distances
+from mapping.costs.grouped_distances import Distances
 from mapping.routing.routes import Routes
 from registry.model import Allocation, Bound, Profile
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from mapping.bounds.parts import NOT_TRIED
-from mapping.costs.distances import Distances
+from mapping.costs.grouped_distances import Distances
 from mapping.kernels.common_partners import ascend, least_of_sets, list_sets
 from mapping.kernels.nearest_flows import GuestArrays
 from registry.model import Bound, Floats, Ints

@@ -8,7 +8,7 @@ import numpy as np
 
 from mapping.bounds.cables import Cables
 from mapping.bounds.parts import bisections, dense_parts, host_vertex, leaf_parts, tiers
-from mapping.costs.distances import Distances
+from mapping.costs.grouped_distances import Distances
 from mapping.routing.routes import Routes
 from registry.model import Allocation, Bools, Floats, Ints, Longs
 

@@ -10,7 +10,7 @@ from mapping.bounds.common_partners import common_partners
 from mapping.bounds.nearest_seats import least_seating
 from mapping.bounds.partition import Crossings
 from mapping.bounds.parts import NOT_TRIED
-from mapping.costs.distances import Distances
+from mapping.costs.grouped_distances import Distances
 from registry.model import Bound, Ints, Longs
 
 MAX_GROUPS = 4096

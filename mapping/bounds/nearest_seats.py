@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from mapping.bounds.guest import Falling, guest_arrays
-from mapping.costs.distances import Distances
+from mapping.costs.grouped_distances import Distances
 from mapping.kernels import seats as kernel
 from mapping.threads import each
 from registry.model import Floats, Ints, Longs, Profile

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from mapping.costs.distances import Distances
+from mapping.costs.grouped_distances import Distances
 from mapping.partition.bisection import bisect, weighted_graph
 from mapping.routing.network import attachment
 from mapping.routing.routes import Routes

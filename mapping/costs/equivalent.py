@@ -29,7 +29,7 @@ def equivalent_distances(routes: Routes, *, own_cables: bool) -> tuple[Ints, Flo
     group : int32[h]
         Group of each host.
     between : float64[g, g]
-        As in ``mapping.costs.distances.Distances``. Parallel cables are parallel resistors.
+        As in ``mapping.costs.grouped_distances.Distances``. Parallel cables are parallel resistors.
     """
     flows, fabric = routes.flows, routes.fabric
     group, first, second = alike(routes)

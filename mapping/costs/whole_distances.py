@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.costs.distances import Distances
+from mapping.costs.grouped_distances import Distances
 from registry.model import Floats, Int8s, Ints
 
 TILE = 128

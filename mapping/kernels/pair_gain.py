@@ -1,7 +1,7 @@
 """Exact gains of pair exchanges on distances between groups of hosts, in both directions of every pair.
 
-Distances come as `mapping.costs.distances.Distances` keeps them: ``between[group[h], group[k]]`` for two
-different hosts, 0 within a host.
+Distances come as `mapping.costs.grouped_distances.Distances` keeps them: ``between[group[h], group[k]]``
+for two different hosts, 0 within a host.
 """
 
 from __future__ import annotations

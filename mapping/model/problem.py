@@ -11,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mapping.costs.distances import LINKS, Distances, distances
+from mapping.costs.distances import LINKS, distances
+from mapping.costs.grouped_distances import Distances
 from mapping.kernels.hop_bytes_search import Guest, Hops, Near, Seats
 from mapping.model.pins import check_pins, honour
 from mapping.model.search_arrays import compact_hops, hop_unit, near_slots

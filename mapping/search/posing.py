@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from mapping.costs.background import Background
-from mapping.costs.distances import EQUIVALENT_2, LINKS, Distances, distances
+from mapping.costs.distances import EQUIVALENT_2, LINKS, distances
+from mapping.costs.grouped_distances import Distances
 from mapping.model.objective import Objective
 from mapping.model.pins import honour, pins_on
 from mapping.model.problem import Problem, host_indices

@@ -16,7 +16,7 @@ import pymetis
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_matrix
 
-from mapping.costs.distances import Distances
+from mapping.costs.grouped_distances import Distances
 from mapping.kernels.group_swaps import Groups, repair
 from mapping.model.problem import Problem
 from mapping.partition.bisection import subgraph, weighted_graph

@@ -11,7 +11,8 @@ from mapping.bounds import every_bound, gilmore_lawler, lower_bounds
 from mapping.bounds.catalog import NAMES
 from mapping.bounds.hop_bytes import least_cost
 from mapping.bounds.partition import Crossings
-from mapping.costs.distances import LINKS, Distances, distances
+from mapping.costs.distances import LINKS, distances
+from mapping.costs.grouped_distances import Distances
 from mapping.routing import forwarding_tables, shortest_paths
 from mapping.routing.routes import Routes
 from registry.errors import DisconnectedAllocation, InfeasibleAllocation

@@ -10,7 +10,7 @@ import pytest
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.percs import percs
 from ingest.generate.tori import torus
-from mapping.costs.distances import Distances
+from mapping.costs.grouped_distances import Distances
 from mapping.model.budget import Budget
 from mapping.model.objective import score
 from mapping.model.problem import Problem

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.costs.distances import LINKS, SWITCHES, Distances, distances
+from mapping.costs.distances import LINKS, SWITCHES, distances
+from mapping.costs.grouped_distances import Distances
 from mapping.costs.whole_distances import WholeDistances
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mapping.costs.distances import Distances
+from mapping.costs.grouped_distances import Distances
 from mapping.model.problem import Problem
 from mapping.routing import shortest_paths
 from mapping.routing.shortest_paths import ShortestPaths
