@@ -6,12 +6,13 @@ Each records its own file under results/. Longer ones are run by themselves: ``p
 
 from __future__ import annotations
 
-from bench import congestion, ingest_director, placement
+from bench import congestion, ingest_director, ingest_profile, placement
 
 
 def main() -> None:
     """Run them; the machine should do nothing else meanwhile."""
     ingest_director.main()
+    ingest_profile.main()
     congestion.main()
     placement.main([])
 
