@@ -15,7 +15,7 @@ from mapping.service import subject_of
 from registry.errors import UnknownName
 
 if TYPE_CHECKING:
-    from registry.fabrics import Snapshot
+    from registry.model import Fabric
     from registry.placement_records import StoredPlacementInfo
     from registry.registry import Registry
 
@@ -54,15 +54,15 @@ def gauges(registry: Registry, now: datetime | None = None, hottest: int = HOTTE
     moment = datetime.now(UTC) if now is None else now
     yield from _sources(registry, moment)
     for info in registry.fabrics.clusters():
-        snapshot = registry.fabrics.read(info.name)
+        subject = subject_of(registry, info.name)
         yield Gauge(
             name="almanac_fabric_age_seconds",
             about="Time since the fabric was last seen.",
             labels=(("cluster", info.name),),
             value=(moment - info.last_observed_at).total_seconds(),
         )
-        yield from _findings(info.name, subject_of(registry, info.name))
-        yield from _hottest(registry, info.name, snapshot, hottest)
+        yield from _findings(info.name, subject)
+        yield from _hottest(registry, info.name, subject.fabric, hottest)
     yield from _placements(registry)
 
 
@@ -95,13 +95,12 @@ def _findings(cluster: str, subject: Subject) -> Iterator[Gauge]:
         )
 
 
-def _hottest(registry: Registry, cluster: str, snapshot: Snapshot, most: int) -> Iterator[Gauge]:
+def _hottest(registry: Registry, cluster: str, fabric: Fabric, most: int) -> Iterator[Gauge]:
     """The links with the largest share of their capacity in use, as counted."""
     try:
-        rates = registry.counters.rates(cluster, snapshot.observed_at)
+        rates = registry.counters.rates(cluster)
     except UnknownName:  # no two sweeps of counters: nothing is counted of this cluster
         return
-    fabric = snapshot.fabric
     share = np.where(np.isnan(rates.share), -1.0, rates.share)
     for row in np.argsort(-share, kind="stable")[:most].tolist():
         if share[row] <= 0:

@@ -8,14 +8,12 @@ so that its peak memory is its own; the embedded server's start is not part of a
 from __future__ import annotations
 
 import json
-import multiprocessing
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from bench.alone import alone
 from bench.machine import machine, now
 from ingest.generate.infiniband import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from ingest.options import Options
@@ -69,22 +67,6 @@ def make(files: Path) -> dict[str, int]:
         "scan_bytes": (files / "ibnetdiscover.txt").stat().st_size,
         "dump_bytes": (files / "opensm-lfts.dump").stat().st_size,
     }
-
-
-def alone(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[str, float]:
-    """Seconds and peak memory of a step in a fresh process."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(measured, step, files, home).result()
-
-
-def measured(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[str, float]:
-    """Seconds and peak memory of this process, which runs nothing else; Linux only."""
-    seconds = step(files, home)
-    # Not ru_maxrss: Linux hands a parent's on to the processes that it starts.
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    peak = int(status["VmHWM"].split()[0]) * 1024
-    return {"seconds": round(seconds, 3), "peak_memory_gb": round(peak / 1e9, 3)}
 
 
 def parse(files: Path, home: Path) -> float:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.ingest_director import alone
+from bench.alone import alone
 from bench.machine import machine, now
 from ingest.generate.fat_trees import three_level
 from ingest.options import Options

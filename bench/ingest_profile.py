@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.ingest_director import alone
+from bench.alone import alone
 from bench.machine import machine, now
 from ingest.generate.patterns import random
 from ingest.options import Options

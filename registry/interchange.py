@@ -12,7 +12,15 @@ import numpy as np
 from registry.errors import InvalidValue, MissingExtra
 from registry.model import HOST, NO_PORT, Fabric, Guids, Profile, format_guid
 from registry.wiring.contents import canonical
-from registry.wiring.facts import KINDS, DeviceFact, LinkFact, device_facts, fabric_of, link_facts
+from registry.wiring.facts import (
+    DEVICE_LISTS,
+    KINDS,
+    DeviceFact,
+    LinkFact,
+    device_facts,
+    fabric_of,
+    link_facts,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -21,20 +29,6 @@ if TYPE_CHECKING:
     from registry.placement_records import StoredPlacementInfo
 
 _LINK_DATA = ("capacity", "cables", "src_port", "dst_port", "src_guid", "dst_guid")
-_DEVICE_LISTS = (
-    "lids",
-    "adapter_names",
-    "adapter_guids",
-    "system_guids",
-    "port_adapters",
-    "port_numbers",
-    "port_guids",
-    "port_lmcs",
-    "listed_adapters",
-    "listed_ports",
-    "port_states",
-    "could_be",
-)
 _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "missing_ranks")
 
 
@@ -223,7 +217,7 @@ def _fabric(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]
 def _device(name: str, data: dict[str, Any]) -> DeviceFact:
     kind = data.get("kind") or KINDS[0 if data.get("slots", 1) else 1]
     coordinates = data.get("coordinates")
-    told: dict[str, Any] = {field: tuple(data.get(field, ())) for field in _DEVICE_LISTS}
+    told: dict[str, Any] = {field: tuple(data.get(field, ())) for field in DEVICE_LISTS}
     return DeviceFact(
         key=name,
         name=name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -91,15 +90,11 @@ def _listed(rows: list[dict[str, Any]], most: int) -> list[list[str]]:
 def _subject(cluster: str | None, at: datetime | None, files: tuple[str, ...]) -> Subject:
     """What the database knows of a cluster, or what files tell: a scan, tables, intended wiring."""
     if cluster is None:
-        from ingest.options import Options
-        from ingest.pipeline import plan
+        from almanac.commands.searching import read_wiring
         from mapping.checks.finding import Subject
-        from registry.errors import InputError
 
-        intake = plan(list(files), Options(cluster="files"))
-        if intake.fabric is None:
-            raise InputError("none of the files tells of a fabric", path=files[0])
-        return Subject(fabric=replace(intake.fabric, tables=intake.tables), plan=intake.intended)
+        fabric, plan = read_wiring(files, "files")
+        return Subject(fabric=fabric, plan=plan)
     from mapping.service import subject_of
 
     with open_registry() as registry:

@@ -16,7 +16,7 @@ from almanac.commands.common import Moment
 if TYPE_CHECKING:
     from mapping.answers.case import Case
     from mapping.costs.distance_tables import DistanceTable
-    from registry.model import Fabric, HostOrder, Profile
+    from registry.model import Fabric, HostOrder, IntendedWiring, Profile
     from registry.model.host_layout import HostLayout
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -270,6 +270,16 @@ def read_fabric(paths: tuple[str, ...], cluster: str) -> Fabric:
     ------
     InputError
     """
+    return read_wiring(paths, cluster)[0]
+
+
+def read_wiring(paths: tuple[str, ...], cluster: str) -> tuple[Fabric, IntendedWiring | None]:
+    """The same, and the intended wiring where it is among the files.
+
+    Raises
+    ------
+    InputError
+    """
     from ingest.options import Options
     from ingest.pipeline import plan
     from registry.errors import InputError
@@ -277,7 +287,7 @@ def read_fabric(paths: tuple[str, ...], cluster: str) -> Fabric:
     intake = plan(list(paths), Options(cluster=cluster))
     if intake.fabric is None:
         raise InputError("no file of the fabric holds links", path=paths[0])
-    return replace(intake.fabric, tables=intake.tables)
+    return replace(intake.fabric, tables=intake.tables), intake.intended
 
 
 def case_from_files(

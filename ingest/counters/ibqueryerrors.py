@@ -31,7 +31,6 @@ _ASIDE = re.compile(r"\s*(?:##.*|Link info:.*)")
 _RECOGNISED = re.compile(
     r'^(?:Data Counters|Errors) for .*".*"\s*\n\s*GUID 0x[0-9a-fA-F]+ port (?:ALL|\d+):', re.MULTILINE
 )
-MAX_GUID = 1 << 64
 
 
 def recognise(head: str, path: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.fabrics.rows import GIVE_A_SCAN, Rows, read_lines
+from ingest.fabrics.rows import GIVE_A_SCAN, Rows, read_rows
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.source import SourceFile
@@ -41,15 +41,11 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     (file,) = files
     rows = Rows(file.path)
 
-    def read(number: int, line: str) -> bool:
-        match = _ROW.fullmatch(line)
-        if match is not None:
-            at, guid = (number, line), int(match[2], 16)
-            if guid in rows.devices:
-                raise rows.error(f"the device stands in line {rows.devices[guid].line} already", *at)
-            lid = rows.lid(int(match[5] or 0), at)
-            rows.device(guid, _KINDS[match[1]], match[4], at, lid=lid)
-        return match is not None
+    def take(match: re.Match[str], at: tuple[int, str]) -> None:
+        guid = int(match[2], 16)
+        if guid in rows.devices:
+            raise rows.error(f"the device stands in line {rows.devices[guid].line} already", *at)
+        rows.device(guid, _KINDS[match[1]], match[4], at, lid=rows.lid(int(match[5] or 0), at))
 
-    warnings = read_lines(file, TOOL, read, _BEGINS)
+    warnings = read_rows(file, TOOL, _ROW, take, _BEGINS)
     return rows.build(options, warnings, incomplete=f"a list of nodes tells no links: {GIVE_A_SCAN}")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from ingest.fabrics.infiniband_devices import Device
-from ingest.fabrics.rows import Rows, read_lines
+from ingest.fabrics.rows import Rows, read_rows
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.rates import told_rate
@@ -46,14 +47,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """
     (file,) = files
     rows = Rows(file.path)
-
-    def read(number: int, line: str) -> bool:
-        match = _ROW.fullmatch(line)
-        if match is not None:
-            _row(rows, match, (number, line))
-        return match is not None
-
-    warnings = read_lines(file, TOOL, read, _BEGINS)
+    warnings = read_rows(file, TOOL, _ROW, partial(_row, rows), _BEGINS)
     return rows.build(options, warnings)
 
 

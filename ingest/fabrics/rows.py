@@ -79,6 +79,30 @@ def read_lines(
     )
 
 
+def read_rows(
+    file: SourceFile,
+    tool: str,
+    row: re.Pattern[str],
+    take: Callable[[re.Match[str], tuple[int, str]], None],
+    begins: re.Pattern[str],
+) -> list[str]:
+    """`read_lines` of a tool whose lines are all of one pattern.
+
+    Parameters
+    ----------
+    take : callable
+        Takes the match of a whole line, and its number and text.
+    """
+
+    def read(number: int, line: str) -> bool:
+        match = row.fullmatch(line)
+        if match is not None:
+            take(match, (number, line))
+        return match is not None
+
+    return read_lines(file, tool, read, begins)
+
+
 def counted(*counts: tuple[int, str]) -> list[str]:
     """The warnings whose count is not 0."""
     return [f"{count} {what}" for count, what in counts if count]

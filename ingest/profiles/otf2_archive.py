@@ -29,8 +29,6 @@ from registry.model import Profile
 FORMAT = "otf2"
 SECONDS = 3600
 """Longest reading of one archive."""
-_BEGINNINGS = (b"\x03\x42", b"\x02\x42", b"\x01\x42")
-"""First bytes of all files of an archive; behind them the anchor's name of the format."""
 
 
 def recognise(head: str, path: str) -> bool:

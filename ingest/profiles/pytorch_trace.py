@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -40,10 +40,6 @@ CALL = "record_param_comms"
 MOST = 1 << 29
 """Largest file in bytes: in memory a document takes some ten times as much."""
 _IN_NAME = re.compile(r"(?:rank|et|host|trace)[_.-]?(\d{1,8})\b|(\d{1,8})(?=\D*$)", re.I)
-
-
-class _Group(NamedTuple):
-    ranks: tuple[int, ...]
 
 
 @dataclass(slots=True)

@@ -18,7 +18,6 @@ from mapping.checks.finding import Finding, Severity, Subject, cable_text
 from mapping.checks.reachability import senders
 from mapping.kernels import table_walks as kernel
 from mapping.kernels.tables import TableArrays
-from mapping.routing.forwarding_tables import bound_tables
 from registry.model import Fabric, Ints, Longs
 
 NAME = "credit-loops"
@@ -28,10 +27,9 @@ SHOWN = 6
 
 def find(subject: Subject) -> Iterator[Finding]:
     """A finding a knot of circles, with one shortest circle of it."""
-    fabric = subject.fabric
-    if fabric.tables is None:
+    fabric, tables = subject.fabric, subject.tables
+    if tables is None:
         return
-    tables = bound_tables(fabric)
     channels = switch_channels(fabric, tables)
     graph = waiting_graph(tables, channels)
     count, knot = connected_components(graph, connection="strong")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
+from mapping.kernels.tables import TableArrays
+from mapping.routing.forwarding_tables import bound_tables
 from registry.errors import UnknownName
 from registry.model import Fabric, IntendedWiring
 
@@ -37,7 +40,7 @@ class Severity(IntEnum):
         return known[text]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Subject:
     """What is checked.
 
@@ -51,6 +54,11 @@ class Subject:
 
     fabric: Fabric
     plan: IntendedWiring | None = None
+
+    @cached_property
+    def tables(self) -> TableArrays | None:
+        """The forwarding tables bound to the links, once for all checks; None where there are none."""
+        return None if self.fabric.tables is None else bound_tables(self.fabric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

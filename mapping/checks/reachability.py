@@ -9,7 +9,7 @@ import numpy as np
 from mapping.checks.finding import Finding, Severity, Subject
 from mapping.kernels import table_walks as kernel
 from mapping.kernels.tables import TableArrays
-from mapping.routing.forwarding_tables import bound_tables, vertex_of_switch
+from mapping.routing.forwarding_tables import vertex_of_switch
 from registry.model import Fabric, Ints
 
 NAME = "reachability"
@@ -23,10 +23,9 @@ _WHY = {
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Walks from every switch with hosts to every LID of an adapter, by where they go astray."""
-    fabric = subject.fabric
-    if fabric.tables is None:
+    fabric, tables = subject.fabric, subject.tables
+    if tables is None or fabric.tables is None:
         return
-    tables = bound_tables(fabric)
     starts, lids = senders(tables), np.flatnonzero(tables.lid_port >= 0).astype(np.int32)
     counts = np.zeros((kernel.ENDS, len(tables.ports)), np.int64)
     example = np.zeros((kernel.ENDS, len(tables.ports), 2), np.int32)

@@ -8,24 +8,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from registry.wiring.facts import DEVICE_LISTS
+
 if TYPE_CHECKING:
     import networkx as nx
 
-LISTS = (
-    "coordinates",
-    "lids",
-    "adapter_names",
-    "adapter_guids",
-    "system_guids",
-    "port_adapters",
-    "port_numbers",
-    "port_guids",
-    "port_lmcs",
-    "listed_adapters",
-    "listed_ports",
-    "port_states",
-    "could_be",
-)
+LISTS = ("coordinates", *DEVICE_LISTS)
 """Attributes of a fabric's vertices that are lists, see `registry.wiring.facts.DeviceFact`."""
 
 

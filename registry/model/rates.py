@@ -13,7 +13,6 @@ from registry.model.fabric import Fabric
 
 UNKNOWN, BY_SENDER, BY_RECEIVER = 0, 1, 2
 """Whose counter told the rate of a link."""
-MAX_PORTS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

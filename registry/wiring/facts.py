@@ -52,6 +52,10 @@ class DeviceFact(NamedTuple):
     could_be: tuple[float, ...] = ()
 
 
+DEVICE_LISTS = DeviceFact._fields[DeviceFact._fields.index("lids") :]
+"""Fields of `DeviceFact` that are lists, empty where there is nothing to tell."""
+
+
 class LinkFact(NamedTuple):
     """One row of `Fabric.links`: a cable and direction, between two device keys.
 

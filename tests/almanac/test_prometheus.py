@@ -68,3 +68,18 @@ def placed_application(told: Samples) -> str:
     """The only application that a placement is told of."""
     (labels,) = {labels for name, labels in told if name == "almanac_placement_over_bound_ratio"}
     return dict(labels)["application"]
+
+
+def test_hot_links_are_those_of_sweeps_after_the_last_scan(almanac: Almanac) -> None:
+    counters = Path(__file__).parent.parent / "data" / "counters"
+    for name, moment in (
+        ("ibnetdiscover.txt", "01"),
+        ("sweep1-counters.txt.gz", "02"),
+        ("sweep2-counters.txt.gz", "03"),
+    ):
+        outcome = almanac("ingest", counters / name, "--cluster", "ft", "--observed-at", f"2025-01-{moment}")
+        assert outcome.code == 0, outcome.err
+    told = samples(almanac("metrics", "--hottest", 3).out)
+    hot = [value for (name, _), value in told.items() if name == "almanac_link_use_ratio"]
+    assert 1 <= len(hot) <= 3
+    assert all(value > 0 for value in hot)
