@@ -1,12 +1,12 @@
 """The benchmarks of this program alone, one after the other: ``python -m bench``.
 
 Each records its own file under results/. Longer ones are run by themselves: ``python -m bench.scale``,
-``python -m bench.peers``, ``python -m bench.papers``.
+``python -m bench.peers``, ``python -m bench.members``, ``python -m bench.cores``, ``python -m bench.papers``.
 """
 
 from __future__ import annotations
 
-from bench import congestion, ingest_director, ingest_profile, placement
+from bench import congestion, ingest_director, ingest_profile
 
 
 def main() -> None:
@@ -14,7 +14,6 @@ def main() -> None:
     ingest_director.main()
     ingest_profile.main()
     congestion.main()
-    placement.main([])
 
 
 if __name__ == "__main__":

@@ -28,7 +28,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=SHIPPED)
     parser.add_argument("--seconds", type=float, action="append", help="1, 10 and 30 unless told")
     parser.add_argument("--peer-seconds", type=float, default=60.0, help="limit of a process of another tool")
-    parser.add_argument("--only", action="append", metavar="NAME", help="parts of names of instances")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="parts of names of instances; the record keeps the others",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-generated", action="store_true", help="only the folder's instances")
     parser.add_argument("--no-folder", action="store_true", help="only the generated instances")
@@ -37,8 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
     limits = Limits(
         seconds=tuple(given.seconds or (1.0, 10.0, 30.0)), peer_seconds=given.peer_seconds, seed=given.seed
     )
-    found: dict[str, dict[str, Any]] = {}
-    every_host: dict[str, dict[str, Any]] = {}
+    found, every_host = _kept(given.output, limits) if given.only else ({}, {})
     folder = {} if given.no_folder else instances(given.folder, with_generated=False)
     made = {} if given.no_generated else generated()
     for name, make in (folder | made).items():
@@ -50,7 +54,8 @@ def main(arguments: list[str] | None = None) -> None:
         ]
         print(name, file=sys.stderr, flush=True)
         contest = make()
-        (every_host if name.endswith(ANY) else found)[name] = measure(name, contest, limits, lines)
+        measured = {"date": now(), **measure(name, contest, limits, lines)}
+        (every_host if name.endswith(ANY) else found)[name] = measured
         record = {
             "date": now(),
             "machine": machine(),
@@ -67,6 +72,20 @@ def main(arguments: list[str] | None = None) -> None:
         given.output.write_text(json.dumps(record, indent=1) + "\n")
         given.output.with_suffix(".md").write_text(markdown(record))
     print(given.output, file=sys.stderr)
+
+
+def _kept(path: Path, limits: Limits) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Instances of a record that was made here under the same limits, and those with every host."""
+    record = json.loads(path.read_text()) if path.exists() else {}
+    same = {"machine": machine(), "seconds": list(limits.seconds), "peer_seconds": limits.peer_seconds}
+    same["seed"] = limits.seed
+    if any(record.get(key) != value for key, value in same.items()):
+        return {}, {}
+    stored = record["instances"]
+    return (
+        {name: one for name, one in stored.items() if not name.endswith(ANY)},
+        {name: one for name, one in stored.items() if name.endswith(ANY)},
+    )
 
 
 def instances(folder: Path, with_generated: bool) -> dict[str, Callable[[], Contest]]:

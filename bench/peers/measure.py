@@ -134,11 +134,13 @@ def read_recorded(folder: Path | None) -> list[dict[str, Any]]:
 
 
 def _set_up(contest: Contest, objective: str) -> float:
-    """Wall seconds of a search that may not search."""
+    """Wall seconds of a search that may not search, the second time: the first compiles what no one kept."""
     fabric, profile, allocation = contest.fabric, contest.profile, contest.allocation
-    begin = time.perf_counter()
-    place(fabric, profile, allocation, objective=objective, routing="shortest-paths", seconds=0.0)
-    return time.perf_counter() - begin
+    for _ in range(2):
+        begin = time.perf_counter()
+        place(fabric, profile, allocation, objective=objective, routing="shortest-paths", seconds=0.0)
+        seconds = time.perf_counter() - begin
+    return seconds
 
 
 def _baselines(contest: Contest) -> list[dict[str, Any]]:
