@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo dashboard test check unit bench docs clean
+.PHONY: demo dashboard test check unit fuzz bench docs clean
 
 demo: $(VENV)/.installed  ## the whole way once, on shipped sample data
 	$(BIN)/almanac demo
@@ -21,6 +21,9 @@ check: $(VENV)/.installed-dev
 
 unit: $(VENV)/.installed-dev
 	$(BIN)/pytest --numprocesses auto
+
+fuzz: $(VENV)/.installed-dev  ## damaged files of every format, more than in the suite: make fuzz SECONDS=600
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),120) --seed $(or $(SEED),0)
 
 bench: $(VENV)/.installed-bench  ## measure again and record under bench/results
 	$(BIN)/python -m bench

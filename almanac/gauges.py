@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from mapping.checks.catalog import check
 from mapping.checks.finding import Severity, Subject
 from mapping.service import subject_of
@@ -16,7 +14,7 @@ from registry.errors import UnknownName
 
 if TYPE_CHECKING:
     from registry.model import Fabric
-    from registry.placement_records import StoredPlacementInfo
+    from registry.placements.records import StoredPlacementInfo
     from registry.registry import Registry
 
 HOTTEST = 10
@@ -101,10 +99,7 @@ def _hottest(registry: Registry, cluster: str, fabric: Fabric, most: int) -> Ite
         rates = registry.counters.rates(cluster)
     except UnknownName:  # no two sweeps of counters: nothing is counted of this cluster
         return
-    share = np.where(np.isnan(rates.share), -1.0, rates.share)
-    for row in np.argsort(-share, kind="stable")[:most].tolist():
-        if share[row] <= 0:
-            return
+    for row in rates.hottest(most).tolist():
         yield Gauge(
             name="almanac_link_use_ratio",
             about="Counted data rate over capacity of the hottest links, between the last two sweeps.",
@@ -114,7 +109,7 @@ def _hottest(registry: Registry, cluster: str, fabric: Fabric, most: int) -> Ite
                 ("port", str(int(fabric.links.source_port[row]))),
                 ("to", fabric.names[int(fabric.links.target[row])]),
             ),
-            value=float(share[row]),
+            value=float(rates.share[row]),
         )
 
 

@@ -24,10 +24,11 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def peak_memory_gb() -> float:
-    """Largest resident size of this process so far; Linux only."""
+def peak_memory_gb(process: int | str = "self") -> float:
+    """Largest resident size so far of this process, or of another one by its id; Linux only."""
     # Not ru_maxrss: Linux hands a parent's on to the processes that it starts.
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    text = Path(f"/proc/{process}/status").read_text()
+    status = dict(line.split(":", 1) for line in text.splitlines())
     return round(int(status["VmHWM"].split()[0]) * 1024 / 1e9, 3)
 
 

@@ -1,14 +1,17 @@
-"""The dashboard: three pages on one registry; ``streamlit run`` starts it through a stub of the command."""
+"""The dashboard: a page a question, all on one registry; ``streamlit run`` starts it through a stub."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import streamlit as st
 
-from dashboard.messages import show_error
+from dashboard.messages import show_error, show_nobody
+from dashboard.searches import Searches
 from dashboard.site import Site
-from dashboard.views import fabric, history, job
+from dashboard.viewer import EVERYTHING, NOBODY, Access, Viewer, current
+from dashboard.views import changes, fabric, history, ingest, interference, job, jobs, overview, what_if
 from registry.errors import AlmanacError, DatabaseUnavailable
 from registry.registry import Registry
 
@@ -18,35 +21,76 @@ ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="#0b6
 <circle cx="26" cy="25" r="3"/></svg>"""
 """Ours, for the named icons come from another host."""
 
+TOP = "<style>.stMainBlockContainer { padding-top: 4.5rem }</style>"
+"""Less room above the title than Streamlit leaves."""
+
+CLOSER = "<style>.stMainBlockContainer { padding-top: 4rem; }</style>"
+"""Pages begin right below the navigation."""
+
 _TRIED_AGAIN = "tried again"
 
+Draw = Callable[[Registry, Site], None]
 
-def run(connect: Callable[[], Registry]) -> None:
+
+class Entry(NamedTuple):
+    """A page in the navigation: its field of `Site`, what draws it, its title and icon."""
+
+    field: str
+    draw: Draw
+    title: str
+    icon: str
+
+
+PAGES = (
+    Entry("overview", overview.draw, "Overview", ":material/monitoring:"),
+    Entry("fabric", fabric.draw, "Fabric", ":material/hub:"),
+    Entry("what_if", what_if.draw, "What if", ":material/conversion_path:"),
+    Entry("jobs", jobs.draw, "Jobs", ":material/list:"),
+    Entry("job", job.draw, "Job", ":material/view_in_ar:"),
+    Entry("interference", interference.draw, "Interference", ":material/compare_arrows:"),
+    Entry("history", history.draw, "History", ":material/show_chart:"),
+    Entry("changes", changes.draw, "Changes", ":material/difference:"),
+    Entry("ingest", ingest.draw, "Ingest", ":material/input:"),
+)
+"""In the order of the navigation; the first is shown where the address names none."""
+
+
+def run(connect: Callable[[], Registry], access: Callable[[], Access] = lambda: EVERYTHING) -> None:
     """Draw the page that the browser asks for.
 
     Parameters
     ----------
     connect : callable
         Opens the registry; called once a process, and again where the database was lost.
+    access : callable
+        Who may see what of users; called for every page.
     """
     st.set_page_config(page_title="Fabric Almanac", page_icon=ICON, layout="wide")
+    st.html(CLOSER)
+    st.html(TOP)
+    try:
+        viewer = current(access())
+    except AlmanacError as error:
+        show_error(error)
+        return
 
-    def page(draw: Callable[[Registry, Site], None], title: str, icon: str, default: bool = False) -> st.Page:
+    def page(entry: Entry) -> st.Page:
         def body() -> None:
-            _show(connect, draw, site)
+            _show(connect, entry.draw, site, viewer)
 
-        return st.Page(body, title=title, icon=icon, url_path=title.lower(), default=default)
+        path = entry.title.lower().replace(" ", "-")
+        return st.Page(body, title=entry.title, icon=entry.icon, url_path=path, default=entry is PAGES[0])
 
-    site = Site(
-        fabric=page(fabric.draw, "Fabric", ":material/hub:", default=True),
-        job=page(job.draw, "Job", ":material/view_in_ar:"),
-        history=page(history.draw, "History", ":material/show_chart:"),
-    )
-    st.navigation([site.fabric, site.job, site.history], position="top").run()
+    pages = {entry.field: page(entry) for entry in PAGES}
+    site = Site(**pages, viewer=viewer or NOBODY, searches=_searches(connect))
+    st.navigation(list(pages.values()), position="top").run()
 
 
-def _show(connect: Callable[[], Registry], draw: Callable[[Registry, Site], None], site: Site) -> None:
+def _show(connect: Callable[[], Registry], draw: Draw, site: Site, viewer: Viewer | None) -> None:
     """Draw a page. Errors raised on purpose become messages; a database that is lost is asked for again."""
+    if viewer is None:
+        show_nobody()
+        return
     try:
         draw(_registry(connect), site)
     except DatabaseUnavailable as error:
@@ -64,3 +108,9 @@ def _show(connect: Callable[[], Registry], draw: Callable[[Registry, Site], None
 @st.cache_resource(show_spinner="Opening the registry ...", on_release=Registry.close)
 def _registry(_connect: Callable[[], Registry]) -> Registry:
     return _connect()
+
+
+@st.cache_resource(show_spinner=False, on_release=Searches.close)
+def _searches(_connect: Callable[[], Registry]) -> Searches:
+    """Searches that run behind the pages of all sessions."""
+    return Searches(_connect)

@@ -8,8 +8,13 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from dashboard.messages import plain
+from registry import units
 from registry.errors import UnknownName
 from registry.model import as_utc
+
+STOPS = 200
+"""Most stops of a slider, the newest ones."""
+NOW = "now"
 
 
 def choose(
@@ -20,9 +25,10 @@ def choose(
     show: Callable[[str], str] = str,
     kind: str = "",
     empty: str | None = None,
+    default: str | None = None,
     resets: Sequence[str] = (),
 ) -> str | None:
-    """A select box; the address tells what is chosen, the first option where it tells nothing.
+    """A select box; the address tells what is chosen, `default` or the first option where it tells nothing.
 
     Parameters
     ----------
@@ -35,6 +41,8 @@ def choose(
         What an option is, for the error.
     empty : str, optional
         Shown where nothing is chosen, which is then possible and the default.
+    default : str, optional
+        Another one of the options than the first.
     resets : sequence of str
         Parameters that a change of this one takes out of the address.
 
@@ -47,7 +55,8 @@ def choose(
     if wanted is not None and wanted not in options:
         raise UnknownName(kind or label.lower(), wanted, options)
     key = f"choose {parameter}"
-    default = options[0] if empty is None and options else None
+    if default is None and empty is None and options:
+        default = options[0]
     st.session_state[key] = default if wanted is None else wanted
     st.selectbox(
         label,
@@ -110,6 +119,45 @@ def moment(
         on_change=_to_address,
         args=(parameter, key, *resets),
     )
+    return given
+
+
+def stops(label: str, parameter: str, moments: Sequence[datetime]) -> None:
+    """A slider over times at which something became another, and now, its right end; none for one of them.
+
+    It stands at the last stop at or before the time that the address tells, which stays as it is.
+    """
+    if len(moments) < 2:
+        return
+    texts = {moment.isoformat(): units.moment_text(moment) for moment in moments[-STOPS:]} | {NOW: NOW}
+    given = _parsed(st.query_params.get(parameter))
+    passed = [moment.isoformat() for moment in moments[-STOPS:] if given is None or moment <= given]
+    key = f"stop {parameter}"
+    st.session_state[key] = NOW if given is None else passed[-1] if passed else next(iter(texts))
+    st.select_slider(
+        label,
+        list(texts),
+        format_func=texts.__getitem__,
+        key=key,
+        on_change=_stop_to_address,
+        args=(parameter, key),
+    )
+
+
+def _stop_to_address(parameter: str, key: str) -> None:
+    chosen = str(st.session_state[key])
+    if chosen == NOW:
+        st.query_params.pop(parameter, None)
+    else:
+        st.query_params[parameter] = chosen
+
+
+def parsed_moment(parameter: str) -> datetime | None:
+    """The time in UTC that the address says; None where it says none; nonsense is told."""
+    text = st.query_params.get(parameter)
+    given = _parsed(text)
+    if text is not None and given is None:
+        st.warning(f"{plain(repr(text))} is no time such as 2026-11-21T08:00; the default is shown.")
     return given
 
 

@@ -50,6 +50,15 @@ def show_unknown(error: UnknownName, parameter: str) -> None:
         st.button("Show the default", on_click=_forget, args=(parameter,), key=f"forget {parameter}")
 
 
+def show_nobody() -> None:
+    """That pages are limited to the jobs of who looks, and nobody is named."""
+    st.error("**These pages show each user's own jobs, and you are not logged in.**", icon=":material/lock:")
+    if "is_logged_in" in st.user:
+        st.button("Log in", type="primary", on_click=st.login, key="log_in")
+    else:
+        st.markdown("Open them through the proxy that logs you in, or ask who runs them.")
+
+
 def show_empty(what: str, *commands: str) -> None:
     """That something is not there yet, and the commands that bring it."""
     st.info(what, icon=":material/inventory_2:")

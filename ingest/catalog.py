@@ -429,6 +429,13 @@ FORMATS: tuple[Format, ...] = (
         about="jobs: what `scontrol show jobs -d` prints",
     ),
     Format(
+        name="slurm-steps",
+        kind="jobs",
+        module="ingest.jobs.slurm_steps",
+        evidence="real",
+        about="ranks and distribution of running jobs, without hosts: what `scontrol show steps` prints",
+    ),
+    Format(
         name="slurm-sacct",
         kind="jobs",
         module="ingest.jobs.slurm_sacct",
@@ -455,6 +462,7 @@ FORMATS: tuple[Format, ...] = (
         module="ingest.jobs.slurm_json",
         evidence="real",
         about="jobs: what `squeue --json`, `sacct --json` or `scontrol show jobs --json` prints",
+        streamed=True,
     ),
     Format(
         name="openmpi-rankfile",

@@ -1,6 +1,7 @@
 """The items of one long list in a JSON document, one at a time: accounting of a year in bounded memory.
 
-What `ingest.json_text` refuses is refused here too. Only one item is in memory at a time, beside the file.
+What `ingest.json_text` refuses is refused here too, but for the length of whole numbers: Python's own limit
+of some thousand digits holds. Only one item is in memory at a time, beside a piece of the file.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.json_text import SURROGATE, Refused, encodable, strict_decoder
+from ingest.json_text import Refused, encodable, strict_decoder
 from ingest.source import SourceFile
 from registry.errors import InputError
 
-CHUNK = 1 << 22
+CHUNK = 1 << 20
 """Bytes that are decoded at a time."""
+MAX_VALUE = 1 << 28
+"""Longest text of one item, or of what stands under another key, in characters."""
 _BEHIND = frozenset(" \t\r\n,:]}")
 """Characters that may stand right behind a value."""
 _BLANK = re.compile(r"[ \t\r\n]*")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def items(file: SourceFile, key: str) -> Iterator[Any]:
@@ -28,17 +32,16 @@ def items(file: SourceFile, key: str) -> Iterator[Any]:
     Parameters
     ----------
     file : SourceFile
+        A large one is read piece by piece.
     key : str
         The other keys' values are read and dropped.
 
     Raises
     ------
     InputError
-        No JSON, cut off, no such list, a key twice, and what else `ingest.json_text.load_json` refuses.
-        Everything before the fault has been yielded by then.
+        No JSON, cut off, no such list, a key twice, a value of more than `MAX_VALUE` characters, and what
+        else `ingest.json_text.load_json` refuses. Everything before the fault has been yielded by then.
     """
-    if b"\0" in file.data:
-        file.text()
     text = _Text(file)
     text.take("{", f"no list under the key {key}")
     seen: set[str] = set()
@@ -78,11 +81,11 @@ class _Text:
     """The text of a file as far as it was decoded and not yet read."""
 
     def __init__(self, file: SourceFile) -> None:
-        self._file = file
-        self._decoder = strict_decoder()
-        self._surrogates = SURROGATE.search(file.data) is not None
+        self._path = file.path
+        self._decoder = strict_decoder(long_whole=True)
+        self._chunks = _chunks(file)
         self._utf8 = codecs.getincrementaldecoder("utf-8-sig")()
-        self._read = 0
+        self._ended = False
         self._text = ""
         self._at = 0
         self._lines = 1
@@ -118,10 +121,12 @@ class _Text:
             else:
                 # A number at the end of what was decoded may go on, be it as in "1" or in "1." and "1e".
                 if self._text[end : end + 1] in _BEHIND or not self._more(size):
-                    if self._surrogates and not encodable(value):
+                    if _SURROGATE.search(self._text, self._at, end) and not encodable(value):
                         raise self.error("text with half a surrogate pair, which is no character")
                     self._at = end
                     return value
+            if len(self._text) > MAX_VALUE:
+                raise self.error(f"a value of more than {MAX_VALUE} characters")
             size *= 2
 
     def error(self, reason: str, at: int | None = None) -> InputError:
@@ -130,20 +135,40 @@ class _Text:
         line = self._lines + self._text.count("\n", 0, at)
         start = self._text.rfind("\n", 0, at) + 1
         shown = self._text[max(start, at - 100) : at + 100].split("\n")[0]
-        return InputError(reason, path=self._file.path, line=line, text=shown)
+        return InputError(reason, path=self._path, line=line, text=shown)
 
     def _more(self, size: int) -> bool:
-        """Decode more of the file, dropping what was read; False at its end."""
-        if self._read >= len(self._file.data):
+        """Decode at least so many bytes more, dropping what was read; False at the end of the file."""
+        parts: list[str] = []
+        while not self._ended and (size > 0 or not any(parts)):
+            chunk = next(self._chunks, b"")
+            self._ended = not chunk
+            size -= len(chunk)
+            try:
+                parts.append(self._utf8.decode(chunk, self._ended))
+            except UnicodeDecodeError as error:
+                reason = f"byte 0x{error.object[error.start]:02x} is not UTF-8 text"
+                raise self._undecodable(reason, parts, error.object, error.start) from error
+            if b"\0" in chunk:
+                raise self._undecodable("the file is binary, not text", parts[:-1], chunk, chunk.find(b"\0"))
+        decoded = "".join(parts)
+        if not decoded:
             return False
         self._lines += self._text.count("\n", 0, self._at)
-        part = self._file.data[self._read : self._read + size]
-        self._read += len(part)
-        try:
-            decoded = self._utf8.decode(part, self._read >= len(self._file.data))
-        except UnicodeDecodeError:
-            self._file.text()  # says where
-            raise
         self._text = self._text[self._at :] + decoded
         self._at = 0
         return True
+
+    def _undecodable(self, reason: str, parts: list[str], chunk: bytes, at: int) -> InputError:
+        """An error at a byte of a chunk that follows the text and some parts."""
+        line = self._lines + self._text.count("\n") + chunk.count(b"\n", 0, at)
+        line += sum(part.count("\n") for part in parts)
+        shown = chunk[max(chunk.rfind(b"\n", 0, at) + 1, at - 100) : at + 100].split(b"\n")[0]
+        return InputError(reason, path=self._path, line=line, text=shown.decode("utf-8", "backslashreplace"))
+
+
+def _chunks(file: SourceFile) -> Iterator[bytes]:
+    """The content, at most `CHUNK` bytes at a time; none is empty."""
+    for piece in file.pieces():
+        for start in range(0, len(piece), CHUNK):
+            yield piece[start : start + CHUNK]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -27,10 +27,13 @@ class OnDisk:
     path : str
     size : int
         In bytes, when it was looked at.
+    told : callable or None
+        Called with the bytes that were read so far, after each piece.
     """
 
     path: str
     size: int
+    told: Callable[[int], None] | None = None
 
     def pieces(self) -> Iterator[bytes]:
         """Its content, piece by piece.
@@ -46,6 +49,8 @@ class OnDisk:
                 while piece := handle.read(PIECE):
                     done += len(piece)
                     yield piece
+                    if self.told is not None:
+                        self.told(done)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", path=self.path) from error
         if done != self.size:

@@ -21,8 +21,8 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.source import SourceGroup
 from registry.errors import ConfigError, InputError, UnknownName
-from registry.intake import Intake
 from registry.model import NO_ROUTE, Fabric, ForwardingTables, Profile, as_utc, format_guid
+from registry.saving.intake import Intake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,7 +69,11 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
             f"{tables_from.group.path}: {warning}" for warning in _check(fabric, tables, tables_from)
         ]
     jobs = tuple(job for source in sources for job in source.parsed.jobs)
-    placements = tuple(found for source in sources if (found := source.parsed.placement) is not None)
+    placements = tuple(
+        replace(found, job=options.job or found.job)
+        for source in sources
+        if (found := source.parsed.placement) is not None
+    )
     counters = join_sweeps([source.parsed.counters for source in sources])
     intended = only_plan([(source.group.path, source.parsed.intended) for source in sources])
     layouts = tuple(layout for source in sources for layout in source.parsed.layouts)
@@ -98,13 +102,18 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
     )
 
 
-def _fabric(sources: Sequence[Source]) -> tuple[Fabric | None, tuple[str, ...]]:
-    """The one fabric of all sources that tell of one, and what they disagree on."""
-    told = [
+def told_fabrics(sources: Sequence[Source]) -> list[Told]:
+    """What the sources tell of a fabric, one by one."""
+    return [
         Told(path=source.group.path, fabric=source.parsed.fabric, assumed=source.parsed.assumed)
         for source in sources
         if source.parsed.fabric is not None
     ]
+
+
+def _fabric(sources: Sequence[Source]) -> tuple[Fabric | None, tuple[str, ...]]:
+    """The one fabric of all sources that tell of one, and what they disagree on."""
+    told = told_fabrics(sources)
     if not told:
         return None, ()
     if all(source.parsed.incomplete for source in sources):

@@ -50,6 +50,8 @@ class Options:
         hosts, in the order in which the launcher fills them.
     slots : tuple of int
         Ranks of each of these hosts; one number is that of every host.
+    job : str or None
+        The scheduler's id of the job that ran as the placements tell.
     """
 
     cluster: str | None = None
@@ -66,6 +68,7 @@ class Options:
     domain: int | None = None
     hosts: tuple[str, ...] = ()
     slots: tuple[int, ...] = (1,)
+    job: str | None = None
 
     def __post_init__(self) -> None:
         for field, least in (("divide", 1), ("parts", 1), ("domain", 1)):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from registry.model import (
     Bools,
     CounterSweep,
@@ -14,6 +16,7 @@ from registry.model import (
     Job,
     Profile,
 )
+from registry.model.arrays import readonly
 from registry.model.host_layout import HostLayout
 
 
@@ -54,3 +57,7 @@ class Parsed:
     jobs: tuple[Job, ...] = ()
     placement: HostOrder | None = None
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.assumed is not None:
+            object.__setattr__(self, "assumed", readonly(self.assumed, np.bool_, "Parsed.assumed"))

@@ -16,14 +16,17 @@ from typing import Protocol
 from ingest import catalog
 from ingest.catalog import Format
 from ingest.grouping import gather
-from ingest.merge import Source, merge
+from ingest.merge import Source, merge, told_fabrics
+from ingest.merging.identities import tells_ports
+from ingest.merging.stored import Comparison, compare_with_stored
 from ingest.options import Options
 from ingest.profiles.doubling import divided
 from ingest.source import SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue
-from registry.intake import Intake, Receipt
+from registry.machines.fabrics import Snapshot
 from registry.progress import Progress, silent
-from registry.runs import Attempt, RunInfo
+from registry.saving.intake import Intake, Receipt
+from registry.saving.runs import Attempt, RunInfo
 from registry.version import code_version
 
 
@@ -32,6 +35,9 @@ class Saves(Protocol):
 
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
         """Save an intake as a whole or not at all."""
+
+    def last_seen(self, cluster: str, at: datetime) -> Snapshot | None:
+        """The fabric of a cluster as of a time; None where none was seen until then."""
 
     def same(self, key: str) -> RunInfo | None:
         """The last good run that read the very same."""
@@ -57,12 +63,15 @@ class Report:
         All of them, those of saving behind those of reading.
     same_as : RunInfo or None
         The earlier run that read the very same: nothing was parsed, `intake` and `receipt` hold nothing new.
+    compared : Comparison or None
+        A fabric without ports was compared with the one that is stored, and is not kept.
     """
 
     intake: Intake
     receipt: Receipt | None
     warnings: tuple[str, ...]
     same_as: RunInfo | None = None
+    compared: Comparison | None = None
 
 
 def ingest(
@@ -75,7 +84,8 @@ def ingest(
 ) -> Report:
     """Read the files and save what they hold.
 
-    Where a good run has read the very same before (bytes, names, times and options), nothing is parsed.
+    Where a good run has read the very same before (bytes, names, times and options), nothing is parsed. A
+    fabric without ports (a scheduler's tree) does not take the place of one with them: the two are compared.
 
     Parameters
     ----------
@@ -92,6 +102,8 @@ def ingest(
     ------
     InputError, UnknownFormat, UnknownName, ConfigError
         What `plan` raises; nothing was saved.
+    PoorerSource
+        A fabric without ports that has nothing in common with the stored one.
     DatabaseError
         Nothing was saved.
     """
@@ -102,19 +114,38 @@ def ingest(
     attempt = Attempt(started_at=datetime.now(UTC), cluster=options.cluster, files=files)
     try:
         groups = read_paths(files)
-        attempt = replace(attempt, key=_key(groups, options))
+        attempt = replace(attempt, key=_key(groups, options, progress))
         known = registry.same(attempt.key)
         if known is not None and _repeats_nothing(known):
             return _as_before(registry, attempt, known)
         found = _recognised(groups, options)
         attempt = replace(attempt, formats=tuple(format.name for format, _ in found))
-        intake = merge(_sources(found, options, progress), options)
+        sources = _sources(found, options, progress)
+        intake = replace(merge(sources, options), started_at=attempt.started_at, key=attempt.key)
+        intake, compared = _beside_stored(registry, intake, sources)
     except Exception as error:
         registry.failed(attempt, error)
         raise
-    receipt = registry.save(replace(intake, started_at=attempt.started_at, key=attempt.key), progress)
+    receipt = registry.save(intake, progress)
     warnings = tuple(dict.fromkeys((*intake.warnings, *receipt.warnings)))
-    return Report(intake=intake, receipt=receipt, warnings=warnings)
+    return Report(intake=intake, receipt=receipt, warnings=warnings, compared=compared)
+
+
+def _beside_stored(
+    registry: Saves, intake: Intake, sources: Sequence[Source]
+) -> tuple[Intake, Comparison | None]:
+    """The intake, without a fabric that tells no ports where the stored one does: they are compared."""
+    fabric, cluster, at = intake.fabric, intake.cluster, intake.observed_at
+    if fabric is None or cluster is None or at is None or tells_ports(fabric):
+        return intake, None
+    last = registry.last_seen(cluster, at)
+    if last is None or not tells_ports(last.fabric):
+        return intake, None
+    told = told_fabrics(sources)
+    compared = compare_with_stored(cluster, intake.source, told, last.fabric, last.observed_at)
+    # Without a key: the same files again are compared again, with what is stored by then.
+    rest = replace(intake, fabric=None, key="", warnings=(*intake.warnings, *compared.disagreements))
+    return rest, compared
 
 
 def plan(
@@ -151,19 +182,19 @@ def _sources(
     sources: list[Source] = []
     for done, (format, group) in enumerate(found):
         progress(f"reading {group.path}", done, len(found))
-        sources.extend(_parse(format, group, options))
+        sources.extend(_parse(format, group, options, progress))
     progress("checking", len(found), len(found))
     return sources
 
 
-def _key(groups: Iterable[SourceGroup], options: Options) -> str:
+def _key(groups: Iterable[SourceGroup], options: Options, progress: Progress) -> str:
     """Hash of all that decides what a call saves; where it is that of a good run, nothing is new."""
     digest = hashlib.sha256(f"{code_version()}\n{options!r}\n".encode())
     for group in groups:
         for file in group.files:
             told = f"{group.path}\n{file.path}\n{file.modified_at.isoformat()}\n{file.size}\n"
             digest.update(told.encode("utf-8", "surrogateescape"))
-            for piece in file.pieces():
+            for piece in file.watched(progress, f"comparing {file.path}").pieces():
                 digest.update(piece)
     return digest.hexdigest()
 
@@ -197,11 +228,13 @@ def _as_before(registry: Saves, attempt: Attempt, known: RunInfo) -> Report:
     return Report(intake=intake, receipt=receipt, warnings=known.warnings, same_as=known)
 
 
-def _parse(format: Format, group: SourceGroup, options: Options) -> Iterator[Source]:
+def _parse(format: Format, group: SourceGroup, options: Options, progress: Progress) -> Iterator[Source]:
     """Parse a group as a whole, or its files one by one where their format is not grouped."""
     whole = [group] if format.grouped else _singly(group)
     for part in whole:
-        files = part.files if format.streamed else tuple(file.held() for file in part.files)
+        files = tuple(file.watched(progress, f"reading {file.path}") for file in part.files)
+        if not format.streamed:
+            files = tuple(file.held() for file in files)
         try:
             parsed = divided(format.parser().parse(files, options), options.divide, part.path)
         except InvalidValue as error:

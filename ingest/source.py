@@ -16,6 +16,7 @@ from pathlib import Path
 from ingest.compression import MAX_BYTES, MAX_MEMBERS, decompress, is_tar, members
 from ingest.large_files import OnDisk, on_disk
 from registry.errors import InputError
+from registry.progress import Progress
 
 STANDARD_INPUT = "-"
 GROUPED_SUFFIX = ".prof"
@@ -61,6 +62,14 @@ class SourceFile:
             The file cannot be read, or has changed meanwhile.
         """
         return iter((self.data,)) if self.stream is None else self.stream.pieces()
+
+    def watched(self, progress: Progress, phase: str) -> SourceFile:
+        """The file, telling of bytes when `pieces` are read; one that is in memory as it is."""
+        if self.stream is None:
+            return self
+        size = self.stream.size
+        stream = replace(self.stream, told=lambda done: progress(phase, done, size))
+        return replace(self, stream=stream)
 
     def held(self) -> SourceFile:
         """The file with all of its content in `data`.

@@ -30,6 +30,8 @@ from pathlib import Path
 
 TEXT_LIMIT = 200
 """Longest piece of an offending line that an error quotes, in characters."""
+REASON_LIMIT = 2000
+"""Longest reason, in characters: some name what stands in a file, whatever its length."""
 
 
 class AlmanacError(Exception):
@@ -38,7 +40,7 @@ class AlmanacError(Exception):
     Attributes
     ----------
     reason : str
-        What is wrong and, where there is one, the remedy; one line.
+        What is wrong and, where there is one, the remedy; one line, shortened to `REASON_LIMIT` characters.
     path : str or None
         File that holds the fault.
     line : int or None
@@ -55,11 +57,11 @@ class AlmanacError(Exception):
         line: int | None = None,
         text: str | None = None,
     ) -> None:
-        self.reason = reason
+        self.reason = shorten(reason, REASON_LIMIT)
         self.path = None if path is None else str(path)
         self.line = line
         self.text = None if text is None else shorten(text)
-        super().__init__(reason)
+        super().__init__(self.reason)
 
     def __str__(self) -> str:
         where = "" if self.path is None else self.path

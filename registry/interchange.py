@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from registry.placement_records import StoredPlacementInfo
+    from registry.placements.records import StoredPlacementInfo
 
 _LINK_DATA = ("capacity", "cables", "src_port", "dst_port", "src_guid", "dst_guid")
 _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "missing_ranks")

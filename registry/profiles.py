@@ -7,7 +7,7 @@ it last; giving a profile a name that it has already had changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -79,6 +79,14 @@ RETURN p.name AS name, p.names AS names, p.application AS application, p.source 
        p.recorded_at AS recorded_at, p.blob AS blob
 """
 
+_READ_MANY = """
+UNWIND $profiles AS id
+MATCH (p:Profile {id: id})
+RETURN p.id AS id, p.name AS name, p.names AS names, p.application AS application, p.source AS source,
+       p.self_edges AS self_edges, p.self_bytes AS self_bytes, p.missing_ranks AS missing_ranks,
+       p.recorded_at AS recorded_at, p.blob AS blob
+"""
+
 _LIST = """
 MATCH (p:Profile)
 RETURN p.id AS id, p.name AS name, p.names AS names, p.application AS application, p.ranks AS ranks,
@@ -135,6 +143,23 @@ class Profiles:
             return stored_profile(profile, name, transaction.run(_READ, profile=profile)[0])
 
         return self._database.read(work)
+
+    def read_many(self, ids: Iterable[str]) -> dict[str, StoredProfile]:
+        """Profiles by id, each once and under the name that it was given last; one statement.
+
+        Raises
+        ------
+        UnknownName
+            There is none of that id.
+        """
+        wanted = sorted(set(ids))
+        if not wanted:
+            return {}
+        rows = self._database.read(lambda transaction: transaction.run(_READ_MANY, profiles=wanted))
+        found = {row["id"]: stored_profile(row["id"], row["name"], row) for row in rows}
+        if missing := sorted(set(wanted) - found.keys()):
+            raise UnknownName("profile", missing[0])
+        return found
 
     def list(self) -> tuple[ProfileInfo, ...]:
         """All profiles, the newest first."""

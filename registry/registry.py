@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
-import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from registry.counters import Counters
-from registry.database import Database, Transaction
-from registry.fabrics import Fabrics
-from registry.intake import Intake, Receipt
-from registry.intended import Intended
-from registry.jobs import Jobs
-from registry.layouts import Layouts
+from registry.counters.counters import Counters
+from registry.database import Database
+from registry.errors import UnknownName
+from registry.jobs.advice import Advices
+from registry.jobs.jobs import Jobs
+from registry.jobs.pages import JobPages
+from registry.jobs.running import Running, running
 from registry.local.server import IDLE_SECONDS, ensure_server
-from registry.placements import Placements
+from registry.machines.drawings import Drawings
+from registry.machines.fabrics import Fabrics, Snapshot
+from registry.machines.intended import Intended
+from registry.machines.layouts import Layouts
+from registry.placements.placements import Placements
 from registry.profiles import Profiles
 from registry.progress import Progress, silent
-from registry.runs import Attempt, RunInfo, Runs
-from registry.saving import Saving, attempt_of
+from registry.saving.intake import Intake, Receipt
+from registry.saving.runs import Attempt, RunInfo, Runs
+from registry.saving.saving import attempt_of, save_intake
 from registry.schema import check_version, current_version, is_empty, migrate
 from registry.wiring.observations import sighting
 from registry.wiring.recall import with_recalled
@@ -42,6 +45,9 @@ class Registry:
     intended : Intended
     layouts : Layouts
     runs : Runs
+    advices : Advices
+    drawings : Drawings
+    job_pages : JobPages
     """
 
     def __init__(self, database: Database) -> None:
@@ -54,6 +60,9 @@ class Registry:
         self.intended = Intended(database)
         self.layouts = Layouts(database)
         self.runs = Runs(database)
+        self.advices = Advices(database)
+        self.drawings = Drawings(database)
+        self.job_pages = JobPages(database)
 
     @classmethod
     def open(
@@ -104,7 +113,7 @@ class Registry:
         return cls(database)
 
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
-        """Save all of an intake in one transaction, or nothing.
+        """Save all of an intake in one transaction, or nothing; very many jobs: see `registry.saving.saving`.
 
         What is there already adds nothing. An intake that was read from files is recorded as a run of
         `runs`, also where it was unchanged, and where it failed.
@@ -116,23 +125,30 @@ class Registry:
             of which no fabric was seen until then, counters of a LID that nothing has; with the closest
             names.
         """
-        started, moment = time.monotonic(), datetime.now(UTC)
-        begun = intake.started_at or moment
-
-        def work(transaction: Transaction) -> Receipt:
-            saving = Saving(transaction, intake, moment, progress)
-            receipt = replace(saving.save(seen), seconds=time.monotonic() - started)
-            if saving.changed or intake.files:
-                saving.record(receipt, attempt_of(intake, begun))
-            return receipt
-
+        begun = intake.started_at or datetime.now(UTC)
         try:
             seen = sighting(with_recalled(self.database, intake))
-            return self.database.write(work)
+            return save_intake(self.database, intake, seen, progress)
         except Exception as error:
             if intake.files:
                 self.failed(attempt_of(intake, begun), error)
             raise
+
+    def running(self, cluster: str, at: datetime | None = None) -> Running:
+        """The jobs that run on a cluster at a time, and the fabric under them; see `registry.jobs.running`.
+
+        Raises
+        ------
+        UnknownName
+        """
+        return running(self.database, cluster, at)
+
+    def last_seen(self, cluster: str, at: datetime) -> Snapshot | None:
+        """The fabric of a cluster as of a time; None where none was seen until then."""
+        try:
+            return self.fabrics.read(cluster, at)
+        except UnknownName:
+            return None
 
     def same(self, key: str) -> RunInfo | None:
         """The last good run that read the very same; see `Runs.same`."""

@@ -1,7 +1,7 @@
-"""Labels, keys and indexes of the graph, and the numbered migrations that bring a database there.
+"""The numbered migrations that bring a database to the labels, keys and indexes of `registry.labels`.
 
-A database records its version in one ``(:Schema {id: 'schema', version})``. Every label has a UNIQUE
-``id``: a composed string, such as cluster and device GUID. What is here is data; `migrate` runs it.
+A database records its version in one ``(:Schema {id: 'schema', version})``. What is to be done is data;
+`migrate` runs it.
 """
 
 from __future__ import annotations
@@ -10,37 +10,37 @@ from dataclasses import dataclass
 
 from registry.database import Database, Transaction
 from registry.errors import DatabaseError, SchemaVersionError
+from registry.labels import (
+    INDEXES,
+    LABELS,
+    RELATIONSHIPS,
+    Index,
+    Relationship,
+    constraint_statement,
+    index_statement,
+)
+
+__all__ = [
+    "INDEXES",
+    "LABELS",
+    "MIGRATIONS",
+    "RELATIONSHIPS",
+    "SCHEMA_ID",
+    "WRITE_VERSION",
+    "Index",
+    "Migration",
+    "Relationship",
+    "check_version",
+    "current_version",
+    "is_empty",
+    "is_half_loaded",
+    "mark_loading",
+    "migrate",
+]
 
 MIGRATE_COMMAND = "run almanac db migrate"
 LOAD_COMMAND = "run almanac db load again with that dump"
 UPGRADE_COMMAND = "upgrade this program: pip install --upgrade fabric-almanac"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
-    """An index on properties of a label.
-
-    Attributes
-    ----------
-    name, label : str
-    properties : tuple of str
-    serves : str
-        The statements that it is there for.
-    """
-
-    name: str
-    label: str
-    properties: tuple[str, ...]
-    serves: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relationship:
-    """A relationship type between two labels."""
-
-    type: str
-    source: str
-    target: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,149 +62,48 @@ class Migration:
     statements: tuple[str, ...]
 
 
-LABELS: tuple[str, ...] = (
-    "Cluster",
-    "Observation",
-    "Content",
-    "Routing",
-    "ForwardingTable",
-    "Device",
-    "DeviceState",
-    "Application",
-    "Profile",
-    "Rank",
-    "Job",
-    "Allocation",
-    "Placement",
-    "LinkLoads",
-    "IngestRun",
-    "CounterSweep",
-    "CounterRollup",
-    "IntendedWiring",
-    "HostLayout",
-)
-"""Every label but ``Schema``; each has a UNIQUE ``id``, which also finds a node by its key."""
-
-RELATIONSHIPS: tuple[Relationship, ...] = tuple(
-    Relationship(type=kind, source=source, target=target)
-    for source, kind, target in (
-        ("Observation", "SAW", "Content"),
-        ("Observation", "SAW", "Routing"),
-        ("Content", "OF", "Cluster"),
-        ("Routing", "OF", "Cluster"),
-        ("Routing", "HAS_TABLE", "ForwardingTable"),
-        ("Device", "HAS_STATE", "DeviceState"),
-        ("Device", "LINK", "Device"),
-        ("Profile", "OF", "Application"),
-        ("Profile", "HAS_RANK", "Rank"),
-        ("Rank", "SENDS", "Rank"),
-        ("Job", "RAN_ON", "Allocation"),
-        ("Allocation", "ON", "Device"),
-        ("Job", "RAN", "Profile"),
-        ("Job", "HAS_PLACEMENT", "Placement"),
-        ("Placement", "OF", "Profile"),
-        ("Placement", "IN", "Content"),
-        ("Placement", "ON", "Allocation"),
-        ("Placement", "HAS_LOADS", "LinkLoads"),
-        ("Placement", "LOADS", "Device"),
-        ("IngestRun", "RECORDED", "Observation"),
-        ("IngestRun", "RECORDED", "Profile"),
-        ("IngestRun", "RECORDED", "Placement"),
-        ("IngestRun", "RECORDED", "CounterSweep"),
-        ("IngestRun", "RECORDED", "IntendedWiring"),
-        ("CounterSweep", "OF", "Cluster"),
-        ("CounterRollup", "OF", "Cluster"),
-        ("IntendedWiring", "OF", "Cluster"),
-        ("HostLayout", "OF", "Cluster"),
-    )
-)
-"""Every relationship type, by the labels that it joins: what a dump has to carry."""
-
-INDEXES: tuple[Index, ...] = (
-    Index(
-        name="device_cluster",
-        label="Device",
-        properties=("cluster",),
-        serves="the derived graph of a cluster: as of a time, changes, rebuild",
-    ),
-    Index(
-        name="observation_cluster",
-        label="Observation",
-        properties=("cluster",),
-        serves="last observation of a cluster at or before a time",
-    ),
-    Index(
-        name="job_cluster",
-        label="Job",
-        properties=("cluster",),
-        serves="jobs of a cluster",
-    ),
-    Index(
-        name="job_number",
-        label="Job",
-        properties=("job",),
-        serves="a job by the scheduler's id, whatever the cluster",
-    ),
-    Index(
-        name="sweep_cluster",
-        label="CounterSweep",
-        properties=("cluster",),
-        serves="last sweep of counters at or before a time",
-    ),
-    Index(
-        name="rollup_cluster",
-        label="CounterRollup",
-        properties=("cluster",),
-        serves="counters of a time whose sweeps were rolled up",
-    ),
-    Index(
-        name="intended_cluster",
-        label="IntendedWiring",
-        properties=("cluster",),
-        serves="the plan that holds as of a time",
-    ),
-    Index(
-        name="layout_cluster",
-        label="HostLayout",
-        properties=("cluster",),
-        serves="layouts of all hosts as of a time",
-    ),
-    Index(
-        name="run_cluster",
-        label="IngestRun",
-        properties=("cluster",),
-        serves="runs of a cluster: the last ones, those old enough to be forgotten",
-    ),
-    Index(
-        name="run_key",
-        label="IngestRun",
-        properties=("key",),
-        serves="whether the very same was read before",
-    ),
-)
-
 SCHEMA_ID = "schema"
 
-
-def constraint_statement(label: str) -> str:
-    """Statement that makes ``id`` unique on a label."""
-    return f"CREATE CONSTRAINT {label.lower()}_id IF NOT EXISTS FOR (n:{label}) REQUIRE n.id IS UNIQUE"
-
-
-def index_statement(index: Index) -> str:
-    """Statement that makes an index."""
-    properties = ", ".join(f"n.{name}" for name in index.properties)
-    return f"CREATE INDEX {index.name} IF NOT EXISTS FOR (n:{index.label}) ON ({properties})"
-
-
-_LABELS_1, _INDEXES_1 = LABELS[:15], INDEXES[:4]
-"""What version 1 knew: later labels and indexes stand behind them."""
+_LABELS_1, _LABELS_2, _LABELS_3 = LABELS[:15], LABELS[15:19], LABELS[19:]
+_INDEXES_1, _INDEXES_2, _INDEXES_3 = INDEXES[:4], INDEXES[4:10], INDEXES[10:]
+"""What each version added."""
 
 TELL_FORMATS_OF_RUNS = """
 MATCH (r:IngestRun)
 WHERE r.formats IS NULL
 SET r.formats = split(r.source, ', '), r.error = '', r.error_kind = '', r.key = '',
     r.snapshot = '', r.routing = '', r.profiles = []
+"""
+
+TELL_ROLES_OF_PLACEMENTS = """
+MATCH (p:Placement)
+WHERE p.role IS NULL
+SET p.role = CASE WHEN p.strategy = 'given' THEN 'present' ELSE 'proposed' END
+"""
+"""What nobody searched for was reported or written by hand."""
+
+TELL_SNAPSHOTS_OF_PLACEMENTS = """
+MATCH (p:Placement)-[:IN]->(x:Content)
+WHERE p.snapshot IS NULL
+SET p.snapshot = x.id
+"""
+
+TELL_PROFILES_OF_PLACEMENTS = """
+MATCH (p:Placement)-[:OF]->(f:Profile)
+WHERE p.profile IS NULL
+SET p.profile = f.id, p.application = f.application
+"""
+
+TELL_JOBS_OF_PLACEMENTS = """
+MATCH (j:Job)-[:HAS_PLACEMENT]->(p:Placement)
+WHERE p.job IS NULL
+SET p.job = j.job
+"""
+
+TELL_ALLOCATIONS_OF_PLACEMENTS = """
+MATCH (p:Placement)-[:ON]->(a:Allocation)
+WHERE p.allocation IS NULL
+SET p.allocation = a.id
 """
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -220,9 +119,22 @@ MIGRATIONS: tuple[Migration, ...] = (
         version=2,
         about="counters, intended wiring, layouts of hosts, and every ingest run",
         statements=(
-            *(constraint_statement(label) for label in LABELS[15:]),
-            *(index_statement(index) for index in INDEXES[4:]),
+            *(constraint_statement(label) for label in _LABELS_2),
+            *(index_statement(index) for index in _INDEXES_2),
             TELL_FORMATS_OF_RUNS,
+        ),
+    ),
+    Migration(
+        version=3,
+        about="advice on running jobs, drawings, and placements that tell their role and what they are about",
+        statements=(
+            *(constraint_statement(label) for label in _LABELS_3),
+            *(index_statement(index) for index in _INDEXES_3),
+            TELL_ROLES_OF_PLACEMENTS,
+            TELL_SNAPSHOTS_OF_PLACEMENTS,
+            TELL_PROFILES_OF_PLACEMENTS,
+            TELL_JOBS_OF_PLACEMENTS,
+            TELL_ALLOCATIONS_OF_PLACEMENTS,
         ),
     ),
 )

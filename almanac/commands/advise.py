@@ -6,8 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from almanac.commands import searching
+from almanac.commands.advise_cluster import CRON, advise_cluster
 from almanac.commands.common import json_option, open_registry
 from almanac.output import print_json, print_table, progress_bars
 
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @click.command("advise")
-@click.argument("profile")
-@click.argument("placement", metavar="ID|FILE")
+@click.argument("profile", metavar="CLUSTER|PROFILE")
+@click.argument("placement", metavar="[ID|FILE]", required=False)
 @click.option("--job", help="A job whose hosts, free ones too, ranks may move to.")
 @click.option("--cluster", help="Of the placement; or of --job where two clusters have one.")
 @click.option("--moves", type=click.IntRange(min=0), help="Most ranks to move.")
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 @json_option
 def command(
     profile: str,
-    placement: str,
+    placement: str | None,
     job: str | None,
     cluster: str | None,
     moves: int | None,
@@ -39,8 +41,19 @@ def command(
     searched: searching.Searched,
     as_json: bool,
 ) -> None:
-    """Seconds saved per iteration against ranks to migrate, from a running job's PLACEMENT; saves nothing."""
+    """Should running jobs move?
+
+    With CLUSTER alone, for cron: looks for a better placement of each of its running jobs, the others'
+    traffic as background, and saves present and better placement and the possible gain; --seconds are for
+    each job (5 unless told). After an interrupt all that is done is saved.
+
+    With PROFILE and a placement: seconds saved per iteration against ranks to migrate; saves nothing.
+    """
     searched.check()
+    if placement is None:
+        _check_alone(click.get_current_context())
+        advise_cluster(profile, searched, moves, as_json)
+        return
     if job is None and cluster is None:
         raise click.UsageError("give --cluster, or --job")
     from mapping.answers.answering import present_curve
@@ -64,6 +77,16 @@ def command(
         _show(curve, advice, rank_seconds, iterations_left)
     if not curve.complete:
         click.get_current_context().exit(130)
+
+
+def _check_alone(ctx: click.Context) -> None:
+    """A usage error for an option that means nothing where all jobs of a cluster are looked at."""
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name or "") == ParameterSource.COMMANDLINE
+        if given and parameter.name not in CRON:
+            raise click.UsageError(
+                f"{parameter.opts[0]} goes with PROFILE and ID|FILE, not with CLUSTER alone"
+            )
 
 
 def _told(

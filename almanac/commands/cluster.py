@@ -10,13 +10,13 @@ import click
 
 from almanac.commands.check import check_cluster
 from almanac.commands.cluster_export import export
+from almanac.commands.cluster_layouts import layouts
 from almanac.commands.common import Moment, json_option, open_registry
 from almanac.output import print_json, print_table
 from registry import units
 
 if TYPE_CHECKING:
-    from registry.fabrics import ObservationInfo
-    from registry.wiring.changes import Cable, Changes
+    from registry.machines.fabrics import ObservationInfo
 
 
 @click.group("cluster")
@@ -26,6 +26,7 @@ def command() -> None:
 
 command.add_command(check_cluster)
 command.add_command(export)
+command.add_command(layouts)
 
 
 @command.command("list")
@@ -90,6 +91,8 @@ def show(cluster: str, at: datetime | None, as_json: bool) -> None:
 @json_option
 def changes(cluster: str, start: datetime | None, end: datetime | None, as_json: bool) -> None:
     """What appeared, vanished, changed or was renamed between two times."""
+    from registry.wiring.words import in_words
+
     with open_registry() as registry:
         if start is None:
             start = _before_last_change(registry.fabrics.observations(cluster), end)
@@ -98,8 +101,7 @@ def changes(cluster: str, start: datetime | None, end: datetime | None, as_json:
         print_json({"cluster": cluster, **dataclasses.asdict(found)})
         return
     click.echo(f"{cluster}: {_moment(found.start)} to {_moment(found.end)}")
-    lines = _in_words(found)
-    for line in lines or ["nothing changed"]:
+    for line in in_words(found) or ["nothing changed"]:
         click.echo(line)
 
 
@@ -112,30 +114,5 @@ def _before_last_change(observations: tuple[ObservationInfo, ...], end: datetime
     return (seen or list(observations))[0].at
 
 
-def _in_words(found: Changes) -> list[str]:
-    lines = [f"host {name} appeared" for name in found.hosts_appeared]
-    lines += [f"host {name} vanished" for name in found.hosts_vanished]
-    lines += [f"switch {name} appeared" for name in found.switches_appeared]
-    lines += [f"switch {name} vanished" for name in found.switches_vanished]
-    lines += [f"{one.kind} {one.old} is now called {one.new}" for one in found.renamed]
-    lines += [f"cable {_ends(cable)} appeared" for cable in found.cables_appeared]
-    lines += [f"cable {_ends(cable)} vanished" for cable in found.cables_vanished]
-    lines += [
-        f"cable {_ends(one.after)} now carries {units.text(one.after.capacity, units.RATE)}, "
-        f"before {units.text(one.before.capacity, units.RATE)}"
-        for one in found.capacity_changed
-    ]
-    if found.switches_rerouted:
-        lines.append(f"the forwarding tables of {len(found.switches_rerouted)} switches changed")
-    return lines
-
-
 def _moment(moment: datetime | None) -> str:
     return "" if moment is None else units.moment_text(moment)
-
-
-def _ends(cable: Cable) -> str:
-    def end(name: str, port: int) -> str:
-        return name if port < 0 else f"{name} port {port}"
-
-    return f"{end(cable.source, cable.source_port)} - {end(cable.target, cable.target_port)}"

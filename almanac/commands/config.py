@@ -17,7 +17,7 @@ def command() -> None:
 @command.command("show")
 @json_option
 def show(as_json: bool) -> None:
-    """Every setting, its value and its origin; a password is never shown."""
+    """Every setting, its value and its origin; a password or secret is never shown."""
     settings = load_settings(click.get_current_context().find_root().obj)
     values = {
         "db": settings.db or "embedded",
@@ -26,6 +26,10 @@ def show(as_json: bool) -> None:
         "db_name": settings.name,
         "home": str(settings.home),
         "idle_seconds": settings.idle_seconds,
+        "dashboard_hide_users": settings.hide_users,
+        "dashboard_only_user": settings.only_user,
+        "dashboard_operators": ",".join(settings.operators) or None,
+        "dashboard_secret": None if settings.secret is None else "(set)",
     }
     rows = [{"setting": key, "value": value, "from": settings.origin[key]} for key, value in values.items()]
     if as_json:

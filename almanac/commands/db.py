@@ -81,7 +81,7 @@ def migrate(as_json: bool) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def dump(file: Path) -> None:
     """Write the whole registry to FILE: the backup, and the way to another server."""
-    from registry.transfer import dump as write_dump
+    from registry.dumps.transfer import dump as write_dump
 
     with open_registry() as registry, progress_bars() as progress:
         counts = write_dump(registry.database, file, progress)
@@ -92,7 +92,7 @@ def dump(file: Path) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def load(file: Path) -> None:
     """Read a dump into an empty registry."""
-    from registry.transfer import load as read_dump
+    from registry.dumps.transfer import load as read_dump
 
     with open_registry() as registry, progress_bars() as progress:
         counts = read_dump(registry.database, file, progress)

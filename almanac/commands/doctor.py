@@ -98,20 +98,13 @@ def _data(registry: Registry) -> Iterator[Finding]:
 
 def _sources(registry: Registry) -> Iterator[Finding]:
     """Age of the last good ingest of each source, and whether its last one failed."""
-    from registry.runs import FAILED
+    from registry.saving.freshness import FRESH, freshness
 
     now = datetime.now(UTC)
     for source in registry.runs.sources():
         name = f"source {source.cluster or '-'} {source.format or 'of no known format'}"
-        if source.last_good_at is None:
-            yield Finding(name, "warning", f"never read: {source.error}")
-            continue
-        days = (now - source.last_good_at).total_seconds() / 86400
-        seen = f"last good {days:.1f} days ago"
-        if source.last_outcome == FAILED:
-            yield Finding(name, "warning", f"{seen}; the last try failed: {source.error}")
-        else:
-            yield Finding(name, "ok" if days <= STALE_DAYS else "warning", seen)
+        state, words = freshness(source, now)
+        yield Finding(name, "ok" if state == FRESH else "warning", words)
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -153,8 +153,8 @@ def _run(generator: Generator, values: dict[str, Any]) -> None:
 
 def _save(made: Any, generator: Generator, cluster: str | None) -> dict[str, Any]:
     from ingest.generate.written import as_fabric
-    from registry.intake import Intake
     from registry.model import Profile
+    from registry.saving.intake import Intake
 
     source = f"generate {generator.kind} {generator.name}"
     if isinstance(made, Profile):

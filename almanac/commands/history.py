@@ -1,28 +1,114 @@
-"""``almanac history``: placements made so far and their quality."""
+"""``almanac history``: placements made so far, their quality, and whether it gets worse."""
 
 from __future__ import annotations
 
 import dataclasses
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
-from almanac.commands.common import json_option, open_registry
+from almanac.commands.check import FOUND
+from almanac.commands.common import Moment, json_option, open_registry
 from almanac.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from registry.registry import Registry
 
 
 @click.command("history")
 @click.option("--cluster", help="Only placements on this cluster.")
 @click.option("--application", help="Only placements of this application.")
 @click.option("--job", help="Only placements of this job.")
+@click.option("--limit", type=click.IntRange(min=1), help="The newest so many.")
+@click.option(
+    "--regressions",
+    "worse",
+    is_flag=True,
+    help=f"Only those that leave the control limits of those before; exit with {FOUND} where there are any.",
+)
+@click.option("--since", type=Moment(), help="With --regressions: recorded then or later.")
 @json_option
-def command(cluster: str | None, application: str | None, job: str | None, as_json: bool) -> None:
-    """Placements made so far, the newest first, with their bounds and baselines."""
+def command(
+    cluster: str | None,
+    application: str | None,
+    job: str | None,
+    limit: int | None,
+    worse: bool,
+    since: datetime | None,
+    as_json: bool,
+) -> None:
+    """Placements made so far, the newest first, with their bounds and baselines.
+
+    With --regressions: placements whose worst link, over its certified bound, is above the median and three
+    scaled median absolute deviations of the up to 20 before them (5 at least) of the same application and
+    profile, and 5% worse than that median; with what changed since the last good one.
+    """
+    if since is not None and not worse:
+        raise click.UsageError("--since goes with --regressions")
     with open_registry() as registry:
-        infos = registry.placements.history(cluster=cluster, application=application, job=job)
+        if worse:
+            found = _regressions(registry, cluster, application, job, limit, since, as_json)
+        else:
+            _history(registry, cluster, application, job, limit, as_json)
+            return
+    if found:
+        click.get_current_context().exit(FOUND)
+
+
+def _history(
+    registry: Registry,
+    cluster: str | None,
+    application: str | None,
+    job: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    infos = registry.placements.history(cluster=cluster, application=application, job=job, limit=limit)
     rows = [dataclasses.asdict(info) for info in infos]
     if as_json:
         print_json(rows)
         return
-    columns = ["id", "recorded_at", "cluster", "profile", "job", "strategy", "congestion_seconds",
+    columns = ["id", "recorded_at", "cluster", "profile", "job", "role", "strategy", "congestion_seconds",
                "hop_bytes", "average_dilation", "complete"]  # fmt: skip
     print_table("", columns, [[row[column] for column in columns] for row in rows])
+
+
+def _regressions(
+    registry: Registry,
+    cluster: str | None,
+    application: str | None,
+    job: str | None,
+    limit: int | None,
+    since: datetime | None,
+    as_json: bool,
+) -> bool:
+    """Print them; whether there are any."""
+    from mapping.traffic.quality import regressions
+    from registry.errors import UnknownName
+    from registry.model import as_utc
+
+    series = registry.placements.series(cluster=cluster, application=application)
+    if cluster is not None and not len(series):  # a wrong name must not read like a good answer
+        known = [info.name for info in registry.fabrics.clusters()]
+        if cluster not in known:
+            raise UnknownName("cluster", cluster, known)
+    found = [
+        one
+        for one in regressions(series)
+        if job in (None, one.job) and (since is None or one.recorded_at >= as_utc(since))
+    ][:limit]
+    rows = [dataclasses.asdict(one) for one in found]
+    for row in rows:
+        del row["row"]
+        row["profile"] = row.pop("profile_name")
+    if as_json:
+        print_json(rows)
+    elif rows:
+        columns = ["id", "recorded_at", "cluster", "profile", "role", "job", "ratio", "centre", "limit",
+                   "last_good"]  # fmt: skip
+        told = [[*(row[column] for column in columns), ", ".join(row["changed"]) or "-"] for row in rows]
+        print_table("", [*columns, "changed"], told)
+    else:
+        click.echo("no regressions")
+    return bool(found)

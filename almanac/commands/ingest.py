@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--rate", help="Rate of links whose source prints none: 4xHDR, or bytes/s.")
 @click.option("--hosts", help="Hosts of a rank order or task map that names none: n[01-04], or @FILE.")
 @click.option("--slots", type=click.IntRange(min=1), default=1, help="Ranks that each of them takes.")
+@click.option("--job", help="Job that ran as the placements tell.")
 @click.option("--allow-missing-ranks", is_flag=True, help="Take a recording that lacks some ranks' files.")
 @click.option("--transposed", is_flag=True, help="Matrices of bytes: row r is what rank r receives.")
 @click.option(
@@ -52,6 +53,7 @@ def command(
     rate: str | None,
     hosts: str | None,
     slots: int,
+    job: str | None,
     allow_missing_ranks: bool,
     transposed: bool,
     divide: int,
@@ -77,6 +79,7 @@ def command(
         rate=None if rate is None else _rate(rate),
         hosts=() if hosts is None else read_hosts(hosts),
         slots=(slots,),
+        job=job,
         allow_missing_ranks=allow_missing_ranks,
         transposed=transposed,
         divide=divide,
@@ -144,6 +147,8 @@ def _told(report: Report, dry_run: bool) -> dict[str, Any]:
         "intended": None if intake.intended is None else len(intake.intended),
         "warnings": list(report.warnings),
         "same_as": None if report.same_as is None else report.same_as.at,
+        "compared_at": None if report.compared is None else report.compared.at,
+        "disagreements": [] if report.compared is None else list(report.compared.disagreements),
     }
     if receipt is not None:
         told |= {
@@ -169,6 +174,13 @@ def _print(told: dict[str, Any]) -> None:
     """One line a kind of thing that was read."""
     if told["same_as"] is not None:
         click.echo(f"the very same as read at {units.moment_text(told['same_as'])}: nothing added")
+    if told["compared_at"] is not None:
+        seen, found = units.moment_text(told["compared_at"]), len(told["disagreements"])
+        what = f"{found} lines of disagreement above" if found else "they agree"
+        click.echo(
+            f"compared with the fabric of {told['cluster']} seen at {seen}: {what}; "
+            "the files tell no ports, so nothing is replaced"
+        )
     saved = "would be saved" if told["dry_run"] else "saved"
     if told["hosts"] is not None:
         seen = units.moment_text(told["observed_at"])

@@ -10,7 +10,7 @@ from almanac.commands.common import json_option, open_registry
 from almanac.output import note, print_json, print_table, write_text
 
 if TYPE_CHECKING:
-    from registry.jobs import StoredJob
+    from registry.jobs.jobs import StoredJob
 
 
 @click.group("job")

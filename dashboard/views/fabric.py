@@ -1,128 +1,219 @@
-"""The fabric page: what is wired to what, and where a placement congests it."""
+"""The fabric page: what is wired to what, how hot each link is now or was, and whose traffic it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from datetime import datetime
 
+import numpy as np
 import streamlit as st
 
-from dashboard import figures, link_figures, queries, tables
-from dashboard.choices import choose, moment, toggle
-from dashboard.link_tables import hottest_links
+from dashboard import queries
+from dashboard.choices import choose, moment, parsed_moment, stops, toggle
+from dashboard.components.fabric_map import Item, fabric_map
+from dashboard.figures import colouring
+from dashboard.figures.colouring import Colouring
+from dashboard.figures.link_map import LINES_LIMIT, link_map
+from dashboard.layouts import Drawing
 from dashboard.messages import plain, show_empty, show_unknown
-from dashboard.queries import FabricView
+from dashboard.parts import around, hottest_part
+from dashboard.queries.fabric import FabricView, fabric_view, seen_clusters
 from dashboard.site import Site
+from dashboard.views import fabric_hottest, fabric_panel, picking
+from mapping.traffic.against_counters import against_counters
 from registry import units
-from registry.errors import UnknownName
-from registry.fabrics import Snapshot
-from registry.placements import StoredPlacementInfo
+from registry.errors import InvalidValue, UnknownName
+from registry.machines.seen import Seen
+from registry.model import Bools
 from registry.registry import Registry
 
-HOTTEST = 50
-"""Rows of the table of links."""
-
-CONGESTION, CAPACITY = "congestion", "capacity"
-LINES, TIERS = "lines", "tiers"
+PREDICTED, MEASURED, DIFFERENCE, CAPACITY = "predicted", "measured", "difference", "capacity"
+COLOURS = {
+    PREDICTED: "Predicted load",
+    MEASURED: "Measured by counters",
+    DIFFERENCE: "Measured less predicted",
+    CAPACITY: "Capacity",
+}
+CELLS, LINES, PART = "cells", "lines", "part"
+NOTHING_RUNS = (
+    "No job runs whose traffic is known: capacities are shown. Profiles are attached by "
+    "`almanac job attach JOB PROFILE`."
+)
+NOTHING_COUNTED = (
+    "No two sweeps of counters until then: capacities are shown. Sweeps come in by "
+    "`almanac ingest COUNTERS --cluster NAME`."
+)
+PERIOD = (
+    "Every job is taken to send its profile once in the same period: a link's time is all jobs' bytes "
+    "over its capacity, in seconds a period."
+)
 
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     st.title("Fabric")
-    known = queries.clusters(registry)
-    if not known:
-        show_empty(
-            "The registry holds no fabric yet. Ingest a scan, or look at the demo:",
-            "almanac ingest SCAN --cluster NAME",
-            "almanac demo",
-        )
-        return
-    name_column, time_column, placement_column = st.columns([2, 2, 5])
+    colour = st.query_params.get("colour", PREDICTED)
+    at = parsed_moment("at")
     try:
-        with name_column:
-            cluster = known[choose("Cluster", "cluster", list(known), resets=("placement", "at")) or ""]
-        with time_column:
-            at = moment(
-                "As of (UTC)",
-                "at",
-                cluster.first_observed_at,
-                cluster.last_observed_at,
-                resets=("placement",),
+        found = seen_clusters(registry, _cluster(registry), at, counters=colour in (MEASURED, DIFFERENCE))
+        if not found.clusters:
+            show_empty(
+                "The registry holds no fabric yet. Ingest a scan, or look at the demo:",
+                "almanac ingest SCAN --cluster NAME",
+                "almanac demo",
             )
-        with placement_column:
-            placement = _choose_placement(queries.placements(registry, cluster.name))
-        view = queries.fabric_view(registry, cluster, at, placement)
+            return
+        at = _when(found)
+        view = fabric_view(registry, found, at, st.query_params.get("placement"))
+        drawing = queries.drawing(view.snapshot.id, view.fabric, registry)
     except UnknownName as error:
         show_unknown(error, "at" if error.kind == "fabric" else error.kind)
         return
-    _counts(view.snapshot)
-    _figure(view)
-    _hottest(view, site)
-
-
-def _choose_placement(found: Sequence[StoredPlacementInfo]) -> str | None:
-    by_id = {info.id: info for info in found}
-    return choose(
-        "Congestion by the placement",
-        "placement",
-        list(by_id),
-        show=lambda key: tables.placement_text(by_id[key]),
-        kind="placement",
-        resets=("at",),
-        empty="none: capacities are shown" if by_id else "there is none yet: almanac map finds them",
-    )
-
-
-def _counts(snapshot: Snapshot) -> None:
-    fabric = snapshot.fabric
-    capacity = units.text(float(fabric.links.capacity.sum()) / 2, units.RATE)
-    facts = {
-        "Hosts": f"{len(fabric.hosts):,}",
-        "Adapters": f"{len(fabric.adapters):,}",
-        "Switches": f"{len(fabric.switches):,}",
-        "Cables": f"{fabric.cable_count:,}",
-        "All cables, one way": capacity,
-    }
-    for column, (label, value) in zip(st.columns([1, 1, 1, 1, 2]), facts.items(), strict=True):
-        column.metric(label, value)
-
-
-def _figure(view: FabricView) -> None:
-    fabric = view.snapshot.fabric
-    drawing = queries.drawing(view.snapshot.id, fabric)
-    if drawing.cables.empty:
+    _whose(view, site)
+    if not len(drawing.cables):
         st.info("No cable of this fabric is known.")
         return
-    few = len(drawing.cables) <= link_figures.LINES_LIMIT
-    colour, form = CAPACITY, LINES if few else TIERS
-    with st.container(horizontal=True):
-        if view.link_bytes is not None:
-            options = {CONGESTION: "Congestion", CAPACITY: "Capacity"}
-            colour = toggle("Colour", "colour", options, default=CONGESTION)
-        if few:
-            form = toggle("Shape", "shape", {LINES: "Lines", TIERS: "Tiers, one cell a cable"}, default=LINES)
-    seconds = None
-    title = "Capacity of the cables"
-    if view.link_bytes is not None and colour == CONGESTION:
-        seconds = view.link_bytes / fabric.links.capacity
-        title = "Congestion: the time that each link needs for its bytes, both directions the worse"
-    theme = figures.theme_of(st.context.theme.type)
-    chart = link_figures.links_figure(fabric, drawing, title, theme, seconds=seconds, lines=form == LINES)
-    st.altair_chart(chart, width="stretch" if form == LINES else "content", key="fabric")
-    seen = units.moment_text(view.snapshot.observed_at)
-    st.caption(f"Snapshot {plain(view.snapshot.id)}, seen at {plain(seen)}")
+    colour, shape = _looks(view, drawing)
+    picked = _picked(view)
+    left, right = st.columns([7, 3])
+    with left:
+        _map(view, drawing, picked, colour, shape)
+    with right:
+        if picked is None:
+            fabric_hottest.short_list(view, site)
+        else:
+            fabric_panel.draw(registry, site, view, drawing.layout, picked)
+    fabric_hottest.table(view, site)
 
 
-def _hottest(view: FabricView, site: Site) -> None:
-    if view.opened is None or view.link_bytes is None:
+def _cluster(registry: Registry) -> str | None:
+    """The cluster that the address names, or that of the placement that it names."""
+    cluster, placement = st.query_params.get("cluster"), st.query_params.get("placement")
+    if cluster is None and placement is not None:
+        cluster = queries.open_kept(registry, placement).stored.cluster
+        st.query_params["cluster"] = cluster
+    return cluster
+
+
+def _when(found: Seen) -> datetime | None:
+    """The cluster and the time, by widgets: a field for any time, a slider over the fabric's states."""
+    line = found.timeline
+    assert line is not None
+    info = found.clusters[line.cluster]
+    name_column, time_column, slider_column = st.columns([2, 2, 5])
+    with name_column:
+        choose("Cluster", "cluster", list(found.clusters), resets=("placement", "at", *picking.PARAMETERS))
+    if "placement" in st.query_params:
+        return None
+    with time_column:
+        at = moment(
+            "As of (UTC)", "at", info.first_observed_at, datetime.now(tz=info.first_observed_at.tzinfo)
+        )
+    with slider_column:
+        stops("State of the wiring", "at", [state.at for state in line.states])
+    return at
+
+
+def _whose(view: FabricView, site: Site) -> None:
+    """What the page is about, in words."""
+    fabric, snapshot = view.fabric, view.snapshot
+    parts = [
+        f"{len(fabric.hosts):,} hosts",
+        f"{len(fabric.switches):,} switches",
+        f"{fabric.cable_count:,} cables",
+        f"{units.text(float(fabric.links.capacity.sum()) / 2, units.RATE)} one way",
+        f"snapshot {snapshot.id} of {units.moment_text(snapshot.observed_at)}",
+    ]
+    st.caption(plain(" · ".join(parts)))
+    if view.opened is not None:
+        left, right = st.columns([6, 2], vertical_alignment="center")
+        left.info(f"The traffic of placement {plain(view.opened.stored.id)} alone, on its own fabric.")
+        right.button("Show the running jobs", on_click=_forget_placement, key="running")
         return
-    st.subheader("Hottest links")
-    table = hottest_links(view.snapshot.fabric, view.link_bytes, HOTTEST)
-    shown = tables.in_units(table, {"time": units.SECONDS, "load": units.BYTES, "capacity": units.RATE})
-    bar = st.column_config.ProgressColumn("of the worst", format="percent", min_value=0, max_value=1)
-    st.dataframe(shown, hide_index=True, column_config={"of the worst": bar}, key="hottest")
-    st.page_link(
-        site.job,
-        label="Ranks, bounds and launcher files of this placement",
-        icon=":material/arrow_forward:",
-        query_params={"placement": view.opened.stored.id},
-    )
+    live = view.live
+    assert live is not None
+    missing = len(live.without_profile) + len(live.unloaded)
+    told = f"{len(live.running.jobs):,} jobs run; {len(live.shared):,} have traffic that is known"
+    if missing:
+        told += f", {len(live.without_profile):,} have no profile, {len(live.unloaded):,} cannot be routed"
+    st.caption(plain(f"{told}. Routes: {live.routing}, {live.rails}. {PERIOD}"))
+
+
+def _forget_placement() -> None:
+    for name in ("placement", *picking.PARAMETERS):
+        st.query_params.pop(name, None)
+
+
+def _picked(view: FabricView) -> Item | None:
+    """What the address says is picked; where the fabric has no such thing, at that time, it is told."""
+    try:
+        return picking.from_address(view.fabric)
+    except UnknownName as error:
+        show_unknown(error, error.kind)
+    except InvalidValue as error:
+        st.error(plain(str(error)))
+    return None
+
+
+def _looks(view: FabricView, drawing: Drawing) -> tuple[str, str]:
+    """Colour and shape of the map, by buttons; and a field that finds things on it."""
+    few = len(drawing.cables) <= LINES_LIMIT
+    shapes = {CELLS: "Cells, one a cable"} | ({LINES: "Lines"} if few else {PART: "Lines, chosen part"})
+    with st.container(horizontal=True):
+        colour = toggle("Colour", "colour", COLOURS, default=PREDICTED)
+        shape = toggle("Shape", "shape", shapes, default=LINES if few else CELLS)
+        picking.search(view.fabric)
+    picking.show_failed_search()
+    return colour, shape
+
+
+def _map(view: FabricView, drawing: Drawing, picked: Item | None, colour: str, shape: str) -> None:
+    colours, why, note = _colouring(view, colour)
+    if why:
+        st.info(why)
+    only = _part(view, picked) if shape == PART else None
+    if shape == PART and only is None:
+        st.info("Pick a link or a machine, or search one: the lines around it are drawn then.")
+        shape = CELLS
+    picture = link_map(view.fabric, drawing, colours, lines=shape != CELLS, only=only)
+    fabric_map(picture, key="map", picked=picked, on_pick=picking.to_address(view.fabric))
+    if note:
+        st.caption(plain(note))
+
+
+def _colouring(view: FabricView, colour: str) -> tuple[Colouring, str, str]:
+    """Colours, why they are not those that were asked for, and what else is to be said of them."""
+    links, link_bytes, rates = view.fabric.links, view.link_bytes, view.rates
+    capacity = colouring.capacity("Capacity of the cables", "Each direction", links.capacity)
+    if colour == CAPACITY:
+        return capacity, "", ""
+    if colour != MEASURED and link_bytes is None:
+        return capacity, NOTHING_RUNS, ""
+    if colour == PREDICTED:
+        assert link_bytes is not None
+        whose = "a placement" if view.live is None else f"{len(view.live.shared):,} running jobs"
+        title = f"Predicted load by {whose}: time that each link needs, the worse direction of each cable"
+        return colouring.load(title, "Seconds a period", link_bytes / links.capacity), "", ""
+    if rates is None:
+        return capacity, NOTHING_COUNTED, ""
+    span = f"Counted from {units.moment_text(rates.start)} to {units.moment_text(rates.end)}."
+    if colour == MEASURED:
+        title = "Measured load: share of capacity, the worse direction of each cable"
+        return colouring.share(title, "Of capacity", rates.share), "", span
+    assert link_bytes is not None
+    against = against_counters(view.fabric, link_bytes, rates.bytes_per_second)
+    if np.isnan(against.periods_per_second):
+        return capacity, "Nothing was counted on the links that the jobs load: capacities are shown.", span
+    scale = f"{against.periods_per_second:.4g} periods a second make both sums over the network alike."
+    title = "Measured load less predicted load, as a share of capacity"
+    return colouring.difference(title, "Of capacity", against.difference), "", f"{span} {scale}"
+
+
+def _part(view: FabricView, picked: Item | None) -> Bools | None:
+    """bool[m]: links that are drawn as lines: a job's, else those around what is picked; None for none."""
+    job = st.query_params.get("load")
+    if job is not None and view.live is not None:
+        shared = view.live.shared
+        if job in [one.job for one in shared.jobs]:
+            load = shared.jobs[shared.index(job)].link_bytes
+            return hottest_part(load / view.fabric.links.capacity, LINES_LIMIT)
+    return None if picked is None else around(view.fabric, picked)

@@ -1,30 +1,42 @@
-"""The history page: how good placements were over time, application by application."""
+"""The history page: how good placements were over time, what got worse and why, and any two side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import figures, queries, tables
-from dashboard.choices import choose, toggle
+from dashboard import figures, tables
+from dashboard.choices import toggle
+from dashboard.figures import history as drawings
+from dashboard.filters import any_of, page_start, pager
 from dashboard.messages import plain, show_empty, show_unknown
+from dashboard.queries.history import History, history
 from dashboard.site import Site
+from dashboard.tables.csv_files import csv_text
+from dashboard.tables.history import panels, placements_table, points
+from dashboard.tables.rows import Row, linked_rows
+from dashboard.views.history_pairs import PLACEMENTS, compare
 from registry import units
 from registry.errors import UnknownName
-from registry.placements import StoredPlacementInfo
+from registry.model import Longs
 from registry.registry import Registry
 
 ACROSS = 3
 """Charts side by side."""
+CHARTS = 6
+"""Charts of a page."""
+LISTED = 100
+"""Placements in the table, the newest ones."""
+FLAGGED = 8
+"""Regressions that are listed, the newest ones."""
 
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     st.title("History")
-    rows = queries.placements(registry)
-    if not rows:
+    view = history(registry, site.viewer)
+    if not len(view.series):
         show_empty(
             "The registry holds no evaluated placement yet. Find one, or look at the demo:",
             "almanac map PROFILE --cluster NAME --hosts HOSTLIST",
@@ -32,55 +44,123 @@ def draw(registry: Registry, site: Site) -> None:
         )
         return
     try:
-        left, right = st.columns([2, 5])
-        with left:
-            names = sorted({row.cluster for row in rows})
-            cluster = choose("Cluster", "cluster", names, kind="cluster", empty="all")
-        with right:
-            titles = {metric: about.title for metric, about in tables.METRICS.items()}
-            metric = toggle("What", "metric", titles, default="congestion_seconds")
+        rows, metric = _choose(view)
+        compare(registry, view, site)
+        _regressions(view, rows, site)
+        _charts(view, rows, metric)
+        _table(view, rows, site)
     except UnknownName as error:
         show_unknown(error, error.kind)
+
+
+def _choose(view: History) -> tuple[Longs, str]:
+    """Rows of the series and the cost that are shown.
+
+    Raises
+    ------
+    UnknownName
+    """
+    series = view.series
+    columns = st.columns([2, 2, 5])
+    with columns[0]:
+        cluster = any_of("Cluster", "cluster", sorted(set(series.cluster)), kind="cluster", resets=("page",))
+    with columns[1]:
+        names = sorted(set(series.application))
+        application = any_of("Application", "application", names, kind="application", resets=("page",))
+    with columns[2]:
+        titles = {metric: about.title for metric, about in tables.METRICS.items()}
+        metric = toggle("What", "metric", titles, default="congestion_seconds")
+    wanted = zip(series.cluster, series.application, strict=True)
+    keep = [cluster in (None, here) and application in (None, name) for here, name in wanted]
+    return np.flatnonzero(keep).astype(np.int64), metric
+
+
+def _regressions(view: History, rows: Longs, site: Site) -> None:
+    """What left its control limits, the newest first, and what had changed; one click compares."""
+    shown = set(rows.tolist())
+    found = [one for one in view.regressions if one.row in shown]
+    if not found:
         return
-    shown = [row for row in rows if cluster in (None, row.cluster)]
-    _charts(shown, metric)
-    _table(shown, site)
+    st.subheader("Regressions")
+    st.caption(
+        "Placements whose worst link, over its certified lower bound, left the control limits of the ones "
+        "before. A click compares one with the last good one."
+    )
+    listed = [
+        Row(
+            f"{one.application} on {one.cluster}, {units.moment_text(one.recorded_at)}",
+            (
+                f"{one.ratio:.3g} ×",
+                f"{one.limit:.3g} ×",
+                ", ".join(one.changed) or "nothing that is recorded",
+            ),
+            {"compare": PLACEMENTS, "a": one.last_good, "b": one.id},
+        )
+        for one in found[:FLAGGED]
+    ]
+    heads = ("placement", "over bound", "limit", "what changed since the last good one")
+    linked_rows(site.history, heads, (5, 1.2, 1.2, 4), listed)
+    if len(found) > FLAGGED:
+        st.caption(f"and {len(found) - FLAGGED:,} older ones, marked ▲ in the charts")
 
 
-def _charts(rows: Sequence[StoredPlacementInfo], metric: str) -> None:
+def _charts(view: History, rows: Longs, metric: str) -> None:
     """Small multiples: a chart for each application on each cluster, each with its own scale."""
+    st.subheader("Application by application")
+    st.caption(drawings.KEY)
     theme = figures.theme_of(st.context.theme.type)
-    st.caption("○ in order · ▲ random mean · ● placed · ━ lower bound that is certified")
+    every = panels(view.series, view.quality, rows)
+    first = page_start(CHARTS, "page")
     columns: list[DeltaGenerator] = []
-    for number, (name, part) in enumerate(tables.by_application(rows).items()):
+    for number, panel in enumerate(every[first : first + CHARTS]):
         if number % ACROSS == 0:
             columns = st.columns(ACROSS)
-        points = tables.history_points(part, metric)
-        unit = units.unit_for(points["value"].tolist(), tables.METRICS[metric].base)
-        points["value"] /= unit.size
-        chart = figures.history_chart(points, name, f"{tables.METRICS[metric].title} ({unit.name})", theme)
+        table = points(view.series, view.quality, panel.rows, metric)
+        unit = units.unit_for(table["value"].tolist(), tables.METRICS[metric].base)
+        told = f"{tables.METRICS[metric].title} ({unit.name})"
+        chart = drawings.small_multiple(table, panel.title, told, unit.size, theme)
         columns[number % ACROSS].altair_chart(chart, key=f"history {number}")
+    if len(every) > CHARTS:
+        pager(len(every), CHARTS, "page", "charts")
 
 
-def _table(rows: Sequence[StoredPlacementInfo], site: Site) -> None:
-    """All placements; the one that is picked can be opened."""
+def _table(view: History, rows: Longs, site: Site) -> None:
+    """The newest placements; one that is picked can be opened, two can be compared."""
     st.subheader("Placements")
-    table = tables.history_table(rows)
+    newest = rows[::-1]
+    table = placements_table(view.series, view.quality, newest[:LISTED])
     bases = {about.title: about.base for about in tables.METRICS.values()}
     event = st.dataframe(
         tables.in_units(table, bases),
         hide_index=True,
         on_select="rerun",
-        selection_mode="single-row",
+        selection_mode="multi-row",
         key="placements",
     )
-    picked = event["selection"]["rows"]
-    if not picked:
-        st.caption("Pick a row to open its job.")
-        return
-    st.page_link(
-        site.job,
-        label=f"Open {plain(rows[picked[0]].id)}",
-        icon=":material/arrow_forward:",
-        query_params={"placement": rows[picked[0]].id},
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "Download as CSV",
+            lambda: csv_text(placements_table(view.series, view.quality, newest)),
+            file_name="placements.csv",
+            mime="text/csv",
+            on_click="ignore",
+            icon=":material/download:",
+            key="placements csv",
+        )
+        older = f"The newest {LISTED:,} of {len(rows):,}; the file has all. " if len(rows) > LISTED else ""
+        st.caption(f"{older}Pick a row to open its job, two to compare them.")
+    picked = [str(table["placement"].iloc[row]) for row in event["selection"]["rows"]]
+    if len(picked) == 1:
+        st.page_link(
+            site.job,
+            label=f"Open {plain(picked[0])}",
+            icon=":material/arrow_forward:",
+            query_params={"placement": picked[0]},
+        )
+    elif len(picked) >= 2:
+        st.page_link(
+            site.history,
+            label=f"Compare {plain(picked[0])} and {plain(picked[1])}",
+            icon=":material/compare:",
+            query_params={"compare": PLACEMENTS, "a": picked[0], "b": picked[1]},
+        )

@@ -29,7 +29,7 @@ _PORT = re.compile(r"\s*GUID 0x([0-9a-fA-F]{1,16}) port (ALL|\d{1,3}):(.*)")
 _COUNTER = re.compile(r"\s*\[(\w+) == (\d{1,20})(?: \([\d.]+\w*\))?\]")
 _ASIDE = re.compile(r"\s*(?:##.*|Link info:.*)")
 _RECOGNISED = re.compile(
-    r'^(?:Data Counters|Errors) for .*".*"\s*\n\s*GUID 0x[0-9a-fA-F]+ port (?:ALL|\d+):', re.MULTILINE
+    r'^(?:Data Counters|Errors) for .*"[ \t\r]*\n[ \t]*GUID 0x[0-9a-fA-F]+ port (?:ALL|\d+):', re.MULTILINE
 )
 
 

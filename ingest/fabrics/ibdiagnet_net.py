@@ -31,7 +31,7 @@ _TITLE = re.compile(r"\s*#\s*:\s*IB#\s*:.*Neighbor Description\s*")
 _CHIP = re.compile(r"/U\d+$")
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
 _BEGINS = re.compile(r'"|\s+\S+\s*(:|$)')
-_RECOGNISED = re.compile(r"^\s*#\s*:\s*IB#\s*:\s*Sta\s*:", re.MULTILINE)
+_RECOGNISED = re.compile(r"^[ \t]*#[ \t]*:[ \t]*IB#[ \t]*:[ \t]*Sta[ \t]*:", re.MULTILINE)
 
 
 def recognise(head: str, path: str) -> bool:

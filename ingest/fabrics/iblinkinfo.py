@@ -37,9 +37,7 @@ _FAR = re.compile(
 _WIDER = re.compile(r"Could be (\d{1,2})X")
 _FASTER = re.compile(r"Could be ([\d.]+)(?: Gbps)?|Could be (FDR10)")
 _BEGINS = re.compile(r"(CA|Switch|Router):|0x[0-9a-fA-F]*|\s{3,}(0x|\d)|\s+\d+\s+\d+\[")
-_RECOGNISED = re.compile(
-    r"^(?!\s*Link info)(0x[0-9a-fA-F]{16} \".*\" |\s+).*\d+\[[ \d]*\] ==\(.*\)==>", re.MULTILINE
-)
+_BEFORE_ARROW = re.compile(r"\d\[[ \d]{0,6}\] ==\(")
 
 
 class _Link(NamedTuple):
@@ -68,7 +66,8 @@ class _Cable(NamedTuple):
 
 def recognise(head: str, path: str) -> bool:
     """Whether the text holds the row of a port."""
-    return _RECOGNISED.search(head) is not None
+    # Line by line and by plain words first: blanks without end must not be tried in every way.
+    return any(_is_row(line) for line in head.split("\n") if ")==>" in line)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
@@ -87,6 +86,11 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     report.join()
     incomplete = "" if report.cables else f"iblinkinfo lists no links here (-d prints none): {GIVE_A_SCAN}"
     return report.rows.build(options, warnings, incomplete=incomplete)
+
+
+def _is_row(line: str) -> bool:
+    begins = line[:1].isspace() or (line.startswith("0x") and line[18:20] == ' "')
+    return begins and not line.lstrip().startswith("Link info") and _BEFORE_ARROW.search(line) is not None
 
 
 def _switches(lines: Sequence[str]) -> set[int]:

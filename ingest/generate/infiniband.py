@@ -88,6 +88,29 @@ def director_tree(
     return made.finish()
 
 
+def three_level_tree(
+    pods: int = 50, leaves: int = 20, hosts: int = 20, *, width: int = 4, speed: str = "HDR"
+) -> list[Device]:
+    """Pods of leaf and as many upper switches below a core: `fat_trees.three_level` with GUIDs and ports.
+
+    The defaults are 20,000 hosts on 2,400 switches of 40 ports (the core's have 50), with 60,000 cables.
+    """
+    made = _Wiring(width, speed, 0)
+    core = [made.switch(f"core{index + 1:03d}") for index in range(leaves * leaves)]
+    for pod in range(pods):
+        upper = [made.switch(f"pod{pod + 1:02d}-upper{index + 1:02d}") for index in range(leaves)]
+        for index in range(leaves):
+            leaf = made.switch(f"pod{pod + 1:02d}-leaf{index + 1:02d}")
+            for _ in range(hosts):
+                made.cable(leaf, made.host())
+            for above in upper:
+                made.cable(leaf, above)
+        for index, below in enumerate(upper):
+            for above in core[index * leaves : (index + 1) * leaves]:
+                made.cable(below, above)
+    return made.finish()
+
+
 def forwarding_tables(devices: Sequence[Device]) -> ForwardingTables:
     """Shortest paths, spread over equal ports by destination LID, as a simple subnet manager sets them."""
     switches = sorted((device for device in devices if device.kind == "S"), key=lambda device: device.guid)
@@ -107,10 +130,11 @@ def forwarding_tables(devices: Sequence[Device]) -> ForwardingTables:
         cables = [(port.number, index[port.peer]) for port in device.ports.values() if port.peer in index]
         if cables:
             number, peer = np.array(sorted(cables)).T
-            nearer = distance[peer][:, home[known]] == distance[row, home[known]] - 1
-            turn = known % np.maximum(nearer.sum(axis=0), 1)
-            chosen = (np.cumsum(nearer, axis=0) == turn + 1).argmax(axis=0)
-            ports[row, known] = np.where(nearer.any(axis=0), number[chosen], NO_ROUTE)
+            nearer = distance[peer] == distance[row] - 1  # by cable and switch
+            choices = nearer.sum(axis=0)[home[known]]
+            first = np.argsort(~nearer, axis=0, kind="stable")  # the cables that are nearer before the others
+            chosen = first[known % np.maximum(choices, 1), home[known]]
+            ports[row, known] = np.where(choices > 0, number[chosen], NO_ROUTE)
         here = known[home[known] == row]
         ports[row, here] = exit_port[here]
     guids = np.array([device.guid for device in switches], np.uint64)
@@ -136,7 +160,7 @@ def ibnetdiscover_text(devices: Sequence[Device], *, width: int = 4, speed: str 
 
 def opensm_lfts_text(devices: Sequence[Device], tables: ForwardingTables) -> str:
     """The dump of the tables."""
-    return "".join(_dump(devices, tables))
+    return "".join(opensm_lfts_blocks(devices, tables))
 
 
 def _lids(devices: Sequence[Device], index: dict[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -156,13 +180,16 @@ def _lids(devices: Sequence[Device], index: dict[int, int]) -> tuple[np.ndarray,
     return owner, home, exit_port
 
 
-def _dump(devices: Sequence[Device], tables: ForwardingTables) -> Iterator[str]:
+def opensm_lfts_blocks(devices: Sequence[Device], tables: ForwardingTables) -> Iterator[str]:
+    """The dump of the tables, a switch at a time: that of a large fabric is gigabytes."""
     described = {device.guid: device for device in devices if device.kind == "S"}
     owners = {device.guid: ("Switch", device.description) for device in described.values()}
     for device in devices:
         owners |= {
             port.guid: ("Channel Adapter", device.description) for port in device.ports.values() if port.guid
         }
+    beginning = [f"0x{lid:04x} " for lid in range(len(tables.lid_guid))]
+    number = [f"{port:03d}" for port in range(256)]
     ending = [
         " # {0} portguid 0x{2:016x}: '{1}'\n".format(*owners[int(guid)], int(guid)) if guid else ""
         for guid in tables.lid_guid
@@ -171,10 +198,12 @@ def _dump(devices: Sequence[Device], tables: ForwardingTables) -> Iterator[str]:
     for guid, row in zip(tables.switch_guid.tolist(), tables.ports, strict=True):
         switch = described[guid]
         where = f"switch Lid {switch.lid} guid 0x{guid:016x} ('{switch.description}')"
-        yield f"Unicast lids [0-{highest}] of {where}:\n"
-        for lid in np.flatnonzero(row != NO_ROUTE).tolist():
-            yield f"0x{lid:04x} {row[lid]:03d}{ending[lid]}"
-        yield f"{highest} lids dumped\n"
+        lines = [
+            beginning[lid] + number[port] + ending[lid]
+            for lid, port in enumerate(row.tolist())
+            if port != NO_ROUTE
+        ]
+        yield f"Unicast lids [0-{highest}] of {where}:\n{''.join(lines)}{highest} lids dumped\n"
 
 
 def _head(device: Device) -> str:

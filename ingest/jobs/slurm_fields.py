@@ -17,6 +17,10 @@ NOTHING = frozenset({"", "(null)", "null", "none", "n/a", "unknown", "none assig
 """What Slurm prints where there is no value, in lower case."""
 LAUNCHERS = frozenset({"orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy", "pmi_proxy"})
 """Names of steps that hold an MPI launcher's daemons, one a host, and not the application's ranks."""
+MAX_JOBS = 1 << 20
+"""Most jobs of one file: a bound on memory, about a kilobyte each."""
+MAX_JOB_HOSTS = 1 << 24
+"""Most hosts of the jobs of one file, each time that one is named; sixteen bytes each."""
 _BEFORE_START = frozenset(
     {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"}
 )
@@ -48,6 +52,31 @@ class Where:
     def error(self, reason: str) -> InputError:
         """An error at this place."""
         return InputError(reason, path=self.path, line=self.line, text=self.text)
+
+
+@dataclass(slots=True)
+class Room:
+    """What the jobs of one file may still take; a few letters can name many thousand hosts."""
+
+    path: str
+    jobs: int = MAX_JOBS
+    hosts: int = MAX_JOB_HOSTS
+
+    def take(self, job: Job) -> None:
+        """Count a job.
+
+        Raises
+        ------
+        InputError
+            There are too many, or on too many hosts.
+        """
+        self.jobs -= 1
+        self.hosts -= len(job.hosts)
+        if self.jobs < 0 or self.hosts < 0:
+            reason = (
+                f"holds more than {MAX_JOBS} jobs, or hosts of jobs {MAX_JOB_HOSTS} times: split it by time"
+            )
+            raise InputError(reason, path=self.path)
 
 
 def parse_hosts(text: str, where: Where) -> tuple[str, ...]:
@@ -135,6 +164,7 @@ def make_job(
     hosts: Sequence[str],
     slots: Sequence[int],
     ranks: int,
+    guessed: bool = False,
     **about: Any,
 ) -> Job:
     """A job whose fields fit together.
@@ -152,12 +182,14 @@ def make_job(
         One number a host.
     ranks : int
         0 unknown.
+    guessed : bool
+        Whether the slots are an even share already.
     **about
         The other fields of `Job`.
     """
     submitted, started, ended = times
     if not all(slots) or sum(slots) < ranks:
-        slots = even(ranks, len(hosts))
+        slots, guessed = even(ranks, len(hosts)), True
     try:
         return Job(
             state=state,
@@ -166,6 +198,7 @@ def make_job(
             ended_at=None if state in _BEFORE_END else ended,
             hosts=tuple(hosts),
             slots=tuple(slots),
+            guessed=guessed and bool(hosts),
             ranks=ranks,
             **about,
         )

@@ -16,6 +16,7 @@ from typing import Any
 from ingest.jobs.slurm_fields import (
     LAUNCHERS,
     NOTHING,
+    Room,
     Where,
     array_id,
     even,
@@ -59,12 +60,14 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """
     (file,) = files
     jobs: dict[str, Job] = {}
+    room = Room(file.path)
     again = 0
     for index, record in enumerate(items(file, "jobs")):
         where = Where(file.path, text=f"jobs[{index}]")
         if not isinstance(record, dict):
             raise where.error("a job is not a JSON object")
         job = _accounted(record, where) if "time" in record else _queued(record, where)
+        room.take(job)
         again += job.id in jobs
         jobs[job.id] = job
     if not jobs:
@@ -80,6 +83,7 @@ def _queued(record: Mapping[str, Any], where: Where) -> Job:
     if names and set(names) < set(cpus):  # a completing job goes on naming only the hosts being cleaned
         names = tuple(cpus)
     ranks = _number(record.get("tasks"), where)
+    slots = _queued_slots(record, names, cpus, where)
     task = record.get("array_task_id")
     if _optional(task, where) is None:
         task = record.get("array_task_string")
@@ -98,7 +102,8 @@ def _queued(record: Mapping[str, Any], where: Where) -> Job:
         state=_state(record.get("job_state"), where),
         times=_times(record, ("submit_time", "start_time", "end_time"), where),
         hosts=names,
-        slots=_queued_slots(record, names, cpus, where) or even(ranks, len(names)),
+        slots=slots or even(ranks, len(names)),
+        guessed=not slots,
         ranks=ranks,
         source=FORMAT,
     )
@@ -127,6 +132,7 @@ def _accounted(record: Mapping[str, Any], where: Where) -> Job:
         times=_times(record.get("time"), ("submission", "start", "end"), where),
         hosts=names,
         slots=even(ranks or _allocated_cpus(record, where), on or len(names))[:1] * len(names),
+        guessed=True,
         ranks=ranks,
         distribution=parse_distribution(_text(_get(steps[0], "task", "distribution"))) if steps else "",
         source=FORMAT,

@@ -18,6 +18,7 @@ from datetime import datetime
 from ingest.jobs.slurm_fields import (
     LAUNCHERS,
     NOTHING,
+    Room,
     Where,
     even,
     make_job,
@@ -106,9 +107,12 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             raise row.where.error(f"step {identity} stands before its job's own row")
     if not records:
         raise InputError("holds no job", path=file.path)
-    jobs = tuple(_job(job_id, record) for job_id, record in records.items())
+    jobs, room = [], Room(file.path)
+    for job_id, record in records.items():
+        jobs.append(_job(job_id, record))
+        room.take(jobs[-1])
     warnings = (f"{again} earlier runs of jobs that were requeued are not read",) if again else ()
-    return Parsed(jobs=jobs, warnings=warnings)
+    return Parsed(jobs=tuple(jobs), warnings=warnings)
 
 
 def _rows(file: SourceFile) -> Iterator[_Row]:
@@ -169,6 +173,7 @@ def _job(job_id: str, record: _Record) -> Job:
         times=(row.time("submit"), row.time("start"), row.time("end")),
         hosts=hosts,
         slots=_slots(row, largest, ranks, len(hosts)),
+        guessed=True,
         ranks=ranks,
         distribution=parse_distribution(steps[0].text("layout")) if steps else "",
         source=FORMAT,

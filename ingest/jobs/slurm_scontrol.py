@@ -18,6 +18,7 @@ from datetime import datetime
 from ingest.jobs.hostlists import expand
 from ingest.jobs.slurm_fields import (
     NOTHING,
+    Room,
     Where,
     array_id,
     even,
@@ -69,12 +70,14 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """
     (file,) = files
     jobs: dict[str, Job] = {}
+    room = Room(file.path)
     guessed = 0
     for record in _records(file):
         fields = _fields(record)
         job = _job(record, fields, file.path)
         if job.id in jobs:
             raise InputError(f"job {job.id} stands twice", path=file.path, line=record[0][0])
+        room.take(job)
         jobs[job.id] = job
         told = _count(fields, "NtasksPerN:B:S:C", file.path) or any(_CPUS.search(line) for _, line in record)
         guessed += bool(job.hosts) and not told
@@ -122,9 +125,15 @@ def _job(record: Lines, fields: Fields, path: str) -> Job:
         ),
         hosts=names,
         slots=slots,
+        guessed=not _tells_slots(record, fields, path),
         ranks=_count(fields, "NumTasks", path),
         source=FORMAT,
     )
+
+
+def _tells_slots(record: Lines, fields: Fields, path: str) -> bool:
+    """Whether a record tells tasks a node, or CPUs of each host."""
+    return bool(_count(fields, "NtasksPerN:B:S:C", path) or _cpus_by_host(record, path))
 
 
 def _fields(record: Lines) -> Fields:

@@ -16,7 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 
-from ingest.jobs.slurm_fields import NOTHING, Where, even, make_job, parse_hosts, parse_state, parse_time
+from ingest.jobs.slurm_fields import (
+    NOTHING,
+    Room,
+    Where,
+    even,
+    make_job,
+    parse_hosts,
+    parse_state,
+    parse_time,
+)
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.source import SourceFile
@@ -79,11 +88,13 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """
     (file,) = files
     jobs: dict[str, Job] = {}
+    room = Room(file.path)
     cleaning = without = 0
     for cells, where in _rows(file):
         job = _job(cells, where)
         if job.id in jobs:
             raise where.error(f"job {job.id} stands twice")
+        room.take(job)
         jobs[job.id] = job
         cleaning += job.state == "COMPLETING" and _hosts_text(cells) != ""
         without += bool(job.hosts) and "CPUS" not in cells
@@ -171,6 +182,7 @@ def _job(cells: Mapping[str, str], where: Where) -> Job:
         ),
         hosts=hosts,
         slots=even(_count(cells, "CPUS", where), len(hosts)),
+        guessed=True,
         ranks=0,
         source=FORMAT,
     )

@@ -40,6 +40,9 @@ from registry.model import (
     is_made_up,
 )
 
+STAND_INS = "switches that stand for others"
+"""Kind of note on what is no disagreement: one switch drawn for several."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Told:
@@ -90,6 +93,19 @@ def merge_fabrics(sources: Sequence[Told]) -> Merged:
             warnings.append(f"{merged.path} and {source.path}: {filled} are those of the other")
         merged = Told(path=f"{merged.path} + {source.path}", fabric=fabric, assumed=assumed)
     return Merged(fabric=merged.fabric, warnings=tuple(warnings))
+
+
+def differences(one: Told, two: Told) -> Notes:
+    """What two sources disagree on, and which switches of one stand for several of the other (`STAND_INS`).
+
+    Raises
+    ------
+    InputError
+        They have no host or switch in common.
+    """
+    notes = Notes(one.path, two.path)
+    _merge(one, two, notes)
+    return notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -146,7 +162,7 @@ def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Notes) -> _Numbers:
     for fabric, gone, path in ((a, gone_a, notes.first), (b, gone_b, notes.second)):
         for v in sorted(gone):
             line = f"switch {fabric.names[v]} of {path} stands for real ones of the other: it is left out"
-            notes.add("switches that stand for others", line)
+            notes.add(STAND_INS, line)
     also = one_machine(a, b, same)
     left = [w for w in range(len(a)) if w not in gone_a and w not in also]
     named = [
@@ -214,9 +230,9 @@ def _name(a: Fabric, w: int, b: Fabric, v: int, notes: Notes) -> str:
 
 def _side(fabric: Fabric, assumed: Bools | None, vertex: Ints, adapter: Ints, n: int) -> Side:
     """The cables of a source in merged numbers, without those of switches that are left out."""
-    links = renumbered(fabric.links, vertex, adapter)
-    kept = (links.source != UNKNOWN) & (links.target != UNKNOWN) & (links.source != links.target)
-    links = links.take(kept)
+    source, target = vertex[fabric.links.source], vertex[fabric.links.target]
+    kept = (source != UNKNOWN) & (target != UNKNOWN) & (source != target)
+    links = renumbered(fabric.links.take(kept), vertex, adapter)
     return Side(
         rows=rows_of(links, None if assumed is None else assumed[kept]),
         told=told_vertices(links, n),

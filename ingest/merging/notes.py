@@ -26,10 +26,12 @@ class Notes:
         """Note one disagreement of a kind."""
         self._kinds.setdefault(kind, []).append(line)
 
-    def lines(self) -> Iterator[str]:
-        """A line a disagreement, kind by kind, both files named in each."""
+    def lines(self, *, without: str = "") -> Iterator[str]:
+        """A line a disagreement, kind by kind but for one, both files named in each."""
         between = f"{self.first} and {self.second} disagree"
         for kind, lines in self._kinds.items():
+            if kind == without:
+                continue
             for line in lines[:MOST]:
                 yield f"{between}: {line}"
             if len(lines) > MOST:

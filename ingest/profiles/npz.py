@@ -11,7 +11,11 @@ before anything is unpacked.
 from __future__ import annotations
 
 import io
+import lzma
 import math
+import struct
+import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -38,6 +42,17 @@ _SPARSE = {"csr": 3, "csc": 3, "bsr": 3, "coo": 3}
 """Names of SciPy's formats that are read."""
 
 Arrays = Mapping[str, NDArray[Any]]
+
+
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError, RuntimeError,
+)  # fmt: skip
+"""What ``zipfile`` and what it unpacks with raise for damaged archives."""
+_NO_ARRAY = (
+    tokenize.TokenError, SyntaxError, ValueError, TypeError, ArithmeticError, EOFError, MemoryError,
+    RecursionError,
+)  # fmt: skip
+"""What NumPy raises for a header, which it reads as Python."""
 
 
 def recognise(head: str, path: str) -> bool:
@@ -85,33 +100,42 @@ def _arrays(file: SourceFile) -> Arrays:
                 if name in found:
                     raise InputError("an array stands twice", path=file.path, text=name)
                 found[name] = _array(archive.read(member), f"{file.path}!{member.filename}")
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"the archive is damaged: {error}", path=file.path) from error
     except NotImplementedError as error:
         raise InputError(f"the archive is packed in a way not known here: {error}", path=file.path) from error
+    except _DAMAGED as error:
+        raise InputError(f"the archive is damaged: {_first_line(error)}", path=file.path) from error
     return found
 
 
 def _array(data: bytes, path: str) -> NDArray[Any]:
     """One array; its header may not promise more than there is, and no objects."""
-    stream = io.BytesIO(data)
     try:
-        version = np.lib.format.read_magic(stream)
-        reader = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }.get(version)
-        if reader is None:
-            raise InputError(f"arrays of version {version} are not read", path=path)
-        shape, _, dtype = reader(stream)
-        if dtype.hasobject or dtype.kind not in "biufSU":
-            raise InputError(f"an array of {dtype} is not read", path=path)
-        if math.prod(shape) * dtype.itemsize != len(data) - stream.tell() or min(shape, default=0) < 0:
-            raise InputError("an array is cut off, or longer than it says", path=path)
-        stream.seek(0)
-        found: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    except (ValueError, TypeError, OverflowError, SyntaxError, EOFError, MemoryError) as error:
-        raise InputError(f"not an array: {str(error).splitlines()[0]}", path=path) from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a header was written by Python 2
+            return _read(io.BytesIO(data), len(data), path)
+    except _NO_ARRAY as error:
+        raise InputError(f"not an array: {_first_line(error)}", path=path) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _read(stream: io.BytesIO, size: int, path: str) -> NDArray[Any]:
+    version = np.lib.format.read_magic(stream)
+    reader = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(version)
+    if reader is None:
+        raise InputError(f"arrays of version {version} are not read", path=path)
+    shape, _, dtype = reader(stream)
+    if dtype.hasobject or dtype.kind not in "biufSU":
+        raise InputError(f"an array of {dtype} is not read", path=path)
+    if math.prod(shape) * dtype.itemsize != size - stream.tell() or min(shape, default=0) < 0:
+        raise InputError("an array is cut off, or longer than it says", path=path)
+    stream.seek(0)
+    found: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
     return found
 
 

@@ -94,11 +94,15 @@ def _read(files: Sequence[SourceFile], anchor: SourceFile) -> dict[str, Any]:
                 if file is not anchor
                 else PurePosixPath(f"{trunk}{ANCHOR}")
             )
-            if inner.is_absolute() or ".." in inner.parts or len(inner.parts) > 2:
+            if inner.is_absolute() or ".." in inner.parts or not 1 <= len(inner.parts) <= 2:
                 raise InputError("a file that does not belong to the archive", path=file.path)
             target = Path(folder, inner)
-            target.parent.mkdir(exist_ok=True)
-            target.write_bytes(file.data)
+            try:
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(file.data)
+            except (OSError, ValueError) as error:  # a file where there is a folder, a name that is none
+                reason = f"a file that cannot be laid beside the others: {error.args[-1]}"
+                raise InputError(reason, path=file.path) from error
         return _run(Path(folder, f"{trunk}{ANCHOR}"), Path(folder, "almanac-sums.json"), anchor.path)
 
 

@@ -40,8 +40,13 @@ class LoadedLink:
 
 def link(fabric: Fabric, evaluation: Evaluation, row: int) -> LoadedLink:
     """A row of ``fabric.links`` with its load, by names."""
+    return link_with(fabric, row, float(evaluation.link_bytes[row]))
+
+
+def link_with(fabric: Fabric, row: int, carried: float) -> LoadedLink:
+    """A row of ``fabric.links`` that carries so many bytes, by names."""
     links = fabric.links
-    carried, capacity = float(evaluation.link_bytes[row]), float(links.capacity[row])
+    capacity = float(links.capacity[row])
     ends = (
         (links.source[row], links.source_adapter[row], links.source_port[row]),
         (links.target[row], links.target_adapter[row], links.target_port[row]),

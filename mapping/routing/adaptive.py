@@ -25,6 +25,7 @@ from mapping.kernels.channels import Channels
 from mapping.kernels.flows import FlowArrays
 from mapping.kernels.paths import Goals
 from mapping.routing import forwarding_tables
+from mapping.routing.detours import Detours
 from mapping.routing.network import end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, Load, Routes, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
@@ -129,6 +130,15 @@ class Adaptive(ShortestPaths):
         found[np.arange(len(first)), np.arange(len(first))] *= first != second
         return of_host, found
 
+    def on_link(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike, link: int) -> Floats:
+        """What each pair puts on one link; see `Routes.on_link`."""
+        minimal = super().on_link if self._tables is None else self._tables.on_link
+        found: Floats = (1 - self.share) * minimal(source, target, bytes, link)
+        if self.share:
+            detours = Detours(self.fabric, self.ends, self._network, self.rails, self._middle)
+            found += self.share * detours.on_link(source, target, bytes, link)
+        return found
+
     def _detour(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike) -> Load:
         """All traffic on non-minimal ways."""
         return self._load(source, target, bytes, self._carry_over_middle)
@@ -195,7 +205,7 @@ class Adaptive(ShortestPaths):
             some = start[at : at + step]
             if received is None:
                 assert sent is not None
-                amount = np.repeat(sent[at : at + step] / len(goal), len(goal))
+                amount = np.repeat(sent[at : at + step] / max(len(goal), 1), len(goal))
             else:
                 amount = np.tile(received / len(start), len(some))
             number = np.tile(np.arange(len(goal), dtype=np.int32), len(some))

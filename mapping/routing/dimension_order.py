@@ -18,6 +18,7 @@ from mapping.kernels.flows import ARCS, FlowArrays, GraphArrays, follow_arcs
 from mapping.kernels.paths import HopArray
 from mapping.routing.flow_arrays import flow_arrays, graph_arrays
 from mapping.routing.network import EndPoints, Network, end_points, transit_network
+from mapping.routing.on_link import arcs_with, by_arcs
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
 from mapping.routing.torus import Torus, torus_coordinates
@@ -121,6 +122,12 @@ class DimensionOrder(ShortestPaths):
         arc_load, hops = np.zeros(len(self._network.arcs.head)), np.empty(len(row), np.int32)
         follow_arcs(self._graph, row, target, amount, arc_load, hops)
         return self._on_links(arc_load), hops
+
+    def _part_on(self, row: Ints, target: Ints, link: int) -> Floats:
+        arcs, share = arcs_with(self._network.cables, link)
+        over = np.zeros(len(self._network.arcs.head))
+        over[arcs] = share
+        return by_arcs(self._graph, over, row, target)
 
     def _flows(self) -> FlowArrays:
         links = len(self.fabric.links)

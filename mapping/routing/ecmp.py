@@ -60,6 +60,17 @@ class Ecmp(ShortestPaths):
         self.paths = paths
         self.seed = seed
 
+    def _crossing(self, channels: Channels, amount: Floats, link: int) -> Floats:
+        """See `Routes`: hashed ways are shortest ways, so only channels with one over the link are asked."""
+        found = super()._crossing(channels, amount, link)
+        for at in np.flatnonzero(found).tolist():
+            own = slice(at, at + 1)
+            one = Channels(
+                channels.source[own], channels.port[own], channels.target[own], channels.weight[own]
+            )
+            found[at] = self._carry_channels(one, amount[own])[0][link]
+        return found
+
     def _carry_channels(self, channels: Channels, amount: Floats) -> tuple[Floats, Ints]:
         """See `Routes`. A pair given twice takes the same ways."""
         port_host = self.ends.port_host

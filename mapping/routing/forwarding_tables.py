@@ -18,6 +18,7 @@ from mapping.kernels.paths import HopArray
 from mapping.kernels.tables import TableArrays
 from mapping.routing.flow_arrays import empty, flow_arrays
 from mapping.routing.network import EndPoints, end_points
+from mapping.routing.on_link import by_tables
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
 from mapping.threads import each
 from registry.errors import InvalidValue, UnreachablePair
@@ -118,6 +119,10 @@ class TableRoutes(Routes):
         switch = np.append(self._switch, -1).astype(np.int32)[row]
         kernel.carry(self._tables, switch, self._lid[target], amount, loads, steps)
         return loads, steps
+
+    def _part_on(self, row: Ints, target: Ints, link: int) -> Floats:
+        switch = np.append(self._switch, -1).astype(np.int32)[row]
+        return by_tables(self._tables, switch, self._lid[target], link).astype(np.float64)
 
     def _flows(self) -> FlowArrays:
         links = len(self.fabric.links)

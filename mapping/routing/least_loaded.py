@@ -16,13 +16,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mapping.kernels.channels import Channels
 from mapping.kernels.least_loaded import carry_singly
 from mapping.kernels.paths import new_spread
 from mapping.routing.network import EndPoints, Network, end_points, transit_network
+from mapping.routing.on_link import arcs_with
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
 from registry.errors import UnknownName
-from registry.model import Fabric, Floats, Ints
+from registry.model import Fabric, Floats, Ints, Longs
 
 GIVEN, HEAVIEST = "given", "heaviest"
 ORDERS = (GIVEN, HEAVIEST)
@@ -71,21 +73,47 @@ class LeastLoaded(ShortestPaths):
         return np.bincount(arc, weights=capacity, minlength=len(cables.ptr) - 1).astype(np.float64)
 
     def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints]:
-        arcs = self._network.arcs
-        heaviest = np.argsort(-amount, kind="stable")
-        turn = heaviest if self._order == HEAVIEST else np.arange(len(amount))
-        arc_load, hops = np.zeros(len(arcs.head)), np.empty(len(row), np.int32)
-        steps = np.empty(len(row), np.int32)
+        turn, arc_load = self._turns(amount), np.zeros(len(self._network.arcs.head))
+        hops = np.empty(len(row), np.int32)
+        hops[turn] = self._singly(row[turn], target[turn], amount[turn], arc_load)
+        return self._on_links(arc_load), hops
+
+    def _crossing(self, channels: Channels, amount: Floats, link: int) -> Floats:
+        """See `Routes`: each channel with a shortest way over the link takes its turn by itself."""
+        row, target = self._arrays.port_row[channels.source], channels.target
+        found = np.zeros(len(amount))
+        arcs, share = arcs_with(self._network.cables, link)
+        if not len(arcs):
+            return found
+        arc, turn = int(arcs[0]), self._turns(amount)  # a link is in one arc: this graph has no layers
+        may = np.flatnonzero(super()._crossing(channels, np.ones(len(amount)), link)[turn])
+        arc_load, done = np.zeros(len(self._network.arcs.head)), 0
+        for at in may.tolist():
+            before, own = turn[done:at], turn[at : at + 1]
+            self._singly(row[before], target[before], amount[before], arc_load)
+            others = arc_load[arc]
+            self._singly(row[own], target[own], amount[own], arc_load)
+            if arc_load[arc] > others:
+                found[turn[at]] = amount[turn[at]] * share[0]
+            done = at + 1
+        return found
+
+    def _turns(self, amount: Floats) -> Longs:
+        """int64[d]: demands in the order in which they take their turn."""
+        return np.argsort(-amount, kind="stable") if self._order == HEAVIEST else np.arange(len(amount))
+
+    def _singly(self, row: Ints, target: Ints, amount: Floats, arc_load: Floats) -> Ints:
+        """int32[d]: links of the path of each demand; loads are added to those of arcs."""
+        arcs, steps = self._network.arcs, np.empty(len(row), np.int32)
         carry_singly(
             arcs,
             self._capacity,
             self._hops_to,
-            self._vertex[row[turn]],
-            np.ascontiguousarray(target[turn], np.int32),
-            amount[turn],
+            self._vertex[row],
+            np.ascontiguousarray(target, np.int32),
+            amount,
             new_spread(len(arcs.forwards), len(arcs.head)),
             arc_load,
             steps,
         )
-        hops[turn] = steps
-        return self._on_links(arc_load), hops
+        return steps

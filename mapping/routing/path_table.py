@@ -175,6 +175,15 @@ class TableOfPaths(Routes):
         loads = np.bincount(self._lists.link[at], weights=part, minlength=len(self.fabric.links))
         return loads.astype(np.float64), self._mean[row, target]
 
+    def _part_on(self, row: Ints, target: Ints, link: int) -> Floats:
+        lists, at = self._lists, np.flatnonzero(self._lists.link == link)
+        pair = np.searchsorted(lists.ptr, at, side="right") - 1
+        wanted = row.astype(np.int64) * len(self.hosts) + target
+        place = np.minimum(np.searchsorted(pair, wanted), max(len(pair) - 1, 0))
+        if not len(pair):
+            return np.zeros(len(row))
+        return np.where(pair[place] == wanted, lists.share[at][place], 0.0)
+
     def _flows(self) -> FlowArrays:
         return flow_arrays(
             LISTS,

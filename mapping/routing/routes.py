@@ -91,12 +91,49 @@ class Routes(ABC):
         """
         return self._load(source, target, bytes, self._carry_channels)
 
-    def _load(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike, carry: Carry) -> Load:
-        """Cut traffic into channels, let `carry` route them, and add the hosts' own cables."""
+    def on_link(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike, link: int) -> Floats:
+        """float64[pairs]: what each pair, routed together with the others, puts on one link.
+
+        Parameters
+        ----------
+        source, target, bytes
+            As in `load`, which tells whether the routing connects them all: here that is taken for granted.
+        link : int
+            Row of ``fabric.links``.
+
+        Raises
+        ------
+        InvalidValue
+            A row that there is not.
+        """
+        if not 0 <= link < len(self.fabric.links):
+            raise InvalidValue("Routes.on_link", f"{link} is outside 0 .. {len(self.fabric.links) - 1}")
+        i, j, amount = self._demands(source, target, bytes)
+        ends, apart = self._arrays, np.flatnonzero(i != j)
+        pair, channels = self._channels(i[apart], j[apart])
+        carried = amount[apart][pair] * channels.weight
+        crossing = self._crossing(channels, carried, link)
+        for ptr, cable, share, port in (
+            (ends.up_ptr, ends.up_link, ends.up_share, channels.source),
+            (ends.down_ptr, ends.down_link, ends.down_share, channels.port),
+        ):
+            for at in np.flatnonzero(cable == link).tolist():
+                owner = int(np.searchsorted(ptr, at, side="right")) - 1
+                crossing += np.where(port == owner, carried * share[at], 0.0)
+        found = np.zeros(len(i))
+        found[apart] = np.bincount(pair, weights=crossing, minlength=len(apart))
+        return found
+
+    def _demands(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike) -> tuple[Ints, Ints, Floats]:
         i, j = self._indices(source, "source"), self._indices(target, "target")
         amount = np.array(bytes, np.float64).reshape(-1)
         if not len(i) == len(j) == len(amount):
             raise InvalidValue("Routes.load", "source, target and bytes differ in length")
+        return i, j, amount
+
+    def _load(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike, carry: Carry) -> Load:
+        """Cut traffic into channels, let `carry` route them, and add the hosts' own cables."""
+        i, j, amount = self._demands(source, target, bytes)
         ends, apart = self._arrays, np.flatnonzero(i != j)
         pair, channels = self._channels(i[apart], j[apart])
         carried = amount[apart][pair] * channels.weight
@@ -195,6 +232,17 @@ class Routes(ABC):
     @abstractmethod
     def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints | Floats]:
         """Loads of links (float64[m], writeable) and links crossed by each demand (-1: not delivered)."""
+
+    def _crossing(self, channels: Channels, amount: Floats, link: int) -> Floats:
+        """float64[channels], writeable: bytes of each that a link carries, hosts' own cables left out."""
+        row, width = self._arrays.port_row[channels.source].astype(np.int64), len(self._arrays.target) + 1
+        _, first, same = np.unique(row * width + channels.target, return_index=True, return_inverse=True)
+        part = self._part_on(row[first].astype(np.int32), channels.target[first], link)
+        return np.asarray(amount * part[same], np.float64)
+
+    @abstractmethod
+    def _part_on(self, row: Ints, target: Ints, link: int) -> Floats:
+        """float64[d]: part of what goes from rows to targets that a link carries."""
 
     @abstractmethod
     def _flows(self) -> FlowArrays: ...

@@ -16,6 +16,7 @@ from mapping.kernels.flows import PATHS, FlowArrays
 from mapping.kernels.paths import Goals, HopArray
 from mapping.routing.flow_arrays import flow_arrays, graph_arrays
 from mapping.routing.network import EndPoints, Network, end_points, transit_network
+from mapping.routing.on_link import arcs_with, by_paths
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
 from mapping.routing.spreading import hops_to, spread
 from registry.errors import DisconnectedAllocation
@@ -95,6 +96,12 @@ class ShortestPaths(Routes):
         table = self.__dict__.get("_hops_to")  # a few goals are found faster than all
         arc_load, hops = spread(self._network.arcs, self._goals, self._vertex[row], target, amount, table)
         return self._on_links(arc_load), hops
+
+    def _part_on(self, row: Ints, target: Ints, link: int) -> Floats:
+        found, network = np.zeros(len(row)), self._network
+        for arc, share in zip(*arcs_with(network.cables, link), strict=True):
+            found += share * by_paths(network.arcs, int(arc), self._vertex[row], self._goals, target)
+        return found
 
     def _on_links(self, arc_load: Floats) -> Floats:
         """float64[m]: loads of the rows of ``fabric.links`` from those of arcs."""

@@ -25,6 +25,8 @@ class Job:
         In the scheduler's order; empty for a job that never got any.
     slots : tuple of int
         Ranks on each host.
+    guessed : bool
+        Whether the source tells neither ranks nor CPUs of each host, so that the slots are an even share.
     ranks : int
         Tasks; 0 unknown.
     distribution : str
@@ -44,6 +46,7 @@ class Job:
     ended_at: datetime | None = None
     hosts: tuple[str, ...] = ()
     slots: tuple[int, ...] = ()
+    guessed: bool = False
     ranks: int = 0
     distribution: str = ""
     source: str = ""

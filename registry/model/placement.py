@@ -169,11 +169,14 @@ class HostOrder:
         Format that it was read from.
     name : str
         File that it was read from.
+    job : str
+        The scheduler's id of the job that ran like this; empty where that is not told.
     """
 
     hosts: tuple[str, ...]
     source: str = ""
     name: str = ""
+    job: str = ""
 
     def on(self, fabric: Fabric) -> Placement:
         """The placement on a fabric; slots are the ranks that each host got.

@@ -66,6 +66,15 @@ class LinkRates:
         freeze(self, "at_least", np.bool_, size)
         freeze(self, "by", np.uint8, size)
 
+    def hottest(self, count: int) -> Longs:
+        """int64[<= count]: rows with the largest share of their capacity in use, the largest first.
+
+        Links that carry nothing, or of which nothing is known, are left out; equals by row.
+        """
+        share = np.where(np.isnan(self.share), 0.0, self.share)
+        rows = np.argsort(-share, kind="stable")[:count]
+        return rows[share[rows] > 0]
+
 
 def link_rates(fabric: Fabric, grown: CounterDeltas) -> LinkRates:
     """Rates of a fabric's links from the growth of its ports' counters.

@@ -13,8 +13,8 @@ from datetime import datetime
 
 from registry.database import Transaction
 from registry.errors import PoorerSource, UnknownName
-from registry.intake import Intake
 from registry.model import Fabric, as_utc
+from registry.saving.intake import Intake
 from registry.wiring import derived
 from registry.wiring.contents import canonical, content_hash, pack_fabric, unpack_fabric
 from registry.wiring.routings import PackedRouting, pack_routing, save_routing

@@ -14,8 +14,8 @@ from datetime import datetime
 import numpy as np
 
 from registry.database import Database, Transaction
-from registry.intake import Intake
 from registry.model import HOST, Adapters, Fabric, is_made_up
+from registry.saving.intake import Intake
 from registry.wiring.observations import content_as_of, read_content
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from almanac.commands.dashboard import environment_of, served
+from almanac.dashboard_page import access_of
 from almanac.settings import load_settings
 from registry.errors import ConfigError
 
@@ -74,3 +76,87 @@ def test_the_data_folder_can_be_set(tmp_path: Path) -> None:
     settings = load_settings(None, environment)
     assert settings.home == tmp_path / "data"
     assert settings.idle_seconds == 5
+
+
+def test_pages_show_all_users_unless_told(tmp_path: Path) -> None:
+    settings = load_settings(None, config(tmp_path, ""))
+    assert (settings.hide_users, settings.only_user, settings.operators) == (False, None, ())
+
+
+def test_what_pages_show_of_users_can_be_set(tmp_path: Path) -> None:
+    text = (
+        'dashboard_hide_users = true\ndashboard_only_user = "login:sub"\ndashboard_operators = ["a", "b"]\n'
+    )
+    environment = config(tmp_path, text)
+    settings = load_settings(None, environment)
+    assert (settings.hide_users, settings.only_user, settings.operators) == (True, "login:sub", ("a", "b"))
+    environment |= {"ALMANAC_DASHBOARD_HIDE_USERS": "0", "ALMANAC_DASHBOARD_OPERATORS": "c, d"}
+    settings = load_settings(None, environment, dashboard_only_user="ann")
+    assert (settings.hide_users, settings.only_user, settings.operators) == (False, "ann", ("c", "d"))
+    assert settings.origin["dashboard_only_user"] == "command line"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('dashboard_hide_users = "maybe"\n', "dashboard_hide_users"),
+        ('dashboard_only_user = "proxy:X"\n', "dashboard_only_user"),
+        ('dashboard_only_user = "login:"\n', "dashboard_only_user"),
+        ('dashboard_only_user = ""\n', "dashboard_only_user"),
+        ('dashboard_secret = "x"\n', "dashboard_secret"),
+    ],
+)
+def test_a_wrong_setting_of_the_pages_is_refused(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(None, config(tmp_path, text))
+    assert caught.value.key == key
+
+
+def test_the_key_of_pseudonyms_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
+    environment = config(tmp_path, "") | {"ALMANAC_HOME": str(tmp_path / "data")}
+    first = load_settings(None, environment).pseudonym_key()
+    assert len(first) == 64
+    assert load_settings(None, environment).pseudonym_key() == first
+    (path,) = (tmp_path / "data").iterdir()
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)
+    with pytest.raises(ConfigError, match="others can read it"):
+        load_settings(None, environment).pseudonym_key()
+
+
+def test_the_key_of_pseudonyms_can_be_told_and_must_be_long(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("a secret of the site\n")
+    secret.chmod(0o600)
+    environment = config(tmp_path, f'dashboard_secret_file = "{secret}"\n')
+    settings = load_settings(None, environment)
+    assert settings.pseudonym_key() == b"a secret of the site"
+    assert "a secret" not in repr(settings)
+    environment["ALMANAC_DASHBOARD_SECRET"] = "another one of the site"
+    assert load_settings(None, environment).pseudonym_key() == b"another one of the site"
+    environment["ALMANAC_DASHBOARD_SECRET"] = "short"
+    with pytest.raises(ConfigError, match="shorter"):
+        load_settings(None, environment)
+
+
+def test_the_server_of_the_pages_is_given_the_settings_in_force(tmp_path: Path) -> None:
+    environment = config(tmp_path, 'dashboard_only_user = "ann"\n') | {"ALMANAC_HOME": str(tmp_path)}
+    settings = load_settings("bolt://here:1", environment, dashboard_hide_users="true")
+    given = environment_of(settings)
+    again = load_settings(None, given)
+    assert (again.db, again.home, again.only_user, again.hide_users) == (
+        "bolt://here:1",
+        tmp_path,
+        "ann",
+        True,
+    )
+    assert given["ALMANAC_DASHBOARD_OPERATORS"] == ""
+    access = access_of(again)
+    assert (access.only, access.operators) == ("ann", frozenset())
+    assert access.key == settings.pseudonym_key()
+
+
+def test_the_server_of_the_pages_listens_where_told_and_sends_no_statistics() -> None:
+    words = served(8501)
+    assert "--server.address=127.0.0.1" in words
+    assert "--browser.gatherUsageStats=false" in words

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import streamlit as st
 
 import almanac
+from almanac.demonstration import fill as fill_demonstration
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.service import Question, answer
-from registry.intake import Intake
 from registry.local.server import stop
 from registry.model import Job
 from registry.registry import Registry
+from registry.saving.intake import Intake
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from bench.served import Served
 
 DATA = Path(__file__).parent.parent / "data"
 DEMO = Path(almanac.__path__[0]) / "demo_data"
@@ -72,12 +82,58 @@ def fill(registry: Registry) -> tuple[str, str, str]:
     return first, second, alone
 
 
+@pytest.fixture(scope="package")
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Home of a registry with all that ``almanac demo`` saves."""
+    home = tmp_path_factory.mktemp("demonstration")
+    try:
+        with Registry.open(home=home, idle_seconds=300) as registry:
+            fill_demonstration(registry)
+        yield home
+    finally:
+        stop(home)
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium, drawing in software."""
+    from bench.served import chromium
+
+    if shutil.which("chromium") is None:
+        reason = "no chromium on this machine: apt-get install chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with chromium() as launched:
+        yield launched
+
+
+@pytest.fixture(scope="package")
+def served(filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The dashboard on `filled`."""
+    from bench.served import serve
+
+    with serve({"ALMANAC_HOME": str(filled.home)}, tmp_path_factory.mktemp("served")) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def demo(demonstration: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The dashboard on what ``almanac demo`` saves."""
+    from bench.served import serve
+
+    with serve({"ALMANAC_HOME": str(demonstration)}, tmp_path_factory.mktemp("demo")) as running:
+        yield running
+
+
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
-    """What Streamlit kept for other tests is gone; open registries are closed."""
+    """What Streamlit kept for other tests is gone, open registries are closed, `__main__` is what it was."""
+    main = sys.modules["__main__"]
     st.cache_resource.clear()
     yield
     st.cache_resource.clear()
+    sys.modules["__main__"] = main
 
 
 Connect = Callable[[], Registry]

@@ -2,9 +2,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
-from dashboard.layouts import FREE, GRID, TREE, cables, layout, natural_order, tiers
+from dashboard.layouts import (
+    FREE,
+    GRID,
+    GROUPS,
+    TREE,
+    cables,
+    cells,
+    draw,
+    free,
+    groups,
+    layout,
+    natural_order,
+    redrawn,
+    tiers,
+)
+from dashboard.layouts.order import running, seat_of
+from dashboard.layouts.tree import hosts_below
+from ingest.generate.dragonfly import dragonfly
+from ingest.generate.fat_trees import extended_generalised_fat_tree
+from ingest.generate.hyperx import hyperx
+from ingest.generate.percs import percs
+from ingest.generate.tori import hypercube, mesh, torus
 from registry.model import Fabric, Links
 from tests.infiniband_data import infiniband
 from tests.small_fabrics import adapter_fabrics, plain_fabrics
@@ -58,11 +79,11 @@ def test_a_real_two_level_fabric_is_a_tree() -> None:
     assert {t for name, t in named.items() if "IBLEAF" in name} == {1}
 
 
-@pytest.mark.parametrize("name", ["torus-4x4x4-dor", "irregular-16sw-updown"])
-def test_a_fabric_with_cables_within_a_tier_is_no_tree(name: str) -> None:
+@pytest.mark.parametrize(("name", "form"), [("torus-4x4x4-dor", GRID), ("irregular-16sw-updown", FREE)])
+def test_a_fabric_with_cables_within_a_tier_is_no_tree(name: str, form: str) -> None:
     fabric = infiniband(name)
     assert set(tiers(fabric).tolist()) == {0, 1}
-    assert layout(fabric).form == FREE
+    assert layout(fabric).form == form
 
 
 def test_levels_that_the_fabric_tells_are_taken() -> None:
@@ -109,6 +130,7 @@ def test_a_torus_with_coordinates_is_drawn_in_slices() -> None:
     assert float(drawn.x[spots[:, 2] == 0].max()) < float(drawn.x[spots[:, 2] == 1].min())
 
 
+@settings(deadline=None)
 @given(plain_fabrics())
 def test_any_fabric_is_drawn_inside_the_frame_and_always_alike(fabric: Fabric) -> None:
     first, second = layout(fabric), layout(fabric)
@@ -120,22 +142,22 @@ def test_any_fabric_is_drawn_inside_the_frame_and_always_alike(fabric: Fabric) -
 
 @given(adapter_fabrics())
 def test_every_link_belongs_to_one_cable_and_its_directions_are_opposite(fabric: Fabric) -> None:
-    links, table = fabric.links, cables(fabric)
-    assert sorted([*table["there"], *table["back"]]) == list(range(len(links)))
-    there, back = table["there"].to_numpy(), table["back"].to_numpy()
+    links, found = fabric.links, cables(fabric)
+    assert sorted([*found.there, *found.back]) == list(range(len(links)))
     for name in ("", "_port", "_adapter"):
         source, target = getattr(links, f"source{name}"), getattr(links, f"target{name}")
-        assert np.array_equal(source[there], target[back])
-        assert np.array_equal(target[there], source[back])
-    assert (links.source[there] == table["a"]).all()
+        assert np.array_equal(source[found.there], target[found.back])
+        assert np.array_equal(target[found.there], source[found.back])
+    assert (links.source[found.there] == found.a).all()
+    assert (links.target[found.there] == found.b).all()
 
 
 @given(plain_fabrics())
 def test_a_direction_that_is_missing_is_told(fabric: Fabric) -> None:
-    table = cables(fabric)
-    rows = np.r_[table["there"], table["back"]]
+    found = cables(fabric)
+    rows = np.r_[found.there, found.back]
     assert sorted(rows[rows >= 0]) == list(range(len(fabric.links)))
-    assert (table[["there", "back"]].max(axis=1) >= 0).all()
+    assert (np.maximum(found.there, found.back) >= 0).all()
 
 
 def test_parallel_cables_of_a_source_without_ports_are_kept_apart() -> None:
@@ -147,3 +169,184 @@ def test_parallel_cables_of_a_source_without_ports_are_kept_apart() -> None:
 def test_numbers_in_names_count_as_numbers() -> None:
     names = ("n10", "n9", "n1b", "n1a", "m")
     assert [names[v] for v in np.argsort(natural_order(names))] == ["m", "n1a", "n1b", "n9", "n10"]
+
+
+@settings(deadline=None)
+@given(plain_fabrics())
+def test_every_cable_of_any_fabric_is_one_cell(fabric: Fabric) -> None:
+    drawing = draw(fabric)
+    found = drawing.cells
+    assert len(set(zip(found.panel, found.row, found.column, strict=True))) == len(drawing.cables)
+    for number, panel in enumerate(found.panels):
+        mine = found.panel == number
+        assert mine.any()
+        assert int(found.row[mine].max()) == panel.rows - 1
+        assert int(found.column[mine].max()) == panel.columns - 1
+        assert len(panel.row_names) in (0, panel.rows)
+
+
+MACHINES = {
+    "tree": lambda: extended_generalised_fat_tree((4, 3, 2), (1, 2, 2)),
+    "torus": lambda: torus((3, 4, 5)),
+    "mesh": lambda: mesh((4, 5)),
+    "dragonfly": lambda: dragonfly(4, 2, 2),
+    "sparse dragonfly": lambda: dragonfly(6, 2, 1, g=7),
+    "percs": lambda: percs(4),
+    "hyperx": lambda: hyperx((4, 4), 1),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_cable_of_a_machine_is_one_cell(name: str) -> None:
+    drawing = draw(MACHINES[name]())
+    found = drawing.cells
+    assert len(set(zip(found.panel, found.row, found.column, strict=True))) == len(drawing.cables)
+
+
+@pytest.mark.parametrize("name", ["ndr-dgx-minhop", "mixed-speeds-oversubscribed"])
+def test_a_row_of_a_trees_cells_is_a_switch_where_it_is_named(name: str) -> None:
+    fabric = infiniband(name)
+    drawing = draw(fabric)
+    a, b = drawing.cables.a, drawing.cables.b
+    for number, panel in enumerate(drawing.cells.panels):
+        mine = np.flatnonzero(drawing.cells.panel == number)
+        for cable in mine if panel.row_names else []:
+            ends = {fabric.names[a[cable]], fabric.names[b[cable]]}
+            assert panel.row_names[drawing.cells.row[cable]] in ends
+
+
+def test_a_column_of_leaf_to_spine_is_one_leaf_where_all_are_joined() -> None:
+    fabric = extended_generalised_fat_tree((3, 8), (1, 4), cables=(1, 2))
+    drawing = draw(fabric)
+    panel = drawing.cells.panels[0]
+    assert (panel.rows, panel.columns) == (4, 16)
+    mine = drawing.cells.panel == 0
+    leaf = np.where(drawing.layout.tier[drawing.cables.a] == 1, drawing.cables.a, drawing.cables.b)[mine]
+    leaf_of_column = dict(zip(drawing.cells.column[mine].tolist(), leaf.tolist(), strict=True))
+    assert all(leaf_of_column[c] == v for c, v in zip(drawing.cells.column[mine], leaf, strict=True))
+
+
+def test_a_torus_is_found_without_coordinates_and_each_slice_is_a_panel() -> None:
+    drawing = draw(torus((4, 3, 5)))
+    assert drawing.layout.form == GRID
+    assert drawing.layout.sizes is not None
+    last = drawing.layout.sizes.tolist()[2:]
+    assert len(drawing.cells.panels) == int(np.prod(last))
+    assert {panel.block for panel in drawing.cells.panels} == {3}
+
+
+@pytest.mark.parametrize("name", ["dragonfly", "sparse dragonfly"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_groups_of_a_dragonfly_are_found_whatever_the_names(name: str, seed: int) -> None:
+    fabric = MACHINES[name]()
+    truth = {v: n[1:].split("s")[0] for v, n in enumerate(fabric.names) if n.startswith("g")}
+    shuffled = np.random.default_rng(seed).permutation(len(fabric))
+    names = tuple(f"v{number}" for number in shuffled)
+    renamed = Fabric.from_arcs(
+        names,
+        fabric.links.source,
+        fabric.links.target,
+        fabric.links.capacity,
+        slots=fabric.slots,
+        forwards=fabric.forwards,
+    )
+    found = groups(renamed)
+    assert found is not None
+    pairs = {(truth[v], int(found[v])) for v in truth}
+    assert len(pairs) == len(set(truth.values())) == len(set(found.tolist()))
+    assert layout(renamed).form == GROUPS
+    hosts = np.flatnonzero(~fabric.forwards)
+    assert np.array_equal(found[hosts], found[seat_of(renamed)[hosts]])
+
+
+def test_groups_of_a_dragonfly_plus_are_its_two_level_trees() -> None:
+    groups_, leaves, spines = 5, 3, 4
+    names, arcs = [], []
+    for g in range(groups_):
+        names += [f"h{g}.{i}" for i in range(leaves)]
+        names += [f"l{g}.{i}" for i in range(leaves)] + [f"s{g}.{i}" for i in range(spines)]
+        arcs += [(f"h{g}.{i}", f"l{g}.{i}") for i in range(leaves)]
+        arcs += [(f"l{g}.{i}", f"s{g}.{j}") for i in range(leaves) for j in range(spines)]
+        arcs += [(f"s{g}.{j}", f"s{(g + j + 1) % groups_}.{spines - 1 - j}") for j in range(spines // 2)]
+    index = {name: v for v, name in enumerate(names)}
+    source, target = np.array([(index[a], index[b]) for a, b in arcs]).T
+    fabric = Fabric.from_arcs(
+        names,
+        np.r_[source, target],
+        np.r_[target, source],
+        1.0,
+        slots=[int(name[0] == "h") for name in names],
+        forwards=[name[0] != "h" for name in names],
+    )
+    found = groups(fabric)
+    assert found is not None
+    assert all(int(found[v]) == int(name[1:].split(".")[0]) for v, name in enumerate(names))
+
+
+@pytest.mark.parametrize("name", ["tree", "torus", "mesh", "hyperx"])
+def test_what_is_no_dragonfly_has_no_groups(name: str) -> None:
+    assert groups(MACHINES[name]()) is None
+    assert groups(hypercube(5)) is None
+
+
+def test_a_free_layout_that_is_given_is_taken() -> None:
+    fabric = infiniband("irregular-16sw-updown")
+    x, y = free(fabric)
+    asked = []
+
+    def stored(given: Fabric) -> tuple[np.ndarray, np.ndarray]:
+        asked.append(given)
+        return y, x
+
+    assert np.array_equal(layout(fabric, stored).x, y)
+    assert asked == [fabric]
+    layout(three_levels(), stored)
+    assert asked == [fabric]
+
+
+def test_a_large_graph_is_spread_without_springs_and_always_alike() -> None:
+    ring = np.arange(2000)
+    source, target = np.r_[ring, ring], np.r_[(ring + 1) % 2000, (ring + 700) % 2000]
+    fabric = Fabric.from_arcs(
+        [f"v{v}" for v in ring], np.r_[source, target], np.r_[target, source], 1.0, slots=0
+    )
+    one, other = free(fabric), free(fabric)
+    assert np.array_equal(one, other)
+    assert len(set(zip(*np.round(one, 9).tolist(), strict=True))) == 2000
+
+
+def test_a_changed_fabric_is_drawn_at_the_same_places() -> None:
+    fabric = infiniband("ndr-dgx-minhop")
+    drawing = draw(fabric)
+    kept = np.arange(10, len(fabric.links))
+    less = Fabric(
+        names=fabric.names,
+        kind=fabric.kind,
+        slots=fabric.slots,
+        forwards=fabric.forwards,
+        guid=fabric.guid,
+        lid=fabric.lid,
+        links=fabric.links.take(kept),
+        adapters=fabric.adapters,
+    )
+    again = redrawn(drawing, less)
+    assert again.layout is drawing.layout
+    assert again.cells.panels == cells(less, drawing.layout, cables(less)).panels
+
+
+def test_hosts_below_a_switch_are_those_that_ways_down_reach() -> None:
+    fabric = three_levels(pods=2)
+    tier = tiers(fabric)
+    below = {
+        name: {fabric.names[h] for h in hosts_below(fabric, tier, v)} for v, name in enumerate(fabric.names)
+    }
+    assert below["l0a"] == {"h0a"}
+    assert below["p1b"] == {"h1a", "h1b"}
+    assert below["c0"] == {"h0a", "h0b", "h1a", "h1b"}
+    assert below["h0b"] == {"h0b"}
+
+
+def test_running_numbers_count_equal_rows_in_turn() -> None:
+    one, other = np.array([1, 1, 2, 1, 2]), np.array([0, 0, 5, 3, 5])
+    assert running(one, other).tolist() == [0, 1, 0, 0, 1]
+    assert running(one).tolist() == [0, 1, 0, 2, 1]

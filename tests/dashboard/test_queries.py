@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from dashboard import queries
+from dashboard.queries.fabric import fabric_view, seen_clusters
 from mapping import evaluate
 from registry.database import Database, Transaction
-from registry.opened import open_placement
+from registry.placements.opened import open_placement
 from registry.registry import Registry
 from tests.dashboard.conftest import SCANNED, Filled
 
@@ -52,26 +53,15 @@ def counted(opened: Registry) -> tuple[Registry, CountingDatabase]:
 
 @pytest.mark.parametrize("placement", [True, False])
 @pytest.mark.parametrize("at", [None, SCANNED])
-def test_the_fabric_view_takes_three_statements(
+def test_the_fabric_view_takes_three_statements_and_one_when_seen_again(
     counted: tuple[Registry, CountingDatabase], filled: Filled, at: Any, placement: bool
 ) -> None:
     registry, database = counted
-    cluster = queries.clusters(registry)["tree"]
-    queries.placements(registry, "tree")
-    queries.fabric_view(registry, cluster, at, filled.alone if placement else None)
-    assert len(database.statements) <= 3
-
-
-def test_the_job_view_takes_three_statements_and_two_when_seen_again(
-    counted: tuple[Registry, CountingDatabase], filled: Filled
-) -> None:
-    registry, database = counted
-    for expected in (3, 2):
+    for most in (3, 1):
         database.statements.clear()
-        queries.job_list(registry)
-        opened = queries.open_kept(registry, filled.second)
-        assert queries.evaluated_in_order(filled.second, opened) is not None
-        assert len(database.statements) == expected
+        found = seen_clusters(registry, "tree", at, counters=True)
+        fabric_view(registry, found, at, filled.alone if placement else None)
+        assert len(database.statements) <= most
 
 
 def test_the_history_view_takes_one_statement(counted: tuple[Registry, CountingDatabase]) -> None:

@@ -9,8 +9,8 @@ import pytest
 from dashboard import tables
 from dashboard.messages import plain
 from registry import units
-from registry.model import Bound, Metrics, Profile
-from registry.placements import StoredPlacementInfo
+from registry.model import Metrics, Profile
+from registry.placements.placements import StoredPlacementInfo
 
 
 def info(name: str = "p1", *, application: str | None = "cg", cluster: str = "c") -> StoredPlacementInfo:
@@ -51,24 +51,6 @@ def test_a_comparison_holds_what_is_known_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "bound", "expected"),
-    [
-        (
-            3.0,
-            Bound(value=2.0, proof="injection"),
-            "at most 1.5 times the best possible, certified by injection",
-        ),
-        (2.0, Bound(value=2.0, proof="injection"), "the best possible, certified by injection"),
-        (0.0, Bound(value=0.0, proof="injection"), "the best possible, certified by injection"),
-        (3.0, Bound(value=0.0, proof="injection"), ""),
-        (3.0, None, ""),
-    ],
-)
-def test_a_certificate_tells_how_far_from_the_best(value: float, bound: Bound | None, expected: str) -> None:
-    assert tables.certificate(value, bound) == expected
-
-
-@pytest.mark.parametrize(
     ("value", "before", "expected"),
     [
         (50.0, 100.0, ("-50.0 % against in order", True)),
@@ -82,32 +64,6 @@ def test_a_change_is_told_in_percent(
     value: float, before: float | None, expected: tuple[object, object]
 ) -> None:
     assert tables.change(value, before) == expected
-
-
-def test_history_has_a_point_for_each_series_that_is_known() -> None:
-    points = tables.history_points([info()], "congestion_seconds")
-    assert dict(zip(points["series"], points["value"], strict=True)) == {
-        "in order": 4e-3,
-        "placed": 2e-3,
-        "lower bound": 1e-3,
-    }
-    assert set(points["placement"]) == {"p1"}
-
-
-def test_history_is_told_apart_by_application_and_cluster() -> None:
-    rows = [info("a"), info("b", cluster="d"), info("c", application=None)]
-    found = tables.by_application(rows)
-    assert {title: [row.id for row in part] for title, part in found.items()} == {
-        "cg on c": ["a"],
-        "cg on d": ["b"],
-        "unknown application on c": ["c"],
-    }
-
-
-def test_the_history_table_has_ids_and_all_costs() -> None:
-    table = tables.history_table([info()])
-    assert table.iloc[0]["placement"] == "p1"
-    assert {about.title for about in tables.METRICS.values()} <= set(table.columns)
 
 
 def test_columns_get_one_unit_each_that_their_name_tells() -> None:

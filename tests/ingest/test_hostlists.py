@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,3 +96,27 @@ def test_any_text_is_expanded_or_refused(text: str) -> None:
         return
     assert len(set(hosts)) == len(hosts)
     assert all(host and not host.isspace() for host in hosts)
+
+
+NAMES = st.from_regex(r"[A-Za-z0-9_.:-]{1,12}", fullmatch=True)
+
+
+@given(
+    before=NAMES,
+    behind=st.just("") | NAMES,
+    first=st.integers(0, 10**6),
+    more=st.integers(0, 30),
+    width=st.integers(1, 9),
+)
+def test_what_is_expanded_without_the_library_is_what_the_library_expands(
+    before: str, behind: str, first: int, more: int, width: int
+) -> None:
+    last = first + more
+    if len(f"{first:0{width}d}") != len(str(last).zfill(width)):
+        return
+    for text in (before, f"{before}[{first:0{width}d}-{last:0{width}d}]{behind}"):
+        try:
+            named = tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+        except (NodeSetException, ValueError):
+            continue
+        assert expand(text) == named

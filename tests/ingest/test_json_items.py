@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import json_items
+from ingest import json_items, large_files
 from ingest.json_items import items
+from ingest.source import read_paths
 from registry.errors import InputError
 from tests.ingest.inputs import damaged, file
 
@@ -95,3 +97,46 @@ def test_a_damaged_document_is_read_as_a_plain_reader_does_or_refused(content: b
     except InputError:
         return
     assert found == json.loads(content.decode("utf-8-sig"))["jobs"]
+
+
+HALF = "text with half a surrogate pair, which is no character"
+
+
+def of_disk(path: Path, content: bytes, piece: int) -> list[Any] | tuple[str, int | None]:
+    """The items of a file that stays on disk, or what is wrong where."""
+    path.write_bytes(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large_files, "LARGE", 0)
+        patch.setattr(large_files, "PIECE", piece)
+        ((given,),) = (group.files for group in read_paths([path]))
+        assert given.stream is not None
+        try:
+            return list(items(given, "jobs"))
+        except InputError as error:
+            return error.reason, error.line
+
+
+@pytest.mark.parametrize("piece", [1, 3, 50, 10_000])
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ('{"jobs":\n[1, "é", {"a": [2.5, null]}], "x": 3}'.encode(), [1, "é", {"a": [2.5, None]}]),
+        (b'{"jobs":\n["a", "\xff"]}', ("byte 0xff is not UTF-8 text", 2)),
+        (b'{"jobs":\n["a",\n "\xc3', ("byte 0xc3 is not UTF-8 text", 3)),
+        (b'{"jobs":\n["a\0"]}', ("the file is binary, not text", 2)),
+        (b'{"jobs":\n["a",\n', ("not JSON, or cut off: Expecting value", 3)),
+        (b'{"jobs":\n["\\ud83d\\ude00", "\\ud83d"]}', (HALF, 2)),
+    ],
+)  # fmt: skip
+def test_a_large_file_is_read_as_a_small_one_is(
+    content: bytes, found: list[Any] | tuple[str, int | None], piece: int, tmp_path: Path
+) -> None:
+    assert of_disk(tmp_path / "x", content, piece) == found
+
+
+def test_a_value_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_items, "CHUNK", 10)
+    monkeypatch.setattr(json_items, "MAX_VALUE", 100)
+    assert of('{"jobs": [' + ",".join(["123456789"] * 100) + "]}") == [123456789] * 100
+    with pytest.raises(InputError, match="a value of more than 100 characters"):
+        of('{"jobs": ["' + "a" * 200)

@@ -17,9 +17,9 @@ from ingest.merging.notes import MOST
 from ingest.options import Options
 from ingest.pipeline import plan
 from registry.errors import InputError
-from registry.intake import Intake
 from registry.model import HOST, NO_PORT, Adapters, Fabric, Links, Ports
 from registry.model.ports import DOWN
+from registry.saving.intake import Intake
 from registry.wiring.contents import canonical, content_hash
 from tests.ingest.inputs import DATA
 from tests.ingest.scans import TREE, fabric_of, raw
@@ -301,6 +301,18 @@ def test_a_schedulers_switches_are_those_that_its_hosts_hang_on(leaf: str) -> No
         assert told[0] == "switch core of tree stands for real ones of the other: it is left out"
         assert len(told) == (1 if leaf == "leaf0" else 3)
         assert (f"{leaf}1" if order is sources else "leaf01") in found.fabric.names
+
+
+@pytest.mark.parametrize("name", ["topology.conf", "topology_block.conf", "topology.yaml"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_schedulers_file_beside_the_scan_of_its_machine_adds_nothing(name: str, first: bool) -> None:
+    # groups of blocks hang on each other, and none of them is a switch of the scan
+    paths = [TREE_FOLDER / "ibnetdiscover.txt", DATA / "formats" / name]
+    found = fabric(merged(*(paths if first else reversed(paths))))
+    scan = fabric(merged(paths[0]))
+    assert [found.names[v] for v in found.hosts] == [scan.names[v] for v in scan.hosts]
+    assert (len(found), found.cable_count) == (len(scan), scan.cable_count)
+    assert sorted(found.links.source_port.tolist()) == sorted(scan.links.source_port.tolist())
 
 
 def test_capacities_that_a_source_without_ports_tells_are_of_each_cable() -> None:

@@ -8,18 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 
 from ingest.fabrics import ibnetdiscover
+from ingest.generate.fat_trees import three_level
 from ingest.generate.infiniband import (
     director_tree,
     fat_tree,
     forwarding_tables,
     ibnetdiscover_text,
     opensm_lfts_text,
+    three_level_tree,
 )
 from ingest.routes import linear_tables, opensm_lfts
 from registry.errors import InputError
-from registry.model import NO_ROUTE, Fabric, ForwardingTables
+from registry.model import NO_ROUTE, Fabric, Floats, ForwardingTables
 from tests.ingest.inputs import DATA, damaged, file, parse, read, survives
 
 DUMPS = sorted(path.relative_to(DATA).as_posix() for path in DATA.glob("infiniband/*/opensm-lfts.dump*"))
@@ -115,6 +119,26 @@ def test_made_tables_come_back_and_deliver() -> None:
     for host, lid in zip(fabric.adapters.host, fabric.adapters.port_lid, strict=True):
         for start in fabric.switches:
             assert deliver(fabric, tables, int(start), int(lid))[0] == host
+
+
+def test_a_three_level_tree_is_the_generated_fabric_with_ports_and_its_tables_deliver() -> None:
+    devices = three_level_tree(3, 2, 4)
+    fabric, plain = scan_of(ibnetdiscover_text(devices)), three_level(3, 2, 4)
+    assert (len(fabric.hosts), len(fabric.switches)) == (len(plain.hosts), len(plain.switches)) == (24, 16)
+    assert fabric.cable_count == plain.cable_count
+    assert np.array_equal(np.sort(distances(fabric)), np.sort(distances(plain)))
+    tables = tables_of(opensm_lfts_text(devices, forwarding_tables(devices)))
+    for host, lid in zip(fabric.adapters.host, fabric.adapters.port_lid, strict=True):
+        for start in fabric.switches:
+            assert deliver(fabric, tables, int(start), int(lid))[0] == host
+
+
+def distances(fabric: Fabric) -> Floats:
+    """Hops between all hosts."""
+    links = fabric.links
+    ends = (np.ones(len(links)), (links.source, links.target))
+    hops = shortest_path(csr_array(ends, shape=(len(fabric),) * 2), unweighted=True)
+    return np.asarray(hops[np.ix_(fabric.hosts, fabric.hosts)])
 
 
 def test_lmc_gives_a_port_several_lids() -> None:

@@ -21,9 +21,10 @@ from registry.errors import (
     UnknownFormat,
     UnknownName,
 )
-from registry.intake import Intake, Receipt
+from registry.machines.fabrics import Snapshot
 from registry.progress import Progress, silent
-from registry.runs import Attempt, RunInfo
+from registry.saving.intake import Intake, Receipt
+from registry.saving.runs import Attempt, RunInfo
 from tests.ingest.inputs import DATA
 
 HERE = Options(cluster="here")
@@ -42,6 +43,9 @@ class Shelf:
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
         self.saved.append(intake)
         return Receipt(cluster=intake.cluster, new_content=True, warnings=(*intake.warnings, "from saving"))
+
+    def last_seen(self, cluster: str, at: datetime) -> Snapshot | None:
+        return None
 
     def same(self, key: str) -> RunInfo | None:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Callable
 from types import ModuleType
 
@@ -231,6 +232,55 @@ def test_sparse_matrices_of_scipy_are_read_in_each_of_its_formats(format: str, s
     assert edges(profile(npz, out.getvalue())) == expected
     flipped = {(j, i): size for (i, j), size in expected.items()}
     assert edges(profile(npz, out.getvalue(), Options(transposed=True))) == flipped
+
+
+def npy(header: str, content: bytes = np.zeros(4).tobytes()) -> bytes:
+    """An array with a header as it is written here."""
+    text = f"{header}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content
+
+
+def test_the_header_of_an_array_that_python_2_wrote_is_read_without_a_warning() -> None:
+    data = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2L, 2L), }", np.ones(4).tobytes())
+    profile = parse(npz, data, path="a.npy").profile
+    assert profile is not None
+    assert (profile.ranks, profile.bytes.tolist()) == (2, [1, 1])
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'shape': (2, 2",
+        "{'shape': 'x",
+        "",
+        "[" * 9000,
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-2, -2)}",
+    ],
+)
+def test_a_header_that_is_no_text_of_python_is_refused(header: str) -> None:
+    with pytest.raises(InputError, match="array"):
+        parse(npz, npy(header), path="a.npy")
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED])
+def test_arrays_packed_in_any_way_are_read_and_damaged_ones_refused(packing: int) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", packing) as packed:
+        packed.writestr("matrix.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}"))
+    data = out.getvalue()
+    assert parse(npz, data, path="a.npz").profile is not None
+    start = data.index(b"matrix.npy") + len("matrix.npy")
+    for at in range(start, data.index(b"PK\x01")):
+        survives(npz, [file(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :], "a.npz")])
+
+
+def test_a_packing_that_is_not_known_is_said() -> None:
+    out = io.BytesIO()
+    np.savez(out, matrix=np.ones((2, 2)))
+    data = bytearray(out.getvalue())
+    data[8] = data[data.index(b"PK\x01") + 10] = 97  # the number of WavPack
+    with pytest.raises(InputError, match="packed in a way not known here"):
+        parse(npz, bytes(data), path="a.npz")
 
 
 def test_one_square_array_alone_is_a_dense_matrix() -> None:

@@ -123,6 +123,15 @@ def test_an_anchor_without_its_files_is_refused() -> None:
         otf2_archive.parse(members()[1:], Options())
 
 
+@pytest.mark.parametrize("name", ["", "traces.def/0.evt", "a/b/c", "../up", "nul\0"])
+def test_files_that_cannot_lie_in_one_archive_are_refused(name: str) -> None:
+    files = members()
+    anchor = next(one for one in files if one.path.endswith(".otf2"))
+    folder = anchor.path.removesuffix("traces.otf2")
+    with pytest.raises(InputError, match=r"does not belong|cannot be laid beside"):
+        otf2_archive.parse([*files, file(b"x", f"{folder}{name}")], Options())
+
+
 def test_without_the_library_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'fabric-almanac\[otf2\]'"):

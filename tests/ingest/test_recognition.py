@@ -69,6 +69,7 @@ KNOWN = {
     "profiles/otf2*": "otf2",
     "bench/*.npz": "npz",
     "slurm/scontrol_show_job*": "slurm-scontrol",
+    "slurm/scontrol_show_steps.txt": "slurm-steps",
     "slurm/sacct*.txt": "slurm-sacct",
     "slurm/*.json*": "slurm-json",
     "slurm/squeue*.txt": "slurm-squeue",

@@ -5,13 +5,17 @@ from __future__ import annotations
 import copy
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest import large_files
 from ingest.jobs import slurm_json, slurm_sacct, slurm_scontrol
+from ingest.options import Options
+from ingest.pipeline import plan
 from registry.errors import InputError
 from registry.model import Job
 from tests.ingest.inputs import damaged, file, parse, read, survives
@@ -299,3 +303,24 @@ def test_accounting_after_the_published_schema_of_newer_versions_is_read() -> No
     assert (job.id, job.state, job.user, job.hosts) == ("11", "COMPLETED", "ann", ("gpu001", "gpu002"))
     assert (job.ranks, job.slots, job.distribution) == (24, (12, 12), "cyclic")
     assert job.ended_at == datetime.fromtimestamp(1746693500, UTC)
+
+
+def test_a_large_file_is_read_piece_by_piece_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "sacct.json"
+    path.write_bytes(SACCT)
+    monkeypatch.setattr(large_files, "LARGE", 0)
+    monkeypatch.setattr(large_files, "PIECE", 10_000)
+    told: list[tuple[float, float | None]] = []
+
+    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        if phase == f"reading {path}":
+            told.append((done, total))
+
+    found = plan([path], Options(cluster="here"), progress=progress)
+    assert found.jobs == parse(slurm_json, SACCT).jobs
+    assert told[0] == (0, 1)
+    assert told[1:] == [
+        (min(done, len(SACCT)), len(SACCT)) for done in range(10_000, len(SACCT) + 10_000, 10_000)
+    ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.jobs import slurm_sacct
+from ingest.jobs.slurm_fields import Room
 from registry.errors import InputError
 from registry.model import Job
 from tests.ingest.inputs import damaged, file, parse, read, survives
@@ -131,3 +133,20 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 @given(damaged(REAL))
 def test_a_damaged_file_is_read_or_refused(data: bytes) -> None:
     survives(slurm_sacct, [file(data)])
+
+
+@pytest.mark.parametrize(("jobs", "hosts", "fits"), [(3, 6, True), (2, 99, False), (99, 5, False)])
+def test_jobs_and_their_hosts_are_bounded(
+    monkeypatch: pytest.MonkeyPatch, jobs: int, hosts: int, fits: bool
+) -> None:
+    rows = [
+        JOB.replace("7|halo|2|", f"{number}|halo|{number}|").replace("[1-2]", f"[1-{number}]")
+        for number in (1, 2, 3)
+    ]
+    text = "\n".join((HEAD, *rows)) + "\n"
+    monkeypatch.setattr(slurm_sacct, "Room", partial(Room, jobs=jobs, hosts=hosts))
+    if fits:
+        assert len(parse(slurm_sacct, text).jobs) == 3
+    else:
+        with pytest.raises(InputError, match="split it by time"):
+            parse(slurm_sacct, text)

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from registry.counter_sweeps import Retention
+from registry.counters.sweeps import Retention
+from registry.dumps.transfer import dump, load
 from registry.errors import InvalidValue, UnknownName
-from registry.intake import Intake, Receipt
 from registry.model import CounterSweep
 from registry.registry import Registry
-from registry.transfer import dump, load
+from registry.saving.intake import Intake, Receipt
 from tests.conftest import empty
 from tests.registry.wiring import LEAF_GUID, SPINE_GUID, at, fat_tree
 

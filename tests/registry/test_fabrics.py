@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from registry.database import Database
 from registry.errors import UnknownName
-from registry.intake import Intake, Receipt
 from registry.model import Fabric, ForwardingTables
 from registry.registry import Registry
+from registry.saving.intake import Intake, Receipt
 from registry.wiring.contents import canonical, content_hash
 from registry.wiring.timeline import FOREVER
 from tests.infiniband_data import infiniband

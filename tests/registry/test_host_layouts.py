@@ -15,12 +15,12 @@ from ingest.options import Options
 from ingest.pipeline import ingest, plan
 from mapping.service import Question
 from registry.errors import InvalidValue, UnknownName
-from registry.intake import Intake
-from registry.layouts import seat
+from registry.machines.layouts import seat
 from registry.model import Adapters, Fabric, Profile
 from registry.model.host_layout import HostLayout
 from registry.registry import Registry
-from registry.runs import UNCHANGED
+from registry.saving.intake import Intake
+from registry.saving.runs import UNCHANGED
 from tests.ingest.inputs import DATA, file, read
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
@@ -70,6 +70,8 @@ def test_an_adapters_guid_tells_the_host_and_a_name_does_where_none_is_known() -
 
 
 def test_layouts_of_no_host_of_two_hosts_and_two_of_one_are_refused() -> None:
+    with pytest.raises(UnknownName, match="does not tell its host's name, and its adapters"):
+        seat([named("")], fabric())
     with pytest.raises(UnknownName, match="there is no host 'n0002'; closest: n0001"):
         seat([named("n0002")], fabric())
     both = fabric(guids={"a": 0x0C42A10300123400, "b": 0x0C42A10300123500})

@@ -14,10 +14,10 @@ from ingest.options import Options
 from ingest.pipeline import ingest
 from registry.database import Database
 from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable, InputError, UnknownName
-from registry.intake import Intake
 from registry.model import Job
 from registry.registry import Registry
-from registry.runs import FAILED, KEPT, SAVED, UNCHANGED, Attempt, record_run
+from registry.saving.intake import Intake
+from registry.saving.runs import FAILED, KEPT, SAVED, UNCHANGED, Attempt, record_run
 from tests.ingest.inputs import DATA
 from tests.registry.wiring import at, fat_tree
 

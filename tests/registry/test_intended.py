@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from registry.dumps.transfer import dump, load
 from registry.errors import InvalidValue, UnknownName
-from registry.intake import Intake, Receipt
 from registry.model import IntendedWiring
 from registry.registry import Registry
-from registry.transfer import dump, load
+from registry.saving.intake import Intake, Receipt
 from tests.conftest import empty
 from tests.registry.wiring import at
 

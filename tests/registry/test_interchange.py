@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 
 from registry.errors import InvalidValue, MissingExtra
-from registry.intake import Intake
 from registry.interchange import (
     fabric_tables,
     from_networkx,
@@ -22,8 +21,9 @@ from registry.interchange import (
 )
 from registry.local.server import ServerAddress
 from registry.model import Allocation, Fabric, Metrics, Placement, Profile
-from registry.placements import PlacementRecord
+from registry.placements.placements import PlacementRecord
 from registry.registry import Registry
+from registry.saving.intake import Intake
 from registry.wiring.contents import canonical, content_hash
 from tests.registry.wiring import at, fat_tree
 from tests.small_fabrics import adapter_fabrics, plain_fabrics, profiles

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
 from registry.errors import UnknownName
-from registry.intake import Intake, Receipt
 from registry.model import Job, Profile
 from registry.registry import Registry
+from registry.saving.intake import Intake, Receipt
 from tests.registry.wiring import at, fat_tree
 
 
@@ -79,6 +80,42 @@ def test_an_earlier_record_only_fills_what_is_open(known: Registry) -> None:
     stored = known.jobs.read("4711")
     assert (stored.job.state, stored.job.user, stored.job.hosts) == ("COMPLETED", "eve", running().hosts)
     assert stored.as_of == at(10)
+
+
+def told(job: Job, slots: tuple[int, ...], *, ranks: int = 0, guessed: bool = False) -> Job:
+    return replace(job, slots=slots, ranks=ranks, guessed=guessed)
+
+
+def test_slots_that_are_guessed_do_not_replace_told_ones_of_the_same_hosts(known: Registry) -> None:
+    exact, guess = running(), told(running(hosts=("node00", "node02")), (2, 2), guessed=True)
+    save(known, exact, when=at(3))
+    assert save(known, replace(guess, state="COMPLETING"), when=at(4)).jobs == 1
+    job = known.jobs.read("4711").job
+    assert (job.hosts, job.slots, job.guessed, job.state) == (exact.hosts, exact.slots, False, "COMPLETING")
+    save(known, told(exact, (5, 6)), when=at(5))
+    assert known.jobs.read("4711").job.slots == (5, 6)
+
+
+def test_slots_that_are_told_later_or_of_earlier_replace_guessed_ones(known: Registry) -> None:
+    save(known, told(running(), (2, 2), guessed=True), when=at(5))
+    save(known, running(), when=at(3))
+    job = known.jobs.read("4711").job
+    assert (job.slots, job.guessed) == ((1, 2), False)
+
+
+def test_a_share_of_ranks_is_a_better_guess_than_one_of_processors(known: Registry) -> None:
+    save(known, told(running(), (3, 3), ranks=6, guessed=True), when=at(3))
+    save(known, told(running(), (64, 64), guessed=True), when=at(4))
+    assert known.jobs.read("4711").job.slots == (3, 3)
+    save(known, told(running(), (4, 4), ranks=8, guessed=True), when=at(5))
+    assert known.jobs.read("4711").job.slots == (4, 4)
+
+
+def test_a_guess_on_other_hosts_counts(known: Registry) -> None:
+    save(known, running(), when=at(3))
+    save(known, told(running(hosts=("node01",)), (7,), guessed=True), when=at(4))
+    job = known.jobs.read("4711").job
+    assert (job.hosts, job.slots, job.guessed) == (("node01",), (7,), True)
 
 
 def test_a_pending_job_has_no_allocation_until_it_starts(known: Registry) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from registry import placements
 from registry.errors import DatabaseError, InvalidPlacement, UnknownName
-from registry.fabrics import Snapshot
-from registry.intake import Intake
+from registry.machines.fabrics import Snapshot
 from registry.model import Allocation, Bound, Evaluation, HostOrder, Job, Metrics, Placement, Profile
-from registry.placements import PlacementRecord, placement_id
+from registry.placements import saving as placement_saving
+from registry.placements.placements import PlacementRecord, placement_id
 from registry.registry import Registry
+from registry.saving.intake import Intake
 from tests.registry.wiring import at, fat_tree, tree_tables
 
 PROFILE = Profile.from_edges([0, 1, 2], [1, 2, 0], [10.0, 20.0, 30.0], name="ring", application="cg")
@@ -198,7 +198,7 @@ def test_a_placement_is_joined_to_all_that_it_is_about(known: Registry) -> None:
 def test_the_hottest_links_are_told_at_their_sending_end(
     known: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placements, "HOTTEST", 2)
+    monkeypatch.setattr(placement_saving, "HOTTEST", 2)
     record = record_on(known)
     known.placements.save(record)
     fabric = known.fabrics.read("toy").fabric
@@ -242,6 +242,7 @@ def test_the_history_tells_metrics_bounds_and_baselines_newest_first(known: Regi
     assert (told.hop_bytes, told.average_dilation, told.complete, told.seed) == (350e9, 2.0, False, 3)
     assert dict(told.bounds) == {"congestion_seconds": 1.0, "hop_bytes": 90.0}
     assert told.in_order == IN_ORDER
+    assert told.role == "proposed"
     assert asdict(told)["random"]["hop_bytes"] == 120.0
 
 
@@ -254,7 +255,7 @@ def test_the_history_is_filtered(known: Registry) -> None:
         record_on(known, cluster="two", content=snapshot.id, routing=None, job=None)
     )
 
-    def found(**asked: str) -> set[str]:
+    def found(**asked: Any) -> set[str]:
         return {info.id for info in known.placements.history(**asked)}
 
     assert found() == {on_job, alone, elsewhere}
@@ -271,8 +272,18 @@ def test_a_placement_file_is_saved_as_given(known: Registry) -> None:
     stored = known.placements.read(receipt.placements[0])
     assert (stored.placement.strategy, stored.hosts) == ("given", order.hosts)
     assert stored.placement.parameters == {"source": "rankfile"}
+    assert stored.role == "present"
     assert known.save(intake).placements == receipt.placements
     assert len(known.placements.history()) == 1
+
+
+def test_a_placement_file_is_joined_to_the_job_that_ran_like_it(known: Registry) -> None:
+    order = HostOrder(hosts=("node03", "node00", "node03"), source="openmpi-map", job="7")
+    receipt = known.save(Intake(cluster="toy", placements=(order,)))
+    (info,) = known.placements.history(job="7")
+    assert (info.id, info.role) == (receipt.placements[0], "present")
+    with pytest.raises(UnknownName, match="no job '8'"):
+        known.save(Intake(cluster="toy", placements=(HostOrder(hosts=("node03",), job="8"),)))
 
 
 def test_a_placement_file_older_than_the_first_scan_is_on_the_last(known: Registry) -> None:
@@ -328,6 +339,26 @@ def test_an_evaluation_saved_before_it_held_more_is_read(known: Registry) -> Non
     assert (evaluation.distance, evaluation.counted, evaluation.background) == ("links", "bytes", "")
     assert evaluation.bounds["congestion_seconds"].name == ""
     assert evaluation.congestion_seconds == 4.0
+
+
+def test_a_proposed_placement_that_runs_by_now_is_present(known: Registry) -> None:
+    record = record_on(known)
+    identity = known.placements.save(record)
+    for role, expected in (("proposed", "proposed"), ("present", "present"), ("proposed", "present")):
+        assert known.placements.save(replace(record, role=role)) == identity
+        assert known.placements.read(identity).role == expected
+    assert len(known.placements.history()) == 1
+
+
+def test_a_placement_judged_beside_other_traffic_is_another_one(known: Registry) -> None:
+    record = record_on(known)
+    assert record.evaluation is not None
+    backgrounds = ("", "added: 9 bytes", "added: 10 bytes")
+    ids = [
+        placement_id(replace(record, evaluation=replace(record.evaluation, background=text)))
+        for text in backgrounds
+    ]
+    assert len(set(ids)) == 3
 
 
 def test_a_damaged_placement_is_told(known: Registry) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from registry import profiles
 from registry.errors import DatabaseError, UnknownName
-from registry.intake import Intake
 from registry.model import Profile
 from registry.profiles import profile_id
 from registry.registry import Registry
+from registry.saving.intake import Intake
 
 
 def ring(ranks: int = 4, name: str = "ring", scale: float = 1.0, application: str = "cg") -> Profile:

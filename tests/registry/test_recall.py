@@ -9,9 +9,9 @@ import pytest
 
 from ingest.fabrics import iblinkinfo, ibnetdiscover, slurm_topology
 from registry.errors import PoorerSource
-from registry.intake import Intake
 from registry.model import Fabric
 from registry.registry import Registry
+from registry.saving.intake import Intake
 from registry.wiring.changes import compare
 from registry.wiring.contents import canonical, content_hash
 from registry.wiring.recall import recalled

@@ -21,10 +21,10 @@ import pytest
 import registry as registry_package
 from registry.database import Database
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName
-from registry.intake import Intake
 from registry.local.server import ServerAddress
 from registry.model import HostOrder, Job, Profile
 from registry.registry import Registry, default_home
+from registry.saving.intake import Intake
 from registry.schema import MIGRATIONS, WRITE_VERSION
 from registry.wiring.contents import canonical, content_hash
 from tests.registry.wiring import at, fat_tree, tree_tables
@@ -32,7 +32,7 @@ from tests.registry.writers import CONTENTS
 
 ROOT = Path(__file__).parents[2]
 CYPHER = re.compile(r"\s*(MATCH|MERGE|CREATE|UNWIND|OPTIONAL|CALL)\b")
-WHOLE_GRAPH = ("registry.schema", "registry.transfer")
+WHOLE_GRAPH = ("registry.schema", "registry.dumps.transfer")
 """Modules whose work is the whole graph: making its schema, moving it."""
 
 EVERYTHING = Intake(

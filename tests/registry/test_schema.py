@@ -12,7 +12,7 @@ import pytest
 
 from registry.database import Database
 from registry.errors import DatabaseError, SchemaVersionError
-from registry.runs import Runs
+from registry.saving.runs import Runs
 from registry.schema import (
     INDEXES,
     LABELS,
@@ -165,10 +165,37 @@ def test_a_database_of_version_1_is_brought_up_and_its_runs_tell_their_formats(b
     )
     with pytest.raises(SchemaVersionError):
         check_version(bare)
-    assert migrate(bare) == (2,)
+    assert migrate(bare) == (2, 3)
     check_version(bare)
     assert unique_labels(bare) >= {"Schema", *LABELS}
     assert indexed(bare) >= {(index.label, index.properties) for index in INDEXES}
     (found,) = Runs(bare).list()
     assert (found.formats, found.error, found.seconds) == (("ibnetdiscover", "opensm-lfts"), "", 1.5)
     assert [one.format for one in Runs(bare).last_good("toy")] == ["ibnetdiscover", "opensm-lfts"]
+
+
+def test_placements_of_version_2_tell_their_role_and_what_they_are_about(bare: Database) -> None:
+    assert migrate(bare, migrations=MIGRATIONS[:2]) == (1, 2)
+    assert not {"Advice", "Drawing"} & unique_labels(bare)
+    # as version 2 of this program wrote them
+    run(
+        bare,
+        "CREATE (x:Content {id: 'c/1'}), (f:Profile {id: 'f', name: 'ring', application: 'cg'}) "
+        "CREATE (j:Job {id: 'c/7', job: '7'}), (a:Allocation {id: 'c/a'}) "
+        "CREATE (p:Placement {id: 'p', cluster: 'c', strategy: 'given', recorded_at: $at})-[:IN]->(x) "
+        "CREATE (p)-[:OF]->(f) CREATE (j)-[:HAS_PLACEMENT]->(p) CREATE (p)-[:ON]->(a) "
+        "CREATE (:Placement {id: 'q', cluster: 'c', strategy: 'greedy', recorded_at: $at})-[:IN]->(x)",
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    assert migrate(bare) == (3,)
+    check_version(bare)
+    assert unique_labels(bare) >= {"Advice", "Drawing"}
+    assert indexed(bare) >= {(index.label, index.properties) for index in INDEXES}
+    told = "p.id, p.role, p.snapshot, p.profile, p.application, p.job, p.allocation"
+    assert bare.query(f"MATCH (p:Placement) RETURN {told} ORDER BY p.id")[1] == [
+        ("p", "present", "c/1", "f", "cg", "7", "c/a"),
+        ("q", "proposed", "c/1", None, None, None, None),
+    ]
+    # begun again, as after an interruption
+    set_version(bare, 2)
+    assert migrate(bare) == (3,)

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-import registry.transfer
+import registry.dumps.transfer
 from registry.database import Database, Transaction
+from registry.dumps.transfer import dump, load
 from registry.errors import AlmanacError, DatabaseError, InputError
 from registry.progress import silent
 from registry.schema import check_version, is_half_loaded, mark_loading
-from registry.transfer import dump, load
 from tests.conftest import empty
 
 MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
@@ -33,6 +33,12 @@ CREATE (a:Allocation {id: 'a', hosts: ['n1', 'n2'], slots: [1, 2], weights: [0.5
 CREATE (:Job {id: 'j', big: $big, negative: -1, ratio: 0.1, whole: 2.0, yes: true, text: ''})
        -[:RAN_ON {seq: 1}]->(a)
 CREATE (:IngestRun {id: 'r', at: $at})-[:RECORDED]->(o)
+CREATE (p:Placement {id: 'p1', cluster: 'c', role: 'present'})-[:IN]->(x)
+CREATE (q:Placement {id: 'p2', cluster: 'c', role: 'proposed'})-[:IN]->(x)
+CREATE (v:Advice {id: 'c/k/1', cluster: 'c', job: 'k', at: $at, gain: 2.0})-[:OF]->(p)
+CREATE (v)-[:PROPOSES]->(q)
+CREATE (:Job {id: 'c/k', job: 'k'})-[:HAS_ADVICE]->(v)
+CREATE (:Drawing {id: 'c:1/free-1', rule: 'free-1', blob: $blob})-[:OF]->(x)
 """
 LINKS = """
 UNWIND range(0, size($source) - 1) AS i
@@ -101,7 +107,7 @@ def dumped(embedded_database: Database, tmp_path: Path) -> Path:
 def test_a_registry_moves_to_the_other_server_unchanged(
     database: Database, other: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry.transfer, "PAGE_ROWS", 50)
+    monkeypatch.setattr(registry.dumps.transfer, "PAGE_ROWS", 50)
     fill(database)
     before = graph(database)
     told = dump(database, tmp_path / "there")
@@ -145,7 +151,7 @@ def test_a_load_that_is_broken_off_is_seen_and_begun_anew(
     database: Database, dumped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty(database)
-    monkeypatch.setattr(registry.transfer, "PAGE_ROWS", 20)
+    monkeypatch.setattr(registry.dumps.transfer, "PAGE_ROWS", 20)
 
     def break_off(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         if done > 60:

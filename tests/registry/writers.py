@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from registry.intake import Intake
 from registry.model import Profile
 from registry.registry import Registry
+from registry.saving.intake import Intake
 from registry.wiring.contents import canonical, content_hash
 from tests.registry.wiring import at, fat_tree
 
@@ -43,11 +43,11 @@ def read(registry: Registry, observations: int) -> None:
     raise TimeoutError(f"{observations} observations were not seen in time")
 
 
-def hang(registry: Registry, moment: float) -> None:
-    """Save a fabric, and stop in the middle of the transaction."""
+def hang(registry: Registry, written: int) -> None:
+    """Save a fabric, and stop in the middle of the transaction: before, or after it was written."""
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        if phase == "saving the fabric" and done == moment:
+        if phase == "saving the fabric" and (total is not None) == bool(written):
             print("in the middle", flush=True)
             time.sleep(300)
 

@@ -1,0 +1,114 @@
+"""What the demonstration makes beside its real files, so that every page and command has something to tell.
+
+Made, and named so where it is saved: a scan of the day before, in which three cables of the real one are
+missing; two applications by formula; and port counters as the running jobs would leave them if the prediction
+were right but for chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+
+from registry.model import CounterSweep, Fabric, Floats, Profile
+
+SOURCE = "made for the demonstration"
+EARLIER = timedelta(days=1)
+"""How long before the real scan the made one is."""
+COUNTED = timedelta(hours=2)
+"""How long after the real scan the first sweep of counters is."""
+SWEEP = timedelta(minutes=15)
+RAIL_OF = "b07-p1-dgx-07-c09"
+"""The host that lacks a rail in the earlier scan."""
+BUSY = 0.6
+"""Of its capacity that the hottest link carries."""
+
+
+def earlier(fabric: Fabric) -> Fabric:
+    """The fabric of a scan, without two cables between switches and one of a host's rails."""
+    links, switch = fabric.links, fabric.kind == 1
+    between = np.flatnonzero(switch[links.source] & switch[links.target] & (links.source < links.target))
+    rail = next(row for row, host in enumerate(links.target.tolist()) if fabric.names[host] == RAIL_OF)
+    lost = [*between[[40, 200]].tolist(), rail]
+    gone = np.isin(np.arange(len(links)), [*lost, *(_back(fabric, row) for row in lost)])
+    return _cabled_ports(replace(fabric, links=links.take(np.flatnonzero(~gone)), tables=None))
+
+
+def applications() -> tuple[Profile, ...]:
+    """One step of training on 64 accelerators, and forty of LULESH on 64 ranks."""
+    from ingest.generate.ai_layouts import ai_layout
+    from ingest.generate.halos import lulesh
+
+    training = ai_layout(
+        tensor=4, data=8, pipeline=2, tensor_bytes=2e7, data_bytes=6e6, pipeline_bytes=1e6, domain=4,
+        keep_inside=False,
+    )  # fmt: skip
+    shock = lulesh(4, iterations=40)
+    return tuple(
+        replace(profile, name=name, source="generated")
+        for profile, name in ((training, "demo-training-64"), (shock, "demo-lulesh-64"))
+    )
+
+
+def counters(fabric: Fabric, link_bytes: Floats) -> tuple[CounterSweep, ...]:
+    """Two sweeps between which the links carried what is predicted, but for chance (a fixed seed).
+
+    Parameters
+    ----------
+    link_bytes : float64[m]
+        Of all running jobs in a period; how long that is follows from `BUSY`.
+    """
+    assert fabric.observed_at is not None
+    draw = np.random.default_rng(4711)
+    links = fabric.links
+    own = np.append(fabric.adapters.guid, np.uint64(0))
+    guid = np.where(links.source_adapter >= 0, own[links.source_adapter], fabric.guid[links.source])
+    back = np.array([_back(fabric, row) for row in range(len(links))])
+    worst = float((link_bytes / links.capacity).max())
+    rate = BUSY / worst * link_bytes * draw.lognormal(0.0, 0.25, len(links))
+    rate += links.capacity * draw.gamma(0.5, 0.01, len(links))  # what no job of ours sends
+    rate = np.minimum(rate, 0.97 * links.capacity)
+    start = draw.integers(1 << 34, 1 << 42, len(links))
+    waited = draw.integers(0, 1 << 24, len(links))
+    seconds = SWEEP.total_seconds()
+    sweeps = []
+    for number in range(2):
+        sent = start + (number * seconds * rate).astype(np.int64)
+        wait = waited + (number * seconds * 1e6 * np.maximum(rate / links.capacity - 0.4, 0)).astype(np.int64)
+        sweeps.append(
+            CounterSweep(
+                at=fabric.observed_at + COUNTED + number * SWEEP,
+                guid=guid,
+                port=links.source_port,
+                names=("xmit_bytes", "rcv_bytes", "xmit_wait"),
+                values=np.stack((sent, sent[back], wait), axis=1),
+            )
+        )
+    return tuple(sweeps)
+
+
+def _back(fabric: Fabric, row: int) -> int:
+    """The row of the same cable's other direction."""
+    links = fabric.links
+    begin, end = np.searchsorted(links.source, [links.target[row], links.target[row] + 1])
+    same = (
+        (links.target[begin:end] == links.source[row])
+        & (links.source_port[begin:end] == links.target_port[row])
+        & (links.source_adapter[begin:end] == links.target_adapter[row])
+    )
+    return int(begin) + int(np.flatnonzero(same)[0])
+
+
+def _cabled_ports(before: Fabric) -> Fabric:
+    """Without the adapters' ports that have no cable any more: a scan lists none that are down."""
+    adapters, links = before.adapters, before.links
+    own = np.flatnonzero(links.source_adapter >= 0)
+    cabled = set(zip(links.source_adapter[own].tolist(), links.source_port[own].tolist(), strict=True))
+    ports = zip(adapters.port_adapter.tolist(), adapters.port_number.tolist(), strict=True)
+    kept = np.fromiter((port in cabled for port in ports), bool, len(adapters.port_adapter))
+    names = ("port_adapter", "port_number", "port_guid", "port_lid", "port_lmc")
+    return replace(
+        before, adapters=replace(adapters, **{name: getattr(adapters, name)[kept] for name in names})
+    )

@@ -1,0 +1,81 @@
+"""How many Cypher statements a page of the dashboard runs: drawn without a browser, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from registry.database import Database, Transaction
+from registry.registry import Registry
+
+T = TypeVar("T")
+SECONDS = 300.0
+"""Longest that a page may take."""
+
+
+class CountingDatabase:
+    """A database that remembers the statements that it is asked to run."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.statements: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """As `Database.read`, counted."""
+        return self._database.read(lambda transaction: work(self._counted(transaction)))
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """As `Database.write`, counted."""
+        return self._database.write(lambda transaction: work(self._counted(transaction)))
+
+    def close(self) -> None:
+        """Leave the database open: it is another's."""
+
+    def _counted(self, transaction: Transaction) -> Transaction:
+        outer = self
+
+        class Counting:
+            def run(self, statement: str, /, **parameters: object) -> list[dict[str, Any]]:
+                outer.statements.append(statement)
+                return transaction.run(statement, **parameters)
+
+            def run_columns(self, statement: str, columns: Any, /, **parameters: Any) -> None:
+                outer.statements.append(statement)
+                transaction.run_columns(statement, columns, **parameters)
+
+        return cast(Transaction, Counting())
+
+
+def statements_of(database: Database, path: str, address: Mapping[str, str]) -> int:
+    """Statements of a page that nobody looked at before.
+
+    Raises
+    ------
+    RuntimeError
+        The page fails.
+    """
+    counting = CountingDatabase(database)
+    st.cache_resource.clear()
+    app = AppTest.from_function(_script, args=(lambda: Registry(cast(Database, counting)),))
+    app.query_params.update(address)
+    app._page_hash = calc_hash(path)  # the public way is for pages that are files
+    app.run(timeout=SECONDS)
+    st.cache_resource.clear()
+    if app.exception:
+        raise RuntimeError(f"the page {path!r} fails: {app.exception[0].message}")
+    return len(counting.statements)
+
+
+def _script(connect: object) -> None:
+    from typing import Any, cast
+
+    from dashboard.app import run
+
+    run(cast(Any, connect))

@@ -1,0 +1,1 @@
+"""Components of our own: what Streamlit's elements cannot draw fast enough."""

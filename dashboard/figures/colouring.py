@@ -1,0 +1,181 @@
+"""How links are coloured on a map: by load, by what was measured, by capacity, by a difference, by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from dashboard.components.fabric_map.picture import Step
+from dashboard.figures.colours import DARK, HEAT, LIGHT
+from registry import units
+from registry.model import Floats, Ints
+from registry.units import Unit
+
+STEPS = 5
+"""Steps of a ramp, what has no value or no traffic not counted."""
+PERCENT = Unit(0.01, "%")
+NEAR = 0.1
+"""Differences below this share of the largest are none."""
+
+CAPACITY = {
+    LIGHT: ("#c6d3e3", "#9dbbdb", "#6f9fce", "#437fb9", "#1f5c99", "#0a3566"),
+    DARK: ("#33455c", "#3b628c", "#4b82b8", "#6ca4d6", "#9cc7ec", "#d8ecfd"),
+}
+DIFFERENCE = {
+    LIGHT: ("#2b6ca8", "#7fb0d6", "#dfe3e8", "#f0a15e", "#a5202b"),
+    DARK: ("#4b9be0", "#31618c", "#454b57", "#b0562f", "#fbd24b"),
+}
+"""Much less than predicted, less, as predicted, more, much more: the hot end is the salient one."""
+UNKNOWN = {LIGHT: "#f1f2f4", DARK: "#2b2f37"}
+MARK = {LIGHT: "#0077d6", DARK: "#3fd0ff"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Colouring:
+    """Colours of links.
+
+    Attributes
+    ----------
+    title, legend : str
+        What is seen, and what the colours mean.
+    values : float64[m]
+        Of each row of ``fabric.links``; NaN where nothing is known. The larger of a cable's two counts.
+    edges : float64[k + 1] or None
+        Borders of the steps, the lower one not included; None: `kind` tells the step.
+    steps : tuple of Step
+        Without counts, which a figure adds: first "not known", then "no traffic" if `idle`, then a step
+        each two borders.
+    unit : Unit or None
+        That values are told in; None where they are only kinds.
+    idle : bool
+        Whether zero is a step of its own.
+    signed : bool
+        Whether values above zero are told with a sign.
+    marked : str
+        What the link with the largest value is called; empty to point none out.
+    """
+
+    title: str
+    legend: str
+    values: Floats
+    edges: Floats
+    steps: tuple[Step, ...]
+    unit: Unit | None
+    idle: bool = False
+    signed: bool = False
+    marked: str = ""
+
+    def step_of(self, values: Floats) -> Ints:
+        """int32[...]: the step of each value."""
+        within = np.searchsorted(self.edges[1:-1], values, side="left") if len(self.edges) > 2 else 0
+        step = 1 + int(self.idle) + np.broadcast_to(within, values.shape)
+        if self.idle:
+            step = np.where(values == 0, 1, step)
+        found: Ints = np.where(np.isnan(values), 0, step).astype(np.int32)
+        return found
+
+
+def load(
+    title: str, legend: str, seconds: Floats, *, worst: float | None = None, marked: str = "worst link"
+) -> Colouring:
+    """Seconds that links need for their bytes, in equal steps up to the worst; no traffic stands apart.
+
+    Parameters
+    ----------
+    worst : float, optional
+        Top of the scale, not below the largest value, which it is by default.
+    """
+    top = float(np.nanmax(seconds, initial=0.0)) if worst is None else worst
+    unit = units.unit_for([top], units.SECONDS)
+    return _heat(title, legend, seconds, top, unit, marked if np.nanmax(seconds, initial=0.0) > 0 else "")
+
+
+def share(title: str, legend: str, values: Floats) -> Colouring:
+    """Shares of capacity, in equal steps up to the largest; no traffic stands apart."""
+    top = float(np.nanmax(values, initial=0.0))
+    return _heat(title, legend, values, top, PERCENT, "hottest link" if top > 0 else "")
+
+
+def capacity(title: str, legend: str, values: Floats) -> Colouring:
+    """Each capacity a step of its own, or equal steps where there are too many; the highest last."""
+    kinds = np.unique(values)
+    unit = units.unit_for(kinds.tolist(), units.RATE)
+    if len(kinds) <= STEPS + 1:
+        edges = np.r_[0.0, kinds]
+        texts = [f"{value / unit.size:.4g} {unit.name}" for value in kinds]
+    else:
+        edges = np.linspace(kinds[0], kinds[-1], STEPS + 1)
+        texts = _ranges(edges, unit)
+    colours = _spread(CAPACITY, len(texts))
+    steps = (_unknown(), *(Step(text, text, *pair) for text, pair in zip(texts, colours, strict=True)))
+    return Colouring(title=title, legend=legend, values=values, edges=edges, steps=steps, unit=unit)
+
+
+def difference(
+    title: str, legend: str, values: Floats, unit: Unit = PERCENT, *, marked: str = "most above"
+) -> Colouring:
+    """Values around zero: far below, below, about zero, above, far above; the hot end is the salient one."""
+    top = float(np.nanmax(np.abs(values), initial=0.0)) or unit.size
+    edges = top * np.array([-1.0, -0.5, -NEAR, NEAR, 0.5, 1.0])
+    edges[0] -= abs(edges[0])
+    colours = zip(DIFFERENCE[LIGHT], DIFFERENCE[DARK], strict=True)
+    borders = top * np.array([-1.0, -0.5, -NEAR, NEAR, 0.5, 1.0])
+    texts = _ranges(borders, unit)
+    steps = (_unknown(), *(Step(text, text, *pair) for text, pair in zip(texts, colours, strict=True)))
+    return Colouring(
+        title=title,
+        legend=legend,
+        values=values,
+        edges=edges,
+        steps=steps,
+        unit=unit,
+        signed=True,
+        marked=marked if float(np.nanmax(values, initial=0.0)) > NEAR * top else "",
+    )
+
+
+def kinds(
+    title: str, legend: str, values: Floats, names: Sequence[str], colours: Mapping[str, Sequence[str]]
+) -> Colouring:
+    """Kinds of links: value k + 1 is name k; the later one counts where a cable's directions differ."""
+    edges: Floats = np.arange(len(names) + 1, dtype=np.float64) + 0.5
+    pairs = zip(names, colours[LIGHT], colours[DARK], strict=True)
+    steps = (_unknown(), *(Step(name, name, light, dark) for name, light, dark in pairs))
+    return Colouring(title=title, legend=legend, values=values, edges=edges, steps=steps, unit=None)
+
+
+def _heat(title: str, legend: str, values: Floats, top: float, unit: Unit, marked: str) -> Colouring:
+    edges = np.linspace(0, top, STEPS + 1) if top > 0 else np.zeros(2)
+    edges[-1] = np.inf
+    colours = list(zip(HEAT[LIGHT], HEAT[DARK], strict=True))
+    idle = Step("no traffic", "no traffic", *colours[0])
+    texts = _ranges(np.linspace(0, top, STEPS + 1), unit) if top > 0 else []
+    hot = [Step(text, text, *pair) for text, pair in zip(texts, colours[1:], strict=bool(texts))]
+    return Colouring(
+        title=title,
+        legend=legend,
+        values=values,
+        edges=edges,
+        steps=(_unknown(), idle, *hot),
+        unit=unit,
+        idle=True,
+        marked=marked,
+    )
+
+
+def _ranges(edges: Floats, unit: Unit) -> list[str]:
+    shown = [f"{edge / unit.size:.3g}".replace("-", "\N{MINUS SIGN}") for edge in edges]
+    return [f"{low} to {high} {unit.name}" for low, high in pairwise(shown)]
+
+
+def _unknown() -> Step:
+    return Step("not known", "not known", UNKNOWN[LIGHT], UNKNOWN[DARK])
+
+
+def _spread(ramps: Mapping[str, Sequence[str]], count: int) -> list[tuple[str, str]]:
+    ramp = list(zip(ramps[LIGHT], ramps[DARK], strict=True))
+    spots = np.linspace(0, len(ramp) - 1, count).round().astype(int) if count > 1 else [3]
+    return [ramp[spot] for spot in spots]

@@ -1,0 +1,138 @@
+"""Placement quality over time as small multiples, and two placements or clusters side by side."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from dashboard.figures.colours import DARK, INK, LIGHT
+from dashboard.figures.layers import layers
+
+PLACED = {LIGHT: "#0b6e8f", DARK: "#4cc3ea"}
+FLAGGED = {LIGHT: "#b3262d", DARK: "#fbe45b"}
+LIMIT = {LIGHT: "#e0672f", DARK: "#f38b21"}
+BOUND = {LIGHT: "#111820", DARK: "#f4f6f8"}
+IN_ORDER = {LIGHT: "#7a8290", DARK: "#9aa3b2"}
+PAIR = {LIGHT: ("#0b6e8f", "#e0a028"), DARK: ("#4cc3ea", "#f3c04a")}
+"""Of A and B."""
+
+KEY = (
+    "Over the time saved (UTC): ● ran so · ○ proposed · ▲ regression · ━ certified lower bound · "
+    "╌ control limit · × in order"
+)
+"""What the marks of `small_multiple` mean."""
+
+_NUMBERS = ("value", "bound", "limit", "in order")
+
+
+def small_multiple(points: pd.DataFrame, title: str, unit: str, size: float, theme: str) -> alt.LayerChart:
+    """Placements of one application on one cluster over time.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Of `dashboard.tables.history.points`.
+    title : str
+        What is seen.
+    unit : str
+        Of the values, with what they are.
+    size : float
+        Of that unit in base units.
+    """
+    rows = points.copy()
+    for name in _NUMBERS:
+        rows[name] = rows[name] / size
+    x = alt.X(
+        "at:T",
+        title=None,
+        scale=alt.Scale(type="utc", padding=14),
+        axis=alt.Axis(tickCount=3, format="%d %b %H:%M", labelOverlap=True),
+    )
+    told: list[str | alt.Tooltip] = [
+        alt.Tooltip("value:Q", format=".4~g", title=unit),
+        alt.Tooltip("bound:Q", format=".4~g", title="lower bound"),
+        alt.Tooltip("limit:Q", format=".4~g", title="control limit"),
+        alt.Tooltip("at:T", format="%Y-%m-%d %H:%M:%S", title="at (UTC)", formatType="time"),
+        *(f"{name}:N" for name in ("placement", "profile", "job", "role", "strategy")),
+    ]
+
+    def across(part: pd.DataFrame, field: str) -> alt.Chart:
+        y = alt.Y(f"{field}:Q", title=unit, scale=alt.Scale(zero=True))
+        return alt.Chart(part).encode(x=x, y=y, tooltip=told)
+
+    ran, proposed = rows[rows["role"] == "present"], rows[rows["role"] != "present"]
+    colour = PLACED[theme]
+    return layers(
+        across(rows[rows["limit"].notna()], "limit")
+        .encode(detail="group:N")
+        .mark_line(interpolate="step-after", strokeDash=[5, 4], strokeWidth=1.2, color=LIMIT[theme]),
+        across(rows[rows["in order"].notna()], "in order").mark_point(
+            shape="cross", angle=45, filled=True, size=28, opacity=0.6, color=IN_ORDER[theme]
+        ),
+        across(rows[rows["bound"].notna()], "bound").mark_tick(
+            orient="horizontal", thickness=2, size=12, color=BOUND[theme]
+        ),
+        across(proposed, "value").mark_point(filled=False, size=36, strokeWidth=1.5, color=colour),
+        across(ran, "value").mark_point(filled=True, size=40, opacity=1, color=colour),
+        across(rows[rows["flagged"]], "value").mark_point(
+            shape="triangle-up", filled=True, size=130, opacity=1, color=FLAGGED[theme]
+        ),
+    ).properties(title=title, height=250, width="container")
+
+
+def side_by_side(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
+    """Costs of placements A and B, each over the larger of the two.
+
+    Parameters
+    ----------
+    costs : DataFrame
+        Of `dashboard.tables.history.relative`.
+    """
+    order = list(dict.fromkeys(costs["cost"]))
+    base = alt.Chart(costs).encode(
+        y=alt.Y("cost:N", title=None, sort=order, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)),
+        yOffset="which:N",
+        x=alt.X("share:Q", axis=None, scale=alt.Scale(domain=[0, 1.3], nice=False)),
+        tooltip=["cost:N", "which:N", "shown:N"],
+    )
+    return layers(
+        base.mark_bar().encode(color=_pair("which", ["A", "B"], theme)),
+        base.mark_text(align="left", dx=5, color=INK[theme]).encode(text="shown:N"),
+    ).properties(title="Costs of A and B, each over the larger", height=58 * len(order), width="container")
+
+
+def two_clusters(rows: pd.DataFrame, clusters: tuple[str, str], theme: str) -> alt.LayerChart:
+    """Applications on two clusters by how far their placements are from the bound.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of `dashboard.tables.history.applications_table`.
+    """
+    y = alt.Y("application:N", title=None, axis=alt.Axis(ticks=False, labelLimit=220))
+    x = alt.X(
+        "over bound:Q", title="worst link over its lower bound (times, median)", scale=alt.Scale(zero=False)
+    )
+    base = alt.Chart(rows[rows["over bound"].notna()]).encode(x=x, y=y)
+    span = base.mark_line(color=INK[theme], opacity=0.4).encode(detail="application:N")
+    dots = base.mark_point(filled=True, size=110, opacity=1).encode(
+        color=_pair("cluster", list(clusters), theme, legend=True),
+        shape=alt.Shape("cluster:N", scale=alt.Scale(domain=list(clusters), range=["circle", "diamond"])),
+        tooltip=[
+            "application:N",
+            "cluster:N",
+            "placements:Q",
+            alt.Tooltip("over bound:Q", format=".3~f", title="over bound (times)"),
+            alt.Tooltip("over in order:Q", format=".3~f", title="over in order (times)"),
+        ],
+    )
+    height = 30 * max(rows["application"].nunique(), 2)
+    title = "How far placements are from the best possible, application by application"
+    return layers(span, dots).properties(title=title, height=height, width="container")
+
+
+def _pair(field: str, domain: list[str], theme: str, *, legend: bool = False) -> alt.Color:
+    scale = alt.Scale(domain=domain, range=list(PAIR[theme]))
+    return alt.Color(
+        f"{field}:N", scale=scale, legend=alt.Legend(orient="top", title=None) if legend else None
+    )

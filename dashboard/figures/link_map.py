@@ -1,0 +1,155 @@
+"""The links of a fabric as a map: cells of matrices, or lines between machines."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+
+from dashboard.components.fabric_map.picture import HEIGHT, Grid, Level, Picture, Points, Step
+from dashboard.figures.colouring import MARK, Colouring
+from dashboard.layouts import TREE, Cables, Drawing, Layout
+from dashboard.layouts.cells import tier_text
+from dashboard.tables.links import bundles, hotter, port_texts
+from registry.model import SWITCH, Bools, Fabric, Floats, Longs
+
+LINES_LIMIT = 2000
+"""Most cables that are shown as lines unless a part is chosen; more are shown as cells."""
+
+
+def link_map(
+    fabric: Fabric,
+    drawing: Drawing,
+    colouring: Colouring,
+    *,
+    lines: bool,
+    only: Bools | None = None,
+    height: int = HEIGHT,
+) -> Picture:
+    """The links of a fabric.
+
+    Parameters
+    ----------
+    lines : bool
+        A line for the cables of each two machines, as hot as the hottest; else a cell for each cable.
+    only : bool[m], optional
+        Links that are drawn, with their machines and the other direction; all by default.
+    """
+    chosen = np.arange(len(drawing.cables)) if only is None else _touched(drawing.cables, only)
+    if lines:
+        part = _taken(drawing.cables, chosen)
+        found = bundles(fabric, part, colouring.values)
+        counts = found.cables
+        part, chosen = _taken(part, found.cable), chosen[found.cable]
+    else:
+        chosen = chosen[np.argsort(drawing.cells.panel[chosen], kind="stable")]
+        part, counts = _taken(drawing.cables, chosen), np.ones(len(chosen), np.int64)
+    whole = _picture(fabric, part, colouring, height)
+    if not lines:
+        counted = f"{colouring.legend} · cables"
+        return replace(whole, shape=_grid(drawing, chosen), drawing=_name("cells", chosen), legend=counted)
+    points = _points(fabric, drawing.layout, whole.vertices, counts)
+    counted = f"{colouring.legend} · lines, one for all cables of two machines"
+    return replace(whole, shape=points, drawing=_name("lines", np.r_[part.a, -1, part.b]), legend=counted)
+
+
+def _picture(fabric: Fabric, part: Cables, colouring: Colouring, height: int) -> Picture:
+    values, rows = hotter(part, colouring.values)
+    padded = np.append(colouring.values, np.nan)
+    vertices, ends = np.unique(np.r_[part.a, part.b], return_inverse=True)
+    texts, source, target = port_texts(fabric)
+    forth = part.there >= 0
+    a_port = np.where(forth, source[part.there], target[part.back])
+    b_port = np.where(forth, target[part.there], source[part.back])
+    step = colouring.step_of(values)
+    steps, step = _counted(colouring, step)
+    worst = int(np.argmax(np.nan_to_num(values, nan=-np.inf))) if colouring.marked and len(values) else -1
+    return Picture(
+        drawing="",
+        title=colouring.title,
+        legend=colouring.legend,
+        steps=steps,
+        hot=max(len(steps) - 2, 1),
+        unit=colouring.unit,
+        signed=colouring.signed,
+        names=tuple(fabric.names[v] for v in vertices.tolist()),
+        vertices=vertices,
+        ports=texts,
+        a=ends[: len(part)],
+        b=ends[len(part) :],
+        a_port=a_port,
+        b_port=b_port,
+        there=padded[part.there],
+        back=padded[part.back],
+        step=step,
+        rows=rows,
+        other_rows=np.where(rows == part.there, part.back, part.there),
+        worst=worst,
+        worst_text=colouring.marked,
+        shape=Grid(panels=(), count=np.zeros(0, np.int64), row=step, column=step),
+        height=height,
+        mark=MARK,
+    )
+
+
+def _counted(
+    colouring: Colouring, step: np.ndarray[tuple[int], np.dtype[np.int32]]
+) -> tuple[tuple[Step, ...], np.ndarray[tuple[int], np.dtype[np.int32]]]:
+    """The steps with counts in their labels; without "not known" where all is known."""
+    counts = np.bincount(step, minlength=len(colouring.steps)).tolist()
+    steps = tuple(
+        known._replace(label=f"{known.label} · {count:,}")
+        for known, count in zip(colouring.steps, counts, strict=True)
+    )
+    return (steps, step) if counts[0] else (steps[1:], step - np.int32(1))
+
+
+def _grid(drawing: Drawing, chosen: Longs) -> Grid:
+    cells = drawing.cells
+    panels, count = np.unique(cells.panel[chosen], return_counts=True)
+    return Grid(
+        panels=tuple(cells.panels[number] for number in panels.tolist()),
+        count=count,
+        row=cells.row[chosen],
+        column=cells.column[chosen],
+    )
+
+
+def _points(fabric: Fabric, layout: Layout, vertices: Longs, cables: Longs) -> Points:
+    tier, switch = layout.tier[vertices], fabric.kind[vertices] == SWITCH
+    if layout.form != TREE:
+        x, y = _stretched(layout.x[vertices]), _stretched(layout.y[vertices])
+        return Points(x=x, y=y, switch=switch, cables=cables)
+    x = np.empty(len(vertices))
+    levels, place = np.unique(tier, return_inverse=True)
+    named = []
+    for number, level in enumerate(levels.tolist()):
+        members = np.flatnonzero(tier == level)
+        order = members[np.argsort(layout.x[vertices[members]], kind="stable")]
+        x[order] = (np.arange(len(order)) + 0.5) / len(order)
+        height = number / max(len(levels) - 1, 1)
+        named.append(Level(height, tier_text(level, len(members))))
+    y = place / max(len(levels) - 1, 1)
+    return Points(x=x, y=y, switch=switch, cables=cables, levels=tuple(named))
+
+
+def _stretched(values: Floats) -> Floats:
+    low, high = float(values.min(initial=1.0)), float(values.max(initial=0.0))
+    return (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
+
+
+def _touched(cables: Cables, only: Bools) -> Longs:
+    wanted = np.append(only, False)  # -1 is no link
+    return np.flatnonzero(wanted[cables.there] | wanted[cables.back])
+
+
+def _taken(cables: Cables, chosen: Longs) -> Cables:
+    return Cables(
+        a=cables.a[chosen], b=cables.b[chosen], there=cables.there[chosen], back=cables.back[chosen]
+    )
+
+
+def _name(form: str, places: Longs) -> str:
+    """The same name for pictures with the same things at the same places."""
+    return form + hashlib.blake2b(places.tobytes(), digest_size=8).hexdigest()

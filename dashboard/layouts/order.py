@@ -1,0 +1,56 @@
+"""Orders and scales that layouts share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from registry.model import Fabric, Floats, Ints, Longs
+
+_NUMBER = re.compile(r"([0-9]+)")
+
+
+def natural_order(names: Sequence[str]) -> Ints:
+    """int32[n]: rank of each name when numbers within names count as numbers."""
+    keys = [
+        [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(name) if part]
+        for name in names
+    ]
+    order = sorted(range(len(names)), key=keys.__getitem__)
+    rank = np.empty(len(names), np.int32)
+    rank[order] = np.arange(len(names))
+    return rank
+
+
+def fitted(values: Floats) -> Floats:
+    """The values moved and stretched to 0 .. 1; one half where all are equal."""
+    low, high = float(values.min()), float(values.max())
+    return (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
+
+
+def running(*keys: Ints | Longs) -> Longs:
+    """int64[k]: how many rows before each have the same keys."""
+    count = len(keys[0])
+    order = np.lexsort((np.arange(count), *reversed(keys)))
+    changed = np.zeros(count, bool)
+    changed[:1] = True
+    for key in keys:
+        changed[1:] |= np.diff(key[order]) != 0
+    first = np.flatnonzero(changed)
+    number = np.empty(count, np.int64)
+    number[order] = np.arange(count) - np.repeat(first, np.diff(np.r_[first, count]))
+    return number
+
+
+def seat_of(fabric: Fabric) -> Longs:
+    """int64[n]: what each vertex hangs on: itself where it forwards, else a neighbour that does, else -1."""
+    links, n = fabric.links, len(fabric)
+    seat = np.full(n, -1, np.int64)
+    hanging = ~fabric.forwards[links.source] & fabric.forwards[links.target]
+    vertex, first = np.unique(links.source[hanging], return_index=True)
+    seat[vertex] = links.target[hanging][first]
+    core = np.flatnonzero(fabric.forwards)
+    seat[core] = core
+    return seat

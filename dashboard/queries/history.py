@@ -1,0 +1,68 @@
+"""What the history page shows: all placements as columns, and how their quality is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from dashboard.queries.kept import open_kept
+from dashboard.viewer import Viewer
+from mapping.traffic.quality import Quality, Regression, judge, regressions
+from registry.jobs.owned import jobs_of
+from registry.machines.fabrics import ClusterInfo
+from registry.model.placement_series import PlacementSeries
+from registry.placements.opened import OpenPlacement
+from registry.registry import Registry
+
+SERIES = 2
+"""Histories that are kept in memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class History:
+    """What the history page shows.
+
+    Attributes
+    ----------
+    clusters : dict of str to ClusterInfo
+    series : PlacementSeries
+        Evaluated placements, the oldest first.
+    quality : Quality
+        Row by row.
+    regressions : tuple of Regression
+    """
+
+    clusters: dict[str, ClusterInfo]
+    series: PlacementSeries
+    quality: Quality
+    regressions: tuple[Regression, ...]
+
+
+def history(registry: Registry, viewer: Viewer) -> History:
+    """All placements that may be seen: two statements, one where nothing is new; one more for one user's."""
+    known = {info.name: info for info in registry.fabrics.clusters()}
+    versions = tuple((info.name, info.version) for info in known.values())
+    mine = None if viewer.only is None else jobs_of(registry.database, viewer.only)
+    series, quality, found = _judged(registry, registry.database.uri, versions, mine)
+    return History(clusters=known, series=series, quality=quality, regressions=found)
+
+
+def both_kept(registry: Registry, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
+    """Two placements with all that they are about: a statement each, and none when asked for again."""
+    return open_kept(registry, first), open_kept(registry, second)
+
+
+@st.cache_resource(max_entries=SERIES, show_spinner="Judging the placements ...")
+def _judged(
+    _registry: Registry, uri: str, versions: tuple[tuple[str, int], ...], mine: frozenset[str] | None
+) -> tuple[PlacementSeries, Quality, tuple[Regression, ...]]:
+    series = _registry.placements.series()
+    keep = np.isfinite(series.congestion_seconds)
+    if mine is not None:
+        keys = (f"{cluster}/{job}" for cluster, job in zip(series.cluster, series.job, strict=True))
+        keep &= np.fromiter((key in mine for key in keys), bool, len(series))
+    series = series.take(np.flatnonzero(keep))
+    quality = judge(series)
+    return series, quality, regressions(series, quality)

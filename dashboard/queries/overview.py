@@ -1,0 +1,102 @@
+"""What the overview shows: how all clusters stand, and what is hot, changed and wrong in one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import streamlit as st
+
+from dashboard.queries.live import live_kept
+from mapping.checks.catalog import check
+from mapping.checks.finding import Finding, Subject
+from mapping.service import Live
+from registry.counters.measured import Sweeps, rates_of
+from registry.machines.fabrics import Snapshot
+from registry.model import Fabric, LinkRates
+from registry.registry import Registry
+from registry.standing import Standing, standing
+from registry.wiring.changes import Changes, compare
+
+A_DAY = timedelta(days=1)
+KEPT = 8
+"""Findings, changes and rates of fabrics that are kept in memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Overview:
+    """What the overview shows.
+
+    Attributes
+    ----------
+    standing : Standing
+    live : Live or None
+        The traffic of the chosen cluster's running jobs; None where there is no cluster.
+    rates : LinkRates or None
+        As counted; None where no two sweeps of counters were saved.
+    changes : Changes or None
+        Of the wiring, to what it was a day ago; None where nothing was seen until then.
+    rerouted : bool
+        Whether the forwarding tables are others than a day ago.
+    at : datetime
+        Now.
+    """
+
+    standing: Standing
+    live: Live | None
+    rates: LinkRates | None
+    changes: Changes | None
+    rerouted: bool
+    at: datetime
+
+
+def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview:
+    """How things stand: one statement, and three more where the cluster's traffic is not kept.
+
+    Parameters
+    ----------
+    cluster : str or None
+        None: the first by name.
+
+    Raises
+    ------
+    UnknownName
+        There are clusters, but none of that name.
+    """
+    stands = standing(registry.database, cluster, now - A_DAY)
+    if stands.cluster is None:
+        return Overview(standing=stands, live=None, rates=None, changes=None, rerouted=False, at=now)
+    live = live_kept(registry, stands.clusters[stands.cluster])
+    present, before = live.running.snapshot, stands.before
+    return Overview(
+        standing=stands,
+        live=live,
+        rates=_rates(present.id, tuple(sweep.at for sweep in stands.sweeps), present.fabric, stands.sweeps),
+        changes=None if before is None else _changes(before.id, present.id, before, present.fabric),
+        rerouted=before is not None and before.routing != present.routing,
+        at=now,
+    )
+
+
+def findings_kept(view: Overview) -> tuple[Finding, ...]:
+    """What `almanac cluster check` finds on the present fabric: computed once for its tables and plan."""
+    assert view.live is not None
+    snapshot, plan = view.live.running.snapshot, view.standing.plan
+    subject = Subject(fabric=snapshot.fabric, plan=None if plan is None else plan.wiring)
+    return _findings(snapshot.id, snapshot.routing, None if plan is None else plan.id, subject)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner="Checking the fabric ...")
+def _findings(content: str, routing: str | None, plan: str | None, _subject: Subject) -> tuple[Finding, ...]:
+    return check(_subject)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _rates(content: str, swept: tuple[datetime, ...], _fabric: Fabric, _sweeps: Sweeps) -> LinkRates | None:
+    return rates_of(_fabric, _sweeps)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _changes(before: str, after: str, _before: Snapshot, _after: Fabric) -> Changes:
+    found = Changes() if before == after else compare(_before.fabric, _after)
+    return replace(found, start_snapshot=before, end_snapshot=after)

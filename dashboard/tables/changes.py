@@ -1,0 +1,122 @@
+"""Two states of a wiring as one fabric in which each link is new, gone, changed or neither: pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dashboard.layouts.order import running
+from registry.model import NO_PORT, Fabric, Floats, Links, Longs
+from registry.wiring.changes import Changes
+
+UNCHANGED, FASTER, SLOWER, NEW, GONE = range(1, 6)
+"""Kinds of links, the one that matters most last."""
+KINDS = ("unchanged", "faster", "slower", "new", "gone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Overlay:
+    """Two states of a wiring at once.
+
+    Attributes
+    ----------
+    fabric : Fabric
+        All machines and links of the later state, with those that are gone; without adapters and tables.
+    kind : float64[m]
+        Of each of its links.
+    """
+
+    fabric: Fabric
+    kind: Floats
+
+    @property
+    def differs(self) -> bool:
+        """Whether any link is not as it was."""
+        return bool((self.kind != UNCHANGED).any())
+
+
+def overlay(before: Fabric, after: Fabric, changes: Changes) -> Overlay:
+    """Two states of a wiring as one.
+
+    Parameters
+    ----------
+    changes : Changes
+        Between them: tells which machine is which where names changed.
+    """
+    names, vertex_of = _vertices(before, after, changes)
+    older, newer = before.links, after.links
+    ends = (vertex_of[older.source], vertex_of[older.target])
+    key = _keys([(*ends, older), (newer.source.astype(np.int64), newer.target.astype(np.int64), newer)])
+    old_key, new_key = key[: len(older)], key[len(older) :]
+    _, old_at, new_at = np.intersect1d(old_key, new_key, assume_unique=True, return_indices=True)
+    kind = np.full(len(newer), NEW, np.float64)
+    kind[new_at] = UNCHANGED
+    grown = newer.capacity[new_at] - older.capacity[old_at]
+    kind[new_at[grown > 0]], kind[new_at[grown < 0]] = FASTER, SLOWER
+    gone = np.setdiff1d(np.arange(len(older)), old_at)
+    links = _joined(newer, older, gone, ends)
+    order = links.order()
+    kind = np.r_[kind, np.full(len(gone), GONE)][order]
+    return Overlay(fabric=_fabric(before, after, names, vertex_of, links.take(order)), kind=kind)
+
+
+def _vertices(before: Fabric, after: Fabric, changes: Changes) -> tuple[tuple[str, ...], Longs]:
+    """All names, those of the later state first; and the place there of each earlier vertex."""
+    renamed = {one.old: one.new for one in changes.renamed}
+    place = {name: vertex for vertex, name in enumerate(after.names)}
+    names = list(after.names)
+    vertex_of = np.empty(len(before), np.int64)
+    for vertex, name in enumerate(before.names):
+        now = renamed.get(name, name)
+        if now not in place:
+            place[now] = len(names)
+            names.append(now)
+        vertex_of[vertex] = place[now]
+    return tuple(names), vertex_of
+
+
+def _keys(states: list[tuple[Longs, Longs, Links]]) -> Longs:
+    """A number for each link of all states: the same for the same ends and ports, one after another."""
+    rows = []
+    for source, target, links in states:
+        columns = (source, target, links.source_port.astype(np.int64), links.target_port.astype(np.int64))
+        rows.append(np.stack([*columns, running(*columns)], axis=1))
+    return np.unique(np.concatenate(rows), axis=0, return_inverse=True)[1].astype(np.int64).reshape(-1)
+
+
+def _joined(newer: Links, older: Links, gone: Longs, ends: tuple[Longs, Longs]) -> Links:
+    """The later links and those that are gone, without adapters."""
+
+    def both(name: str) -> Floats:
+        joined: Floats = np.r_[getattr(newer, name), getattr(older, name)[gone]]
+        return joined
+
+    unknown = np.full(len(newer) + len(gone), NO_PORT, np.int32)
+    return Links(
+        source=np.r_[newer.source, ends[0][gone]].astype(np.int32),
+        target=np.r_[newer.target, ends[1][gone]].astype(np.int32),
+        capacity=both("capacity"),
+        source_port=both("source_port").astype(np.int32),
+        target_port=both("target_port").astype(np.int32),
+        source_adapter=unknown,
+        target_adapter=unknown,
+        cables=both("cables").astype(np.int32),
+    )
+
+
+def _fabric(before: Fabric, after: Fabric, names: tuple[str, ...], vertex_of: Longs, links: Links) -> Fabric:
+    lost = np.flatnonzero(vertex_of >= len(after))
+    lost = lost[np.argsort(vertex_of[lost])]
+    empty = replace(
+        after,
+        adapters=type(after.adapters)(),
+        ports=type(after.ports)(),
+        tables=None,
+        links=links.take(np.zeros(0, np.int64)),
+    )
+    columns = {
+        name: np.r_[getattr(after, name), getattr(before, name)[lost]]
+        for name in ("kind", "slots", "forwards", "guid", "lid")
+    }
+    return replace(empty, names=names, links=links, level=None, coordinates=None, **columns)

@@ -1,0 +1,218 @@
+"""What the history page draws and lists, as plain tables made from columns of placements. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dashboard.tables.placements import METRICS
+from mapping.traffic.applications import by_application
+from mapping.traffic.quality import Quality
+from registry import units
+from registry.model import Longs
+from registry.model.placement_series import PlacementSeries
+
+POINTS = 150
+"""Placements that a chart shows at most: the newest ones, and all that are flagged."""
+FACTS = {
+    "cluster": "cluster",
+    "application": "application",
+    "profile": "profile_name",
+    "profile id": "profile",
+    "ranks": "ranks",
+    "job": "job",
+    "role": "role",
+    "strategy": "strategy",
+    "objective": "objective",
+    "routing": "routing",
+    "snapshot": "snapshot",
+    "tables": "tables",
+    "hosts and slots": "allocation",
+    "ranks on hosts": "order",
+    "code version": "code_version",
+}
+"""What is told of a placement beside its costs, and the column of the series that tells it."""
+
+
+class Panel(NamedTuple):
+    """One chart: an application's placements on a cluster.
+
+    Attributes
+    ----------
+    title : str
+    rows : int64[k]
+        Of the series, ascending.
+    flagged : int
+        How many of them are regressions.
+    """
+
+    title: str
+    rows: Longs
+    flagged: int
+
+
+def panels(series: PlacementSeries, quality: Quality, rows: Longs) -> list[Panel]:
+    """A chart for each application on each cluster: those with a newer regression first, then the newer ones.
+
+    Parameters
+    ----------
+    rows : int64[k]
+        That are shown, ascending.
+    """
+    grouped: dict[tuple[str, str], list[int]] = {}
+    for row in rows.tolist():
+        grouped.setdefault((series.application[row], series.cluster[row]), []).append(row)
+    found = []
+    for (application, cluster), mine in grouped.items():
+        flagged = np.flatnonzero(quality.regression[mine])
+        newest = mine[int(flagged[-1])] if len(flagged) else -1
+        panel = Panel(
+            f"{application or 'unknown application'} on {cluster}", np.asarray(mine, np.int64), len(flagged)
+        )
+        found.append(((-newest, -mine[-1], panel.title), panel))
+    return [panel for _, panel in sorted(found, key=lambda one: one[0])]
+
+
+def points(series: PlacementSeries, quality: Quality, rows: Longs, metric: str) -> pd.DataFrame:
+    """The newest placements of a chart, and those that are flagged; one row each, in base units.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``at``, ``value``, ``bound``, ``limit`` (NaN where not known), ``in order``, ``flagged``,
+        ``role``, ``placement``, ``profile``, ``group`` (what the limit is of), ``job`` and ``strategy``.
+    """
+    flagged = quality.regression[rows]
+    keep = np.arange(len(rows)) >= len(rows) - POINTS
+    mine = rows[keep | flagged]
+    bound = _column(series, f"bound_{metric}", mine)
+    limit = quality.limit[mine] * bound if metric == "congestion_seconds" else np.full(len(mine), np.nan)
+    return pd.DataFrame(
+        {
+            "at": pd.to_datetime(series.recorded_at[mine], utc=True),
+            "value": getattr(series, metric)[mine],
+            "bound": bound,
+            "limit": limit,
+            "in order": _column(series, f"in_order_{metric}", mine),
+            "flagged": quality.regression[mine],
+            "role": _texts(series.role, mine),
+            "placement": _texts(series.id, mine),
+            "profile": _texts(series.profile_name, mine),
+            "group": [f"{series.profile_name[k]} {series.ranks[k]} {series.role[k]}" for k in mine.tolist()],
+            "job": _texts(series.job, mine),
+            "strategy": _texts(series.strategy, mine),
+        }
+    )
+
+
+def placements_table(series: PlacementSeries, quality: Quality, rows: Longs) -> pd.DataFrame:
+    """Placements with their costs in base units, in the order of the rows."""
+    return pd.DataFrame(
+        {
+            "placement": _texts(series.id, rows),
+            "saved at (UTC)": series.recorded_at[rows].astype("datetime64[s]"),
+            "application": _texts(series.application, rows),
+            "cluster": _texts(series.cluster, rows),
+            "job": _texts(series.job, rows),
+            "role": _texts(series.role, rows),
+            "ranks": series.ranks[rows],
+            **{about.title: getattr(series, metric)[rows] for metric, about in METRICS.items()},
+            "over bound": quality.ratio[rows],
+            "regression": quality.regression[rows],
+            "profile": _texts(series.profile_name, rows),
+            "strategy": _texts(series.strategy, rows),
+            "objective": _texts(series.objective, rows),
+            "routing": _texts(series.routing, rows),
+            "snapshot": _texts(series.snapshot, rows),
+            "code version": _texts(series.code_version, rows),
+        }
+    )
+
+
+def option_text(series: PlacementSeries, row: int) -> str:
+    """A placement in a list to choose from."""
+    cost = units.text(float(series.congestion_seconds[row]), units.SECONDS)
+    job = f"job {series.job[row]}" if series.job[row] else ""
+    at = moment_of(series, row)
+    told = (series.application[row], job, cost, series.strategy[row], at, series.id[row])
+    return " · ".join(part for part in told if part)
+
+
+def moment_of(series: PlacementSeries, row: int) -> str:
+    """When a placement was saved, as text in UTC."""
+    return str(series.recorded_at[row].astype("datetime64[s]")).replace("T", " ") + " UTC"
+
+
+def facts_table(series: PlacementSeries, pair: Sequence[int]) -> pd.DataFrame:
+    """Two placements side by side: their costs with units, then where they come from, and what differs."""
+    rows = np.asarray(pair, np.int64)
+    lines: list[tuple[str, list[str]]] = []
+    for metric, about in METRICS.items():
+        lines.append((about.title, [_cost(value, about.base) for value in getattr(series, metric)[rows]]))
+        bounds = _column(series, f"bound_{metric}", rows)
+        if np.isfinite(bounds).any():
+            lines.append((f"{about.title}, lower bound", [_cost(value, about.base) for value in bounds]))
+    lines += [(fact, [str(getattr(series, column)[row]) for row in pair]) for fact, column in FACTS.items()]
+    lines.insert(0, ("saved at", [moment_of(series, row) for row in pair]))
+    return pd.DataFrame(
+        {
+            "fact": [fact for fact, _ in lines],
+            "A": [both[0] for _, both in lines],
+            "B": [both[1] for _, both in lines],
+            "differs": ["≠" if both[0] != both[1] else "" for _, both in lines],
+        }
+    )
+
+
+def relative(series: PlacementSeries, pair: Sequence[int]) -> pd.DataFrame:
+    """Costs of two placements, each over the larger: columns ``cost``, ``which``, ``share``, ``shown``."""
+    rows = []
+    for metric, about in METRICS.items():
+        values = [float(getattr(series, metric)[row]) for row in pair]
+        top = max(values, default=0.0) or 1.0
+        rows += [
+            {
+                "cost": about.title,
+                "which": which,
+                "share": value / top,
+                "shown": units.text(value, about.base),
+            }
+            for which, value in zip("AB", values, strict=True)
+        ]
+    return pd.DataFrame(rows)
+
+
+def applications_table(series: PlacementSeries, clusters: Sequence[str]) -> pd.DataFrame:
+    """Each application on each of the clusters, one row each.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``application``, ``cluster``, ``placements``, ``over bound`` and ``over in order`` (medians).
+    """
+    rows = [one for one in by_application(series) if one.cluster in clusters]
+    return pd.DataFrame(
+        {
+            "application": [one.application or "unknown application" for one in rows],
+            "cluster": [one.cluster for one in rows],
+            "placements": [one.placements for one in rows],
+            "over bound": [one.over_bound for one in rows],
+            "over in order": [one.over_in_order for one in rows],
+        }
+    )
+
+
+def _column(series: PlacementSeries, name: str, rows: Longs) -> pd.Series[float]:
+    found = getattr(series, name, None)
+    return pd.Series(np.full(len(rows), np.nan) if found is None else found[rows])
+
+
+def _texts(column: tuple[str, ...], rows: Longs) -> list[str]:
+    return [column[k] for k in rows.tolist()]
+
+
+def _cost(value: float, base: str) -> str:
+    return units.text(float(value), base) if np.isfinite(value) else ""

@@ -1,0 +1,164 @@
+"""What the overview lists, as plain tables. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+
+from dashboard.tables.links import link_text
+from dashboard.tables.sharing import job_text
+from dashboard.times import in_utc
+from dashboard.viewer import Viewer
+from mapping.checks.finding import Finding
+from mapping.traffic.shared import HotLink
+from registry.jobs.running import RunningJob
+from registry.model import Fabric, LinkRates
+from registry.saving.freshness import FRESH, age_text, freshness
+from registry.saving.runs import SourceState
+from registry.standing import Standing
+from registry.wiring.changes import Changes
+from registry.wiring.words import in_words
+
+USERS = 3
+"""Jobs that are named on a link, those with most bytes."""
+
+
+def clusters_table(standing: Standing, now: datetime) -> pd.DataFrame:
+    """All clusters, one row each.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``cluster``, ``last seen``, ``last seen (UTC)``, ``hosts``, ``switches``, ``cables``,
+        ``wirings`` (different ones that were seen) and ``sources to look at``.
+    """
+    bad = {
+        name: [s.format or "unknown" for s in standing.sources if s.cluster == name and _asks(s, now)]
+        for name in standing.clusters
+    }
+    table = pd.DataFrame(
+        [
+            {
+                "cluster": info.name,
+                "last seen": f"{age_text(now - info.last_observed_at)} ago",
+                "last seen (UTC)": None,
+                "hosts": info.hosts,
+                "switches": info.switches,
+                "cables": info.cables,
+                "wirings": info.contents,
+                "sources to look at": ", ".join(bad[info.name]),
+            }
+            for info in standing.clusters.values()
+        ]
+    )
+    table["last seen (UTC)"] = in_utc(info.last_observed_at for info in standing.clusters.values())
+    return table
+
+
+def measured_links(fabric: Fabric, rates: LinkRates, count: int) -> pd.DataFrame:
+    """The links with the largest counted share of their capacity, the largest first.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``link``, ``share`` (0 to 1), ``rate``, ``peak``, ``capacity`` (bytes/s), ``kind`` and ``row``
+        (of ``fabric.links``).
+    """
+    rows = rates.hottest(count)
+    return pd.DataFrame(
+        {
+            "link": [link_text(fabric, row) for row in rows.tolist()],
+            "share": rates.share[rows],
+            "rate": rates.bytes_per_second[rows],
+            "peak": rates.peak_bytes_per_second[rows],
+            "capacity": fabric.links.capacity[rows],
+            "kind": np.where(fabric.network_link[rows], "network", "host cable"),
+            "row": rows,
+        }
+    )
+
+
+def predicted_links(fabric: Fabric, links: Sequence[HotLink], viewer: Viewer) -> pd.DataFrame:
+    """Links with whose traffic is on them, in the order given.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``link``, ``time`` (s a period), ``load`` (bytes a period), ``capacity`` (bytes/s), ``jobs``
+        (on it), ``whose traffic``, ``kind`` and ``row``.
+    """
+    return pd.DataFrame(
+        {
+            "link": [link_text(fabric, link.row) for link in links],
+            "time": [link.load.seconds for link in links],
+            "load": [link.load.bytes for link in links],
+            "capacity": [link.load.capacity for link in links],
+            "jobs": [len(link.users) for link in links],
+            "whose traffic": [_users(link, viewer) for link in links],
+            "kind": ["network" if link.network else "host cable" for link in links],
+            "row": [link.row for link in links],
+        }
+    )
+
+
+def gains_table(jobs: Sequence[RunningJob], now: datetime, viewer: Viewer) -> pd.DataFrame:
+    """Jobs that would gain by another placement, the largest gain first; those that may be seen.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``job``, ``name``, ``user``, ``application``, ``gain`` (times), ``now``, ``then`` (s a
+        period), ``ranks to move``, ``looked at`` (age of the advice) and ``key`` (cluster and job).
+    """
+    rows = []
+    for one in jobs:
+        job, advice = one.stored.job, one.advice
+        if advice is None or advice.gain <= 1.0 or not viewer.sees(job.user):
+            continue
+        rows.append(
+            {
+                "job": job.id,
+                "name": job.name,
+                "user": viewer.name(job.user),
+                "application": one.application or "",
+                "gain": advice.gain,
+                "now": advice.present_seconds,
+                "then": advice.proposed_seconds,
+                "ranks to move": advice.moved,
+                "looked at": f"{age_text(now - advice.at)} ago",
+                "key": one.stored.id,
+            }
+        )
+    table = pd.DataFrame(rows)
+    return table.sort_values("gain", ascending=False, kind="stable", ignore_index=True) if rows else table
+
+
+def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
+    """What the checks found, worst first: columns ``severity``, ``check``, ``what``, ``count``."""
+    return pd.DataFrame(
+        {
+            "severity": [str(one.severity) for one in findings],
+            "check": [one.check for one in findings],
+            "what": [one.text for one in findings],
+            "count": [one.count for one in findings],
+        }
+    )
+
+
+def changes_lines(changes: Changes, rerouted: bool) -> list[str]:
+    """What changed, in words, a line each."""
+    lines = in_words(changes)
+    return [*lines, "the forwarding tables changed"] if rerouted and not changes.switches_rerouted else lines
+
+
+def _users(link: HotLink, viewer: Viewer) -> str:
+    told = [f"{user.part:.0%} {job_text(user, viewer)}" for user in link.users[:USERS]]
+    more = len(link.users) - USERS
+    return ", ".join(told) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _asks(source: SourceState, now: datetime) -> bool:
+    return freshness(source, now).state != FRESH

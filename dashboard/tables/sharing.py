@@ -1,0 +1,177 @@
+"""Who shares links with whom, as tables: pure functions of all running jobs' loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dashboard.tables.links import link_text
+from dashboard.viewer import OTHERS, Viewer
+from mapping.traffic.shared import HotLink, Pair, SharedLoad, User
+from registry import units
+from registry.model import Floats, Longs
+
+MOST_JOBS = 40
+"""Rows of the heat map; the traffic of other jobs is one row more."""
+ALONE, TOGETHER, SLOWDOWN = "alone", "together", "slowdown"
+UNITS = {ALONE: units.SECONDS, TOGETHER: units.SECONDS}
+"""Columns with a unit, in base units."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Heat:
+    """Jobs against links.
+
+    Attributes
+    ----------
+    rows : tuple of str
+        Jobs, those that load these links most first; then what other jobs are called together.
+    cells : DataFrame
+        Columns ``row`` (one of `rows`), ``place`` (of the link, 1 the hottest), ``link``, ``seconds``
+        (that the job's own bytes need on it), ``part`` (of all bytes on it).
+    links : DataFrame
+        Columns ``place``, ``link``, ``seconds`` (all jobs' bytes), ``jobs`` (how many load it).
+    """
+
+    rows: tuple[str, ...]
+    cells: pd.DataFrame
+    links: pd.DataFrame
+
+
+def heat(shared: SharedLoad, hot: Sequence[HotLink], viewer: Viewer, most: int = MOST_JOBS) -> Heat:
+    """The seconds that each job's bytes need on each of some links.
+
+    Parameters
+    ----------
+    hot : sequence of HotLink
+        Of `SharedLoad.hottest`.
+    most : int
+        Jobs with a row of their own.
+    """
+    matrix = shared.matrix([link.row for link in hot])
+    names = _row_names(shared, matrix, viewer, most)
+    rows = tuple(dict.fromkeys(names[j] for j in _by_load(matrix) if matrix[j].any()))
+    texts = [link_text(shared.fabric, link.row) for link in hot]
+    job, place = np.nonzero(matrix)
+    cells = pd.DataFrame(
+        {
+            "row": [names[j] for j in job.tolist()],
+            "place": place + 1,
+            "link": [texts[at] for at in place.tolist()],
+            "seconds": matrix[job, place],
+        }
+    )
+    cells = cells.groupby(["row", "place", "link"], sort=False)["seconds"].sum().reset_index()
+    total = matrix.sum(axis=0)
+    cells["part"] = cells["seconds"].to_numpy() / total[cells["place"].to_numpy() - 1]
+    links = pd.DataFrame(
+        {
+            "place": np.arange(len(hot)) + 1,
+            "link": texts,
+            "seconds": total,
+            "jobs": [len(link.users) for link in hot],
+        }
+    )
+    return Heat(rows=_last_together(rows), cells=cells, links=links)
+
+
+def slowdowns(shared: SharedLoad, viewer: Viewer) -> pd.DataFrame:
+    """What sharing does to each job that is seen, the most slowed first; equals in the order of the jobs.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``job``, ``user``, ``application``, ``alone`` (s: its worst link, were it alone), ``together``
+        (s: the worst of the links that it loads, with all jobs' bytes), ``slowdown`` (together / alone),
+        ``worst link``, ``shared most with`` (the other job with most bytes there; empty where it is alone).
+    """
+    slow = shared.slowdowns()
+    order = [j for j in np.argsort(-slow, kind="stable").tolist() if viewer.sees(shared.jobs[j].user)]
+    worst = worst_links(shared)
+    links = {link.row: link for link in shared.links(np.unique(worst[worst >= 0]))}
+    alone, together = shared.alone_seconds(), shared.together_seconds()
+    return pd.DataFrame(
+        {
+            "job": [shared.jobs[j].job for j in order],
+            "user": [viewer.name(shared.jobs[j].user) for j in order],
+            "application": [shared.jobs[j].application or "" for j in order],
+            ALONE: alone[order],
+            TOGETHER: together[order],
+            SLOWDOWN: slow[order],
+            "worst link": ["" if worst[j] < 0 else link_text(shared.fabric, int(worst[j])) for j in order],
+            "shared most with": [_other(links.get(int(worst[j])), j, viewer) for j in order],
+        }
+    )
+
+
+def shared_links(shared: SharedLoad, count: int) -> tuple[HotLink, ...]:
+    """The hottest of the links that more than one job loads, the worst first; equals by row."""
+    users = np.bincount(shared.link, minlength=len(shared.fabric.links))
+    rows = np.flatnonzero(users > 1)
+    return shared.links(rows[np.argsort(-shared.seconds[rows], kind="stable")[:count]])
+
+
+def worst_links(shared: SharedLoad) -> Longs:
+    """int64[j]: the link that each job loads and that needs longest for all jobs' bytes; -1 for none."""
+    seconds = shared.seconds[shared.link]
+    worst = np.full(len(shared), -1, np.int64)
+    for j in np.flatnonzero(np.diff(shared.indptr)).tolist():
+        part = slice(shared.indptr[j], shared.indptr[j + 1])
+        worst[j] = shared.link[part][np.argmax(seconds[part])]
+    return worst
+
+
+def job_text(user: User, viewer: Viewer) -> str:
+    """A job in a sentence: its id, its application and its user, as far as they may be seen."""
+    if not viewer.sees(user.user):
+        return OTHERS
+    about = ", ".join(part for part in (user.application or "", viewer.name(user.user)) if part)
+    return f"job {user.job} ({about})" if about else f"job {user.job}"
+
+
+def pair_text(shared: SharedLoad, pair: Pair, viewer: Viewer) -> str:
+    """The two jobs that share the hottest link, in a sentence."""
+    link = pair.link
+    seconds = units.text(link.load.seconds, units.SECONDS)
+    more = len(link.users) - 2
+    others = "" if more <= 0 else f" {more:,} more jobs are on it." if more > 1 else " One more job is on it."
+    first, second = (job_text(user, viewer) for user in (pair.first, pair.second))
+    return (
+        f"{link_text(shared.fabric, link.row)} needs {seconds} a period: {pair.first.part:.0%} of its bytes "
+        f"are from {first}, {pair.second.part:.0%} from {second}."
+        f"{others}"
+    )
+
+
+def _row_names(shared: SharedLoad, matrix: Floats, viewer: Viewer, most: int) -> list[str]:
+    """Name of each job's row; jobs that are not seen, or have little traffic here, share one."""
+    seen = [j for j in _by_load(matrix) if viewer.sees(shared.jobs[j].user) and matrix[j].any()][:most]
+    names = [OTHERS if not viewer.sees(one.user) else REST for one in shared.jobs]
+    for j in seen:
+        one = shared.jobs[j]
+        names[j] = f"{one.job} · {one.application}" if one.application else one.job
+    return names
+
+
+def _by_load(matrix: Floats) -> list[int]:
+    found: list[int] = np.argsort(-matrix.sum(axis=1), kind="stable").tolist()
+    return found
+
+
+def _last_together(rows: tuple[str, ...]) -> tuple[str, ...]:
+    """Rows of several jobs behind those of one."""
+    return (*(r for r in rows if r not in (REST, OTHERS)), *(r for r in (REST, OTHERS) if r in rows))
+
+
+def _other(link: HotLink | None, job: int, viewer: Viewer) -> str:
+    found = None if link is None else next((user for user in link.users if user.number != job), None)
+    if found is None:
+        return ""
+    return found.job if viewer.sees(found.user) else OTHERS
+
+
+REST = "all other jobs"
+"""The row of jobs that load these links little."""

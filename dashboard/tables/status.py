@@ -1,0 +1,78 @@
+"""How sources and runs stand, as plain tables. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import pandas as pd
+
+from dashboard.times import in_utc
+from dashboard.viewer import Viewer
+from registry.saving.freshness import FAILING, FRESH, NEVER, OLD, age_text, freshness
+from registry.saving.runs import RunInfo, SourceState
+
+SIGNS = {FRESH: "●", OLD: "◔", FAILING: "▲", NEVER: "▲"}
+"""Before the words of a source's state: told by shape, for no colour is needed to see it."""
+
+
+def sources_table(sources: Sequence[SourceState], now: datetime, viewer: Viewer) -> pd.DataFrame:
+    """Each source with the age of its news; those that ask for a look first.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``state``, ``cluster``, ``source``, ``last good``, ``last good (UTC)``, ``last try (UTC)``
+        and ``what is wrong``.
+    """
+    rows = []
+    for source in sources:
+        state, _ = freshness(source, now)
+        good = source.last_good_at
+        rows.append(
+            {
+                "state": f"{SIGNS[state]} {state}",
+                "cluster": source.cluster,
+                "source": source.format or "of no known format",
+                "last good": "never" if good is None else f"{age_text(now - good)} ago",
+                "last good (UTC)": good,
+                "last try (UTC)": source.last_at,
+                "what is wrong": viewer.told(source.error),
+                "fresh": state == FRESH,
+            }
+        )
+    table = pd.DataFrame(rows)
+    if not rows:
+        return table
+    table["last good (UTC)"] = in_utc(source.last_good_at for source in sources)
+    table["last try (UTC)"] = in_utc(source.last_at for source in sources)
+    return table.sort_values("fresh", kind="stable", ignore_index=True).drop(columns="fresh")
+
+
+def runs_table(runs: Sequence[RunInfo], viewer: Viewer) -> pd.DataFrame:
+    """Runs, one row each.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``began (UTC)``, ``cluster``, ``formats``, ``outcome``, ``duration (s)``, ``files``,
+        ``warnings`` (counts), ``error`` and ``run``.
+    """
+    table = pd.DataFrame(
+        [
+            {
+                "began (UTC)": None,
+                "cluster": run.cluster,
+                "formats": ", ".join(run.formats) or "unknown",
+                "outcome": run.outcome,
+                "duration (s)": float(f"{run.seconds:.4g}"),
+                "files": len(run.files),
+                "warnings": len(run.warnings),
+                "error": viewer.told(run.error),
+                "run": run.id,
+            }
+            for run in runs
+        ]
+    )
+    table["began (UTC)"] = in_utc(run.at for run in runs)
+    return table

@@ -1,0 +1,153 @@
+"""Two placements or two clusters side by side: a part of the history page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import figures, tables
+from dashboard.choices import choose, toggle
+from dashboard.figures import history as drawings
+from dashboard.messages import plain, show_unknown
+from dashboard.queries.history import History, both_kept
+from dashboard.site import Site
+from dashboard.tables.history import applications_table, facts_table, option_text, relative
+from dashboard.tables.links import link_text
+from mapping.evaluation.comparing import differences
+from registry import units
+from registry.errors import UnknownName
+from registry.placements.opened import OpenPlacement
+from registry.registry import Registry
+
+OFFERED = 500
+"""Placements that can be chosen from a list, the newest ones; the address takes any id."""
+LINKS = 20
+"""Links by which two placements differ most that are listed."""
+NOTHING, PLACEMENTS, CLUSTERS = "nothing", "placements", "clusters"
+
+
+def compare(registry: Registry, view: History, site: Site) -> None:
+    """What is to be compared, and that side by side."""
+    options = {NOTHING: "Nothing", PLACEMENTS: "Two placements", CLUSTERS: "Two clusters"}
+    what = toggle("Compare", "compare", options, default=NOTHING)
+    if what == PLACEMENTS:
+        _two_placements(registry, view, site)
+    elif what == CLUSTERS:
+        _two_clusters(view)
+
+
+def _two_placements(registry: Registry, view: History, site: Site) -> None:
+    series = view.series
+    row_of = {identity: row for row, identity in enumerate(series.id)}
+    newest = list(row_of)[: -OFFERED - 1 : -1]
+    defaults = newest[min(1, len(newest) - 1)], newest[0]
+    pair = _pair(
+        "placement",
+        ("a", "b"),
+        list(row_of),
+        newest,
+        defaults,
+        lambda name: option_text(series, row_of[name]),
+    )
+    if pair is None:
+        return
+    chosen = [row_of[name] for name in pair]
+    theme = figures.theme_of(st.context.theme.type)
+    left, right = st.columns([2, 3])
+    with left:
+        st.altair_chart(drawings.side_by_side(relative(series, chosen), theme), key="side by side")
+        for label, row in zip("AB", chosen, strict=True):
+            st.page_link(
+                site.job,
+                label=f"Open {label}: {plain(series.id[row])}",
+                icon=":material/arrow_forward:",
+                query_params={"placement": series.id[row]},
+            )
+    with right:
+        st.dataframe(facts_table(series, chosen), hide_index=True, key="facts", height=460)
+    if series.snapshot[chosen[0]] == series.snapshot[chosen[1]] and chosen[0] != chosen[1]:
+        _links(*both_kept(registry, series.id[chosen[0]], series.id[chosen[1]]))
+
+
+def _links(first: OpenPlacement, second: OpenPlacement) -> None:
+    """The links that the two load most differently; both are on one fabric."""
+    evaluations = [one.stored.evaluation for one in (first, second)]
+    known = [one for one in evaluations if one is not None]
+    if len(known) < 2:
+        return
+    fabric = first.snapshot.fabric
+    found = differences(fabric, known, most=LINKS)
+    table = pd.DataFrame(
+        {
+            "link": [link_text(fabric, one.row) for one in found],
+            "A": [one.loads[0].seconds for one in found],
+            "B": [one.loads[1].seconds for one in found],
+            "difference": [one.seconds for one in found],
+        }
+    )
+    if found:
+        st.markdown("**Links that they load most differently**")
+        bases = dict.fromkeys(("A", "B", "difference"), units.SECONDS)
+        st.dataframe(tables.in_units(table, bases), hide_index=True, key="differences", height=250)
+
+
+def _two_clusters(view: History) -> None:
+    names = list(view.clusters)
+    if len(names) < 2:
+        st.info("There is only one cluster.")
+        return
+    pair = _pair("cluster", ("cluster a", "cluster b"), names, names, (names[0], names[1]), str)
+    if pair is None:
+        return
+    st.dataframe(_cluster_facts(view, pair), hide_index=True, key="cluster facts", height="content")
+    table = applications_table(view.series, pair)
+    if table.empty:
+        st.info("Neither has an evaluated placement.")
+        return
+    theme = figures.theme_of(st.context.theme.type)
+    if len(set(pair)) == 2 and table["over bound"].notna().any():
+        st.altair_chart(drawings.two_clusters(table, (pair[0], pair[1]), theme), key="two clusters")
+    st.dataframe(table.round(4), hide_index=True, key="applications", height="content")
+
+
+def _pair(
+    kind: str,
+    parameters: tuple[str, str],
+    known: Sequence[str],
+    offered: Sequence[str],
+    defaults: tuple[str, str],
+    show: Callable[[str], str],
+) -> tuple[str, str] | None:
+    """The two that the address or the widgets name; None where one is not known, which is told."""
+    chosen = []
+    for column, label, parameter, default in zip(st.columns(2), "AB", parameters, defaults, strict=True):
+        wanted = st.query_params.get(parameter, default)
+        options = [*offered, wanted] if wanted in known and wanted not in offered else offered
+        with column:
+            try:
+                if wanted not in known:
+                    raise UnknownName(kind, wanted, known)
+                chosen.append(
+                    choose(label, parameter, options, show=show, kind=kind, default=default) or default
+                )
+            except UnknownName as error:
+                show_unknown(error, parameter)
+    return (chosen[0], chosen[1]) if len(chosen) == 2 else None
+
+
+def _cluster_facts(view: History, pair: Sequence[str]) -> pd.DataFrame:
+    infos = [view.clusters[name] for name in pair]
+    facts = {
+        "hosts": [f"{info.hosts:,}" for info in infos],
+        "adapters": [f"{info.adapters:,}" for info in infos],
+        "switches": [f"{info.switches:,}" for info in infos],
+        "cables": [f"{info.cables:,}" for info in infos],
+        "different wirings seen": [f"{info.contents:,}" for info in infos],
+        "first seen": [units.moment_text(info.first_observed_at) for info in infos],
+        "last seen": [units.moment_text(info.last_observed_at) for info in infos],
+        "evaluated placements": [f"{view.series.cluster.count(info.name):,}" for info in infos],
+    }
+    both = list(facts.values())
+    return pd.DataFrame({"fact": list(facts), "A": [one[0] for one in both], "B": [one[1] for one in both]})

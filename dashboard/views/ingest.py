@@ -1,0 +1,123 @@
+"""The ingest page: whether the data are fresh, which runs failed and why, how long they took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import figures
+from dashboard.choices import choose, toggle
+from dashboard.figures.ingest import durations
+from dashboard.messages import plain, show_empty, show_unknown
+from dashboard.queries.ingest import RUNS, ingest_view
+from dashboard.site import Site
+from dashboard.tables.csv_files import csv_text
+from dashboard.tables.status import runs_table, sources_table
+from registry.errors import UnknownName
+from registry.registry import Registry
+from registry.saving.runs import FAILED, RunInfo, SourceState
+
+ALL = "all"
+
+
+def draw(registry: Registry, site: Site) -> None:
+    """Draw the page."""
+    st.title("Ingest")
+    try:
+        view = ingest_view(registry, st.query_params.get("cluster"))
+        if not view.sources:
+            show_empty(
+                "The registry holds no ingest run yet. Read a scan, or look at the demo:",
+                "almanac ingest SCAN --cluster NAME",
+                "almanac demo",
+            )
+            return
+        left, right = st.columns([2, 5])
+        with left:
+            cluster = choose("Cluster", "cluster", view.clusters, empty="all", resets=("run",))
+        with right:
+            outcome = toggle("Runs", "outcome", {ALL: "All", FAILED: "Failed only"}, default=ALL)
+        runs = [run for run in view.runs if outcome in (ALL, run.outcome)]
+        _sources([source for source in view.sources if cluster in (None, source.cluster)], site)
+        _runs(runs, site)
+    except UnknownName as error:
+        show_unknown(error, error.kind)
+
+
+def _sources(sources: Sequence[SourceState], site: Site) -> None:
+    st.subheader("Sources")
+    table = sources_table(sources, datetime.now(UTC), site.viewer)
+    st.dataframe(table, hide_index=True, key="sources", height="content")
+
+
+def _runs(runs: Sequence[RunInfo], site: Site) -> None:
+    """The runs over time and as a table; the one that is picked in full."""
+    st.subheader("Runs")
+    if not runs:
+        st.info("No such run is remembered.")
+        return
+    table = runs_table(runs, site.viewer)
+    theme = figures.theme_of(st.context.theme.type)
+    points = pd.DataFrame(
+        {
+            "at": pd.to_datetime(table["began (UTC)"], utc=True),
+            "seconds": table["duration (s)"],
+            "outcome": table["outcome"],
+            "source": table["formats"],
+            "cluster": table["cluster"],
+        }
+    )
+    st.altair_chart(durations(points, theme), key="durations")
+    event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key="runs")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "Download as CSV",
+            csv_text(table),
+            file_name="ingest-runs.csv",
+            mime="text/csv",
+            on_click="ignore",
+            icon=":material/download:",
+            key="runs csv",
+        )
+        st.caption(f"The newest {RUNS:,} runs at most. Pick a row to see its files and warnings.")
+    picked = event["selection"]["rows"]
+    _run(_chosen(runs, picked[0] if picked else None), site)
+
+
+def _chosen(runs: Sequence[RunInfo], picked: int | None) -> RunInfo | None:
+    """The run that was picked, else the one that the address names.
+
+    Raises
+    ------
+    UnknownName
+    """
+    if picked is not None:
+        st.query_params["run"] = runs[picked].id
+        return runs[picked]
+    wanted = st.query_params.get("run")
+    if wanted is None:
+        return None
+    by_id = {run.id: run for run in runs}
+    if wanted not in by_id:
+        raise UnknownName("run", wanted, by_id)
+    return by_id[wanted]
+
+
+def _run(run: RunInfo | None, site: Site) -> None:
+    if run is None:
+        return
+    st.markdown(f"**Run {plain(run.id)}**")
+    if run.error:
+        st.error(f"{plain(run.error_kind)}: {plain(site.viewer.told(run.error))}", icon=":material/error:")
+    parts = {
+        "files": [site.viewer.path(path) for path in run.files],
+        "warnings": [site.viewer.told(text) for text in run.warnings],
+        "profiles": run.profiles,
+        "snapshot": [run.snapshot] if run.snapshot else [],
+        "tables": [run.routing] if run.routing else [],
+    }
+    rows = [(what, text) for what, texts in parts.items() for text in texts]
+    st.dataframe(pd.DataFrame(rows, columns=["what", "it"]), hide_index=True, key="run", height="content")

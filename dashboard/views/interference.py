@@ -1,0 +1,199 @@
+"""The interference page: which running jobs share which links, and how much each is slowed down by it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from dashboard import figures, tables
+from dashboard.choices import choose, moment, toggle
+from dashboard.figures.sharing import sharing_figure
+from dashboard.messages import plain, show_empty, show_unknown
+from dashboard.opening import open_job, picked_row
+from dashboard.queries.lists import clusters
+from dashboard.queries.live import live_kept
+from dashboard.site import Site
+from dashboard.tables.csv_files import csv_text
+from dashboard.tables.sharing import SLOWDOWN, UNITS, heat, pair_text, shared_links, slowdowns
+from mapping.service import Live
+from registry import units
+from registry.errors import UnknownName
+from registry.registry import Registry
+
+LINKS = {"20": "20", "40": "40", "80": "80"}
+"""How many of the hottest links are shown."""
+SHARED, NETWORK, ALL = "shared", "network", "all"
+KINDS = {SHARED: "Of several jobs", NETWORK: "Between switches", ALL: "All"}
+
+CONVENTION = (
+    "Every running job is taken to send its profile once in the same period. A link's time is all bytes on "
+    "it over its capacity, in seconds a period."
+)
+ABOUT = {
+    "alone": "The job's worst link, were no other job there.",
+    "together": "The worst of the links that the job loads, with all jobs' bytes.",
+    SLOWDOWN: "Together over alone: how many times longer the job's worst link takes by sharing.",
+    "shared most with": "The other job with most bytes on that link.",
+}
+
+
+def draw(registry: Registry, site: Site) -> None:
+    """Draw the page."""
+    st.title("Interference")
+    known = clusters(registry)
+    if not known:
+        show_empty(
+            "The registry holds no fabric yet. Ingest a scan, or look at the demo:",
+            "almanac ingest SCAN --cluster NAME",
+            "almanac demo",
+        )
+        return
+    left, middle, right = st.columns([3, 3, 5])
+    try:
+        with left:
+            cluster = known[choose("Cluster", "cluster", list(known), resets=["at"]) or ""]
+        with middle:
+            first, last = cluster.first_observed_at, max(datetime.now(UTC), cluster.last_observed_at)
+            at = moment("Jobs that ran at (UTC)", "at", first, last)
+        live = live_kept(registry, cluster, at)
+    except UnknownName as error:
+        show_unknown(error, "at" if error.kind == "fabric" else error.kind)
+        return
+    with right, st.container(horizontal=True):
+        kind = toggle("Links", "links", KINDS, default=SHARED)
+        count = toggle("Hottest", "count", LINKS, default="40")
+    _counts(live)
+    if not live.shared.link.size:
+        _nothing(live, cluster.name)
+        return
+    _pair(live, site)
+    _heat(live, site, kind, int(count) if count in LINKS else 40)
+    _slowdowns(live, site)
+    _left_out(live, site)
+
+
+def _counts(live: Live) -> None:
+    slow = live.shared.slowdowns()
+    facts = {
+        "Running jobs": f"{len(live.running.jobs):,}",
+        "With known traffic": f"{len(live.shared):,}",
+        "Slowed down by sharing": f"{int((slow > 1.005).sum()):,}",
+        "Hottest link": units.text(float(live.shared.seconds.max(initial=0.0)), units.SECONDS),
+    }
+    for column, (label, value) in zip(st.columns(len(facts)), facts.items(), strict=True):
+        column.metric(label, value)
+    at, seen = units.moment_text(live.running.at), units.moment_text(live.running.snapshot.observed_at)
+    st.caption(
+        f"{CONVENTION} Jobs as of {plain(at)}, on the wiring seen at {plain(seen)}; routes: "
+        f"{plain(live.routing)} ({plain(live.because)})."
+    )
+
+
+def _nothing(live: Live, cluster: str) -> None:
+    if not live.running.jobs:
+        show_empty(
+            "No job ran then, as far as the registry knows. Tell it of jobs from cron:",
+            f"scontrol show jobs -d | almanac ingest --cluster {cluster} -",
+        )
+    elif live.without_profile:
+        show_empty(
+            "No running job has a profile that tells what it sends. Attach one:",
+            "almanac job attach JOB PROFILE",
+        )
+    else:
+        st.info("The running jobs send nothing between hosts: no link is loaded.")
+
+
+def _pair(live: Live, site: Site) -> None:
+    """Who shares the hottest link."""
+    st.subheader("The hottest link that jobs share")
+    pair = live.shared.worst_pair()
+    if pair is None:
+        st.success("No link is loaded by more than one job.", icon=":material/check:")
+        return
+    st.warning(plain(pair_text(live.shared, pair, site.viewer)), icon=":material/call_merge:")
+    with st.container(horizontal=True):
+        for user in (pair.first, pair.second):
+            if site.viewer.sees(user.user):
+                _open(live, site, user.job)
+
+
+def _open(live: Live, site: Site, job: str) -> None:
+    st.page_link(
+        site.job,
+        label=f"Open job {plain(job)}",
+        icon=":material/arrow_forward:",
+        query_params={"job": f"{live.running.snapshot.cluster}/{job}"},
+    )
+
+
+def _heat(live: Live, site: Site, kind: str, count: int) -> None:
+    hot = (
+        shared_links(live.shared, count)
+        if kind == SHARED
+        else live.shared.hottest(count, network_only=kind == NETWORK)
+    )
+    if not hot:
+        st.info("No such link is loaded.", icon=":material/filter_alt_off:")
+        return
+    st.subheader("Jobs against the hottest links")
+    shown = heat(live.shared, hot, site.viewer)
+    theme = figures.theme_of(st.context.theme.type)
+    st.altair_chart(sharing_figure(shown.rows, shown.cells, shown.links, theme), width="content", key="heat")
+    with st.expander("The links by number"):
+        st.dataframe(tables.in_units(shown.links, {"seconds": units.SECONDS}), hide_index=True, key="links")
+
+
+def _slowdowns(live: Live, site: Site) -> None:
+    """Predicted slowdown of each job; the one that is picked can be opened."""
+    st.subheader("What sharing costs each job")
+    table = slowdowns(live.shared, site.viewer)
+    shown = tables.in_units(table, UNITS)
+    named = dict(zip(table.columns, shown.columns, strict=True))
+    column = st.column_config.Column
+    helps = {named[name]: column(help=about) for name, about in ABOUT.items() if name != SLOWDOWN}
+    times = {SLOWDOWN: st.column_config.NumberColumn(format="%.2f ×", help=ABOUT[SLOWDOWN])}
+    event = st.dataframe(
+        shown,
+        hide_index=True,
+        column_config={**helps, **times},
+        on_select="rerun",
+        selection_mode="single-row",
+        key="slowdowns",
+    )
+    cluster = live.running.snapshot.cluster
+    open_job(site.job, [f"{cluster}/{job}" for job in table["job"]], picked_row(event, len(table)), "open")
+    st.download_button(
+        "As CSV",
+        lambda: csv_text(table.rename(columns={name: f"{name} ({base})" for name, base in UNITS.items()})),
+        file_name="interference.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+        key="slowdowns csv",
+    )
+
+
+def _left_out(live: Live, site: Site) -> None:
+    """Running jobs whose traffic is not in this, and why."""
+    rows = [(job.stored.job, "no profile") for job in live.without_profile]
+    rows += [(one.job.stored.job, one.reason) for one in live.unloaded]
+    seen = [
+        (job.id, site.viewer.name(job.user), reason) for job, reason in rows if site.viewer.sees(job.user)
+    ]
+    if not rows:
+        return
+    with st.expander(f"{len(rows):,} running jobs whose traffic is not known"):
+        if seen:
+            st.dataframe(
+                {
+                    "job": [job for job, _, _ in seen],
+                    "user": [user for _, user, _ in seen],
+                    "reason": [reason for _, _, reason in seen],
+                },
+                hide_index=True,
+                key="left out",
+            )
+        if len(seen) < len(rows):
+            st.caption(f"{len(rows) - len(seen):,} of them are other users' jobs.")

@@ -1,0 +1,184 @@
+"""Part of the job page: the links that a job loads, before and after, and which ranks they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import tables
+from dashboard.choices import choose
+from dashboard.components.fabric_map import fabric_map
+from dashboard.figures import colouring
+from dashboard.figures.link_map import LINES_LIMIT, link_map
+from dashboard.messages import plain, show_error
+from dashboard.opening import picked_row
+from dashboard.queries.job import JobView
+from dashboard.queries.kept import drawing, evaluated_in_order
+from dashboard.tables.csv_files import csv_text
+from dashboard.tables.links import link_text
+from dashboard.tables.loads import loaded_links
+from mapping.traffic import naming
+from mapping.traffic.rank_pairs import rank_pairs
+from registry import units
+from registry.errors import AlmanacError
+from registry.model import Bools, Evaluation, Fabric, Floats, Longs
+from registry.placements.opened import OpenPlacement
+
+HOTTEST = 50
+"""Rows of the table of links."""
+HEIGHT = 380
+"""Of a map, in pixels."""
+PAIRS = 200
+"""Rows of the table of ranks."""
+LOADS = {"load": units.BYTES, "capacity": units.RATE}
+
+
+def draw(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> None:
+    """Draw the part."""
+    st.subheader("Where it is congested")
+    fabric = opened.snapshot.fabric
+    loads = _loads(view, opened, evaluation)
+    seconds = {name: link_bytes / fabric.links.capacity for name, link_bytes in loads.items()}
+    used = np.any([values > 0 for values in seconds.values()], axis=0)
+    if not used.any():
+        st.info("Its ranks send nothing between hosts: no link is loaded.")
+        return
+    _figures(opened, seconds, used)
+    _table(opened, evaluation, seconds)
+
+
+def _loads(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> dict[str, Floats]:
+    """Bytes on each link, before and after."""
+    other = (
+        evaluated_in_order(opened.stored.id, opened) if view.beside is None else view.beside.stored.evaluation
+    )
+    if other is None:
+        return {"Placed": evaluation.link_bytes}
+    name = view.beside_name
+    return {name[0].upper() + name[1:]: other.link_bytes, "Placed": evaluation.link_bytes}
+
+
+def _figures(opened: OpenPlacement, seconds: Mapping[str, Floats], used: Bools) -> None:
+    """The links that are loaded in either, on one scale; a click on one picks it."""
+    fabric = opened.snapshot.fabric
+    drawn = drawing(opened.snapshot.id, fabric)
+    worst = max(float(values.max()) for values in seconds.values())
+    lines = int(used.sum()) <= LINES_LIMIT
+    for column, (name, values) in zip(st.columns(len(seconds)), seconds.items(), strict=True):
+        link = int(np.argmax(values))
+        cost = units.text(float(values[link]), units.SECONDS)
+        colours = colouring.load(name, "Its bytes over capacity", values, worst=worst)
+        with column:
+            st.text(f"{name}: {cost} on {link_text(fabric, link)}")
+            fabric_map(
+                link_map(fabric, drawn, colours, lines=lines, only=used, height=HEIGHT),
+                key=f"where {name}",
+                on_pick=lambda item: _pick(fabric, None if item is None else item.link),
+            )
+    st.caption("The job's own bytes over each link's capacity, both pictures on one scale.")
+
+
+def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, Floats]) -> None:
+    """The worst links of both; the one that is picked, here or on a map, tells its ranks."""
+    st.markdown("**Worst links**")
+    fabric = opened.snapshot.fabric
+    rows, table = loaded_links(fabric, seconds, evaluation.link_bytes, HOTTEST)
+    bases = {**dict.fromkeys(seconds, units.SECONDS), **LOADS}
+
+    def picked() -> None:
+        row = picked_row(st.session_state["worst links"], len(rows))
+        _pick(fabric, None if row is None else int(rows[row]))
+
+    st.dataframe(
+        tables.in_units(table, bases),
+        hide_index=True,
+        on_select=picked,
+        selection_mode="single-row",
+        height=320,
+        key="worst links",
+    )
+    st.download_button(
+        "All loaded links as CSV",
+        lambda: _csv(opened, evaluation, seconds, bases),
+        file_name=f"{opened.stored.id}-links.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+        key="links csv",
+    )
+    row = _chosen_link(fabric, rows)
+    if row is not None:
+        _pairs(opened, evaluation, row)
+
+
+def _pick(fabric: Fabric, row: int | None) -> None:
+    """Let the address tell the link; nothing that is no link changes it."""
+    if row is not None:
+        st.query_params["link"] = naming.link_text(fabric, row)
+
+
+def _chosen_link(fabric: Fabric, rows: Longs) -> int | None:
+    """The link that the address tells, or a select box of the worst ones."""
+    by_name = {naming.link_text(fabric, row): row for row in rows.tolist()}
+    wanted = st.query_params.get("link")
+    try:
+        if wanted is not None and wanted not in by_name:
+            by_name[wanted] = naming.find_link(fabric, wanted)
+    except AlmanacError as error:
+        st.warning(plain(str(error)))
+        st.query_params.pop("link")
+    name = choose(
+        "Link whose ranks are shown",
+        "link",
+        list(by_name),
+        show=lambda name: link_text(fabric, by_name[name]),
+        empty="pick one on a map or in the table, or choose one here",
+    )
+    return None if name is None else by_name[name]
+
+
+def _csv(
+    opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, Floats], bases: Mapping[str, str]
+) -> str:
+    _, table = loaded_links(opened.snapshot.fabric, seconds, evaluation.link_bytes, None)
+    return csv_text(table.rename(columns={name: f"{name} ({base})" for name, base in bases.items()}))
+
+
+def _pairs(opened: OpenPlacement, evaluation: Evaluation, row: int) -> None:
+    """Which ranks of the placement load a link."""
+    fabric, placement = opened.snapshot.fabric, opened.stored.placement
+    if opened.profile is None:
+        st.info("No profile of this placement is known.")
+        return
+    try:
+        found = rank_pairs(
+            fabric,
+            opened.profile.profile,
+            placement,
+            row,
+            routing=evaluation.routing,
+            rails=evaluation.rails,
+            most=PAIRS,
+        )
+    except AlmanacError as error:
+        show_error(error)
+        return
+    carried = plain(units.text(found.total_bytes, units.BYTES))
+    st.markdown(f"{found.pairs:,} pairs of ranks put {carried} on {plain(link_text(fabric, row))}, the most:")
+    names = fabric.names
+    table = pd.DataFrame(
+        {
+            "from rank": found.sender,
+            "on": [names[v] for v in placement.host_of_rank[found.sender].tolist()],
+            "to rank": found.receiver,
+            "on host": [names[v] for v in placement.host_of_rank[found.receiver].tolist()],
+            "bytes": found.bytes,
+            "of the link's": found.bytes / found.total_bytes if found.total_bytes > 0 else found.bytes,
+        }
+    )
+    share = st.column_config.ProgressColumn("of the link's", format="percent", min_value=0, max_value=1)
+    shown = tables.in_units(table, {"bytes": units.BYTES})
+    st.dataframe(shown, hide_index=True, column_config={"of the link's": share}, height=280, key="pairs")

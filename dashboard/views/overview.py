@@ -1,0 +1,268 @@
+"""The overview: how all clusters stand, and what is hot, badly placed, changed and wrong in one of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from shlex import quote
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import tables
+from dashboard.choices import choose
+from dashboard.messages import plain, show_empty, show_unknown
+from dashboard.queries.overview import Overview, findings_kept, overview
+from dashboard.site import Site
+from dashboard.tables.csv_files import csv_text
+from dashboard.tables.overview import (
+    changes_lines,
+    clusters_table,
+    findings_table,
+    gains_table,
+    measured_links,
+    predicted_links,
+)
+from dashboard.tables.rows import Row, linked_rows
+from dashboard.tables.status import sources_table
+from mapping.checks.finding import Finding, Severity
+from mapping.service import Live
+from mapping.traffic.naming import link_text as link_name
+from registry import units
+from registry.errors import UnknownName
+from registry.registry import Registry
+from registry.saving.freshness import FRESH, age_text, freshness
+from registry.wiring.words import summary
+
+SHOWN = 6
+"""Rows of a list that leads to other pages."""
+LISTED = 50
+"""Rows of a table."""
+CONVENTION = (
+    "Every running job is taken to send its profile once in the same period; a link's time is all bytes on "
+    "it over its capacity, in seconds a period."
+)
+
+
+def draw(registry: Registry, site: Site) -> None:
+    """Draw the page."""
+    st.title("Overview")
+    try:
+        view = overview(registry, st.query_params.get("cluster"), datetime.now(UTC))
+    except UnknownName as error:
+        show_unknown(error, "cluster")
+        return
+    if view.live is None:
+        show_empty(
+            "The registry holds no fabric yet. Ingest a scan, or look at the demo:",
+            "almanac ingest SCAN --cluster NAME",
+            "almanac demo",
+        )
+        return
+    _clusters(view)
+    _measured(view, view.live, site)
+    _predicted(view.live, site)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _gains(view, view.live, site)
+    with right:
+        _changes(view, site)
+    findings = st.container()
+    _sources(view, site)
+    with findings:
+        _findings(findings_kept(view))
+
+
+def _clusters(view: Overview) -> None:
+    """All clusters, and which of them the rest of the page is about."""
+    known = view.standing.clusters
+    if len(known) > 1:
+        table = clusters_table(view.standing, view.at)
+        st.dataframe(table, hide_index=True, key="clusters", height="content")
+    left, right = st.columns([2, 5], vertical_alignment="bottom")
+    with left:
+        cluster = choose("Cluster", "cluster", list(known), default=view.standing.cluster) or ""
+    info = known[cluster]
+    seen = f"last seen {age_text(view.at - info.last_observed_at)} ago"
+    right.text(f"{info.hosts:,} hosts, {info.switches:,} switches, {info.cables:,} cables; {seen}")
+
+
+def _measured(view: Overview, live: Live, site: Site) -> None:
+    st.subheader("Hottest links, as counted")
+    if view.rates is None:
+        show_empty(
+            "No two sweeps of port counters were read of this cluster. Read them regularly:",
+            f"almanac ingest --cluster {quote(live.running.snapshot.cluster)} COUNTERS",
+        )
+        return
+    table = measured_links(live.fabric, view.rates, LISTED)
+    span = f"{units.moment_text(view.rates.start)} to {units.moment_text(view.rates.end)}"
+    st.caption(f"Mean from {plain(span)}, of each direction of a cable.")
+    rows = [
+        Row(
+            str(row["link"]),
+            (
+                f"{row['share']:.1%}",
+                *(units.text(float(row[name]), units.RATE) for name in ("rate", "peak", "capacity")),
+            ),
+            _link(live, int(row["row"]), "measured"),
+        )
+        for _, row in table.head(SHOWN).iterrows()
+    ]
+    heads = ("link", "of its capacity", "carried", "peak", "capacity")
+    linked_rows(site.fabric, heads, (6.4, 1.2, 1.1, 1.1, 1.1), rows)
+    bases = {"rate": units.RATE, "peak": units.RATE, "capacity": units.RATE}
+    _whole(tables.in_units(table.drop(columns="row"), bases), "hottest links as counted")
+
+
+def _predicted(live: Live, site: Site) -> None:
+    st.subheader("Hottest links, as predicted")
+    links = live.shared.hottest(LISTED)
+    cluster = live.running.snapshot.cluster
+    if not links:
+        _no_traffic(live)
+        return
+    st.caption(f"{CONVENTION} {len(live.shared.jobs):,} jobs, routes: {plain(live.routing)}.")
+    table = predicted_links(live.fabric, links, site.viewer)
+    rows = [
+        Row(
+            str(row["link"]),
+            (units.text(float(row["time"]), units.SECONDS), str(row["whose traffic"])),
+            _link(live, int(row["row"]), "predicted"),
+        )
+        for _, row in table.head(SHOWN).iterrows()
+    ]
+    linked_rows(site.fabric, ("link", "a period", "whose traffic"), (6.4, 1, 3.8), rows)
+    bases = {"time": units.SECONDS, "load": units.BYTES, "capacity": units.RATE}
+    _whole(tables.in_units(table.drop(columns="row"), bases), "hottest links as predicted")
+    st.page_link(
+        site.interference,
+        label="Who disturbs whom",
+        icon=":material/arrow_forward:",
+        query_params={"cluster": cluster},
+    )
+
+
+def _no_traffic(live: Live) -> None:
+    cluster = live.running.snapshot.cluster
+    if live.without_profile:
+        job = live.without_profile[0].stored.job.id
+        show_empty(
+            f"{len(live.without_profile):,} jobs run, but nobody told what they send. Attach their profiles:",
+            f"almanac job attach {quote(job)} PROFILE --cluster {quote(cluster)}",
+        )
+    elif live.running.jobs:
+        st.info("The running jobs send nothing between hosts.")
+    else:
+        show_empty(
+            "No job runs. Read what the scheduler knows:", f"almanac ingest --cluster {quote(cluster)} JOBS"
+        )
+
+
+def _gains(view: Overview, live: Live, site: Site) -> None:
+    st.subheader("Running jobs that would gain most")
+    table = gains_table(live.running.jobs, view.at, site.viewer)
+    cluster = live.running.snapshot.cluster
+    if table.empty:
+        looked = [job for job in live.running.jobs if job.advice is not None]
+        if looked:
+            st.info(f"None of the {len(looked):,} jobs that were looked at would gain by another placement.")
+        elif live.running.jobs:
+            show_empty(
+                "No running job was looked at yet. Do so, by hand or from cron:",
+                f"almanac advise {quote(cluster)}",
+            )
+        else:
+            st.info("No job runs.")
+        return
+    st.caption("How many times shorter the worst link would need, the other jobs' traffic on the links.")
+    rows = [
+        Row(
+            " · ".join(part for part in (row["job"], row["application"], row["user"]) if part),
+            (f"{row['gain']:.2f} ×", f"{row['ranks to move']:,}"),
+            {"job": str(row["key"])},
+        )
+        for _, row in table.head(SHOWN).iterrows()
+    ]
+    linked_rows(site.job, ("job", "gain", "ranks to move"), (5, 1.2, 1.8), rows)
+    shown = table.drop(columns="key").head(LISTED)
+    _whole(tables.in_units(shown, {"now": units.SECONDS, "then": units.SECONDS}), "possible gains")
+    st.page_link(
+        site.jobs,
+        label="All jobs that would gain",
+        icon=":material/arrow_forward:",
+        query_params={"cluster": cluster, "gain": "1.05"},
+    )
+
+
+def _changes(view: Overview, site: Site) -> None:
+    st.subheader("Changes since yesterday")
+    assert view.standing.cluster is not None
+    if view.changes is None or view.standing.before is None:
+        st.info("This cluster was first seen within the last 24 hours.")
+        return
+    lines = changes_lines(view.changes, view.rerouted)
+    if not lines:
+        st.info("The wiring is what it was 24 hours ago.")
+        return
+    if not view.changes.empty:
+        st.caption(plain(summary(view.changes)))
+    more = [f"and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
+    st.text("\n".join([*lines[:SHOWN], *more]))
+    st.page_link(
+        site.changes,
+        label="All of it, in words and on the map",
+        icon=":material/arrow_forward:",
+        query_params={
+            "cluster": view.standing.cluster,
+            "from": view.standing.before.observed_at.isoformat(),
+        },
+    )
+
+
+def _sources(view: Overview, site: Site) -> None:
+    st.subheader("Age of each source")
+    mine = [source for source in view.standing.sources if source.cluster in ("", view.standing.cluster)]
+    bad = [source for source in mine if freshness(source, view.at).state != FRESH]
+    table = sources_table(mine, view.at, site.viewer)
+    st.dataframe(table, hide_index=True, key="sources", height="content")
+    label = f"Runs and failures: look at {_count(len(bad), 'source')}" if bad else "Runs and failures"
+    st.page_link(site.ingest, label=label, icon=":material/arrow_forward:")
+
+
+def _findings(found: tuple[Finding, ...]) -> None:
+    """What the checks find: drawn last, for they take longest on a fabric that is new."""
+    st.subheader("Findings of the check")
+    if not found:
+        st.success("The checks found nothing wrong.", icon=":material/check:")
+        return
+    counts = {severity: sum(one.severity == severity for one in found) for severity in reversed(Severity)}
+    st.text(", ".join(_count(count, str(severity)) for severity, count in counts.items() if count))
+    table = findings_table(found)
+    wide = {"what": st.column_config.TextColumn(width="large")}
+    rows = min(len(table), SHOWN) + 1
+    st.dataframe(table, hide_index=True, column_config=wide, key="findings", height=35 * rows + 3)
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _whole(table: pd.DataFrame, what: str) -> None:
+    """The table that a list is the beginning of, and its download."""
+    with st.expander(f"All {len(table):,} as a table"):
+        st.dataframe(table, hide_index=True, key=what)
+        st.download_button(
+            "Download as CSV",
+            csv_text(table),
+            file_name=f"{what.replace(' ', '-')}.csv",
+            mime="text/csv",
+            on_click="ignore",
+            icon=":material/download:",
+            key=f"{what} csv",
+        )
+
+
+def _link(live: Live, row: int, colour: str) -> dict[str, str]:
+    """Where the fabric page shows a link."""
+    cluster = live.running.snapshot.cluster
+    return {"cluster": cluster, "colour": colour, "link": link_name(live.fabric, row)}

@@ -1,0 +1,83 @@
+"""What is picked on a map of the fabric: kept in the address, by a click or by a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from dashboard.components.fabric_map import Item
+from dashboard.messages import show_unknown
+from mapping.traffic.naming import find_device, find_links, link_text
+from registry.errors import InvalidValue, UnknownName
+from registry.model import Fabric
+
+PARAMETERS = ("link", "device", "load")
+"""Of the address: a link as ``DEVICE:PORT``, a machine, and the job whose part of a link is shown."""
+_FAILED = "search failed"
+
+
+def from_address(fabric: Fabric) -> Item | None:
+    """What the address says is picked.
+
+    Raises
+    ------
+    UnknownName, InvalidValue
+        The fabric has no such link or machine.
+    """
+    link, device = st.query_params.get("link"), st.query_params.get("device")
+    if link is not None:
+        return Item(link=int(find_links(fabric, link)[0]))
+    return None if device is None else Item(vertex=find_device(fabric, device).vertex)
+
+
+def pick(fabric: Fabric, item: Item | None) -> None:
+    """Put what is picked into the address."""
+    for name in PARAMETERS:
+        st.query_params.pop(name, None)
+    if item is not None and item.link is not None:
+        st.query_params["link"] = link_text(fabric, item.link)
+    elif item is not None and item.vertex is not None:
+        st.query_params["device"] = fabric.names[item.vertex]
+
+
+def to_address(fabric: Fabric) -> Callable[[Item | None], None]:
+    """For a map of this fabric: what a person picks goes into the address."""
+
+    def picked(item: Item | None) -> None:
+        pick(fabric, item)
+
+    return picked
+
+
+def search(fabric: Fabric) -> None:
+    """A field that finds a host, a switch, an adapter, a GUID or a link."""
+    st.text_input(
+        "Find a host, a switch, a GUID or a link",
+        key="find",
+        placeholder="node0001, 0x0002c903000a1b2c, leaf3:17",
+        on_change=_find,
+        args=(fabric,),
+        width=260,
+    )
+
+
+def show_failed_search() -> None:
+    """That nothing was found, and what is closest."""
+    error = st.session_state.get(_FAILED)
+    if isinstance(error, UnknownName):
+        show_unknown(error, "device")
+
+
+def _find(fabric: Fabric) -> None:
+    st.session_state.pop(_FAILED, None)
+    text = str(st.session_state["find"]).strip()
+    if not text:
+        return
+    try:
+        pick(fabric, Item(vertex=find_device(fabric, text).vertex))
+    except UnknownName as error:
+        try:
+            pick(fabric, Item(link=int(find_links(fabric, text)[0])))
+        except (UnknownName, InvalidValue):
+            st.session_state[_FAILED] = error

@@ -1,0 +1,64 @@
+"""The way through the registry: questions with saved data, and their answers saved; loaded on first use.
+
+The only room of this wing that touches the database, through `registry.registry.Registry`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mapping.answers.answer import Answer, Judgement
+    from mapping.answers.answering import solve
+    from mapping.service.advising import Advised, advise_all
+    from mapping.service.asking import Question, answer, case_of, judge, placement_on, save, subject_of
+    from mapping.service.live import Live, Unloaded, imagine, pairs_on, traffic, traffic_of, traffics
+    from mapping.service.naming import change_of, link_of
+
+__all__ = [
+    "Advised",
+    "Answer",
+    "Judgement",
+    "Live",
+    "Question",
+    "Unloaded",
+    "advise_all",
+    "answer",
+    "case_of",
+    "change_of",
+    "imagine",
+    "judge",
+    "link_of",
+    "pairs_on",
+    "placement_on",
+    "save",
+    "solve",
+    "subject_of",
+    "traffic",
+    "traffic_of",
+    "traffics",
+]
+
+_HOMES = {
+    **dict.fromkeys(("Answer", "Judgement"), "mapping.answers.answer"),
+    "solve": "mapping.answers.answering",
+    **dict.fromkeys(("Advised", "advise_all"), "mapping.service.advising"),
+    **dict.fromkeys(
+        ("Question", "answer", "case_of", "judge", "placement_on", "save", "subject_of"),
+        "mapping.service.asking",
+    ),
+    **dict.fromkeys(
+        ("Live", "Unloaded", "imagine", "pairs_on", "traffic", "traffic_of", "traffics"),
+        "mapping.service.live",
+    ),
+    **dict.fromkeys(("change_of", "link_of"), "mapping.service.naming"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mapping.service' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,316 @@
+"""The traffic of the jobs that run on a cluster at a time, all of it on one fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mapping.routing.catalog import choose_routing
+from mapping.routing.routes import ALL_CONNECTED
+from mapping.traffic.loading import JobTraffic, Loader
+from mapping.traffic.rank_pairs import RankPairs, rank_pairs
+from mapping.traffic.shared import JobLoad, SharedLoad
+from mapping.traffic.what_if import DEFAULT_RULE, Change, WhatIf, what_if
+from registry.errors import (
+    AlmanacError,
+    DisconnectedAllocation,
+    InvalidPlacement,
+    UnknownName,
+    UnreachablePair,
+)
+from registry.jobs.running import Running, RunningJob
+from registry.model import Fabric, Placement
+from registry.model.loaded_links import LoadedLinks
+from registry.model.rank_order import order_of_job
+from registry.progress import Progress, silent
+from registry.registry import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Unloaded:
+    """A running job with a profile whose load is not known.
+
+    Attributes
+    ----------
+    job : RunningJob
+    reason : str
+        One line.
+    """
+
+    job: RunningJob
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Live:
+    """What runs, and what it puts on the links.
+
+    Attributes
+    ----------
+    running : Running
+        The fabric as of then and all jobs, those without traffic too.
+    shared : SharedLoad
+        On ``running.snapshot.fabric``: the jobs whose load is known, in the order of ``running.jobs``.
+    placements : tuple of Placement
+        Where each job of ``shared.jobs`` sits.
+    routing, rails : str
+        How all of it is routed.
+    because : str
+        Why by this routing.
+    without_profile : tuple of RunningJob
+        Load nothing here, as nobody told what they send.
+    unloaded : tuple of Unloaded
+        Have a profile, but cannot be routed: hosts that the fabric lacks, an order that is not known.
+    evaluated : tuple of str
+        Jobs whose load was computed now, as none was saved for this fabric and routing.
+    """
+
+    running: Running
+    shared: SharedLoad
+    placements: tuple[Placement, ...]
+    routing: str
+    rails: str
+    because: str
+    without_profile: tuple[RunningJob, ...]
+    unloaded: tuple[Unloaded, ...]
+    evaluated: tuple[str, ...]
+
+    @property
+    def fabric(self) -> Fabric:
+        """That all of it is on."""
+        return self.running.snapshot.fabric
+
+    def job(self, job: str) -> RunningJob:
+        """A running job by the scheduler's id, with traffic or without.
+
+        Raises
+        ------
+        UnknownName
+            With the closest.
+        """
+        known = {one.stored.job.id: one for one in self.running.jobs}
+        if job not in known:
+            raise UnknownName("running job", job, known)
+        return known[job]
+
+
+def traffic(
+    registry: Registry,
+    cluster: str,
+    at: datetime | None = None,
+    *,
+    routing: str | None = None,
+    rails: str = ALL_CONNECTED,
+    progress: Progress = silent,
+) -> Live:
+    """What runs on a cluster at a time and what it puts on the links; saves nothing.
+
+    Loads that were saved for this fabric and routing are taken; the others are computed, on routes that are
+    built once.
+
+    Parameters
+    ----------
+    at : datetime, optional
+        Now, unless told.
+    routing : str, optional
+        With its options; unless told, tables where they join all hosts, else all shortest paths.
+    rails : str
+
+    Raises
+    ------
+    UnknownName
+        No such cluster, nothing seen of it until then, or a routing that there is not.
+    InvalidValue
+        The fabric lacks the tables that the routing needs.
+    """
+    return traffic_of(
+        registry, registry.running(cluster, at), routing=routing, rails=rails, progress=progress
+    )
+
+
+def traffic_of(
+    registry: Registry,
+    running: Running,
+    *,
+    routing: str | None = None,
+    rails: str = ALL_CONNECTED,
+    progress: Progress = silent,
+) -> Live:
+    """`traffic` for what was read before.
+
+    Raises
+    ------
+    UnknownName, InvalidValue
+    """
+    fabric = running.snapshot.fabric
+    name, because = choose_routing(fabric) if routing is None else (routing, "as asked for")
+    without, unloaded, seats = _seated(running)
+    kept = {job.stored.job.id: _kept(job, running, name, rails) for job, _ in seats}
+    missing = [(job, placement) for job, placement in seats if kept[job.stored.job.id] is None]
+    found, failed = _evaluated(registry, fabric, missing, name, rails, progress)
+    loads = {job: one for job, one in (kept | found).items() if one is not None}
+    loaded = [(job, placement) for job, placement in seats if job.stored.job.id in loads]
+    return Live(
+        running=running,
+        shared=SharedLoad.of(fabric, (_job_load(job, loads[job.stored.job.id]) for job, _ in loaded)),
+        placements=tuple(placement for _, placement in loaded),
+        routing=name,
+        rails=rails,
+        because=because,
+        without_profile=without,
+        unloaded=(*unloaded, *failed),
+        evaluated=tuple(found),
+    )
+
+
+def pairs_on(registry: Registry, live: Live, job: str, row: int, *, most: int | None = None) -> RankPairs:
+    """Which pairs of a running job's ranks load a link (row of ``fabric.links``).
+
+    Raises
+    ------
+    UnknownName
+        The job has no traffic here; with the closest.
+    InvalidValue
+        A row that there is not.
+    """
+    number = live.shared.index(job)
+    profile = live.job(job).stored.profile
+    assert profile is not None
+    found = registry.profiles.read_many([profile])[profile]
+    return rank_pairs(
+        live.fabric,
+        found.profile,
+        live.placements[number],
+        row,
+        routing=live.routing,
+        rails=live.rails,
+        most=most,
+    )
+
+
+def imagine(
+    registry: Registry,
+    live: Live,
+    change: Change,
+    *,
+    rule: str = DEFAULT_RULE,
+    progress: Progress = silent,
+) -> WhatIf:
+    """What a change of the fabric would do to the running jobs; saves nothing.
+
+    Raises
+    ------
+    UnknownName, InvalidValue
+        As `mapping.traffic.what_if.what_if`.
+    """
+    return what_if(
+        live.fabric,
+        traffics(registry, live),
+        change,
+        rule=rule,
+        routing=live.routing,
+        rails=live.rails,
+        before=live.shared,
+        progress=progress,
+    )
+
+
+def traffics(registry: Registry, live: Live) -> tuple[JobTraffic, ...]:
+    """Profiles and placements of the jobs of ``live.shared``, in one statement."""
+    stored = [live.job(one.job).stored for one in live.shared.jobs]
+    profiles = registry.profiles.read_many({one.profile for one in stored if one.profile})
+    return tuple(
+        JobTraffic(
+            job=load.job,
+            user=load.user,
+            application=load.application,
+            placement_id=load.placement,
+            profile=profiles[one.profile or ""].profile,
+            placement=placement,
+        )
+        for load, one, placement in zip(live.shared.jobs, stored, live.placements, strict=True)
+    )
+
+
+Seat = tuple[RunningJob, Placement]
+
+
+def _seated(running: Running) -> tuple[tuple[RunningJob, ...], tuple[Unloaded, ...], list[Seat]]:
+    """Jobs without a profile, jobs whose ranks sit nobody knows where, and those that sit on the fabric."""
+    without, unloaded, seats = [], [], []
+    for job in running.jobs:
+        if job.stored.profile is None:
+            without.append(job)
+            continue
+        try:
+            seats.append((job, _placement(job, running.snapshot.fabric)))
+        except AlmanacError as error:
+            unloaded.append(Unloaded(job=job, reason=error.reason))
+    return tuple(without), tuple(unloaded), seats
+
+
+def _placement(job: RunningJob, fabric: Fabric) -> Placement:
+    """As it was reported, else as its distribution puts it.
+
+    Raises
+    ------
+    UnknownName
+        A host that the fabric lacks.
+    InvalidValue
+        The job has no hosts, or its order cannot be told.
+    """
+    present = job.present
+    if present is None:
+        return order_of_job(job.stored.job).on(fabric)
+    if present.placement is None:
+        names = [fabric.names[vertex] for vertex in fabric.hosts.tolist()]
+        raise UnknownName("host", present.missing_hosts[0], names)
+    return present.placement
+
+
+def _kept(job: RunningJob, running: Running, routing: str, rails: str) -> LoadedLinks | None:
+    """The saved loads of a job, where they are of its profile and of this fabric and routing."""
+    one, by_tables = job.present, "tables" in routing
+    if one is None or one.loads is None or one.profile != job.stored.profile:
+        return None
+    if (one.routing, one.rails) != (routing, rails):
+        return None
+    return None if by_tables and one.tables != running.snapshot.routing else one.loads
+
+
+def _evaluated(
+    registry: Registry,
+    fabric: Fabric,
+    seats: Sequence[Seat],
+    routing: str,
+    rails: str,
+    progress: Progress,
+) -> tuple[dict[str, LoadedLinks], tuple[Unloaded, ...]]:
+    """Loads computed now by job, and the jobs that cannot be routed."""
+    found: dict[str, LoadedLinks] = {}
+    failed: list[Unloaded] = []
+    if not seats:
+        return found, ()
+    profiles = registry.profiles.read_many({job.stored.profile or "" for job, _ in seats})
+    loader = Loader(fabric, [placement for _, placement in seats], routing, rails)
+    for number, (job, placement) in enumerate(seats):
+        progress("traffic of running jobs", number, len(seats))
+        try:
+            load = loader.load(profiles[job.stored.profile or ""].profile, placement)
+        except (InvalidPlacement, DisconnectedAllocation, UnreachablePair) as error:
+            failed.append(Unloaded(job=job, reason=error.reason))
+        else:
+            found[job.stored.job.id] = load
+    progress("traffic of running jobs", len(seats), len(seats))
+    return found, tuple(failed)
+
+
+def _job_load(job: RunningJob, loads: LoadedLinks) -> JobLoad:
+    return JobLoad(
+        job=job.stored.job.id,
+        user=job.stored.job.user,
+        application=job.application,
+        placement="" if job.present is None else job.present.id,
+        loads=loads,
+    )

@@ -1,0 +1,1 @@
+"""What running jobs do to a fabric together: shared links, whose ranks load one, what changes do."""

@@ -1,0 +1,216 @@
+"""Links, switches and hosts of a fabric by what people call them: ``DEVICE:PORT``, a name or a GUID.
+
+A device is a vertex's name, an adapter's description, or the GUID of a switch or adapter as ``0x...``. A
+link is named by the port that it leaves, ``DEVICE:PORT``, or, where ports are not known, by both of its ends,
+``DEVICE:DEVICE``. Names may hold colons themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from registry.errors import InvalidValue, UnknownName
+from registry.model import HOST, SWITCH, Fabric, Longs, format_guid
+
+
+class Ends(NamedTuple):
+    """A vertex, and one of its adapters where that was named; -1 where not."""
+
+    vertex: int
+    adapter: int
+
+
+def find_device(fabric: Fabric, text: str, *, kind: str = "device") -> Ends:
+    """The vertex, or the adapter and its host, with this name or GUID.
+
+    Raises
+    ------
+    UnknownName
+        With the closest names.
+    """
+    found = _device(fabric, text)
+    if found is None:
+        raise UnknownName(kind, text, _names(fabric, kind))
+    return found
+
+
+def find_switch(fabric: Fabric, text: str) -> int:
+    """The switch with this name or GUID.
+
+    Raises
+    ------
+    UnknownName
+        With the closest switches.
+    """
+    found = _device(fabric, text)
+    if found is None or fabric.kind[found.vertex] != SWITCH:
+        raise UnknownName("switch", text, _names(fabric, "switch"))
+    return found.vertex
+
+
+def find_host(fabric: Fabric, text: str) -> int:
+    """The host with this name, or with an adapter of this name or GUID.
+
+    Raises
+    ------
+    UnknownName
+        With the closest hosts.
+    """
+    found = _device(fabric, text)
+    if found is None or fabric.kind[found.vertex] != HOST:
+        raise UnknownName("host", text, _names(fabric, "host"))
+    return found.vertex
+
+
+def is_switch(fabric: Fabric, text: str) -> bool:
+    """Whether a switch has this name or GUID."""
+    found = _device(fabric, text)
+    return found is not None and fabric.kind[found.vertex] == SWITCH
+
+
+def find_link(fabric: Fabric, text: str) -> int:
+    """Row of ``fabric.links`` that leaves ``DEVICE:PORT``, or leads from ``DEVICE:DEVICE``.
+
+    Raises
+    ------
+    UnknownName
+        No such device, or nothing cabled there; with the closest.
+    InvalidValue
+        Several fit: an adapter or a port must be named.
+    """
+    rows = find_links(fabric, text)
+    if len(rows) > 1:
+        raise InvalidValue("link", f"{text!r} is one of {len(rows)}: {_listed(fabric, rows)}")
+    return int(rows[0])
+
+
+def find_links(fabric: Fabric, text: str) -> Longs:
+    """int64: the row that leaves ``DEVICE:PORT``, or all that lead from ``DEVICE:DEVICE``; at least one.
+
+    Raises
+    ------
+    UnknownName
+        No such device, or nothing cabled there; with the closest.
+    InvalidValue
+        Several adapters of a host have that port: one must be named.
+    """
+    links, device = fabric.links, None
+    for left, right in splits(text):
+        one = _device(fabric, left)
+        if one is None:
+            continue
+        device = left
+        leaves = links.source == one.vertex
+        if one.adapter >= 0:
+            leaves &= links.source_adapter == one.adapter
+        if right.isdecimal() and len(right) < _DIGITS:
+            rows = np.flatnonzero(leaves & (links.source_port == int(right)))
+            if len(rows) > 1:
+                raise InvalidValue("link", f"{text!r} is one of {len(rows)}: {_listed(fabric, rows)}")
+            if len(rows):
+                return rows
+        other = _device(fabric, right)
+        rows = np.flatnonzero(leaves & (links.target == (-1 if other is None else other.vertex)))
+        if len(rows):
+            return rows
+    raise _unknown(fabric, text, device)
+
+
+def reverse_rows(fabric: Fabric, rows: Longs) -> Longs:
+    """int64: the other directions of the cables in these rows, as far as there are any."""
+    links = fabric.links
+    ends = ("target", "source", "target_port", "source_port", "target_adapter", "source_adapter")
+    back = {tuple(getattr(links, name)[row] for name in ends) for row in rows.tolist()}
+    near = np.flatnonzero(np.isin(links.source, links.target[rows]))
+    turned = ("source", "target", "source_port", "target_port", "source_adapter", "target_adapter")
+    found = [row for row in near.tolist() if tuple(getattr(links, name)[row] for name in turned) in back]
+    return np.asarray(found, np.int64)
+
+
+def link_text(fabric: Fabric, row: int) -> str:
+    """How `find_link` is told of a row: ``DEVICE:PORT``.
+
+    Where several adapters of a host have that port, it is the adapter's, by description or else by GUID.
+    """
+    links = fabric.links
+    vertex, port, adapter = (
+        int(links.source[row]),
+        int(links.source_port[row]),
+        int(links.source_adapter[row]),
+    )
+    name = fabric.names[vertex]
+    if port < 0:
+        return f"{name}:{fabric.names[links.target[row]]}"
+    same = (links.source == vertex) & (links.source_port == port)
+    if int(same.sum()) > 1 and adapter >= 0:
+        guid = int(fabric.adapters.guid[adapter])
+        described = fabric.adapters.names[adapter]
+        alone = fabric.adapters.names.count(described) == 1 and described not in fabric.names
+        name = described if alone or not guid else format_guid(guid)
+    return f"{name}:{port}"
+
+
+def splits(text: str) -> Iterator[tuple[str, str]]:
+    """The parts before and after each colon, the last colon first."""
+    at = text.rfind(":")
+    while at > 0:
+        yield text[:at], text[at + 1 :]
+        at = text.rfind(":", 0, at)
+
+
+_DIGITS = 9
+"""Numbers with so many digits are no ports."""
+_SHOWN = 8
+"""Links or ports that a message lists."""
+
+
+def _device(fabric: Fabric, text: str) -> Ends | None:
+    if text in fabric.names:
+        return Ends(fabric.names.index(text), -1)
+    adapters = fabric.adapters
+    rows = [a for a, name in enumerate(adapters.names) if name == text]
+    guid = _guid(text)
+    if guid:
+        switches = np.flatnonzero(fabric.guid == guid)
+        if len(switches):
+            return Ends(int(switches[0]), -1)
+        rows = np.flatnonzero(adapters.guid == guid).tolist()
+    return Ends(int(adapters.host[rows[0]]), int(rows[0])) if len(rows) == 1 else None
+
+
+def _guid(text: str) -> int:
+    """The number of ``0x...``; 0 where it is none."""
+    try:
+        return int(text, 16) if text.lower().startswith("0x") else 0
+    except ValueError:
+        return 0
+
+
+def _names(fabric: Fabric, kind: str) -> list[str]:
+    rows = {"switch": fabric.switches, "host": fabric.hosts}.get(kind, np.arange(len(fabric)))
+    return [fabric.names[vertex] for vertex in rows.tolist()]
+
+
+def _listed(fabric: Fabric, rows: Longs) -> str:
+    shown = ", ".join(link_text(fabric, row) for row in rows[:_SHOWN].tolist())
+    return shown + (", ..." if len(rows) > _SHOWN else "")
+
+
+def _unknown(fabric: Fabric, text: str, device: str | None) -> UnknownName:
+    """What to say of a link that there is not: whether the device or the port is at fault."""
+    if device is None:
+        left = text.rpartition(":")[0] or text
+        close = UnknownName("device", left, fabric.names).close
+        remedy = "a link is written DEVICE:PORT"
+        if close:
+            remedy += f"; closest devices: {', '.join(close)}"
+        return UnknownName("link", text, remedy=remedy)
+    one = find_device(fabric, device)
+    rows = np.flatnonzero(fabric.links.source == one.vertex)
+    if one.adapter >= 0:
+        rows = rows[fabric.links.source_adapter[rows] == one.adapter]
+    remedy = f"cabled at {device}: {_listed(fabric, rows)}" if len(rows) else f"nothing is cabled to {device}"
+    return UnknownName("link", text, remedy=remedy)

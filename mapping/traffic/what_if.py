@@ -1,0 +1,208 @@
+"""What running jobs would see if cables or switches went, cables came, or hosts were drained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mapping.routing.catalog import choose_routing
+from mapping.routing.routes import ALL_CONNECTED
+from mapping.traffic.changing import Change, applied, changed
+from mapping.traffic.loading import Delivered, JobTraffic, Loader
+from mapping.traffic.shared import JobLoad, SharedLoad
+from registry.errors import InvalidValue
+from registry.model import Bools, Fabric, Ints
+from registry.progress import Progress, silent
+
+__all__ = ["DEFAULT_RULE", "KEPT", "Change", "JobEffect", "JobTraffic", "WhatIf", "changed", "what_if"]
+
+KEPT = "tables"
+"""Rule: the forwarding tables as they are, before any repair: what they lead into a gone cable is lost."""
+DEFAULT_RULE = "shortest-paths"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEffect:
+    """What a change does to one job.
+
+    Attributes
+    ----------
+    job, user : str
+    before_seconds, unchanged_seconds, after_seconds : float
+        The worst of the links that it loads, with all jobs' bytes; seconds a period. See `WhatIf`.
+    unreachable_pairs : int
+        Ordered pairs of its ranks that talk and that no way joins after the change.
+    unreachable_bytes : float
+        What they send.
+    lost_hosts : tuple of str
+        Its hosts that are drained.
+    lost_ranks : int
+        Ranks on them.
+    """
+
+    job: str
+    user: str
+    before_seconds: float
+    unchanged_seconds: float
+    after_seconds: float
+    unreachable_pairs: int
+    unreachable_bytes: float
+    lost_hosts: tuple[str, ...]
+    lost_ranks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WhatIf:
+    """Congestion of running jobs before and after a change.
+
+    Attributes
+    ----------
+    change : Change
+    before, unchanged, after : SharedLoad
+        The fabric as it is under its present routing; the same fabric under the rule, so that what the change
+        does is not taken for what the rule does; the changed fabric under the rule. Each on its own fabric
+        (``before.fabric``, ``after.fabric``), which have the same vertices; the same jobs in the same order.
+    routing_before, rule : str
+        How they are routed. Where both are the same, `unchanged` is `before`.
+    jobs : tuple of JobEffect
+        In the order of ``before.jobs``.
+    row_before : int32[links after]
+        Row of ``before.fabric.links`` that each link of the changed fabric was; -1 for an added cable.
+    """
+
+    change: Change
+    before: SharedLoad
+    unchanged: SharedLoad
+    after: SharedLoad
+    routing_before: str
+    rule: str
+    jobs: tuple[JobEffect, ...]
+    row_before: Ints
+
+
+def what_if(
+    fabric: Fabric,
+    jobs: Sequence[JobTraffic],
+    change: Change,
+    *,
+    rule: str = DEFAULT_RULE,
+    routing: str | None = None,
+    rails: str = ALL_CONNECTED,
+    before: SharedLoad | None = None,
+    progress: Progress = silent,
+) -> WhatIf:
+    """Congestion and reachability of running jobs before and after a change.
+
+    Parameters
+    ----------
+    rule : str
+        Routing after the change: ``shortest-paths`` or any other (`mapping.routing.catalog`), computed on
+        what is left; ``tables`` keeps the forwarding tables as they are.
+    routing : str, optional
+        Before the change; unless told, tables where they join all hosts, else all shortest paths.
+    before : SharedLoad, optional
+        The same jobs' loads by `routing`, where they are known already.
+
+    Raises
+    ------
+    UnknownName, InvalidValue
+        Also where a job is left without hosts.
+    """
+    rows = applied(fabric, change, keep_tables=rule == KEPT)
+    gone = _gone(fabric, jobs, change)
+    name = routing or choose_routing(fabric)[0]
+    if before is None:
+        before = _shared(fabric, jobs, _delivered(fabric, jobs, name, rails))
+    elif [one.job for one in before.jobs] != [one.job for one in jobs]:
+        raise InvalidValue("what_if.before", "is of other jobs")
+    unchanged = before
+    if rule != name:
+        unchanged = _shared(fabric, jobs, _delivered(fabric, jobs, rule, rails))
+    progress("traffic after the change", 0, len(jobs))
+    found = _delivered(rows.fabric, jobs, rule, rails, gone)
+    progress("traffic after the change", len(jobs), len(jobs))
+    after = _shared(rows.fabric, jobs, found)
+    return WhatIf(
+        change=change,
+        before=before,
+        unchanged=unchanged,
+        after=after,
+        routing_before=name,
+        rule=rule,
+        jobs=_effects(fabric, jobs, found, gone, (before, unchanged, after)),
+        row_before=rows.row_before,
+    )
+
+
+def _delivered(
+    fabric: Fabric,
+    jobs: Sequence[JobTraffic],
+    routing: str,
+    rails: str,
+    gone: Sequence[Bools | None] | None = None,
+) -> list[Delivered]:
+    loader = Loader(fabric, [one.placement for one in jobs], routing, rails)
+    ranks = [None] * len(jobs) if gone is None else gone
+    return [loader.deliver(one.profile, one.placement, left) for one, left in zip(jobs, ranks, strict=True)]
+
+
+def _gone(fabric: Fabric, jobs: Sequence[JobTraffic], change: Change) -> list[Bools]:
+    """bool[ranks] of each job: ranks on drained hosts.
+
+    Raises
+    ------
+    InvalidValue
+        A job would have no ranks left.
+    """
+    drained = change.drained_hosts(fabric)
+    gone = [np.isin(one.placement.host_of_rank, drained) for one in jobs]
+    empty = [one.job for one, ranks in zip(jobs, gone, strict=True) if bool(ranks.all())]
+    if empty:
+        several = f"jobs {', '.join(empty)} are" if len(empty) > 1 else f"job {empty[0]} is"
+        raise InvalidValue("Change.drained", f"{several} left without hosts: all of them are drained")
+    return gone
+
+
+def _shared(fabric: Fabric, jobs: Sequence[JobTraffic], found: Sequence[Delivered]) -> SharedLoad:
+    return SharedLoad.of(
+        fabric,
+        (
+            JobLoad(
+                job=one.job,
+                user=one.user,
+                application=one.application,
+                placement=one.placement_id,
+                loads=delivered.loads,
+            )
+            for one, delivered in zip(jobs, found, strict=True)
+        ),
+    )
+
+
+def _effects(
+    fabric: Fabric,
+    jobs: Sequence[JobTraffic],
+    found: Sequence[Delivered],
+    gone: Sequence[Bools],
+    sides: tuple[SharedLoad, SharedLoad, SharedLoad],
+) -> tuple[JobEffect, ...]:
+    effects = []
+    seconds = zip(*(side.together_seconds().tolist() for side in sides), strict=True)
+    for one, delivered, ranks, (was, same, now) in zip(jobs, found, gone, seconds, strict=True):
+        lost = np.unique(one.placement.host_of_rank[ranks]).tolist()
+        effects.append(
+            JobEffect(
+                job=one.job,
+                user=one.user,
+                before_seconds=was,
+                unchanged_seconds=same,
+                after_seconds=now,
+                unreachable_pairs=delivered.unreachable_pairs,
+                unreachable_bytes=delivered.unreachable_bytes,
+                lost_hosts=tuple(fabric.names[host] for host in lost),
+                lost_ranks=int(ranks.sum()),
+            )
+        )
+    return tuple(effects)

@@ -1,0 +1,1 @@
+"""Port counters: sweeps, growth between two, roll-ups."""

@@ -1,0 +1,260 @@
+"""Port counters of clusters: sweeps, what was counted between two times, what each link carried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from registry.counters.sweeps import Retention, roll_up, rolled_until, unpack_rollup, unpack_sweep
+from registry.database import Database, Transaction
+from registry.errors import UnknownName
+from registry.model import CounterDeltas, CounterSweep, Fabric, LinkRates, as_utc, growth, link_rates, total
+from registry.wiring.observations import content_as_of, no_fabric, read_content, take_cluster
+from registry.wiring.timeline import FOREVER
+
+_LIST = """
+MATCH (s:CounterSweep)
+WHERE s.cluster = $cluster AND s.at >= $start AND s.at <= $until
+RETURN s.id AS id, s.at AS at, s.seq AS seq, s.ports AS ports, s.names AS names, s.source AS source
+ORDER BY at, seq
+"""
+
+_LAST = """
+MATCH (s:CounterSweep)
+WHERE s.cluster = $cluster AND s.at <= $at
+WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
+RETURN s.at AS at, s.blob AS blob
+"""
+
+_LAST_TRAFFIC = """
+MATCH (s:CounterSweep)
+WHERE s.cluster = $cluster AND s.at <= $at AND s.traffic
+WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
+RETURN s.at AS at
+"""
+
+_LAST_OTHER = """
+MATCH (s:CounterSweep)
+WHERE s.cluster = $cluster AND s.at <= $at AND NOT s.traffic
+WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
+RETURN s.at AS at
+"""
+
+_BLOBS = """
+MATCH (s:CounterSweep)
+WHERE s.cluster = $cluster AND s.at >= $start AND s.at <= $until
+WITH s ORDER BY s.at, s.seq
+RETURN s.at AS at, s.blob AS blob
+"""
+
+_ROLLUPS = """
+MATCH (r:CounterRollup)
+WHERE r.cluster = $cluster AND r.start < $until AND r.until > $start
+WITH r ORDER BY r.start
+RETURN r.start AS start, r.until AS until, r.pieces AS pieces, r.blob AS blob
+"""
+
+_ROLLUP_AT = """
+MATCH (r:CounterRollup)
+WHERE r.cluster = $cluster AND r.start < $at
+WITH r ORDER BY r.start DESC LIMIT 1
+RETURN r.start AS start, r.until AS until, r.pieces AS pieces, r.blob AS blob
+"""
+
+_CLUSTERS = """
+MATCH (s:CounterSweep)
+RETURN collect(DISTINCT s.cluster) AS names
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepInfo:
+    """What a list tells of a sweep: when, of how many ports, which counters, read from which format."""
+
+    id: str
+    at: datetime
+    seq: int
+    ports: int
+    names: tuple[str, ...]
+    source: str
+
+
+class Counters:
+    """What the registry knows of port counters.
+
+    Examples
+    --------
+    Where a cluster was busiest at noon, as shares of the links' capacity::
+
+        with Registry.open() as registry:
+            fabric = registry.fabrics.read("hpc1", noon).fabric
+            rates = registry.counters.rates("hpc1", noon)
+            hottest = np.argsort(-np.nan_to_num(rates.share))[:10]
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(
+        self, cluster: str, start: datetime | None = None, end: datetime | None = None
+    ) -> tuple[SweepInfo, ...]:
+        """Sweeps that are kept in full, by time; of all times, unless told.
+
+        Raises
+        ------
+        UnknownName
+            No counters of such a cluster were saved.
+        """
+
+        def work(transaction: Transaction) -> tuple[SweepInfo, ...]:
+            rows = transaction.run(_LIST, cluster=cluster, start=_from(start), until=_until(end))
+            if not rows:
+                _require(transaction, cluster)
+            return tuple(SweepInfo(names=tuple(row.pop("names")), **row) for row in rows)
+
+        return self._database.read(work)
+
+    def read(self, cluster: str, at: datetime | None = None) -> CounterSweep:
+        """The last sweep at or before a time; the last there is, unless told.
+
+        Raises
+        ------
+        UnknownName
+            No counters were saved of such a cluster, or of that time.
+        """
+
+        def work(transaction: Transaction) -> CounterSweep:
+            found = transaction.run(_LAST, cluster=cluster, at=_until(at))
+            if not found:
+                raise _no_counters(transaction, cluster, "no sweep was saved at or before that time")
+            return unpack_sweep(found[0]["blob"], found[0]["at"])
+
+        return self._database.read(work)
+
+    def between(self, cluster: str, start: datetime, end: datetime | None = None) -> CounterDeltas:
+        """What was counted from `start` to `end` (to the last sweep, unless told).
+
+        The time is cut at sweeps: what those after `start` add, up to `end`, each counted from the last one
+        before it. Roll-ups that touch the time count as a whole.
+
+        Raises
+        ------
+        UnknownName
+            No two sweeps, and no roll-up, lie there.
+        """
+
+        def work(transaction: Transaction) -> CounterDeltas:
+            last, first = _until(end), as_utc(start)
+            parts = [
+                unpack_rollup(row)
+                for row in transaction.run(_ROLLUPS, cluster=cluster, start=first, until=last)
+            ]
+            parts += _added(transaction, cluster, first, last)
+            if not parts:
+                raise _no_counters(transaction, cluster, "no two sweeps lie in that time")
+            return total(parts)
+
+        return self._database.read(work)
+
+    def rates(self, cluster: str, at: datetime | None = None, *, over: timedelta | None = None) -> LinkRates:
+        """What each link of the fabric as of a time carried a second.
+
+        Rows are those of ``registry.fabrics.read(cluster, at).fabric.links``.
+
+        Parameters
+        ----------
+        at : datetime, optional
+            The last sweep's, unless told.
+        over : timedelta, optional
+            Mean over at least so long before the last sweep at or before `at`; the time since the sweep
+            before it, unless told. Where sweeps were rolled up: the hour or day that `at` lies in.
+
+        Raises
+        ------
+        UnknownName
+            Fewer than two sweeps, and no roll-up, until then; no fabric of that cluster.
+        """
+
+        def work(transaction: Transaction) -> LinkRates:
+            grown = _grown(transaction, cluster, _until(at), over)
+            return link_rates(_fabric(transaction, cluster, _until(at)), grown)
+
+        return self._database.read(work)
+
+    def roll_up(self, cluster: str, rule: Retention | None = None, now: datetime | None = None) -> int:
+        """Roll up what is older than a rule keeps; the number of sweeps that went.
+
+        Saving does the same by the rule's default values.
+
+        Parameters
+        ----------
+        now : datetime, optional
+            The clock's time, unless told: sweeps of later times do not make others old.
+        """
+        moment = datetime.now(UTC) if now is None else as_utc(now)
+
+        def work(transaction: Transaction) -> int:
+            take_cluster(transaction, cluster)
+            _require(transaction, cluster)
+            return roll_up(transaction, cluster, moment, rule or Retention())
+
+        return self._database.write(work)
+
+
+def _added(transaction: Transaction, cluster: str, start: datetime, until: datetime) -> list[CounterDeltas]:
+    """What the sweeps after `start` add, counted from the last ones before, traffic and others alike."""
+    rolled = rolled_until(transaction, cluster)
+    first = start if rolled is None else max(start, rolled)
+    begin = start
+    for statement in (_LAST_TRAFFIC, _LAST_OTHER):
+        before = transaction.run(statement, cluster=cluster, at=first)
+        begin = min([begin, *(row["at"] for row in before)])
+    rows = transaction.run(_BLOBS, cluster=cluster, start=begin, until=until)
+    sweeps = [unpack_sweep(row["blob"], row["at"]) for row in rows]
+    return [part for part in growth(sweeps, after=first) if not part.backwards]
+
+
+def _grown(transaction: Transaction, cluster: str, at: datetime, over: timedelta | None) -> CounterDeltas:
+    """Growth until the last sweep at or before a time; of a roll-up where the sweeps are gone."""
+    after = transaction.run(_LAST_TRAFFIC, cluster=cluster, at=at)
+    if after:
+        back = timedelta(microseconds=1) if over is None else over
+        before = transaction.run(_LAST_TRAFFIC, cluster=cluster, at=after[0]["at"] - back)
+        if before:
+            parts = _added(transaction, cluster, before[0]["at"], after[0]["at"])
+            if any("xmit_bytes" in part.names for part in parts):
+                return total(parts)
+    rolled = transaction.run(_ROLLUP_AT, cluster=cluster, at=at)
+    if rolled:
+        return unpack_rollup(rolled[0])
+    raise _no_counters(transaction, cluster, "rates need two sweeps at or before that time")
+
+
+def _fabric(transaction: Transaction, cluster: str, at: datetime) -> Fabric:
+    # counters may be older than the first scan of their cluster
+    found = content_as_of(transaction, cluster, at) or content_as_of(transaction, cluster, FOREVER)
+    fabric = None if found is None else read_content(transaction, found[1])
+    if fabric is None:
+        raise no_fabric(transaction, cluster, FOREVER)
+    return fabric
+
+
+def _require(transaction: Transaction, cluster: str) -> None:
+    known = transaction.run(_CLUSTERS)[0]["names"]
+    if cluster not in known:
+        raise UnknownName("cluster with counters", cluster, known)
+
+
+def _no_counters(transaction: Transaction, cluster: str, remedy: str) -> UnknownName:
+    known = transaction.run(_CLUSTERS)[0]["names"]
+    if cluster not in known:
+        return UnknownName("cluster with counters", cluster, known)
+    return UnknownName("counters", cluster, remedy=remedy)
+
+
+def _from(at: datetime | None) -> datetime:
+    return datetime.min.replace(tzinfo=UTC) if at is None else as_utc(at)
+
+
+def _until(at: datetime | None) -> datetime:
+    return FOREVER if at is None else as_utc(at)

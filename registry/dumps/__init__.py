@@ -1,0 +1,1 @@
+"""A whole registry as one file, and back."""

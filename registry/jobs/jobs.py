@@ -1,0 +1,291 @@
+"""Jobs as their scheduler told of them, where they ran, and which profile each was.
+
+A job told of again is brought up to date: what the newer record says counts, what it leaves open is
+kept, and slots that it only guesses do not replace better known ones of the same hosts. Hosts are joined to
+the job through allocations, profiles by `attach`; of both the latest counts and none is taken away.
+
+A year's accounting is more than one transaction of a server can hold: it is saved in `batches`. Each job is
+saved as a whole, with where it ran, and saving it again adds nothing: what an interrupted call has not saved
+is saved by the same call again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from registry.database import Database, Transaction, instant, instants
+from registry.errors import UnknownName
+from registry.jobs.allocations import HostSlots, save_allocations
+from registry.model import Job
+from registry.profiles import find_profile
+from registry.wiring.observations import take_cluster
+
+JOB_FIELDS = tuple(field.name for field in fields(Job) if field.name not in ("id", "hosts", "slots"))
+"""Fields of a `Job` that its node keeps as they are."""
+JOBS_A_TRANSACTION = 5_000
+HOSTS_A_TRANSACTION = 50_000
+"""Hosts of the jobs of one transaction, each time that one is named: a relationship each."""
+
+_TIMES = ("submitted_at", "started_at", "ended_at")
+_VALUES = ", ".join(f"j.{name} = {instant(name) if name in _TIMES else f'${name}[i]'}" for name in JOB_FIELDS)
+
+_RETURN = f"""
+OPTIONAL MATCH (j)-[r:RAN_ON]->(a:Allocation)
+WITH j, r, a ORDER BY r.seq
+WITH j, collect(a.hosts) AS hosts, collect(a.slots) AS slots
+OPTIONAL MATCH (j)-[x:RAN]->(p:Profile)
+WITH j, hosts, slots, x, p ORDER BY x.at
+WITH j, hosts, slots, collect(p.id) AS profiles
+RETURN j.job AS id, j.cluster AS cluster, j.as_of AS as_of, hosts, slots, profiles,
+       {", ".join(f"j.{name} AS {name}" for name in JOB_FIELDS)}
+"""
+
+_STORED = f"""
+UNWIND $jobs AS id
+MATCH (j:Job {{id: id}})
+{_RETURN}
+"""
+
+_READ = f"""
+MATCH (j:Job)
+WHERE j.job = $job
+{_RETURN}
+"""
+
+_KEYS_OF = """
+MATCH (j:Job)
+WHERE j.cluster = $cluster
+RETURN collect(j.id) AS keys
+"""
+
+_KEYS = """
+MATCH (j:Job)
+RETURN collect(j.id) AS keys
+"""
+
+_IDS = """
+MATCH (j:Job)
+RETURN collect(j.job) AS ids
+"""
+
+_MERGE = f"""
+UNWIND range(0, size($key) - 1) AS i
+MERGE (j:Job {{id: $key[i]}})
+SET j.cluster = $cluster, j.job = $id[i], j.as_of = {instant("as_of")}, {_VALUES}
+"""
+
+_RAN_ON = """
+UNWIND range(0, size($key) - 1) AS i
+MATCH (j:Job {id: $key[i]})
+MATCH (a:Allocation {id: $allocation[i]})
+CREATE (j)-[:RAN_ON {seq: $seq}]->(a)
+"""
+
+_ATTACH = """
+MATCH (j:Job {id: $job})
+MATCH (p:Profile {id: $profile})
+CREATE (j)-[:RAN {at: $at}]->(p)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredJob:
+    """A job, its cluster, and the id of the profile that it ran, where that is known."""
+
+    id: str
+    cluster: str
+    job: Job
+    profile: str | None
+    as_of: datetime
+
+
+class Jobs:
+    """What the registry knows of jobs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read(self, job: str, cluster: str | None = None) -> StoredJob:
+        """A job by the scheduler's id.
+
+        Parameters
+        ----------
+        cluster : str, optional
+            Needed where two clusters have a job of that id.
+
+        Raises
+        ------
+        UnknownName
+        """
+        return self._database.read(lambda transaction: find_job(transaction, job, cluster))
+
+    def list(self, cluster: str | None = None) -> tuple[StoredJob, ...]:
+        """Jobs of a cluster, or of all, the latest started first; those that never started last."""
+
+        def work(transaction: Transaction) -> list[StoredJob]:
+            found = transaction.run(_KEYS) if cluster is None else transaction.run(_KEYS_OF, cluster=cluster)
+            keys, listed = found[0]["keys"], list[StoredJob]()
+            for start in range(0, len(keys), JOBS_A_TRANSACTION):  # more do not fit into a server's memory
+                some = keys[start : start + JOBS_A_TRANSACTION]
+                listed += stored_jobs(transaction.run(_STORED, jobs=some))
+            return listed
+
+        return tuple(sorted(self._database.read(work), key=_newest_first))
+
+    def attach(self, job: str, profile: str, cluster: str | None = None) -> str:
+        """Remember which profile, by name or id, a job ran; the profile's id.
+
+        Raises
+        ------
+        UnknownName
+        """
+
+        def work(transaction: Transaction) -> str:
+            stored = find_job(transaction, job, cluster)
+            take_cluster(transaction, stored.cluster)
+            found = find_profile(transaction, profile)
+            if find_job(transaction, job, stored.cluster).profile != found:
+                transaction.run(_ATTACH, job=stored.id, profile=found, at=datetime.now(UTC))
+            return found
+
+        return self._database.write(work)
+
+
+def batches(jobs: Iterable[Job]) -> list[tuple[Job, ...]]:
+    """The jobs in their order, as many at a time as a transaction takes; a job's hosts are never parted."""
+    found: list[tuple[Job, ...]] = []
+    batch: list[Job] = []
+    hosts = 0
+    for job in jobs:
+        if batch and (len(batch) == JOBS_A_TRANSACTION or hosts + len(job.hosts) > HOSTS_A_TRANSACTION):
+            found.append(tuple(batch))
+            batch, hosts = [], 0
+        batch.append(job)
+        hosts += len(job.hosts)
+    return [*found, tuple(batch)] if batch else found
+
+
+def save_jobs(transaction: Transaction, cluster: str, jobs: Sequence[Job], as_of: datetime, seq: int) -> int:
+    """Save jobs of a cluster that is taken; the number of those that told something new.
+
+    Their hosts must be known (`registry.jobs.allocations.require_hosts`), and no more of them given than
+    `batches` puts together.
+    """
+    keys = list(dict.fromkeys(job_key(cluster, job.id) for job in jobs))
+    known = {stored.id: stored for stored in stored_jobs(transaction.run(_STORED, jobs=keys))}
+    told = dict(known)
+    for job in jobs:
+        stored = _told(cluster, job, as_of)
+        before = told.get(stored.id)
+        told[stored.id] = stored if before is None else _merge(before, stored)
+    changed = [told[key] for key in keys if key not in known or _differs(told[key], known[key])]
+    _write(transaction, cluster, changed)
+    moved = [
+        stored
+        for stored in changed
+        if stored.job.hosts and (stored.id not in known or _room(stored) != _room(known[stored.id]))
+    ]
+    allocations = [
+        HostSlots(cluster=cluster, hosts=stored.job.hosts, slots=stored.job.slots) for stored in moved
+    ]
+    save_allocations(transaction, cluster, allocations)
+    joined = {
+        "key": [stored.id for stored in moved],
+        "allocation": [allocation.id for allocation in allocations],
+    }
+    transaction.run_columns(_RAN_ON, joined, seq=seq)
+    return len(changed)
+
+
+def job_key(cluster: str, job: str) -> str:
+    """Id of a job's node."""
+    return f"{cluster}/{job}"
+
+
+def find_job(transaction: Transaction, job: str, cluster: str | None = None) -> StoredJob:
+    """See `Jobs.read`."""
+    found = stored_jobs(transaction.run(_READ, job=job))
+    mine = [stored for stored in found if cluster in (None, stored.cluster)]
+    if len(mine) == 1:
+        return mine[0]
+    if mine:
+        owners = " and ".join(sorted(repr(stored.cluster) for stored in mine))
+        raise UnknownName("job", job, remedy=f"the clusters {owners} have one each: name the cluster")
+    remedy = f"cluster {found[0].cluster!r} has one" if found else ""
+    known = [] if found else transaction.run(_IDS)[0]["ids"]
+    raise UnknownName("job", job, known, remedy=remedy)
+
+
+def stored_jobs(rows: Sequence[dict[str, Any]]) -> list[StoredJob]:
+    """The jobs of rows with `id`, `cluster`, `as_of` and `JOB_FIELDS`.
+
+    Of the rows' lists `hosts`, `slots` and `profiles` the last entry counts.
+    """
+    jobs = []
+    for row in rows:
+        hosts, slots = row["hosts"], row["slots"]
+        jobs.append(
+            StoredJob(
+                id=job_key(row["cluster"], row["id"]),
+                cluster=row["cluster"],
+                job=Job(
+                    id=row["id"],
+                    hosts=tuple(hosts[-1]) if hosts else (),
+                    slots=tuple(slots[-1]) if slots else (),
+                    **{name: row[name] for name in JOB_FIELDS} | {"guessed": bool(row["guessed"])},
+                ),
+                profile=row["profiles"][-1] if row["profiles"] else None,
+                as_of=row["as_of"],
+            )
+        )
+    return jobs
+
+
+def _told(cluster: str, job: Job, as_of: datetime) -> StoredJob:
+    return StoredJob(id=job_key(cluster, job.id), cluster=cluster, job=job, profile=None, as_of=as_of)
+
+
+def _merge(before: StoredJob, told: StoredJob) -> StoredJob:
+    """Field by field what the newer record says, or else the older one."""
+    newer, older = (told, before) if told.as_of >= before.as_of else (before, told)
+    plain = {name: getattr(newer.job, name) or getattr(older.job, name) for name in JOB_FIELDS}
+    room = newer if newer.job.hosts else older
+    if set(newer.job.hosts) == set(older.job.hosts) and _certainty(older.job) > _certainty(newer.job):
+        room = older
+    plain["guessed"] = room.job.guessed
+    hosts, slots = _room(room)
+    merged = Job(id=told.job.id, hosts=hosts, slots=slots, **plain)
+    return replace(before, job=merged, as_of=newer.as_of)
+
+
+def _certainty(job: Job) -> int:
+    """How well a record knows the slots: as told, an even share of its ranks, an even share of CPUs."""
+    return 2 if not job.guessed else 1 if job.ranks else 0
+
+
+def _differs(told: StoredJob, known: StoredJob) -> bool:
+    """Whether anything but the file that tells it is new."""
+    return replace(told.job, source=known.job.source) != known.job
+
+
+def _write(transaction: Transaction, cluster: str, changed: Sequence[StoredJob]) -> None:
+    columns: dict[str, list[Any]] = {
+        name: [getattr(stored.job, name) for stored in changed] for name in ("id", *JOB_FIELDS)
+    }
+    for name in _TIMES:
+        columns |= instants(name, columns.pop(name))
+    columns |= instants("as_of", [stored.as_of for stored in changed])
+    columns["key"] = [stored.id for stored in changed]
+    transaction.run_columns(_MERGE, columns, cluster=cluster)
+
+
+def _room(stored: StoredJob) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    return stored.job.hosts, stored.job.slots
+
+
+def _newest_first(stored: StoredJob) -> tuple[bool, float, str, str]:
+    started = stored.job.started_at
+    return started is None, -started.timestamp() if started else 0.0, stored.cluster, stored.job.id

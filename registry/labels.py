@@ -1,0 +1,192 @@
+"""What the graph is made of: labels, relationships and indexes, as data.
+
+Every label has a UNIQUE ``id``: a composed string, such as cluster and device GUID.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """An index on properties of a label.
+
+    Attributes
+    ----------
+    name, label : str
+    properties : tuple of str
+    serves : str
+        The statements that it is there for.
+    """
+
+    name: str
+    label: str
+    properties: tuple[str, ...]
+    serves: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relationship:
+    """A relationship type between two labels."""
+
+    type: str
+    source: str
+    target: str
+
+
+LABELS: tuple[str, ...] = (
+    "Cluster",
+    "Observation",
+    "Content",
+    "Routing",
+    "ForwardingTable",
+    "Device",
+    "DeviceState",
+    "Application",
+    "Profile",
+    "Rank",
+    "Job",
+    "Allocation",
+    "Placement",
+    "LinkLoads",
+    "IngestRun",
+    "CounterSweep",
+    "CounterRollup",
+    "IntendedWiring",
+    "HostLayout",
+    "Advice",
+    "Drawing",
+)
+"""Every label but ``Schema``; each has a UNIQUE ``id``, which also finds a node by its key."""
+
+RELATIONSHIPS: tuple[Relationship, ...] = tuple(
+    Relationship(type=kind, source=source, target=target)
+    for source, kind, target in (
+        ("Observation", "SAW", "Content"),
+        ("Observation", "SAW", "Routing"),
+        ("Content", "OF", "Cluster"),
+        ("Routing", "OF", "Cluster"),
+        ("Routing", "HAS_TABLE", "ForwardingTable"),
+        ("Device", "HAS_STATE", "DeviceState"),
+        ("Device", "LINK", "Device"),
+        ("Profile", "OF", "Application"),
+        ("Profile", "HAS_RANK", "Rank"),
+        ("Rank", "SENDS", "Rank"),
+        ("Job", "RAN_ON", "Allocation"),
+        ("Allocation", "ON", "Device"),
+        ("Job", "RAN", "Profile"),
+        ("Job", "HAS_PLACEMENT", "Placement"),
+        ("Placement", "OF", "Profile"),
+        ("Placement", "IN", "Content"),
+        ("Placement", "ON", "Allocation"),
+        ("Placement", "HAS_LOADS", "LinkLoads"),
+        ("Placement", "LOADS", "Device"),
+        ("IngestRun", "RECORDED", "Observation"),
+        ("IngestRun", "RECORDED", "Profile"),
+        ("IngestRun", "RECORDED", "Placement"),
+        ("IngestRun", "RECORDED", "CounterSweep"),
+        ("IngestRun", "RECORDED", "IntendedWiring"),
+        ("CounterSweep", "OF", "Cluster"),
+        ("CounterRollup", "OF", "Cluster"),
+        ("IntendedWiring", "OF", "Cluster"),
+        ("HostLayout", "OF", "Cluster"),
+        ("Job", "HAS_ADVICE", "Advice"),
+        ("Advice", "OF", "Placement"),
+        ("Advice", "PROPOSES", "Placement"),
+        ("Drawing", "OF", "Content"),
+    )
+)
+"""Every relationship type, by the labels that it joins: what a dump has to carry."""
+
+INDEXES: tuple[Index, ...] = (
+    Index(
+        name="device_cluster",
+        label="Device",
+        properties=("cluster",),
+        serves="the derived graph of a cluster: as of a time, changes, rebuild",
+    ),
+    Index(
+        name="observation_cluster",
+        label="Observation",
+        properties=("cluster",),
+        serves="last observation of a cluster at or before a time",
+    ),
+    Index(
+        name="job_cluster",
+        label="Job",
+        properties=("cluster",),
+        serves="jobs of a cluster",
+    ),
+    Index(
+        name="job_number",
+        label="Job",
+        properties=("job",),
+        serves="a job by the scheduler's id, whatever the cluster",
+    ),
+    Index(
+        name="sweep_cluster",
+        label="CounterSweep",
+        properties=("cluster",),
+        serves="last sweep of counters at or before a time",
+    ),
+    Index(
+        name="rollup_cluster",
+        label="CounterRollup",
+        properties=("cluster",),
+        serves="counters of a time whose sweeps were rolled up",
+    ),
+    Index(
+        name="intended_cluster",
+        label="IntendedWiring",
+        properties=("cluster",),
+        serves="the plan that holds as of a time",
+    ),
+    Index(
+        name="layout_cluster",
+        label="HostLayout",
+        properties=("cluster",),
+        serves="layouts of all hosts as of a time",
+    ),
+    Index(
+        name="run_cluster",
+        label="IngestRun",
+        properties=("cluster",),
+        serves="runs of a cluster: the last ones, those old enough to be forgotten",
+    ),
+    Index(
+        name="run_key",
+        label="IngestRun",
+        properties=("key",),
+        serves="whether the very same was read before",
+    ),
+    Index(
+        name="placement_cluster",
+        label="Placement",
+        properties=("cluster",),
+        serves="history and series of a cluster",
+    ),
+    Index(
+        name="placement_recorded",
+        label="Placement",
+        properties=("recorded_at",),
+        serves="the newest placements, those since a time",
+    ),
+    Index(
+        name="job_started",
+        label="Job",
+        properties=("cluster", "started_at"),
+        serves="jobs of a cluster that run at a time",
+    ),
+)
+
+
+def constraint_statement(label: str) -> str:
+    """Statement that makes ``id`` unique on a label."""
+    return f"CREATE CONSTRAINT {label.lower()}_id IF NOT EXISTS FOR (n:{label}) REQUIRE n.id IS UNIQUE"
+
+
+def index_statement(index: Index) -> str:
+    """Statement that makes an index."""
+    properties = ", ".join(f"n.{name}" for name in index.properties)
+    return f"CREATE INDEX {index.name} IF NOT EXISTS FOR (n:{index.label}) ON ({properties})"

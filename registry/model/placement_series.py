@@ -1,0 +1,118 @@
+"""Many placements as columns: what a history is drawn from and judged by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from registry.errors import InvalidValue
+from registry.model.arrays import Bools, Floats, Ints, Longs, freeze
+
+Moments = NDArray[np.datetime64]
+
+_TEXTS = (
+    *("id", "cluster", "application", "profile", "profile_name", "job", "role", "strategy"),
+    *("objective", "routing", "tables", "snapshot", "allocation", "order", "background"),
+    "code_version",
+)
+_NUMBERS = (
+    *("congestion_seconds", "network_congestion_seconds", "hop_bytes", "average_dilation"),
+    *("bound_congestion_seconds", "bound_network_congestion_seconds", "bound_hop_bytes"),
+    *("in_order_congestion_seconds", "in_order_network_congestion_seconds"),
+    *("in_order_hop_bytes", "in_order_average_dilation"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacementSeries:
+    """Placements, the oldest first, those of one moment by id; n rows in every column.
+
+    Texts are empty and numbers NaN where there is none.
+
+    Attributes
+    ----------
+    id, cluster : tuple of str
+    recorded_at : datetime64[us][n]
+        UTC.
+    application, profile, profile_name : tuple of str
+        The profile by id and by the name that it was given last.
+    job : tuple of str
+        The scheduler's id.
+    role : tuple of str
+        ``present`` (it ran like this) or ``proposed`` (a search found it).
+    strategy, objective, routing, code_version : tuple of str
+        See `Placement` and `Evaluation`.
+    tables, snapshot : tuple of str
+        Ids of the forwarding tables and of the fabric that it was judged on.
+    allocation : tuple of str
+        Id of its hosts and slots, in their order.
+    order : tuple of str
+        Digest of the host of each rank; empty for one saved before there was any.
+    background : tuple of str
+        What else was on the links when it was judged.
+    ranks : int32[n]
+    complete : bool[n]
+    congestion_seconds, network_congestion_seconds, hop_bytes, average_dilation : float64[n]
+        See `Metrics`.
+    bound_congestion_seconds, bound_network_congestion_seconds, bound_hop_bytes : float64[n]
+        Certified lower bounds.
+    in_order_congestion_seconds, in_order_network_congestion_seconds : float64[n]
+    in_order_hop_bytes, in_order_average_dilation : float64[n]
+        Of the same ranks in order.
+    """
+
+    id: tuple[str, ...]
+    cluster: tuple[str, ...]
+    recorded_at: Moments
+    application: tuple[str, ...]
+    profile: tuple[str, ...]
+    profile_name: tuple[str, ...]
+    job: tuple[str, ...]
+    role: tuple[str, ...]
+    strategy: tuple[str, ...]
+    objective: tuple[str, ...]
+    routing: tuple[str, ...]
+    tables: tuple[str, ...]
+    snapshot: tuple[str, ...]
+    allocation: tuple[str, ...]
+    order: tuple[str, ...]
+    background: tuple[str, ...]
+    code_version: tuple[str, ...]
+    ranks: Ints
+    complete: Bools
+    congestion_seconds: Floats
+    network_congestion_seconds: Floats
+    hop_bytes: Floats
+    average_dilation: Floats
+    bound_congestion_seconds: Floats
+    bound_network_congestion_seconds: Floats
+    bound_hop_bytes: Floats
+    in_order_congestion_seconds: Floats
+    in_order_network_congestion_seconds: Floats
+    in_order_hop_bytes: Floats
+    in_order_average_dilation: Floats
+
+    def __post_init__(self) -> None:
+        n = len(self.id)
+        for name in _TEXTS:
+            if len(getattr(self, name)) != n:
+                raise InvalidValue(f"PlacementSeries.{name}", f"needs {n} entries")
+        freeze(self, "recorded_at", np.dtype("datetime64[us]"), n)
+        freeze(self, "ranks", np.int32, n)
+        freeze(self, "complete", np.bool_, n)
+        for name in _NUMBERS:
+            freeze(self, name, np.float64, n)
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def take(self, rows: Longs) -> PlacementSeries:
+        """Some of the rows, in the order given."""
+        chosen: dict[str, Any] = {
+            name: tuple(map(getattr(self, name).__getitem__, rows.tolist())) for name in _TEXTS
+        }
+        arrays = {name: getattr(self, name)[rows] for name in ("recorded_at", "ranks", "complete", *_NUMBERS)}
+        return PlacementSeries(**chosen, **arrays)

@@ -1,0 +1,1 @@
+"""Placements with their cost and provenance, as they are saved and read."""

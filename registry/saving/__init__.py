@@ -1,0 +1,1 @@
+"""One call's harvest, saved; every run and its age."""

@@ -1,0 +1,71 @@
+"""What the pages of an empty registry say to run works, once capitals give way to files, names and hosts."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from almanac.settings import load_settings
+from dashboard.app import PAGES
+from registry.registry import Registry
+from tests.almanac.conftest import Almanac
+
+DATA = Path(__file__).parent.parent / "data"
+TREE = DATA / "infiniband" / "fattree2-64-traffic"
+DEMO = "almanac demo"
+INSTEAD = {
+    "SCAN": str(TREE / "ibnetdiscover.txt"),
+    "SLURM_RECORD": str(DATA / "slurm" / "scontrol_show_jobs_d.txt"),
+    "NAME": "ft",
+    "PROFILE": "cg",
+    "HOSTLIST": "node[0001-0008]",
+}
+PRINTED = {"scontrol show jobs -d": str(DATA / "slurm" / "scontrol_show_jobs_d.txt")}
+"""Files that hold what other programs print, for commands that read it from a pipe."""
+
+
+def script(connect: object) -> None:
+    from typing import Any, cast
+
+    from dashboard.app import run
+
+    run(cast(Any, connect))
+
+
+def told() -> set[str]:
+    """The commands that the pages of the registry in force show."""
+
+    def connect() -> Registry:
+        return load_settings().open_registry()
+
+    found: set[str] = set()
+    for number, entry in enumerate(PAGES):
+        app = AppTest.from_function(script, args=(connect,), default_timeout=120)
+        app._page_hash = calc_hash(entry.title.lower().replace(" ", "-") if number else "")
+        app.run()
+        assert not app.exception, app.exception
+        commands = {code.value for code in app.code}
+        assert DEMO in commands, entry.title
+        found |= commands
+    return found
+
+
+def test_what_the_pages_of_an_empty_registry_tell_to_run_works(embedded: Almanac) -> None:
+    commands = told()
+    assert len(commands) > 2
+    assert embedded("ingest", DATA / "openmpi" / "npb_cg_S_16.tar.gz", "--name", "cg").code == 0
+    # what reads a fabric comes before what needs one
+    for command in sorted(commands - {DEMO}, key=lambda text: ("SCAN" not in text, text)):
+        printer, _, piped = command.rpartition(" | ")
+        words = [INSTEAD.get(word, word) for word in shlex.split(piped)]
+        if printer:
+            words[words.index("-")] = PRINTED[printer]
+        assert words[0] == "almanac"
+        assert not [word for word in words if re.fullmatch(r"[A-Z_]{3,}", word)], command
+        slots = ["--slots", "2", "--steps", "100"] if words[1] == "map" else []
+        outcome = embedded(*words[1:], *slots)
+        assert outcome.code == 0, (command, outcome.err)

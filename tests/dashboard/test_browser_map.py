@@ -1,0 +1,191 @@
+"""The map of the fabric in a real browser: pointing, picking, moving, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from almanac.demonstration import CLUSTER
+from bench.served import Served, Watch
+from tests.dashboard.browsing import MAP, NARROW, READY_MS, keep, mapped, ready
+from tests.dashboard.conftest import Filled
+
+TIP = f"{MAP} .tip"
+PLACE = "(root, item) => root.placeOf(item ?? undefined)"
+
+
+@pytest.fixture
+def page(browser: Browser, demo: Served) -> Iterator[Page]:
+    """The fabric page of the demo; nothing may complain, nothing ask another host."""
+    opened = browser.new_page(viewport=NARROW)
+    opened.set_default_timeout(READY_MS)
+    watch = Watch()
+    watch.on(opened, urlsplit(demo.url).netloc)
+    opened.goto(f"{demo.url}/fabric?cluster={CLUSTER}")
+    ready(opened, "Fabric")
+    mapped(opened)
+    yield opened
+    opened.close()
+    assert not watch.complaints
+    assert not watch.strangers
+
+
+def address(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def place(page: Page, item: dict[str, int] | None = None) -> tuple[float, float]:
+    spot = page.locator(MAP).first.evaluate(PLACE, item)
+    return spot["x"], spot["y"]
+
+
+def canvas(page: Page) -> Locator:
+    return page.locator(f"{MAP} canvas").first
+
+
+def frames(page: Page) -> int:
+    return int(page.locator(MAP).first.get_attribute("data-frames") or 0)
+
+
+def test_the_worst_link_is_pointed_at_and_picked(page: Page) -> None:
+    x, y = place(page)
+    page.mouse.move(x, y)
+    expect(page.locator(TIP)).to_contain_text("this way")
+    page.mouse.click(x, y)
+    page.wait_for_url(re.compile("link="))
+    expect(page.get_by_text("Jobs that load it")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Ranks of job")).to_be_visible()
+    ready(page)
+    keep(page, "fabric-link")
+
+
+def test_what_is_picked_is_not_sent_again_and_is_shown_after_a_reload(page: Page) -> None:
+    size = page.locator(MAP).first.get_attribute("data-bytes")
+    page.mouse.click(*place(page))
+    page.wait_for_url(re.compile("link="))
+    ready(page)
+    assert page.locator(MAP).first.get_attribute("data-bytes") == size
+    link = address(page)["link"]
+    page.reload()
+    ready(page)
+    mapped(page)
+    assert address(page)["link"] == link
+    canvas(page).focus()
+    page.keyboard.press("Escape")
+    page.wait_for_url(lambda url: "link=" not in url)
+
+
+def test_the_hottest_links_are_walked_and_picked_by_keyboard(page: Page) -> None:
+    canvas(page).focus()
+    page.keyboard.press("n")
+    first = page.locator(TIP).inner_text()
+    page.keyboard.press("n")
+    assert page.locator(TIP).inner_text() != first
+    page.keyboard.press("p")
+    assert page.locator(TIP).inner_text() == first
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("link="))
+
+
+def test_keys_move_the_map_and_take_it_back(page: Page) -> None:
+    canvas(page).focus()
+    home = place(page)
+    for key in ("+", "+", "+", "ArrowRight", "ArrowDown"):
+        before = frames(page)
+        page.keyboard.press(key)
+        page.wait_for_function(
+            "([root, count]) => Number(root.dataset.frames) > count",
+            arg=[page.locator(MAP).first.element_handle(), before],
+        )
+    assert place(page) != home
+    page.keyboard.press("0")
+    assert place(page) == home
+
+
+def test_the_map_is_dragged_and_a_drag_picks_nothing(page: Page) -> None:
+    canvas(page).focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+    x, y = place(page, {"cable": 0})
+    box = canvas(page).bounding_box()
+    assert box is not None
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] - 60, middle[1] - 40, steps=5)
+    page.mouse.up()
+    assert place(page, {"cable": 0}) == pytest.approx((x - 60, y - 40), abs=1)
+    assert "link" not in address(page)
+
+
+def test_the_wheel_scrolls_the_page_until_the_map_has_the_focus(page: Page) -> None:
+    def across() -> float:
+        return place(page, {"cable": 9})[0] - place(page, {"cable": 0})[0]
+
+    home = across()
+    page.mouse.move(*place(page))
+    page.mouse.wheel(0, -50)
+    assert across() == home
+    canvas(page).focus()
+    page.mouse.move(*place(page))
+    page.mouse.wheel(0, -50)
+    page.wait_for_function(
+        "([root, old]) => Math.abs(root.placeOf({cable: 9}).x - root.placeOf({cable: 0}).x - old) > 1",
+        arg=[page.locator(MAP).first.element_handle(), home],
+    )
+
+
+def test_a_machine_is_found_by_a_search_and_shown_on_the_map(page: Page) -> None:
+    page.get_by_label("Find a host, a switch, a GUID or a link").fill("b05-p1-dgx-05-c10")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("device="))
+    ready(page)
+    expect(page.get_by_text("Jobs on it")).to_be_visible()
+
+
+def test_a_click_on_the_name_of_a_row_picks_the_switch(page: Page) -> None:
+    page.get_by_role("radio", name="Cells, one a cable").click()
+    page.wait_for_url(re.compile("shape=cells"))
+    ready(page)
+    box = canvas(page).bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 60, box["y"] + 36)  # the first name in the margin
+    page.wait_for_url(re.compile("device="))
+    ready(page)
+    expect(page.get_by_text("Jobs below it")).to_be_visible()
+
+
+def test_other_colours_are_drawn_at_the_same_places(page: Page) -> None:
+    spot = place(page, {"cable": 5})
+    page.get_by_role("radio", name="Capacity").click()
+    page.wait_for_url(re.compile("colour=capacity"))
+    ready(page)
+    mapped(page)
+    assert place(page, {"cable": 5}) == spot
+    expect(page.locator(f"{MAP} .legend")).to_contain_text("GB/s")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_look_of_the_map_is_kept_as_a_picture(
+    browser: Browser, demo: Served, scheme: Literal["light", "dark"]
+) -> None:
+    opened = browser.new_page(viewport=NARROW, color_scheme=scheme)
+    for colour, shape in (("predicted", "cells"), ("measured", "lines"), ("difference", "cells")):
+        opened.goto(f"{demo.url}/fabric?cluster={CLUSTER}&colour={colour}&shape={shape}")
+        ready(opened, "Fabric")
+        mapped(opened)
+        keep(opened, f"fabric-{colour}-{shape}-{scheme}")
+    opened.close()
+
+
+def test_a_page_without_traffic_shows_capacities(browser: Browser, served: Served, filled: Filled) -> None:
+    opened = browser.new_page(viewport=NARROW)
+    opened.goto(f"{served.url}/fabric?cluster=tree")
+    mapped(opened)
+    expect(opened.locator(f"{MAP} .legend")).to_contain_text("Each direction")
+    opened.close()

@@ -1,0 +1,101 @@
+"""The main story in a real browser: a hot link, the job on it, a better placement, its file, the history."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Browser, Page, expect
+
+from almanac.demonstration import CLUSTER, RUNNING
+from bench.served import Served, Watch
+from tests.dashboard.browsing import MAP, READY_MS, WIDE, keep, mapped, ready, settle
+
+RANKS = 64
+
+
+def test_from_a_hot_link_to_a_better_placement_and_its_history(browser: Browser, demo: Served) -> None:
+    page = browser.new_page(viewport=WIDE)
+    page.set_default_timeout(READY_MS)
+    watch = Watch()
+    watch.on(page, urlsplit(demo.url).netloc)
+    page.goto(f"{demo.url}/fabric?cluster={CLUSTER}")
+    job = _open_the_job_on_the_hottest_link(page)
+    found = _place_again(page)
+    _download(page)
+    _find_in_the_history(page, found, job)
+    page.close()
+    assert not watch.complaints
+    assert not watch.strangers
+
+
+def test_the_hottest_link_is_picked_by_keyboard(browser: Browser, demo: Served) -> None:
+    page = browser.new_page(viewport=WIDE)
+    page.set_default_timeout(READY_MS)
+    page.goto(f"{demo.url}/fabric?cluster={CLUSTER}")
+    ready(page, "Fabric")
+    mapped(page)
+    page.locator(f"{MAP} canvas").focus()
+    page.keyboard.press("n")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**link=**")
+    settle(page)
+    expect(page.get_by_text("Jobs that load it")).to_be_visible()
+    page.close()
+
+
+def _open_the_job_on_the_hottest_link(page: Page) -> str:
+    ready(page, "Fabric")
+    mapped(page)
+    place = page.locator(MAP).first.evaluate("map => map.placeOf()")
+    page.mouse.click(place["x"], place["y"])
+    page.wait_for_url("**link=**")
+    settle(page)
+    expect(page.get_by_text("Jobs that load it")).to_be_visible()
+    keep(page, "story-1-link", whole=False)
+    onward = page.get_by_role("link", name=re.compile(r"^Open job \d+"))
+    onward.click()
+    page.wait_for_url("**/job?**")
+    ready(page, "Job")
+    (job,) = parse_qs(urlsplit(page.url).query)["job"]
+    assert job.split("/")[1] in RUNNING
+    return job
+
+
+def _place_again(page: Page) -> str:
+    """Search for two seconds; the id of what was saved."""
+    seconds = page.get_by_role("spinbutton", name="Seconds")
+    seconds.fill("2")
+    seconds.press("Enter")
+    settle(page)
+    page.get_by_role("button", name="Place again").click()
+    saved = page.get_by_text(re.compile(r"Saved to the history as p[0-9a-f]{12}")).first
+    expect(saved).to_be_visible(timeout=READY_MS)
+    match = re.search(r"p[0-9a-f]{12}", saved.inner_text())
+    assert match is not None
+    show = page.get_by_role("button", name="Show it")
+    if show.count():
+        show.click()
+        page.wait_for_url(f"**placement={match.group()}**")
+    ready(page, "Job")
+    keep(page, "story-2-job")
+    return match.group()
+
+
+def _download(page: Page) -> None:
+    with page.expect_download() as download:
+        page.get_by_role("button", name="openmpi-rankfile").click()
+    lines = Path(download.value.path()).read_text("utf-8").splitlines()
+    assert len(lines) == RANKS
+    assert lines[0].startswith("rank 0=")
+
+
+def _find_in_the_history(page: Page, found: str, job: str) -> None:
+    page.get_by_role("link", name="History", exact=True).click()
+    page.wait_for_url("**/history**")
+    ready(page, "History")
+    keep(page, "story-3-history")
+    page.goto(f"{urlsplit(page.url)._replace(path='/job', query=f'placement={found}').geturl()}")
+    ready(page, "Job")
+    assert parse_qs(urlsplit(page.url).query)["job"] == [job]

@@ -1,0 +1,154 @@
+"""What the history page draws and lists, from columns of placements made here."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pytest
+
+from dashboard import figures
+from dashboard.figures import history as drawings
+from dashboard.tables.history import (
+    POINTS,
+    applications_table,
+    facts_table,
+    option_text,
+    panels,
+    placements_table,
+    points,
+    relative,
+)
+from mapping.traffic.applications import by_application
+from mapping.traffic.quality import judge
+from registry.model.placement_series import PlacementSeries
+
+NASTY = "<img src=x onerror=alert(1)> datum.x'\"\\ {{y}}"
+
+
+def series(worst: list[float], **columns: Any) -> PlacementSeries:
+    """Placements an hour apart with these worst links (s), all of bound 1 s and 4 s in order."""
+    n = len(worst)
+    plain: dict[str, Any] = {field.name: ("",) * n for field in fields(PlacementSeries)}
+    numbers = [name for name in plain if name.endswith(("seconds", "hop_bytes", "dilation"))]
+    plain |= {name: np.full(n, np.nan) for name in numbers}
+    start = np.datetime64("2026-01-01T00:00:00", "us")
+    plain |= {
+        "id": tuple(f"p{k}" for k in range(n)),
+        "cluster": ("c",) * n,
+        "application": ("cg",) * n,
+        "profile": ("f1",) * n,
+        "profile_name": ("cg_16",) * n,
+        "role": ("proposed",) * n,
+        "strategy": ("greedy",) * n,
+        "recorded_at": start + np.arange(n) * np.timedelta64(1, "h"),
+        "ranks": np.full(n, 16),
+        "complete": np.ones(n, bool),
+        "congestion_seconds": np.asarray(worst, float),
+        "network_congestion_seconds": np.asarray(worst, float) / 2,
+        "hop_bytes": np.full(n, 1e6),
+        "average_dilation": np.full(n, 2.0),
+        "bound_congestion_seconds": np.ones(n),
+        "in_order_congestion_seconds": np.full(n, 4.0),
+        "background": ("",) * n,
+    }
+    return PlacementSeries(**{name: columns.get(name, plain[name]) for name in plain})
+
+
+WORSE = series([2.0] * 8 + [5.0] + [2.0])
+
+
+def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    with alt.data_transformers.enable("default", max_rows=None):
+        made: dict[str, Any] = chart.to_dict()
+    return made
+
+
+def test_each_application_of_each_cluster_has_a_chart_and_those_that_got_worse_come_first() -> None:
+    names = ("cg", "ft", "cg", "cg") + ("cg",) * 6
+    clusters = ("c", "c", "d", "c") + ("c",) * 6
+    several = series([2.0] * 9 + [5.0], application=names, cluster=clusters)
+    found = panels(several, judge(several), np.arange(10))
+    assert [(panel.title, panel.flagged) for panel in found] == [
+        ("cg on c", 1),
+        ("cg on d", 0),
+        ("ft on c", 0),
+    ]
+    assert sorted(np.concatenate([panel.rows for panel in found]).tolist()) == list(range(10))
+
+
+def test_charts_hold_the_newest_placements_and_all_that_are_flagged() -> None:
+    worst = [2.0] * 8 + [5.0] + [2.0] * (POINTS + 50)
+    many = series(worst)
+    quality = judge(many)
+    table = points(many, quality, np.arange(len(worst)), "congestion_seconds")
+    assert table["flagged"].sum() == quality.regression.sum() == 1
+    assert len(table) == POINTS + 1
+    assert table["placement"].iloc[0] == "p8"
+    assert table["placement"].iloc[-1] == many.id[-1]
+
+
+def test_limits_are_drawn_in_the_unit_of_the_cost() -> None:
+    quality = judge(WORSE)
+    table = points(WORSE, quality, np.arange(10), "congestion_seconds")
+    assert table["limit"].iloc[8] == pytest.approx(quality.limit[8] * 1.0)
+    assert table["limit"].isna().sum() == 5
+    assert points(WORSE, quality, np.arange(10), "hop_bytes")["limit"].isna().all()
+
+
+@pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
+def test_a_chart_marks_what_got_worse_and_takes_no_text_for_an_expression(theme: str) -> None:
+    nasty = series([2.0] * 8 + [5.0], application=(NASTY,) * 9, strategy=(NASTY,) * 9)
+    table = points(nasty, judge(nasty), np.arange(9), "congestion_seconds")
+    made = spec(drawings.small_multiple(table, f"{NASTY} on c", "Worst link (s)", 1.0, theme))
+    flagged = made["layer"][-1]
+    rows = made["datasets"][flagged["data"]["name"]]
+    assert [row["placement"] for row in rows] == ["p8"]
+    assert made["title"] == f"{NASTY} on c"
+    layers = str({name: part for name, part in made.items() if name not in ("datasets", "title")})
+    assert "onerror" not in layers
+
+
+def test_the_list_has_all_costs_and_how_far_from_the_bound() -> None:
+    table = placements_table(WORSE, judge(WORSE), np.asarray([8, 0]))
+    assert table["placement"].tolist() == ["p8", "p0"]
+    assert table["Worst link"].tolist() == [5.0, 2.0]
+    assert table["over bound"].tolist() == [5.0, 2.0]
+    assert table["regression"].tolist() == [True, False]
+
+
+def test_a_placement_to_choose_tells_application_job_cost_time_and_id() -> None:
+    named = series([2e-3], job=("4711",))
+    assert option_text(named, 0) == "cg · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p0"
+
+
+def test_two_placements_are_told_apart_fact_by_fact() -> None:
+    facts = facts_table(WORSE, (0, 8)).set_index("fact")
+    assert tuple(facts.loc["Worst link"]) == ("2 s", "5 s", "≠")
+    assert tuple(facts.loc["Worst link, lower bound"]) == ("1 s", "1 s", "")
+    assert tuple(facts.loc["strategy"]) == ("greedy", "greedy", "")
+    assert facts.loc["saved at", "B"] == "2026-01-01 08:00:00 UTC"
+    costs = relative(WORSE, (0, 8))
+    assert costs[costs["cost"] == "Worst link"]["share"].tolist() == [0.4, 1.0]
+    assert spec(drawings.side_by_side(costs, figures.DARK))["layer"]
+
+
+def test_applications_of_two_clusters_are_medians_of_their_placements() -> None:
+    both = series([2.0, 3.0, 4.0, 8.0, np.nan], cluster=("c", "c", "c", "d", "d"))
+    (first, second) = by_application(both)
+    assert (first.cluster, first.placements, first.over_bound) == ("c", 3, 3.0)
+    assert (second.cluster, second.placements, second.over_bound) == ("d", 1, 8.0)
+    assert second.over_in_order == 2.0
+    table = applications_table(both, ["c", "d"])
+    assert table["over bound"].tolist() == [3.0, 8.0]
+    assert spec(drawings.two_clusters(table, ("c", "d"), figures.LIGHT))["layer"]
+    assert applications_table(both, ["c"])["cluster"].tolist() == ["c"]
+
+
+def test_applications_without_a_bound_are_counted_and_not_judged() -> None:
+    unbounded = series([2.0, 3.0], bound_congestion_seconds=np.full(2, np.nan))
+    (one,) = by_application(unbounded)
+    assert one.placements == 2
+    assert np.isnan(one.over_bound)

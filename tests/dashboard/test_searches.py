@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+
+from dashboard.searches import (
+    AT_ONCE,
+    DONE,
+    FAILED,
+    RUNNING,
+    STOPPED,
+    STOPPING,
+    WAITING,
+    Searches,
+    Standing,
+)
+from mapping.answers.answering import solve
+from mapping.answers.case import Case, Search
+from mapping.service import Answer
+from registry.errors import InvalidValue
+from registry.model import Allocation, Profile
+from registry.progress import Progress
+from registry.registry import Registry
+from tests.infiniband_data import infiniband
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 60.0
+"""Longest wait for what takes a moment."""
+
+
+@contextmanager
+def nothing() -> Iterator[Registry]:
+    yield cast(Registry, None)
+
+
+def connect() -> Registry:
+    return cast(Registry, nothing())
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def case() -> Case:
+    fabric = infiniband("torus-4x4x4-dor")
+    generator = np.random.default_rng(0)
+    source, target = generator.integers(0, 64, (2, 600))
+    profile = Profile.from_edges(source, target, generator.random(600) * 1e6, ranks=64)
+    return Case(profile=profile, fabric=fabric, allocation=Allocation.of(fabric, fabric.hosts.tolist()))
+
+
+def searching(seconds: float, steps: int | None = None) -> Callable[[Registry, Progress], Answer]:
+    def work(registry: Registry, progress: Progress) -> Answer:
+        return solve(case(), Search(seconds=seconds, steps=steps, workers=1), progress)
+
+    return work
+
+
+@pytest.fixture
+def searches() -> Iterator[Searches]:
+    made = Searches(connect)
+    yield made
+    made.close()
+
+
+def ended(searches: Searches, job: str) -> Standing:
+    until(lambda: bool((now := searches.standing(job)) and now.ended))
+    found = searches.standing(job)
+    assert found is not None
+    return found
+
+
+def test_a_search_tells_how_far_it_is_and_what_it_found(searches: Searches) -> None:
+    assert searches.standing("c/1") is None
+    assert searches.start("c/1", searching(SECONDS, steps=2000))
+    found = ended(searches, "c/1")
+    assert found.state == DONE
+    assert found.error is None
+    assert found.found is not None
+    assert found.found.complete
+    assert found.best is not None
+    assert found.found.congestion_seconds <= found.found.in_order_seconds
+    assert found.done == found.total == 2000
+
+
+def test_a_stopped_search_keeps_the_best_so_far_as_incomplete(searches: Searches) -> None:
+    searches.start("c/1", searching(10 * SECONDS))
+    until(lambda: bool((now := searches.standing("c/1")) and now.best is not None and now.done > 0))
+    searches.stop("c/1")
+    found = ended(searches, "c/1")
+    assert found.state == DONE
+    assert found.done < found.total
+    assert found.found is not None
+    assert not found.found.complete
+    assert found.found.congestion_seconds <= found.found.in_order_seconds
+
+
+def waiting_for(event: threading.Event) -> Callable[[Registry, Progress], Answer]:
+    """Work that tells it is alive until the event, and then fails; it does not look after interrupts."""
+
+    def work(registry: Registry, progress: Progress) -> Answer:
+        while not event.wait(0.005):
+            progress("waiting", 1, 2, 3.0)
+        raise InvalidValue("x", "is wrong")
+
+    return work
+
+
+def test_there_is_one_search_at_a_time_of_a_job(searches: Searches) -> None:
+    go = threading.Event()
+    assert searches.start("c/1", waiting_for(go))
+    assert not searches.start("c/1", waiting_for(go))
+    assert searches.start("c/2", waiting_for(go))
+    go.set()
+    assert ended(searches, "c/1").state == FAILED
+    assert searches.start("c/1", waiting_for(go))
+
+
+def test_what_goes_wrong_in_a_search_is_kept_to_be_told(searches: Searches) -> None:
+    go = threading.Event()
+    go.set()
+    searches.start("c/1", waiting_for(go))
+    found = ended(searches, "c/1")
+    assert isinstance(found.error, InvalidValue)
+    searches.forget("c/1")
+    assert searches.standing("c/1") is None
+
+
+def test_a_search_that_is_stopped_before_it_has_anything_ends_without_a_placement(searches: Searches) -> None:
+    searches.start("c/1", waiting_for(threading.Event()))
+    until(
+        lambda: searches.standing("c/1") == Standing(state=RUNNING, phase="waiting", done=1, total=2, best=3)
+    )
+    searches.stop("c/1")
+    found = ended(searches, "c/1")
+    assert (found.state, found.found, found.error) == (STOPPED, None, None)
+
+
+def _state(searches: Searches, job: str) -> str:
+    now = searches.standing(job)
+    return "" if now is None else now.state
+
+
+def test_searches_wait_for_their_turn_and_can_be_stopped_meanwhile(searches: Searches) -> None:
+    go = threading.Event()
+    for number in range(AT_ONCE):
+        searches.start(f"c/{number}", waiting_for(go))
+        until(lambda job=f"c/{number}": _state(searches, job) == RUNNING)  # type: ignore[misc]
+    searches.start("late", waiting_for(go))
+    searches.start("later", waiting_for(go))
+    searches.stop("late")
+    now = [searches.standing(job) for job in ("late", "later")]
+    assert [standing and standing.state for standing in now] == [STOPPED, WAITING]
+    go.set()
+    assert ended(searches, "later").state == FAILED
+    late = searches.standing("late")
+    assert late is not None
+    assert late.state == STOPPED
+
+
+def test_a_search_that_is_told_to_stop_says_so_until_it_has_ended(searches: Searches) -> None:
+    go = threading.Event()
+
+    def work(registry: Registry, progress: Progress) -> Answer:
+        go.wait(SECONDS)
+        progress("late", 0)
+        raise AssertionError
+
+    searches.start("c/1", work)
+    until(lambda: bool((now := searches.standing("c/1")) and now.state == RUNNING))
+    searches.stop("c/1")
+    now = searches.standing("c/1")
+    assert now is not None
+    assert now.state == STOPPING
+    assert not now.ended
+    go.set()
+    assert ended(searches, "c/1").state == STOPPED
+
+
+def test_closing_stops_all() -> None:
+    made = Searches(connect)
+    made.start("c/1", searching(10 * SECONDS))
+    until(lambda: bool((now := made.standing("c/1")) and now.done > 0))
+    made.close()
+    assert ended(made, "c/1").ended
+
+
+@pytest.mark.parametrize(("done", "total", "share"), [(0, 0, 0), (5, 10, 0.5), (12, 10, 1), (-1, 10, 0)])
+def test_the_share_that_is_done_stays_between_nothing_and_all(
+    done: float, total: float, share: float
+) -> None:
+    assert Standing(done=done, total=total).share == share
+
+
+ENDING = """
+import time
+from tests.dashboard.test_searches import Searches, case, connect, solve, Search
+
+searches = Searches(connect)
+searches.start("c/1", lambda registry, progress: solve(case(), Search(seconds=600, workers=2), progress))
+while searches.standing("c/1").best is None:
+    time.sleep(0.01)
+print("searching")
+"""
+
+
+def test_a_server_that_ends_does_not_wait_for_its_searches() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDING], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
+    )
+    assert ended.stdout == "searching\n"

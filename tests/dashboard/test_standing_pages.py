@@ -1,0 +1,312 @@
+"""Overview, history, changes and ingest: filled, empty and broken; and what a viewer may see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from dashboard import queries
+from dashboard.app import PAGES as ENTRIES
+from dashboard.queries.changes import between_kept, changes_view
+from dashboard.queries.history import history
+from dashboard.queries.ingest import ingest_view
+from dashboard.queries.overview import findings_kept, overview
+from dashboard.viewer import Access, Viewer
+from mapping.checks.catalog import check
+from mapping.service import subject_of
+from registry.database import Database
+from registry.errors import DatabaseUnavailable, InputError
+from registry.registry import Registry
+from registry.saving.runs import Attempt
+from tests.conftest import empty
+from tests.dashboard.conftest import MARKUP, RESCANNED, SCANNED, Connect, Filled
+from tests.dashboard.test_pages import address, messages, page
+from tests.dashboard.test_queries import CountingDatabase
+
+OVERVIEW, HISTORY, CHANGES, INGEST = "", "history", "changes", "ingest"
+PAGES = (OVERVIEW, HISTORY, CHANGES, INGEST)
+
+
+@pytest.fixture
+def demo_registry(demonstration: Path) -> Connect:
+    return lambda: Registry.open(home=demonstration, idle_seconds=300)
+
+
+@pytest.fixture
+def nothing(embedded_server: Any, embedded_database: Database) -> Connect:
+    empty(embedded_database)
+    server = embedded_server
+    return lambda: Registry.open(server.uri, user=server.user, password=server.password, name=server.name)
+
+
+def limited(connect: object, access: object) -> None:
+    from typing import Any, cast
+
+    from dashboard.app import run
+
+    run(cast(Any, connect), lambda: cast(Any, access))
+
+
+def seen_by(access: Access, connect: Connect, name: str, **told: str) -> AppTest:
+    app = AppTest.from_function(limited, args=(connect, access), default_timeout=120)
+    app.query_params.update(told)
+    app._page_hash = calc_hash(name)
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def titles(app: AppTest) -> list[str]:
+    return [head.value for head in app.subheader]
+
+
+def whole(app: AppTest) -> str:
+    """All text and all cells of a page."""
+    texts = [element.value for kind in ("text", "caption", "markdown") for element in getattr(app, kind)]
+    cells = [table.value.to_csv() for table in app.dataframe]
+    labels = [str(link.proto.label) for link in app.get("page_link")]
+    return "\n".join([*texts, *cells, *labels, messages(app)]).replace("\\", "")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_an_empty_registry_says_what_to_run(nothing: Connect, name: str) -> None:
+    app = page(nothing, name)
+    assert "almanac demo" in [code.value for code in app.code]
+    assert "The registry holds no" in messages(app)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_database_that_is_down_is_told_and_found_again(filled: Filled, name: str) -> None:
+    down = [True]
+
+    def connect() -> Registry:
+        if down[0]:
+            raise DatabaseUnavailable("bolt://127.0.0.1:1", "connection refused", "start it")
+        return filled.connect()
+
+    app = page(connect, name)
+    assert "The database does not answer" in messages(app)
+    down[0] = False
+    app.button(key="try_again").click().run()
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "closest"),
+    [
+        (OVERVIEW, {"cluster": "nrd"}, "ndr"),
+        (CHANGES, {"cluster": "nrd"}, "ndr"),
+        (INGEST, {"cluster": "nrd"}, "ndr"),
+        (HISTORY, {"cluster": "trees"}, "tree"),
+        (HISTORY, {"compare": "clusters", "cluster b": "tre"}, "tree"),
+    ],
+)
+def test_an_unknown_name_is_told_and_the_closest_can_be_clicked(
+    filled: Filled, name: str, wrong: dict[str, str], closest: str
+) -> None:
+    app = page(filled.connect, name, **wrong)
+    assert "There is no" in messages(app)
+    next(button for button in app.button if button.key == f"closest {closest}").click().run()
+    assert not app.exception
+    assert not app.error
+    assert closest in address(app).values()
+
+
+def test_the_overview_shows_all_that_it_is_for(demo_registry: Connect) -> None:
+    app = page(demo_registry, OVERVIEW)
+    assert titles(app) == [
+        "Hottest links, as counted",
+        "Hottest links, as predicted",
+        "Running jobs that would gain most",
+        "Changes since yesterday",
+        "Findings of the check",
+        "Age of each source",
+    ]
+    assert not app.error
+    links = [str(link.proto.page) for link in app.get("page_link")]
+    assert any("fabric" in link for link in links)
+    assert any("ingest" in link for link in links)
+
+
+def test_the_overview_tells_of_each_cluster_when_it_was_seen(filled: Filled) -> None:
+    app = page(filled.connect, OVERVIEW)
+    assert list(app.dataframe[0].value["cluster"]) == ["ndr", "tree"]
+    app.selectbox(key="choose cluster").set_value("tree").run()
+    assert address(app) == {"cluster": "tree"}
+    assert any("63 hosts" in text.value for text in app.text)
+    assert "almanac ingest --cluster tree COUNTERS" in [code.value for code in app.code]
+
+
+def test_findings_are_those_of_the_command(filled: Filled) -> None:
+    with filled.connect() as registry:
+        view = overview(registry, "tree", RESCANNED)
+        assert findings_kept(view) == check(subject_of(registry, "tree"))
+
+
+def test_changes_are_counted_from_a_day_before(filled: Filled) -> None:
+    with filled.connect() as registry:
+        view = overview(registry, "tree", RESCANNED + (RESCANNED - SCANNED))
+        assert view.changes is None  # first seen within the day
+        later = overview(registry, "tree", SCANNED + (RESCANNED - SCANNED) * 6)
+        assert later.changes is not None
+        assert len(later.changes.cables_vanished) == 2
+
+
+def test_the_changes_page_tells_the_last_change_in_words(filled: Filled) -> None:
+    app = page(filled.connect, CHANGES, cluster="tree")
+    told = list(app.dataframe[0].value["what changed"])
+    assert "host node0042 vanished" in told
+    assert sum("vanished" in line for line in told) == 3
+    assert any("1 host vanished, 2 cables vanished" in text.value for text in app.text)
+
+
+def test_any_time_in_the_address_is_the_state_as_of_then(filled: Filled) -> None:
+    told = {"from": "2026-01-01T23:00", "to": "2026-01-01T09:00"}
+    app = page(filled.connect, CHANGES, cluster="tree", **told)
+    assert any("1 host appeared, 2 cables appeared" in text.value for text in app.text)
+    assert address(app)["to"] == SCANNED.isoformat()
+    early = page(filled.connect, CHANGES, cluster="tree", **{"from": "2020-01-01"})
+    assert "was first seen at" in messages(early)
+    assert "is no time such as" in messages(page(filled.connect, CHANGES, cluster="tree", to="soon"))
+
+
+def test_a_cluster_that_never_changed_is_told(filled: Filled) -> None:
+    assert "the same all the time" in messages(page(filled.connect, CHANGES, cluster="ndr"))
+
+
+def test_the_ingest_page_lists_runs_and_names_what_failed(filled: Filled) -> None:
+    with filled.connect() as registry:
+        reason = InputError("cut off", path="/home/eve/scan.txt")
+        attempt = Attempt(
+            started_at=RESCANNED, cluster="tree", formats=("ibnetdiscover",), files=("/home/eve/scan.txt",)
+        )
+        registry.failed(attempt, reason)
+    app = page(filled.connect, INGEST, cluster="tree", outcome="failed")
+    (run,) = app.dataframe[1].value.to_dict("records")
+    assert run["error"] == "/home/eve/scan.txt: cut off"
+    app = page(filled.connect, INGEST, cluster="tree", run=run["run"])
+    assert "cut off" in messages(app)
+    assert "/home/eve/scan.txt" in list(app.dataframe[2].value["it"])
+    hidden = seen_by(Access(key=b"k" * 32), filled.connect, INGEST, cluster="tree", run=run["run"])
+    assert "eve" not in whole(hidden)
+    assert "There is no run" in messages(page(filled.connect, INGEST, cluster="ndr", run=run["run"]))
+
+
+def test_the_history_lists_and_draws_each_application(filled: Filled) -> None:
+    app = page(filled.connect, HISTORY)
+    assert set(app.dataframe[0].value["placement"]) == {filled.first, filled.second, filled.alone}
+    assert len(app.get("vega_lite_chart")) == 2
+    app.selectbox(key="choose cluster").set_value("tree").run()
+    assert list(app.dataframe[0].value["placement"]) == [filled.alone]
+    assert address(app)["cluster"] == "tree"
+
+
+def test_two_placements_stand_side_by_side(filled: Filled) -> None:
+    app = page(filled.connect, HISTORY, compare="placements", a=filled.first, b=filled.second)
+    facts = app.dataframe[0].value.set_index("fact")
+    assert facts.loc["profile", "differs"] == ""
+    assert facts.loc["saved at", "differs"] == "≠"
+    links = app.dataframe[1].value
+    assert (links.iloc[:, 3].diff().dropna() <= 1e-9).all()
+    unknown = page(filled.connect, HISTORY, compare="placements", a=filled.first[:-1] + "x", b=filled.second)
+    assert "There is no placement" in messages(unknown)
+
+
+def test_two_clusters_stand_side_by_side(filled: Filled) -> None:
+    app = page(filled.connect, HISTORY, compare="clusters")
+    facts = app.dataframe[0].value.set_index("fact")
+    assert (facts.loc["hosts", "A"], facts.loc["hosts", "B"]) == ("193", "63")
+    assert set(app.dataframe[1].value["cluster"]) == {"ndr", "tree"}
+
+
+def test_one_users_view_has_the_placements_of_their_jobs_only(filled: Filled) -> None:
+    with filled.connect() as registry:
+        job = registry.jobs.read("4711").job
+        mine = history(registry, Viewer(only=job.user))
+        assert set(mine.series.id) == {filled.first, filled.second}
+        assert len(history(registry, Viewer(only="nobody")).series) == 0
+        assert len(history(registry, Viewer()).series) == 3
+
+
+def test_pages_show_nothing_to_one_who_is_not_named(filled: Filled) -> None:
+    for name in PAGES:
+        app = seen_by(Access(only="header:X-Forwarded-User"), filled.connect, name)
+        assert "you are not logged in" in messages(app)
+        assert not app.dataframe
+
+
+ALL_PAGES = [OVERVIEW, *(entry.title.lower().replace(" ", "-") for entry in ENTRIES[1:])]
+
+
+@pytest.mark.parametrize("name", ALL_PAGES)
+def test_no_page_shows_a_hidden_user(demo_registry: Connect, name: str) -> None:
+    with demo_registry() as registry:
+        users = {stored.job.user for stored in registry.jobs.list() if stored.job.user}
+    assert users
+    shown = whole(seen_by(Access(key=b"k" * 32), demo_registry, name))
+    assert not [user for user in users if re.search(rf"(?<![\w-]){re.escape(user)}(?![\w-])", shown)]
+
+
+@pytest.mark.parametrize("name", ALL_PAGES)
+def test_one_users_view_names_no_job_of_others(filled: Filled, name: str) -> None:
+    app = seen_by(Access(only="eve"), filled.connect, name)
+    assert not re.search(r"(?<!\d)4711(?!\d)", whole(app))
+    assert not app.error
+
+
+def test_another_users_job_or_placement_in_the_address_is_unknown(filled: Filled) -> None:
+    for told in ({"job": "ndr/4711"}, {"job": "4711"}, {"placement": filled.second}):
+        app = seen_by(Access(only="eve"), filled.connect, "job", **told)
+        assert "There is no" in messages(app)
+        assert not app.dataframe
+
+
+@pytest.fixture(scope="module")
+def opened(filled: Filled) -> Iterator[Registry]:
+    with filled.connect() as registry:
+        yield registry
+
+
+Ask = Callable[[Registry], object]
+
+
+@pytest.mark.parametrize(
+    ("ask", "cold", "warm"),
+    [
+        (lambda registry: overview(registry, "tree", RESCANNED), 3, 1),
+        (lambda registry: history(registry, Viewer()), 2, 1),
+        (lambda registry: history(registry, Viewer(only="x")), 3, 2),
+        (lambda registry: ingest_view(registry, "tree"), 2, 2),
+    ],
+    ids=["overview", "history", "one user's history", "ingest"],
+)
+def test_views_take_few_statements(opened: Registry, ask: Ask, cold: int, warm: int) -> None:
+    database = CountingDatabase(opened.database)
+    registry = Registry(cast(Database, database))
+    for most in (cold, warm):
+        database.statements.clear()
+        ask(registry)
+        assert len(database.statements) <= most
+
+
+def test_the_changes_view_takes_three_statements_and_two_when_seen_again(opened: Registry) -> None:
+    database = CountingDatabase(opened.database)
+    registry = Registry(cast(Database, database))
+    for most in (3, 2):
+        database.statements.clear()
+        queries.clusters(registry)
+        between_kept(registry, changes_view(registry, "tree", None, None))
+        assert len(database.statements) <= most
+
+
+def test_markup_in_names_does_nothing(filled: Filled) -> None:
+    for name in PAGES:
+        app = page(filled.connect, name)
+        assert not any(MARKUP in element.value for element in app.markdown)

@@ -1,0 +1,50 @@
+"""A transaction that tells how far it is: it writes what the other one would, and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from registry.counted_rows import CountedRows
+from registry.database import Database, Transaction
+
+
+def test_rows_are_told_batch_by_batch_and_all_written(database: Database) -> None:
+    told: list[tuple[str, float, float | None]] = []
+
+    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        told.append((phase, done, total))
+
+    def work(transaction: Transaction) -> list[dict[str, Any]]:
+        told.clear()
+        counted = CountedRows(transaction, progress, "writing")
+        statement = (
+            "UNWIND range(0, size($id) - 1) AS i CREATE (:Cluster {id: $id[i], seq: $seq[i], name: $name})"
+        )
+        columns: Mapping[str, Sequence[Any]] = {"id": list("abcdefg"), "seq": range(7)}
+        counted.run_columns(
+            statement, {name: list(column) for name, column in columns.items()}, batch=3, name="n"
+        )
+        counted.run_columns(statement, {"id": [], "seq": []}, name="n")
+        found = counted.run(
+            "MATCH (c:Cluster) WHERE c.name = 'n' RETURN c.id AS id, c.seq AS seq ORDER BY seq"
+        )
+        counted.finish()
+        return found
+
+    assert database.write(work) == [{"id": one, "seq": number} for number, one in enumerate("abcdefg")]
+    assert told == [
+        ("writing", done, total) for done, total in ((0, None), (3, None), (6, None), (7, None), (7, 7))
+    ]
+
+
+def test_ragged_columns_are_refused(database: Database) -> None:
+    def work(transaction: Transaction) -> None:
+        CountedRows(transaction, lambda *told: None, "writing").run_columns(
+            "UNWIND range(0, size($a) - 1) AS i CREATE (:Cluster {id: $b[i]})", {"a": [], "b": ["x"]}
+        )
+
+    with pytest.raises(ValueError, match="of one length"):
+        database.write(work)
