@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -128,12 +127,10 @@ def demo(demonstration: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
-    """What Streamlit kept for other tests is gone, open registries are closed, `__main__` is what it was."""
-    main = sys.modules["__main__"]
+    """What Streamlit kept for other tests is gone; open registries are closed."""
     st.cache_resource.clear()
     yield
     st.cache_resource.clear()
-    sys.modules["__main__"] = main
 
 
 Connect = Callable[[], Registry]

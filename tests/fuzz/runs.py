@@ -54,6 +54,8 @@ def _worker(task: Task, sender: Connection) -> None:
 
 def _lost(task: Task, status: int | None) -> Outcome:
     """The outcome of a worker that is gone: the case that it was at is what ended it."""
+    if not task.current.exists():
+        raise RuntimeError(f"a worker for {task.format} ended with status {status} before its first case")
     case = load(task.current)
     place = task.folder / name_of(case)
     task.current.rename(place)
