@@ -212,7 +212,7 @@ def test_two_placements_stand_side_by_side(filled: Filled) -> None:
     app = page(filled.connect, HISTORY, compare="placements", a=filled.first, b=filled.second)
     facts = app.dataframe[0].value.set_index("fact")
     assert facts.loc["profile", "differs"] == ""
-    assert facts.loc["saved at", "differs"] == "≠"
+    assert facts.loc["ranks on hosts", "differs"] == "≠"
     links = app.dataframe[1].value
     assert (links.iloc[:, 3].diff().dropna() <= 1e-9).all()
     unknown = page(filled.connect, HISTORY, compare="placements", a=filled.first[:-1] + "x", b=filled.second)
