@@ -7,14 +7,12 @@ so that its peak memory is its own; the embedded server's start is not part of a
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from bench.alone import alone
-from bench.machine import machine, now
+from bench.machine import save
 from ingest.generate.infiniband import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
@@ -42,15 +40,7 @@ def main() -> None:
             }
         finally:
             stop(home)
-    record = {
-        "date": now(),
-        "machine": machine(),
-        "sizes": sizes,
-        "steps": steps,
-    }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(record, indent=2) + "\n")
-    json.dump(record, sys.stdout, indent=2)
+    save(RESULTS, sizes, steps)
 
 
 def make(files: Path) -> dict[str, int]:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bench.alone import alone
-from bench.machine import machine, now
+from bench.machine import save
 from ingest.generate.fat_trees import three_level
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
@@ -55,11 +55,7 @@ def main(jobs: int = JOBS) -> None:
         finally:
             stop(home)
         sizes = {"jobs": jobs, "hosts": HOSTS, "file_bytes": (files / "sacct.json").stat().st_size}
-    record = {"date": now(), "machine": machine(), "sizes": sizes, "steps": steps}
-    if jobs == JOBS:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(record, indent=2) + "\n")
-    json.dump(record, sys.stdout, indent=2)
+    save(RESULTS if jobs == JOBS else None, sizes, steps)
 
 
 def make(path: Path, jobs: int) -> None:

@@ -9,7 +9,6 @@ embedded server's start is not part of any step. Writes ``bench/results/ingest_l
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.alone import alone
-from bench.machine import machine, now
+from bench.machine import save
 from ingest.fabrics.infiniband_devices import Device
 from ingest.generate.infiniband import (
     forwarding_tables,
@@ -56,11 +55,7 @@ def main(pods: int = PODS) -> None:
             steps = {step.__name__: alone(step, files, home) for step in STEPS}
         finally:
             stop(home)
-    record = {"date": now(), "machine": machine(), "sizes": sizes, "steps": steps}
-    if pods == PODS:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(record, indent=2) + "\n")
-    json.dump(record, sys.stdout, indent=2)
+    save(RESULTS if pods == PODS else None, sizes, steps)
 
 
 def make(files: Path, pods: int) -> dict[str, int]:

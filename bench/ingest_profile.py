@@ -6,14 +6,12 @@ embedded server's start is not part of any step. Writes ``bench/results/ingest_p
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from bench.alone import alone
-from bench.machine import machine, now
+from bench.machine import save
 from ingest.generate.patterns import random
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
@@ -48,10 +46,7 @@ def main() -> None:
             }
         finally:
             stop(home)
-    record = {"date": now(), "machine": machine(), "sizes": sizes, "steps": steps}
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(record, indent=2) + "\n")
-    json.dump(record, sys.stdout, indent=2)
+    save(RESULTS, sizes, steps)
 
 
 def parse(files: Path, home: Path) -> float:

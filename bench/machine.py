@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 
 def machine() -> dict[str, str | int | float | None]:
@@ -22,6 +24,15 @@ def machine() -> dict[str, str | int | float | None]:
 def now() -> str:
     """Date and time, UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def save(results: Path | None, sizes: dict[str, int], steps: dict[str, Any]) -> None:
+    """Print a record of steps, and write it; None: it is a try, which is not recorded."""
+    text = json.dumps({"date": now(), "machine": machine(), "sizes": sizes, "steps": steps}, indent=2)
+    if results is not None:
+        results.parent.mkdir(exist_ok=True)
+        results.write_text(text + "\n")
+    print(text)
 
 
 def peak_memory_gb(process: int | str = "self") -> float:

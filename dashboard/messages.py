@@ -13,6 +13,13 @@ _ADDRESS = re.compile(r"(://|www(?=\.)|@)", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
+CONVENTION = (
+    "Every running job is taken to send its profile once in the same period: a link's time is all jobs' "
+    "bytes over its capacity, in seconds a period."
+)
+"""What loads of running jobs together mean."""
+
+
 def plain(text: str) -> str:
     """Text that Markdown shows as it is: names in the database may hold markup."""
     unlinked = _ADDRESS.sub("\\1\N{WORD JOINER}", " ".join(text.split()))

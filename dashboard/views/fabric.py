@@ -14,7 +14,7 @@ from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing
-from dashboard.messages import plain, show_empty, show_unknown
+from dashboard.messages import CONVENTION, plain, show_empty, show_unknown
 from dashboard.parts import around, hottest_part
 from dashboard.queries.fabric import FabricView, fabric_view, seen_clusters
 from dashboard.site import Site
@@ -41,10 +41,6 @@ NOTHING_RUNS = (
 NOTHING_COUNTED = (
     "No two sweeps of counters until then: capacities are shown. Sweeps come in by "
     "`almanac ingest COUNTERS --cluster NAME`."
-)
-PERIOD = (
-    "Every job is taken to send its profile once in the same period: a link's time is all jobs' bytes "
-    "over its capacity, in seconds a period."
 )
 
 
@@ -135,7 +131,7 @@ def _whose(view: FabricView, site: Site) -> None:
     told = f"{len(live.running.jobs):,} jobs run; {len(live.shared):,} have traffic that is known"
     if missing:
         told += f", {len(live.without_profile):,} have no profile, {len(live.unloaded):,} cannot be routed"
-    st.caption(plain(f"{told}. Routes: {live.routing}, {live.rails}. {PERIOD}"))
+    st.caption(plain(f"{told}. Routes: {live.routing}, {live.rails}. {CONVENTION}"))
 
 
 def _forget_placement() -> None:

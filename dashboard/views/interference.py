@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import figures, tables
 from dashboard.choices import choose, moment, toggle
 from dashboard.figures.sharing import sharing_figure
-from dashboard.messages import plain, show_empty, show_unknown
+from dashboard.messages import CONVENTION, plain, show_empty, show_unknown
 from dashboard.opening import open_job, picked_row
 from dashboard.queries.lists import clusters
 from dashboard.queries.live import live_kept
@@ -26,10 +26,6 @@ LINKS = {"20": "20", "40": "40", "80": "80"}
 SHARED, NETWORK, ALL = "shared", "network", "all"
 KINDS = {SHARED: "Of several jobs", NETWORK: "Between switches", ALL: "All"}
 
-CONVENTION = (
-    "Every running job is taken to send its profile once in the same period. A link's time is all bytes on "
-    "it over its capacity, in seconds a period."
-)
 ABOUT = {
     "alone": "The job's worst link, were no other job there.",
     "together": "The worst of the links that the job loads, with all jobs' bytes.",

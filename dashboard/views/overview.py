@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import tables
 from dashboard.choices import choose
-from dashboard.messages import plain, show_empty, show_unknown
+from dashboard.messages import CONVENTION, plain, show_empty, show_unknown
 from dashboard.queries.overview import Overview, findings_kept, overview
 from dashboard.site import Site
 from dashboard.tables.csv_files import csv_text
@@ -37,10 +37,6 @@ SHOWN = 6
 """Rows of a list that leads to other pages."""
 LISTED = 50
 """Rows of a table."""
-CONVENTION = (
-    "Every running job is taken to send its profile once in the same period; a link's time is all bytes on "
-    "it over its capacity, in seconds a period."
-)
 
 
 def draw(registry: Registry, site: Site) -> None:

@@ -110,7 +110,17 @@ def _placement(
         curve = _curve(case, search, setting, progress)
         point = curve.chosen() if search.moves is None else curve.within(search.moves)
         return point.placement, curve
-    found = place_in(
+    return search_in(case, search, setting, progress), None
+
+
+def search_in(case: Case, search: Search, setting: Setting, progress: Progress = silent) -> Placement:
+    """The best placement that is found; never worse than the present one, where there is one.
+
+    Raises
+    ------
+    As `solve`.
+    """
+    return place_in(
         setting,
         case.fabric,
         case.profile,
@@ -121,9 +131,9 @@ def _placement(
         steps=search.steps,
         seed=search.seed,
         workers=search.workers,
+        start=case.present,
         progress=progress,
     )
-    return found, None
 
 
 def present_curve(case: Case, search: Search, progress: Progress = silent) -> Curve:

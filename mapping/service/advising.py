@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mapping.answers.answering import present_curve
+from mapping.answers.answering import present_curve, search_in
 from mapping.answers.case import Case, Posed, Search
 from mapping.model.objective import SAME, better, parse_objective, score
 from mapping.moves.relinking import nearest
-from mapping.search.placing import place_in
 from mapping.search.posing import check_budget, start_indices
 from mapping.service.live import Live, Unloaded
 from registry.errors import AlmanacError, DatabaseError
@@ -166,19 +165,7 @@ def _better(case: Case, search: Search, posed: Posed, progress: Progress) -> Pla
     if search.moves is not None:
         curve = present_curve(case, search, progress)
         return replace(curve.points[-1].placement, complete=curve.complete)
-    found = place_in(
-        posed.setting,
-        case.fabric,
-        case.profile,
-        case.allocation,
-        objective=search.objective,
-        seconds=search.seconds,
-        steps=search.steps,
-        seed=search.seed,
-        workers=search.workers,
-        start=case.present,
-        progress=progress,
-    )
+    found = search_in(case, search, posed.setting, progress)
     return _alike(case, search, posed, found) if found.complete else found
 
 

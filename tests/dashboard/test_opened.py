@@ -9,7 +9,7 @@ from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.service import Question, answer
 from registry.errors import UnknownName
-from registry.placements.opened import open_placement, snapshot_as_of
+from registry.placements.opened import open_placement
 from registry.registry import Registry
 from tests.dashboard.conftest import DATA
 
@@ -55,11 +55,11 @@ def test_an_opened_placement_is_what_its_parts_are(registry: Registry, tables: b
 
 def test_a_fabric_is_read_as_of_a_time(registry: Registry) -> None:
     fill(registry, tables=False)
-    before = snapshot_as_of(registry.database, "tree", FIRST)
-    after = snapshot_as_of(registry.database, "tree", SECOND)
+    before = registry.fabrics.read("tree", FIRST)
+    after = registry.fabrics.read("tree", SECOND)
     assert before.observed_at == FIRST
     assert before.fabric.cable_count == after.fabric.cable_count + 2
-    assert before.id == registry.fabrics.read("tree", FIRST).id
+    assert before.id != after.id
 
 
 def test_unknown_names_are_told_with_the_closest(registry: Registry) -> None:
@@ -68,7 +68,7 @@ def test_unknown_names_are_told_with_the_closest(registry: Registry) -> None:
         open_placement(registry.database, placement[:-1] + "x")
     assert error.value.close == (placement,)
     with pytest.raises(UnknownName):
-        snapshot_as_of(registry.database, "tree", FIRST.replace(year=2020))
+        registry.fabrics.read("tree", FIRST.replace(year=2020))
     with pytest.raises(UnknownName) as error:
-        snapshot_as_of(registry.database, "trees", FIRST)
+        registry.fabrics.read("trees", FIRST)
     assert error.value.close == ("tree",)
