@@ -14,6 +14,7 @@ import numpy as np
 from mapping.costs.distances import LINKS, distances
 from mapping.costs.grouped_distances import Distances
 from mapping.kernels.hop_bytes_search import Guest, Hops, Near, Seats
+from mapping.model.kept import Kept
 from mapping.model.pins import check_pins, honour
 from mapping.model.search_arrays import compact_hops, hop_unit, near_slots
 from mapping.routing.routes import Routes
@@ -48,6 +49,8 @@ class Problem:
         Host of each slot, ascending.
     first_slot : int64[h + 1]
         First slot of each host.
+    kept : Kept
+        What searches side by side compute once, of routes and links.
     """
 
     profile: Profile
@@ -62,6 +65,7 @@ class Problem:
     bytes: Floats = field(init=False)
     slot_host: Ints = field(init=False)
     first_slot: Longs = field(init=False)
+    kept: Kept = field(init=False, repr=False, default_factory=Kept)
 
     def __post_init__(self) -> None:
         self.allocation.require(self.profile.ranks)
@@ -119,7 +123,7 @@ class Problem:
     def with_pins(self, pins: Ints) -> Problem:
         """The same problem with other pins; what searches have computed is kept."""
         other = replace(self, pins=pins)
-        kept = ("distances", "hops", "near", "hop_unit", "median_rank_bytes")
+        kept = ("kept", "distances", "hops", "near", "hop_unit", "median_rank_bytes")
         other.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
         return other
 

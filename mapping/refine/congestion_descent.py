@@ -28,8 +28,10 @@ FEWEST, MOST = 256, 16_384
 """Proposals that are looked into in a round, at least and at most."""
 SQUARINGS = (2, 3, 4, 5, 6)
 """Powers of two that p goes through, in equal parts of the budget."""
-HOTTEST, COLDEST = 0.3, 0.01
-"""First and last temperature, as the part of the sum's logarithmic slope that one rank is worth."""
+HOTTEST = 0.3
+"""First temperature, as the part of the sum's logarithmic slope that one rank is worth."""
+COLDEST, COLDEST_TOGETHER = 0.1, 0.01
+"""Last temperature of one worker, and of several: what each accepts while warm adds up on shared links."""
 FROZEN = 0.97
 """Part of the budget after which the temperature is 0."""
 SCREEN = 0.5
@@ -50,7 +52,7 @@ def refine(
     generator: np.random.Generator,
     *,
     hottest: float = HOTTEST,
-    coldest: float = COLDEST,
+    coldest: float = 0.0,
     screen: float = SCREEN,
     hot: int = HOT,
 ) -> Iterator[Found]:
@@ -59,7 +61,8 @@ def refine(
     Parameters
     ----------
     hottest, coldest : float
-        First and last temperature, as the part of the sum's logarithmic slope that one rank is worth.
+        First and last temperature, as the part of the sum's logarithmic slope that one rank is worth; a
+        last of 0 stands for 0.1 with one worker and 0.01 with several.
     screen : float
         Hop-bytes that a proposal may lose, in bytes of the median rank times hop units.
     hot : int
@@ -67,6 +70,7 @@ def refine(
     """
     if len(problem.bytes) == 0 or len(problem.slot_host) < 2 or bool(problem.pinned.all()):
         return
+    coldest = coldest or (COLDEST if budget.workers == 1 else COLDEST_TOGETHER)
     schedule = Schedule(SQUARINGS, hottest, coldest, FROZEN, screen, hot, TOGETHER)
     fewer = fewer_hosts(problem, start, generator)
     if fewer is None:

@@ -23,6 +23,11 @@ FEW = 640
 instances of 336 to 576 ranks 0.964 to 1.001 of it at 6 million steps, on one of 1,024 ranks 1.004."""
 WIDE = 2_048
 """Hosts from which on a search that starts with few hop-bytes does not find idle links again."""
+PAIRED = 2_048
+"""Up to so many ranks two searches on congestion, a thread each, end better than one on both, which must stay
+colder: what its workers accept while warm adds up on links that they share. Worst link at 10 s, two
+searches over one, mean of one to three seeds: 0.91 to 0.97 on six instances of 336 to 1,024 ranks, 1.00 on
+three tori, 1.05 on PERCS, where a proposal takes longest; at 30 s 0.95 to 0.98 on four, PERCS too."""
 FEW_GROUPS = 128
 """Where hosts hang on at most so many switches, what a search on congestion ends with depends on its start
 more than on its length: there are few links, and soon nothing but luck is left."""
@@ -132,7 +137,7 @@ def _on_congestion(features: Features) -> list[str]:
     if features.scattered < 1.0:
         return [long, anywhere]
     if features.groups > min(FEW_GROUPS, features.hosts - 1):
-        return [long]
+        return [long, long] if features.ranks <= PAIRED else [long]
     return [text for text in STARTS if features.ranks <= MOST_SMOOTH or "spectral" not in text]
 
 

@@ -14,7 +14,16 @@ from ingest.generate.stencils import stencil
 from ingest.generate.tori import hypercube
 from mapping.model.objective import parse_objective
 from mapping.model.problem import Problem
-from mapping.search.schedule import FEW_GROUPS, MOST_SMOOTH, SMALL, STARTS, WIDE, Features, default_members
+from mapping.search.schedule import (
+    FEW_GROUPS,
+    MOST_SMOOTH,
+    PAIRED,
+    SMALL,
+    STARTS,
+    WIDE,
+    Features,
+    default_members,
+)
 from registry.model import Allocation, Fabric, Profile
 from tests.search_problems import problem_on
 
@@ -64,12 +73,14 @@ def test_a_tree_of_few_switches_gets_several_searches_from_different_starts() ->
     tree = on_the_first(extended_generalised_fat_tree((16, 32), (1, 8)), nas.lu(512))
     direct = on_the_first(percs(16), stencil((32, 16), 5))
     assert chains(tree) == list(STARTS)
-    assert chains(direct) == [LONG]
+    assert chains(direct) == [LONG, LONG]
     measured = Features.of(tree)
     wide = default_members(parse_objective("congestion"), replace(measured, ranks=MOST_SMOOTH + 1))
     assert len(wide) == len(STARTS) - 1
     many = replace(measured, groups=FEW_GROUPS + 1)
-    assert len(default_members(parse_objective("congestion"), many)) == 1
+    assert len(default_members(parse_objective("congestion"), many)) == 2
+    large = replace(many, ranks=PAIRED + 1)
+    assert [str(member.chain) for member in default_members(parse_objective("congestion"), large)] == [LONG]
 
 
 def test_scattered_is_the_ratio_of_worst_links() -> None:

@@ -101,8 +101,7 @@ class LoadSearch:
     def __init__(self, problem: Problem, start: Ints, workers: int, generator: np.random.Generator) -> None:
         self._problem = problem
         self._generator = generator
-        cells = cells_of(problem)
-        runs, self.cells = most_used_first(build_runs(problem.routes.flows, cells, CACHE_BYTES), cells)
+        runs, self.cells = problem.kept.once("runs", lambda: _runs_and_cells(problem))
         self._talk = talk_of(problem)
         self._guest = problem.guest(directed=len(problem.hops.code) == 2)
         self._pairs = _each_pair_once(self._talk)
@@ -113,12 +112,12 @@ class LoadSearch:
         room = 4 * int(np.diff(self._talk.indptr).max()) + 1
         self.workers = [
             Worker(
-                runs if number == 0 else of_another_thread(runs, CACHE_BYTES),
+                of_another_thread(runs, CACHE_BYTES),
                 new_loads(len(self.cells)),
                 new_flows(room),
                 state_from(generator),
             )
-            for number in range(workers)
+            for _ in range(workers)
         ]
         self._stage = _Stage(0, 0.0, np.zeros(0, np.int32), np.zeros(0, np.int32))
         self.counts = np.zeros(3, np.int64)
@@ -228,6 +227,11 @@ class LoadSearch:
         count = min(max(int(len(heat) * HOT_PAIRS), FEWEST_HOT), len(heat))
         coolest = np.partition(heat, len(heat) - count)[len(heat) - count]
         return np.flatnonzero(heat >= coolest).astype(np.int32)
+
+
+def _runs_and_cells(problem: Problem) -> tuple[Runs, Cells]:
+    cells = cells_of(problem)
+    return most_used_first(build_runs(problem.routes.flows, cells, CACHE_BYTES), cells)
 
 
 def load_all(runs: Runs, loads: Loads, flows: Flows) -> Floats:
