@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mapping.checks.catalog import check
 from mapping.checks.finding import Severity, Subject
 from mapping.service import subject_of
+from mapping.traffic.quality import judge
 from registry.errors import UnknownName
 
 if TYPE_CHECKING:
     from registry.model import Fabric
-    from registry.placements.records import StoredPlacementInfo
     from registry.registry import Registry
 
 HOTTEST = 10
@@ -115,27 +117,30 @@ def _hottest(registry: Registry, cluster: str, fabric: Fabric, most: int) -> Ite
 
 def _placements(registry: Registry) -> Iterator[Gauge]:
     """Of each application's last placement that was evaluated."""
-    last: dict[tuple[str, str], StoredPlacementInfo] = {}
-    for row in registry.placements.history():
-        if row.congestion_seconds is not None and row.application:
-            key = (row.cluster, row.application)
-            if key not in last or row.recorded_at > last[key].recorded_at:
-                last[key] = row
+    series = registry.placements.series()
+    worst, judged = series.congestion_seconds, judge(series)
+    told = np.flatnonzero(np.isfinite(worst)).tolist()
+    last = {(series.cluster[row], series.application[row]): row for row in told if series.application[row]}
     for (cluster, application), row in sorted(last.items()):
-        assert row.congestion_seconds is not None
         labels = (("cluster", cluster), ("application", application))
-        if row.in_order is not None and row.in_order.congestion_seconds > 0:
+        if series.in_order_congestion_seconds[row] > 0:
             yield Gauge(
                 name="almanac_placement_over_in_order_ratio",
                 about="Worst link of an application's last placement, over that of its ranks in order.",
                 labels=labels,
-                value=row.congestion_seconds / row.in_order.congestion_seconds,
+                value=float(worst[row] / series.in_order_congestion_seconds[row]),
             )
-        bound = row.bounds.get("congestion_seconds", 0.0)
-        if bound > 0:
+        if series.bound_congestion_seconds[row] > 0:
             yield Gauge(
                 name="almanac_placement_over_bound_ratio",
                 about="Worst link of an application's last placement, over the certified lower bound.",
                 labels=labels,
-                value=row.congestion_seconds / bound,
+                value=float(worst[row] / series.bound_congestion_seconds[row]),
+            )
+        if np.isfinite(judged.limit[row]):
+            yield Gauge(
+                name="almanac_placement_regressed",
+                about="1 where an application's last placement is over its control limit.",
+                labels=labels,
+                value=float(judged.regression[row]),
             )

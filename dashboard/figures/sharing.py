@@ -23,44 +23,49 @@ def sharing_figure(
         Of `dashboard.tables.sharing.Heat`.
     """
     unit = units.unit_for(links["seconds"].tolist(), units.SECONDS)
-    bars, heat = (
-        links.assign(seconds=links["seconds"] / unit.size),
-        cells.assign(seconds=cells["seconds"] / unit.size),
-    )
     places = links["place"].tolist()
-    across = alt.X("place:O", title=None, axis=None, scale=alt.Scale(domain=places, paddingInner=0.08))
-    ramp = list(HEAT[theme][1:])
-    top = float(heat["seconds"].max()) if len(heat) else 1.0
-    colour = alt.Color(
-        "seconds:Q",
-        title=f"its bytes' time ({unit.name})",
-        scale=alt.Scale(domain=[0, top or 1.0], range=ramp, nice=False),
-        legend=alt.Legend(orient="right", gradientLength=110, titleLimit=260),
-    )
-    told = [
-        alt.Tooltip("link:N", title="link"),
-        alt.Tooltip("seconds:Q", format=".4~g", title=f"time ({unit.name})"),
-    ]
-    total = (
-        alt.Chart(bars)
+    in_unit = [frame.assign(seconds=frame["seconds"] / unit.size) for frame in (links, cells)]
+    total = _bars(in_unit[0], places, unit.name, theme)
+    map_ = _cells(in_unit[1], places, rows, unit.name, theme)
+    both: alt.VConcatChart = alt.vconcat(total, map_).resolve_scale(x="independent")
+    return both
+
+
+def _bars(links: pd.DataFrame, places: list[int], unit: str, theme: str) -> alt.Chart:
+    """All jobs' time of each link."""
+    title = "All jobs' bytes over capacity, a period"
+    chart: alt.Chart = (
+        alt.Chart(links)
         .mark_bar(color=INK[theme])
         .encode(
-            x=across,
-            y=alt.Y("seconds:Q", title=unit.name, axis=alt.Axis(tickCount=3)),
-            tooltip=[*told, alt.Tooltip("jobs:Q", title="jobs on it")],
+            x=alt.X("place:O", title=None, axis=None, scale=_across(places)),
+            y=alt.Y("seconds:Q", title=unit, axis=alt.Axis(tickCount=3)),
+            tooltip=[*_told(unit), alt.Tooltip("jobs:Q", title="jobs on it")],
         )
-        .properties(
-            title="All jobs' bytes over capacity, a period", width=COLUMN * len(places), height=TOTALS
-        )
+        .properties(title=title, width=COLUMN * len(places), height=TOTALS)
     )
-    map_ = (
-        alt.Chart(heat)
+    return chart
+
+
+def _cells(
+    cells: pd.DataFrame, places: list[int], rows: tuple[str, ...], unit: str, theme: str
+) -> alt.Chart:
+    """Each job's time of each link."""
+    top = float(cells["seconds"].max()) if len(cells) else 1.0
+    colour = alt.Color(
+        "seconds:Q",
+        title=f"its bytes' time ({unit})",
+        scale=alt.Scale(domain=[0, top or 1.0], range=list(HEAT[theme][1:]), nice=False),
+        legend=alt.Legend(orient="right", gradientLength=110, titleLimit=260),
+    )
+    chart: alt.Chart = (
+        alt.Chart(cells)
         .mark_rect()
         .encode(
             x=alt.X(
                 "place:O",
                 title="link, the hottest is 1",
-                scale=alt.Scale(domain=places, paddingInner=0.08),
+                scale=_across(places),
                 axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False),
             ),
             y=alt.Y(
@@ -72,7 +77,7 @@ def sharing_figure(
             color=colour,
             tooltip=[
                 alt.Tooltip("row:N", title="job"),
-                *told,
+                *_told(unit),
                 alt.Tooltip("part:Q", format=".1%", title="of all bytes on it"),
             ],
         )
@@ -80,5 +85,15 @@ def sharing_figure(
             title="Each job's own part of that", width=COLUMN * len(places), height=ROW * max(len(rows), 1)
         )
     )
-    both: alt.VConcatChart = alt.vconcat(total, map_).resolve_scale(x="independent")
-    return both
+    return chart
+
+
+def _across(places: list[int]) -> alt.Scale:
+    return alt.Scale(domain=places, paddingInner=0.08)
+
+
+def _told(unit: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("link:N", title="link"),
+        alt.Tooltip("seconds:Q", format=".4~g", title=f"time ({unit})"),
+    ]

@@ -10,7 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from almanac.gauges import Gauge
 from almanac.prometheus import text
+from registry.database import Database
+from registry.registry import Registry
 from tests.almanac.conftest import Almanac
+from tests.registry.busy import fill, job, record
 
 TREE = Path(__file__).parent.parent / "data" / "infiniband" / "fattree2-64-traffic"
 PROFILE = Path(__file__).parent.parent / "data" / "openmpi" / "npb_cg_S_16.tar.gz"
@@ -83,3 +86,17 @@ def test_hot_links_are_those_of_sweeps_after_the_last_scan(almanac: Almanac) -> 
     hot = [value for (name, _), value in told.items() if name == "almanac_link_use_ratio"]
     assert 1 <= len(hot) <= 3
     assert all(value > 0 for value in hot)
+
+
+def test_the_last_placement_of_an_application_is_told_and_whether_it_regressed(
+    almanac: Almanac, database: Database
+) -> None:
+    registry = fill(Registry(database), job("7", 2))
+    labels = (("application", "cg"), ("cluster", "toy"))
+    for number, (seconds, regressed) in enumerate(
+        [(4.0, None), (4.0, None), (4.1, None), (4.0, None), (4.0, None), (8.0, 1.0), (4.0, 0.0)]
+    ):
+        registry.placements.save(record(registry, "7", seconds=seconds, seed=number))
+        told = samples(almanac("metrics").out)
+        assert told.get(("almanac_placement_regressed", labels)) == regressed
+        assert told["almanac_placement_over_bound_ratio", labels] == pytest.approx(seconds)
