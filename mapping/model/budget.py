@@ -55,6 +55,12 @@ class Budget:
         spent = time.perf_counter() - self._begin
         return min(spent / self._seconds, 1.0) if spent < self._seconds else 1.0
 
+    def prepared(self) -> None:
+        """Count what is left as the whole: a schedule shall not pass while a refiner sets itself up."""
+        now = time.perf_counter()
+        self._seconds = max(self._seconds - (now - self._begin), 0.0)
+        self._begin = now
+
     def claim(self, most: int) -> int:
         """Number of proposals to make next, at most `most`; they count as made. 0 where all is spent."""
         if self._stop is not None and self._stop():

@@ -86,6 +86,7 @@ def _descend(
     search = LoadSearch(problem, start, budget.workers, generator)
     measured, since, passed = search.look(schedule, 0.0), 0, 0.1
     best = measured
+    budget.prepared()
     wanted = min(max(problem.ranks, FEWEST), MOST)
     with Team(budget.workers) as team:
         while proposals := budget.claim(int(wanted / passed)):

@@ -94,6 +94,7 @@ def refine(
     most = max(ROUND, PER_RANK * problem.ranks // budget.workers) * budget.workers
     lowest = stand(search.guest, problem.hops, search.whole)
     schedule = _Schedule(problem, len(search.movable), lowest, (hottest, keeping, coldest))
+    budget.prepared()
     with Team(budget.workers) as team:
         domains = _Domains(problem, generator, budget.workers)
         while True:

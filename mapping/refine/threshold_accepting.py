@@ -94,6 +94,7 @@ def refine(
     if len(problem.bytes) == 0 or problem.hosts == 1:
         return
     search = _begin(problem, start, generator)
+    budget.prepared()
     unit = search.value / np.array([1.0, 1.0, problem.ranks])
     since, before, lowest = 0, 0.0, Found(start, "congestion_seconds", float(search.value[0]))
     while proposals := budget.claim(inner * ROUNDS_OF):
