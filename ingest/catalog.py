@@ -335,6 +335,13 @@ FORMATS: tuple[Format, ...] = (
         about="communication profile: CSV with the columns src,dst,bytes and perhaps messages,kind",
     ),
     Format(
+        name="trace-csv",
+        kind="profile",
+        module="ingest.profiles.trace_csv",
+        evidence="own",
+        about="every message of a run, and its profile: CSV with the columns t_us,src,dst,bytes, perhaps tag",
+    ),
+    Format(
         name="dense-csv",
         kind="profile",
         module="ingest.profiles.dense_csv",

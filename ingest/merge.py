@@ -21,7 +21,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.source import SourceGroup
 from registry.errors import ConfigError, InputError, UnknownName
-from registry.model import NO_ROUTE, Fabric, ForwardingTables, Profile, as_utc, format_guid
+from registry.model import NO_ROUTE, Fabric, ForwardingTables, Profile, Trace, as_utc, format_guid
 from registry.saving.intake import Intake
 
 
@@ -90,6 +90,7 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
         fabric=fabric,
         tables=tables,
         profiles=_profiles(sources, options),
+        traces=_traces(sources),
         jobs=jobs,
         placements=placements,
         counters=counters,
@@ -170,6 +171,12 @@ def _profiles(sources: Sequence[Source], options: Options) -> tuple[Profile, ...
     if len(profiles) != 1:
         raise ConfigError("name", f"names one profile, but {len(profiles)} were given")
     return (replace(profiles[0], name=options.name),)
+
+
+def _traces(sources: Sequence[Source]) -> tuple[Trace | None, ...]:
+    """The trace that each profile was counted from; empty where none was."""
+    traces = tuple(source.parsed.trace for source in sources if source.parsed.profile is not None)
+    return traces if any(trace is not None for trace in traces) else ()
 
 
 def _digest(sources: Sequence[Source]) -> str:

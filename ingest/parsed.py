@@ -15,6 +15,7 @@ from registry.model import (
     IntendedWiring,
     Job,
     Profile,
+    Trace,
 )
 from registry.model.arrays import readonly
 from registry.model.host_layout import HostLayout
@@ -40,6 +41,8 @@ class Parsed:
         It holds since the caller's time, else the file's.
     layouts : tuple of HostLayout
     profile : Profile or None
+    trace : Trace or None
+        That the profile was counted from.
     jobs : tuple of Job
     placement : HostOrder or None
     warnings : tuple of str
@@ -54,6 +57,7 @@ class Parsed:
     intended: IntendedWiring | None = None
     layouts: tuple[HostLayout, ...] = ()
     profile: Profile | None = None
+    trace: Trace | None = None
     jobs: tuple[Job, ...] = ()
     placement: HostOrder | None = None
     warnings: tuple[str, ...] = ()

@@ -10,6 +10,7 @@
     |- DisconnectedAllocation hosts that no path joins
     |- UnreachablePair        two hosts between which the routing delivers nothing
     |- InvalidPlacement       a placement that does not fit its profile or allocation
+    |- DeadlockFound          packets of a simulated run wait for each other: links, seconds
     |- ConfigError            a setting that cannot be used: source, key, reason
     |- DatabaseError
     |  |- DatabaseUnavailable no server answers: uri, reason, remedy
@@ -202,6 +203,32 @@ class UnreachablePair(AlmanacError):
 
 class InvalidPlacement(AlmanacError):
     """A placement does not fit: a rank missing or twice, a host over its slots."""
+
+
+class DeadlockFound(AlmanacError):
+    """Packets of a simulated run wait for each other in a circle, and nothing moves any more.
+
+    Attributes
+    ----------
+    links : tuple of str
+        The links whose buffers wait for each other, each for the next and the last for the first, such as
+        ``"s1 -> s2"``.
+    seconds : float
+        Simulated time when the last packet moved.
+    delivered, messages : int
+        Messages delivered until then, and all.
+    """
+
+    def __init__(self, links: Iterable[str], seconds: float, delivered: int, messages: int) -> None:
+        self.links = tuple(links)
+        self.seconds = seconds
+        self.delivered = delivered
+        self.messages = messages
+        super().__init__(
+            f"deadlock after {seconds:.6g} simulated seconds, {delivered} of {messages} messages delivered: "
+            f"{len(self.links)} links wait for each other, {', '.join(self.links)}; a routing without "
+            "such circles (up-down, dimension-order) or with escape channels (minimal-adaptive) has none"
+        )
 
 
 class ConfigError(AlmanacError):

@@ -57,6 +57,8 @@ LABELS: tuple[str, ...] = (
     "HostLayout",
     "Advice",
     "Drawing",
+    "Trace",
+    "Simulation",
 )
 """Every label but ``Schema``; each has a UNIQUE ``id``, which also finds a node by its key."""
 
@@ -95,6 +97,12 @@ RELATIONSHIPS: tuple[Relationship, ...] = tuple(
         ("Advice", "OF", "Placement"),
         ("Advice", "PROPOSES", "Placement"),
         ("Drawing", "OF", "Content"),
+        ("IngestRun", "RECORDED", "Trace"),
+        ("Trace", "OF", "Profile"),
+        ("Simulation", "OF", "Placement"),
+        ("Simulation", "IN", "Content"),
+        ("Simulation", "REPLAYS", "Profile"),
+        ("Simulation", "REPLAYS", "Trace"),
     )
 )
 """Every relationship type, by the labels that it joins: what a dump has to carry."""
@@ -177,6 +185,12 @@ INDEXES: tuple[Index, ...] = (
         label="Job",
         properties=("cluster", "started_at"),
         serves="jobs of a cluster that run at a time",
+    ),
+    Index(
+        name="simulation_cluster",
+        label="Simulation",
+        properties=("cluster",),
+        serves="simulated runs on a cluster",
     ),
 )
 

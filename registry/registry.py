@@ -27,6 +27,8 @@ from registry.saving.intake import Intake, Receipt
 from registry.saving.runs import Attempt, RunInfo, Runs
 from registry.saving.saving import attempt_of, save_intake
 from registry.schema import check_version, current_version, is_empty, migrate
+from registry.simulations.simulations import Simulations
+from registry.simulations.traces import Traces
 from registry.wiring.observations import sighting
 from registry.wiring.recall import with_recalled
 
@@ -48,6 +50,8 @@ class Registry:
     advices : Advices
     drawings : Drawings
     job_pages : JobPages
+    traces : Traces
+    simulations : Simulations
     """
 
     def __init__(self, database: Database) -> None:
@@ -63,6 +67,8 @@ class Registry:
         self.advices = Advices(database)
         self.drawings = Drawings(database)
         self.job_pages = JobPages(database)
+        self.traces = Traces(database)
+        self.simulations = Simulations(database)
 
     @classmethod
     def open(

@@ -64,8 +64,8 @@ class Migration:
 
 SCHEMA_ID = "schema"
 
-_LABELS_1, _LABELS_2, _LABELS_3 = LABELS[:15], LABELS[15:19], LABELS[19:]
-_INDEXES_1, _INDEXES_2, _INDEXES_3 = INDEXES[:4], INDEXES[4:10], INDEXES[10:]
+_LABELS_1, _LABELS_2, _LABELS_3, _LABELS_4 = LABELS[:15], LABELS[15:19], LABELS[19:21], LABELS[21:]
+_INDEXES_1, _INDEXES_2, _INDEXES_3, _INDEXES_4 = INDEXES[:4], INDEXES[4:10], INDEXES[10:13], INDEXES[13:]
 """What each version added."""
 
 TELL_FORMATS_OF_RUNS = """
@@ -135,6 +135,14 @@ MIGRATIONS: tuple[Migration, ...] = (
             TELL_PROFILES_OF_PLACEMENTS,
             TELL_JOBS_OF_PLACEMENTS,
             TELL_ALLOCATIONS_OF_PLACEMENTS,
+        ),
+    ),
+    Migration(
+        version=4,
+        about="traces of profiles, and simulated runs",
+        statements=(
+            *(constraint_statement(label) for label in _LABELS_4),
+            *(index_statement(index) for index in _INDEXES_4),
         ),
     ),
 )

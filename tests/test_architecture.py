@@ -24,7 +24,7 @@ STOREYS = (
     "kernels",
     "options threads exports",
     "routing partition",
-    "costs checks",
+    "costs checks simulate reconfigure",
     "bounds model",
     "refine",
     "catalog",

@@ -141,6 +141,7 @@ def _told(report: Report, dry_run: bool) -> dict[str, Any]:
         "cables": None if fabric is None else fabric.cable_count,
         "tables": None if intake.tables is None else len(intake.tables.switch_guid),
         "profiles": [profile.name for profile in intake.profiles],
+        "traces": sum(trace is not None for trace in intake.traces),
         "jobs": len(intake.jobs),
         "placements": [],
         "counters": [{"at": sweep.at, "ports": len(sweep)} for sweep in intake.counters],
@@ -159,6 +160,7 @@ def _told(report: Report, dry_run: bool) -> dict[str, Any]:
             "new_routing": receipt.new_routing,
             "profile_ids": list(receipt.profiles),
             "new_profiles": receipt.new_profiles,
+            "new_traces": receipt.new_traces,
             "new_jobs": receipt.jobs,
             "placements": list(receipt.placements),
             "new_counters": receipt.new_sweeps,
@@ -201,6 +203,8 @@ def _print(told: dict[str, Any]) -> None:
         click.echo(f"intended wiring of {told['intended']} cables{known}")
     for name in told["profiles"]:
         click.echo(f"profile {name} {saved}")
+    if told["traces"]:
+        click.echo(f"{told['traces']} traces read, {told.get('new_traces', 'none')} new")
     if told["jobs"]:
         click.echo(f"{told['jobs']} jobs read, {told.get('new_jobs', 'none')} new or changed")
     for name in told["placements"]:

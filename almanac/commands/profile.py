@@ -46,6 +46,7 @@ def show(profile: str, as_json: bool) -> None:
     """One profile by name or id."""
     with open_registry() as registry:
         stored = registry.profiles.read(profile)
+        traces = registry.traces.list(stored.id)
     content = stored.profile
     told = {
         "profile": content.name,
@@ -60,6 +61,7 @@ def show(profile: str, as_json: bool) -> None:
         "missing_ranks": list(content.missing_ranks),
         "self_edges": content.self_edges,
         "self_bytes": whole(content.self_bytes),
+        "traces": [trace.id for trace in traces],
     }
     if as_json:
         print_json(told)

@@ -47,9 +47,7 @@ def _bars(links: pd.DataFrame, places: list[int], unit: str, theme: str) -> alt.
     return chart
 
 
-def _cells(
-    cells: pd.DataFrame, places: list[int], rows: tuple[str, ...], unit: str, theme: str
-) -> alt.Chart:
+def _cells(cells: pd.DataFrame, places: list[int], rows: tuple[str, ...], unit: str, theme: str) -> alt.Chart:
     """Each job's time of each link."""
     top = float(cells["seconds"].max()) if len(cells) else 1.0
     colour = alt.Color(

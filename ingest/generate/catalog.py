@@ -114,6 +114,7 @@ PROFILES: tuple[Generator, ...] = (
     _profile("ring", "patterns:ring", "every rank to the next"),
     _profile("all-to-all", "patterns:all_to_all", "every rank to every other"),
     _profile("random", "patterns:random", "every rank to some others, drawn at random"),
+    _profile("stream", "streams:stream", "kernels of a stream computing application, as in the 2013 paper"),
     _profile("collective", "patterns:collective", "one collective by a named algorithm"),
     _profile("kkt", "patterns:kkt_product", "matrix-vector products with nlpkkt80 to nlpkkt240"),
     _profile(

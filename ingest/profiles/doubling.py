@@ -35,10 +35,15 @@ def divided(parsed: Parsed, by: int, path: str) -> Parsed:
     Raises
     ------
     InputError
-        Messages or whole bytes of a pair are no multiple of `by`: the profile was not recorded so often.
+        Messages or whole bytes of a pair are no multiple of `by`: the profile was not recorded so often. A
+        trace, for its messages would have to be divided too.
     """
     profile = parsed.profile
     if profile is None:
+        return parsed
+    if parsed.trace is not None:
+        if by != 1:
+            raise InputError("a trace is not divided: it does not tell which messages stand twice", path=path)
         return parsed
     if by == 1:
         return replace(parsed, warnings=(*parsed.warnings, *_doubled(profile)))

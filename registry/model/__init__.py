@@ -20,6 +20,8 @@ from registry.model.placement import Allocation, Bound, Evaluation, HostOrder, M
 from registry.model.ports import PORT_STATES, Ports
 from registry.model.profile import Profile
 from registry.model.rates import LinkRates, link_rates
+from registry.model.simulation import Simulation
+from registry.model.trace import Trace
 
 __all__ = [
     "COUNTERS",
@@ -53,6 +55,8 @@ __all__ = [
     "Placement",
     "Ports",
     "Profile",
+    "Simulation",
+    "Trace",
     "as_utc",
     "deltas",
     "format_guid",

@@ -14,6 +14,7 @@ from registry.model import (
     IntendedWiring,
     Job,
     Profile,
+    Trace,
 )
 from registry.model.host_layout import HostLayout
 
@@ -35,6 +36,8 @@ class Intake:
         Its own `tables` are not looked at.
     tables : ForwardingTables or None
     profiles : tuple of Profile
+    traces : tuple of (Trace or None)
+        That each of the profiles was counted from; empty where none was.
     jobs : tuple of Job
     placements : tuple of HostOrder
     counters : tuple of CounterSweep
@@ -61,6 +64,7 @@ class Intake:
     fabric: Fabric | None = None
     tables: ForwardingTables | None = None
     profiles: tuple[Profile, ...] = ()
+    traces: tuple[Trace | None, ...] = ()
     jobs: tuple[Job, ...] = ()
     placements: tuple[HostOrder, ...] = ()
     counters: tuple[CounterSweep, ...] = ()
@@ -82,6 +86,9 @@ class Intake:
         needs_cluster = seen or self.intended is not None or any(of_cluster)
         if not self.cluster and needs_cluster:
             raise InvalidValue("Intake.cluster", "all but profiles need the name of their cluster")
+        if len(self.traces) not in (0, len(self.profiles)):
+            reason = f"{len(self.traces)} traces beside {len(self.profiles)} profiles"
+            raise InvalidValue("Intake.traces", reason)
         if (seen or self.layouts) and self.observed_at is None:
             reason = "a fabric, tables or layouts of hosts need the time they were seen"
             raise InvalidValue("Intake.observed_at", reason)
@@ -108,6 +115,9 @@ class Receipt:
     profiles : tuple of str
         Id of each profile of the intake, in its order, new or not.
     new_profiles : int
+    traces : tuple of str
+        Id of each trace of the intake, in its order, new or not.
+    new_traces : int
     jobs : int
         Jobs that were new or told something new.
     placements : tuple of str
@@ -136,6 +146,8 @@ class Receipt:
     new_routing: bool = False
     profiles: tuple[str, ...] = ()
     new_profiles: int = 0
+    traces: tuple[str, ...] = ()
+    new_traces: int = 0
     jobs: int = 0
     placements: tuple[str, ...] = ()
     sweeps: tuple[str, ...] = ()

@@ -28,6 +28,7 @@ from registry.profiles import save_profile
 from registry.progress import Progress
 from registry.saving.intake import Intake, Receipt
 from registry.saving.runs import SAVED, UNCHANGED, Attempt, record_run
+from registry.simulations.traces import save_trace
 from registry.version import code_version
 from registry.wiring.observations import (
     Seen,
@@ -49,26 +50,15 @@ MATCH (o:Observation {id: $observation})
 CREATE (r)-[:RECORDED]->(o)
 """
 
-_RECORDED_PROFILES = """
+_RECORDED_PROFILES, _RECORDED_TRACES, _RECORDED_PLACEMENTS, _RECORDED_SWEEPS = (
+    f"""
 UNWIND range(0, size($id) - 1) AS i
-MATCH (r:IngestRun {id: $run})
-MATCH (p:Profile {id: $id[i]})
-CREATE (r)-[:RECORDED]->(p)
+MATCH (r:IngestRun {{id: $run}})
+MATCH (n:{label} {{id: $id[i]}})
+CREATE (r)-[:RECORDED]->(n)
 """
-
-_RECORDED_PLACEMENTS = """
-UNWIND range(0, size($id) - 1) AS i
-MATCH (r:IngestRun {id: $run})
-MATCH (p:Placement {id: $id[i]})
-CREATE (r)-[:RECORDED]->(p)
-"""
-
-_RECORDED_SWEEPS = """
-UNWIND range(0, size($id) - 1) AS i
-MATCH (r:IngestRun {id: $run})
-MATCH (s:CounterSweep {id: $id[i]})
-CREATE (r)-[:RECORDED]->(s)
-"""
+    for label in ("Profile", "Trace", "Placement", "CounterSweep")
+)
 
 _RECORDED_INTENDED = """
 MATCH (r:IngestRun {id: $run})
@@ -151,6 +141,7 @@ class Saving:
     changed: bool = False
     observation: str | None = None
     new_profiles: tuple[str, ...] = ()
+    new_traces: tuple[str, ...] = ()
     new_placements: tuple[str, ...] = ()
     new_sweeps: tuple[str, ...] = ()
     new_intended: str | None = None
@@ -167,6 +158,7 @@ class Saving:
             entered = enter(counted, seen, seq)
             counted.finish()
         profiles = self._save_profiles()
+        traces = self._save_traces(profiles)
         jobs = 0
         if intake.cluster and intake.jobs:
             self.progress("saving jobs", 0, len(intake.jobs))
@@ -181,6 +173,8 @@ class Saving:
             cluster=intake.cluster,
             profiles=profiles,
             new_profiles=len(self.new_profiles),
+            traces=traces,
+            new_traces=len(self.new_traces),
             jobs=jobs,
             placements=placements,
             sweeps=sweeps,
@@ -193,6 +187,7 @@ class Saving:
         )
         new = (
             self.new_profiles,
+            self.new_traces,
             self.new_placements,
             self.new_sweeps,
             self.new_intended,
@@ -232,6 +227,15 @@ class Saving:
             self.progress("saving profiles", number, len(self.intake.profiles))
             saved.append(save_profile(self.transaction, profile, self.moment))
         self.new_profiles = tuple(identity for identity, new in saved if new)
+        return tuple(identity for identity, _ in saved)
+
+    def _save_traces(self, profiles: Sequence[str]) -> tuple[str, ...]:
+        saved = [
+            save_trace(self.transaction, profile, trace, self.moment)
+            for profile, trace in zip(profiles, self.intake.traces, strict=False)
+            if trace is not None
+        ]
+        self.new_traces = tuple(identity for identity, new in saved if new)
         return tuple(identity for identity, _ in saved)
 
     def _save_placements(self) -> tuple[str, ...]:
@@ -318,6 +322,7 @@ class Saving:
         if self.observation is not None:
             self.transaction.run(_RECORDED_OBSERVATION, run=run, observation=self.observation)
         self.transaction.run_columns(_RECORDED_PROFILES, {"id": sorted(set(self.new_profiles))}, run=run)
+        self.transaction.run_columns(_RECORDED_TRACES, {"id": sorted(set(self.new_traces))}, run=run)
         self.transaction.run_columns(_RECORDED_PLACEMENTS, {"id": sorted(set(self.new_placements))}, run=run)
         # rolled up sweeps are gone again
         self.transaction.run_columns(_RECORDED_SWEEPS, {"id": sorted(set(self.new_sweeps))}, run=run)

@@ -38,6 +38,7 @@ class Item(NamedTuple):
 Sample = tuple[Item, ...]
 
 WRITTEN = {
+    "trace-csv": "# ranks: 4\nt_us,src,dst,bytes,tag\n0.0,0,1,8,1\n2.5,2,1,0,-3\n2.5,1,1,4,1\n9e3,1,0,35,2\n",
     "links-csv": "source,target,capacity,source_port,target_port\nn1,leaf1,12.5e9,1,1\nleaf1,spine1,5,2,1\n",
     "darshan": "# darshan log version: 3.41\n# exe: ./ior\n# nprocs: 4\n# jobid: 4711\n",
     "placement-csv": "rank,host\n0,node1\n1,node2\n2,node1\n",

@@ -40,6 +40,7 @@ SMALL: dict[str, dict[str, str]] = {
     "ring": {"ranks": "5", "both_ways": "true"},
     "all-to-all": {"ranks": "5"},
     "random": {"ranks": "9", "partners": "2", "skew": "0.5"},
+    "stream": {"vertices": "40", "sources": "2"},
     "collective": {"operation": "all-reduce", "ranks": "6", "algorithm": "tree"},
     "kkt": {"ranks": "4", "side": "4"},
     "crankshaft": {"ranks": "4", "nodes": "600"},

@@ -67,6 +67,7 @@ KNOWN = {
     "profiles/layout.toml": "ai-layout",
     "profiles/mpip*": "mpip",
     "profiles/otf2*": "otf2",
+    "profiles/trace_*": "trace-csv",
     "bench/*.npz": "npz",
     "slurm/scontrol_show_job*": "slurm-scontrol",
     "slurm/scontrol_show_steps.txt": "slurm-steps",

@@ -39,6 +39,9 @@ CREATE (v:Advice {id: 'c/k/1', cluster: 'c', job: 'k', at: $at, gain: 2.0})-[:OF
 CREATE (v)-[:PROPOSES]->(q)
 CREATE (:Job {id: 'c/k', job: 'k'})-[:HAS_ADVICE]->(v)
 CREATE (:Drawing {id: 'c:1/free-1', rule: 'free-1', blob: $blob})-[:OF]->(x)
+CREATE (s:Simulation {id: 's', cluster: 'c', seed: 1, complete: false, blob: $blob})-[:OF]->(p)
+CREATE (s)-[:IN]->(x)
+CREATE (s)-[:REPLAYS]->(:Trace {id: 't', span_seconds: 0.5, blob: $blob})-[:OF]->(:Profile {id: 'f1'})
 """
 LINKS = """
 UNWIND range(0, size($source) - 1) AS i

@@ -1,0 +1,223 @@
+"""Graphs of stream computing applications, as in Ajwani et al. 2013, section 4.2.
+
+The paper's generator is in a report that is not at hand (RC25181); this one has the four properties that the
+paper states. Weights of vertices and edges are not published there: here they are log-normal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ingest.generate.checks import positive, whole
+from registry.errors import InvalidValue
+from registry.model import Floats, Ints, Profile
+
+VERTEX_SPREAD = 2.2
+"""Standard deviation of the logarithm of a vertex's weight: the heaviest of 100, 200 and 300 vertices weighs
+about 22, 37 and 50 times the mean, as the shares of a perfect balance in the paper's Table 1 ask for."""
+EDGE_SPREAD = 1.0
+"""Likewise of an edge's weight; not told by Table 1, where links are fast."""
+
+
+class StreamGraph(NamedTuple):
+    """A task graph of v kernels and e streams, directed from the sources of data to its sinks.
+
+    Attributes
+    ----------
+    source, target : int32[e]
+        Kernels that a stream joins; ``source < target``, no pair twice.
+    edge_weight : float64[e]
+        Data for one element of output, > 0.
+    vertex_weight : float64[v]
+        Computation for one element of output, > 0.
+    level : int32[v]
+        Streams on the longest way from a source.
+    """
+
+    source: Ints
+    target: Ints
+    edge_weight: Floats
+    vertex_weight: Floats
+    level: Ints
+
+
+def stream(
+    vertices: int,
+    *,
+    sources: int | None = None,
+    branching: float = 0.12,
+    fan: int = 3,
+    edge_weight: float = 1.0,
+    edge_spread: float = EDGE_SPREAD,
+    seed: int = 0,
+) -> Profile:
+    """A stream computing application: kernels as ranks, streams as what they send.
+
+    Weights of vertices, which a profile does not tell, come with `stream_graph` of the same parameters.
+
+    Parameters
+    ----------
+    vertices : int
+        Kernels.
+    sources : int, optional
+        Kernels that no stream reaches; one for each hundred, at least one, unless told.
+    branching : float
+        Part of all kernels that split or join streams, about; 0 to 0.5.
+    fan : int
+        Most streams that one splits into, or joins; at least 2.
+    edge_weight : float
+        Mean of what a stream carries.
+    edge_spread : float
+        Standard deviation of its logarithm; 0 makes all streams alike.
+    seed : int
+    """
+    graph = stream_graph(
+        vertices,
+        sources=sources,
+        branching=branching,
+        fan=fan,
+        edge_weight=edge_weight,
+        edge_spread=edge_spread,
+        seed=seed,
+    )
+    return Profile.from_edges(
+        graph.source,
+        graph.target,
+        graph.edge_weight,
+        ranks=vertices,
+        name=f"stream-{vertices}",
+        application="stream computing",
+    )
+
+
+def stream_graph(
+    vertices: int,
+    *,
+    sources: int | None = None,
+    branching: float = 0.12,
+    fan: int = 3,
+    vertex_weight: float = 1.0,
+    vertex_spread: float = VERTEX_SPREAD,
+    edge_weight: float = 1.0,
+    edge_spread: float = EDGE_SPREAD,
+    seed: int = 0,
+) -> StreamGraph:
+    """A random task graph of a stream computing application, weakly connected.
+
+    Kernels stand in levels, and streams lead from one level to the next. All streams that are open go on to
+    the next level side by side: most through a filter, some split, some are joined by two or more, and the
+    odds of splits fall, and those of joins rise, from sources to sinks. The last kernel joins what would
+    otherwise fall apart. So (section 4.2):
+
+    1. there are few edges; 2. no kernel has several streams in and several out, and most are filters; 3. all
+    paths between two kernels have the same length; 4. splits outnumber joins near the sources, and joins
+    splits near the sinks.
+
+    Parameters
+    ----------
+    vertices, sources, branching, fan, edge_weight, edge_spread, seed
+        As for `stream`. The structure does not depend on the weights, nor these on each other.
+    vertex_weight, vertex_spread : float
+        Mean, and standard deviation of the logarithm, of a kernel's weight.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    count = whole("stream.vertices", vertices, 1)
+    starts = max(count // 100, 1) if sources is None else whole("stream.sources", sources, 1, count)
+    if starts > 1 and count <= starts:
+        raise InvalidValue("stream.sources", f"is {starts}, must leave one of {count} vertices to join them")
+    if not 0 <= branching <= 0.5:
+        raise InvalidValue("stream.branching", f"is {branching}, not within 0 .. 0.5")
+    whole("stream.fan", fan, 2)
+    seeds = np.random.SeedSequence(seed).spawn(3)
+    growing = _Growing(count, starts, branching, fan, np.random.default_rng(seeds[0]))
+    growing.grow()
+    edges = np.array(growing.edges, np.int32).reshape(-1, 2)
+    return StreamGraph(
+        source=edges[:, 0],
+        target=edges[:, 1],
+        edge_weight=_weights("edge", edge_weight, edge_spread, len(edges), seeds[1]),
+        vertex_weight=_weights("vertex", vertex_weight, vertex_spread, count, seeds[2]),
+        level=np.array(growing.level, np.int32),
+    )
+
+
+class _Growing:
+    """A graph that grows level by level; `open` are the kernels whose streams wait, once for each stream."""
+
+    def __init__(
+        self, count: int, sources: int, branching: float, fan: int, generator: np.random.Generator
+    ) -> None:
+        self._count, self._branching, self._fan, self._generator = count, branching, fan, generator
+        self.edges: list[tuple[int, int]] = []
+        self.level = [0] * sources
+        self._part = list(range(sources))  # of each kernel: a tree of kernels that streams join
+        self._open = list(range(sources))
+        self._reserved = int(sources > 1)
+
+    def grow(self) -> None:
+        """Add kernels until there are as many as wanted; the last joins the parts that are left."""
+        while len(self.level) < self._count - self._reserved:
+            self._next_level()
+        if len(self.level) < self._count:
+            first: dict[int, int] = {}
+            for kernel in self._open:
+                first.setdefault(self._root(kernel), kernel)
+            self._add(sorted(first.values()))
+
+    def _next_level(self) -> None:
+        """Send each open stream to a kernel of the next level, as far as kernels are left."""
+        share = len(self.level) / self._count
+        joins = self._branching * math.sin(math.pi * share / 2) ** 2
+        splits = self._branching * math.cos(math.pi * share / 2) ** 2
+        waiting = [self._open[at] for at in self._generator.permutation(len(self._open)).tolist()]
+        made: list[int] = []
+        while waiting and len(self.level) < self._count - self._reserved:
+            tails = [waiting.pop()]
+            if self._generator.random() < joins:
+                self._gather(tails, waiting)
+            kernel = self._add(tails)
+            copies = 1
+            if len(tails) == 1 and self._generator.random() < splits:
+                copies = int(self._generator.integers(2, self._fan + 1))
+            made += [kernel] * copies
+        self._open = waiting + made
+
+    def _gather(self, tails: list[int], waiting: list[int]) -> None:
+        """Move streams of other kernels, as many as are joined, from those that wait."""
+        most = int(self._generator.integers(2, self._fan + 1))
+        for place in range(len(waiting) - 1, -1, -1):
+            if len(tails) == most:
+                break
+            if waiting[place] not in tails:
+                tails.append(waiting.pop(place))
+
+    def _add(self, tails: list[int]) -> int:
+        """A kernel that these streams reach; its number."""
+        kernel = len(self.level)
+        self.level.append(1 + max(self.level[tail] for tail in tails))
+        self._part.append(kernel)
+        for tail in tails:
+            self.edges.append((tail, kernel))
+            self._part[self._root(tail)] = kernel
+        return kernel
+
+    def _root(self, kernel: int) -> int:
+        while self._part[kernel] != kernel:
+            self._part[kernel] = self._part[self._part[kernel]]
+            kernel = self._part[kernel]
+        return kernel
+
+
+def _weights(what: str, mean: float, spread: float, count: int, seed: np.random.SeedSequence) -> Floats:
+    """float64[count]: log-normal, of this mean."""
+    size = positive(f"stream.{what}_weight", mean)
+    if not 0 <= spread <= 10:
+        raise InvalidValue(f"stream.{what}_spread", f"is {spread}, not within 0 .. 10")
+    drawn = np.random.default_rng(seed).normal(-(spread**2) / 2, spread, count)
+    return np.asarray(size * np.exp(drawn), np.float64)

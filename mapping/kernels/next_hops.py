@@ -1,0 +1,93 @@
+"""Where packets may go next, by routing state and target: what both simulations walk."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mapping.kernels.simulated_ranks import GOAL, GOAL_PORT, STATE
+from registry.model import Ints, Longs
+
+ADAPTIVE, RANDOM, FIXED = range(3)
+"""Which of several next channels is taken: any that is free, the one with most room first; one drawn for each
+packet at each vertex; one for each vertex and receiving port."""
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
+
+
+class NextHops(NamedTuple):
+    """Next channels of packets, in segments of one list.
+
+    A channel is a lane of a link: number ``link * width + class * lanes + lane``; each has a buffer of its
+    own at the link's far end. The list names the first lane of each class.
+
+    Attributes
+    ----------
+    lanes : int
+        Lanes of a class.
+    width : int
+        Channels of a link.
+    states : int
+        Segment ``target * states + state`` is that of a packet in a state of the routing.
+    up, down : int
+        Segments of the sending and of the receiving ports' own cables begin here.
+    ptr : int64[segments + 1], choice : int32
+        Classes of a segment never fall.
+    most : int
+        Longest segment times the lanes.
+    state_of : int32[channels]
+        State of a packet that has crossed a channel; -1 where it has come to its port.
+    start : int32[ports]
+        State in which packets of a port begin; -1 where they begin with the port's own cable.
+    selection : int
+        `ADAPTIVE`, `RANDOM` or `FIXED`.
+    """
+
+    lanes: int
+    width: int
+    states: int
+    up: int
+    down: int
+    ptr: Longs
+    choice: Ints
+    most: int
+    state_of: Ints
+    start: Ints
+    selection: int
+
+
+@njit(inline="always")
+def segment_of(
+    ptr: Longs, states: int, up: int, down: int, packet: Longs, p: int, place: int, channels: int
+) -> int:
+    """Segment of what a packet may do next; -1 where it is at its goal.
+
+    Parameters
+    ----------
+    packet : int64[k, 8]
+        Columns as in ``simulated_ranks``.
+    p : int
+        Row of it.
+    place : int
+        Channel that the packet is in, or `channels` and the port where it begins.
+    """
+    state = packet[p, STATE]
+    if state < 0:
+        return up + place - channels if place >= channels else -1
+    segment = packet[p, GOAL] * states + state
+    if ptr[segment] == ptr[segment + 1]:
+        segment = down + packet[p, GOAL_PORT]
+        if ptr[segment] == ptr[segment + 1]:
+            return -1
+    return int(segment)
+
+
+@njit(cache=True, nogil=True)
+def mixed_below(one: int, other: int, n: int) -> int:
+    """A number in 0 .. n - 1 that two numbers decide, well mixed (the finaliser of SplitMix64)."""
+    z = np.uint64(one) * _GAMMA + np.uint64(other) + _GAMMA
+    z = (z ^ (z >> np.uint64(30))) * _MIX
+    z = (z ^ (z >> np.uint64(27))) * _GAMMA
+    return int(np.int64(((z >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))

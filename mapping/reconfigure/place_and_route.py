@@ -1,0 +1,74 @@
+"""Partition and routes of an application for a given topology: section 3.2 whole.
+
+A multilevel scheme: the application is coarsened (3.2.1, `mapping.reconfigure.coarsening`), the coarsest
+graph is partitioned by bisecting it together with the topology and its flows are routed (3.2.2,
+`mapping.reconfigure.dual_bisection` and `mapping.reconfigure.unsplit`), and that is projected back from graph
+to graph and refined on each (3.2.3, `mapping.reconfigure.refinement`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mapping.reconfigure.coarsening import LOWEST, Level, coarsen
+from mapping.reconfigure.dual_bisection import dual_bisection
+from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfigure.refinement import DEPTH, Scale, guest_of, projected, refine
+from mapping.reconfigure.solution import Solution, evaluate
+from mapping.reconfigure.topology import Topology
+from mapping.reconfigure.unsplit import flat_routes, longest_route, net_of, route_unsplit
+
+
+def place_and_route(
+    application: Application,
+    topology: Topology,
+    machine: Machine,
+    generator: np.random.Generator,
+    *,
+    depth: int | None = DEPTH,
+    thorough: int | None = None,
+    expansion: str = LOWEST,
+    levels: Sequence[Level] | None = None,
+) -> Solution:
+    """Partition an application for a topology and route its edges, from scratch (section 3.2).
+
+    The topology's links count as equal. Nodes may stay empty where that is better.
+
+    Parameters
+    ----------
+    topology : Topology
+        Connected, with the nodes of `machine`; whether it is within the machine's limits does not matter.
+    generator : numpy.random.Generator
+        Gives METIS its seed; the same state gives the same bytes.
+    depth, thorough
+        Of `mapping.reconfigure.refinement.refine`; ``depth=None`` is the paper's rule, without bound
+        on graphs of any size.
+    expansion : str
+        Of `mapping.reconfigure.coarsening.coarsen`.
+    levels : sequence of Level, optional
+        What `coarsen` made of the same application for as many nodes, which many topologies may share;
+        `expansion` is not looked at then.
+
+    Raises
+    ------
+    InvalidValue
+        Another number of nodes than the machine's, a topology that does not join the nodes of an edge, or
+        `depth` below 0.
+    UnknownName
+        For `expansion`.
+    """
+    graphs = levels if levels is not None else coarsen(application, topology.nodes, expansion=expansion)
+    scale, net = Scale.of(application, machine), net_of(topology)
+    coarsest = graphs[-1]
+    guest = guest_of(coarsest, scale)
+    node = dual_bisection(coarsest, topology, generator)
+    standing = route_unsplit(net, guest, node, longest_route(topology))
+    refine(net, guest, standing, depth=depth, thorough=thorough)
+    for fine, coarse in zip(reversed(graphs[:-1]), reversed(graphs[1:]), strict=True):
+        guest = guest_of(fine, scale)
+        standing = projected(net, guest, standing, coarse)
+        refine(net, guest, standing, depth=depth, thorough=thorough)
+    ptr = np.concatenate(([0], np.cumsum(standing.length, dtype=np.int64)))
+    return evaluate(application, topology, machine, standing.node, ptr, flat_routes(standing))

@@ -1,0 +1,149 @@
+"""The messages that a simulation sends: those of a trace, or of a profile in rounds."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from registry.errors import InvalidValue
+from registry.model import Floats, Ints, Longs, Profile
+from registry.model.trace import Trace
+
+MOST_BYTES = 1 << 50
+"""Largest message."""
+
+
+class Messages(NamedTuple):
+    """Messages of ranks; those of one rank are sent in the order in which they stand.
+
+    Attributes
+    ----------
+    rank, receiver : int32[n]
+        Who sends and who gets it.
+    bytes : int64[n]
+        >= 0.
+    ready : float64[n]
+        Seconds before which a message is not sent; >= 0. A rank also waits until its message before has left.
+    round : int32[n]
+        A message is not sent before all messages of earlier rounds are delivered; does not descend within
+        a rank, and every round from 0 on has a message.
+    """
+
+    rank: Ints
+    receiver: Ints
+    bytes: Longs
+    ready: Floats
+    round: Ints
+
+
+def from_trace(trace: Trace, scale: float = 1.0) -> Messages:
+    """The messages of a trace, sent `scale` times as fast; infinite: all at once, in each rank's order.
+
+    The paper of 2004 decreases the times of its traces until the network saturates (section 5.1).
+
+    Raises
+    ------
+    InvalidValue
+        A scale that is not above zero.
+    """
+    if not scale > 0:
+        raise InvalidValue("from_trace.scale", f"must be above zero, is {scale}")
+    order = np.argsort(trace.sender, kind="stable")
+    at = np.zeros(len(trace)) if math.isinf(scale) else trace.scaled(scale).at
+    return Messages(
+        rank=trace.sender[order],
+        receiver=trace.receiver[order],
+        bytes=trace.bytes[order],
+        ready=at[order],
+        round=np.zeros(len(order), np.int32),
+    )
+
+
+def from_profile(
+    profile: Profile, rounds: int = 1, *, barrier: bool = True, gap_seconds: float = 0.0
+) -> Messages:
+    """The traffic of a profile cut into rounds, in each of which every rank sends a message to each partner.
+
+    A pair's bytes, rounded to whole ones, are split as evenly as whole bytes can be; rounds in which a pair
+    would send nothing are left out, but a pair without any bytes sends one message. A rank begins with the
+    partner of the next higher number and goes around, so that not all begin with rank 0.
+
+    Parameters
+    ----------
+    rounds : int
+        >= 1.
+    barrier : bool
+        A round begins when the one before it is delivered; otherwise ranks go on as they can.
+    gap_seconds : float
+        No round r begins before ``r * gap_seconds``.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    if rounds < 1:
+        raise InvalidValue("from_profile.rounds", f"must be 1 or more, is {rounds}")
+    if not (math.isfinite(gap_seconds) and gap_seconds >= 0):
+        raise InvalidValue("from_profile.gap_seconds", f"must be finite and not negative, is {gap_seconds}")
+    if float(profile.bytes.max(initial=0.0)) * rounds > MOST_BYTES:
+        raise InvalidValue("from_profile", f"{profile.bytes.max():g} bytes in {rounds} rounds are too many")
+    sender, partner = profile.sender.astype(np.int64), profile.partner.astype(np.int64)
+    turn = np.lexsort(((partner - sender) % profile.ranks, sender))
+    total = np.rint(profile.bytes).astype(np.int64)[turn]
+    share = np.arange(rounds + 1)[:, None] * total // rounds
+    size = np.diff(share, axis=0)  # by round and pair
+    sent = size > 0
+    sent[0] |= total == 0
+    number, pair = np.nonzero(sent)
+    order = np.lexsort((number, sender[turn][pair]))  # stable: pairs keep their turn within a round
+    number, pair = number[order], pair[order]
+    return Messages(
+        rank=sender[turn][pair].astype(np.int32),
+        receiver=partner[turn][pair].astype(np.int32),
+        bytes=size[number, pair],
+        ready=np.asarray(number * gap_seconds, np.float64),
+        round=_without_gaps(number) if barrier else np.zeros(len(number), np.int32),
+    )
+
+
+def check_messages(messages: Messages, ranks: int) -> Messages:
+    """The messages by rank, in the types of `Messages`, if a simulation can send them.
+
+    Raises
+    ------
+    InvalidValue
+        With the offending row and value.
+    """
+    n = len(messages.rank)
+    types = (np.int32, np.int32, np.int64, np.float64, np.int32)
+    for name, column in messages._asdict().items():
+        if np.shape(column) != (n,):
+            raise InvalidValue(f"Messages.{name}", f"has {np.size(column)} entries, not {n}")
+    rank, receiver, size, ready, number = (
+        np.array(column, dtype) for column, dtype in zip(messages, types, strict=True)
+    )
+    for name, values, bad in (
+        ("rank", rank, (rank < 0) | (rank >= ranks)),
+        ("receiver", receiver, (receiver < 0) | (receiver >= ranks)),
+        ("bytes", size, (size < 0) | (size > MOST_BYTES)),
+        ("ready", ready, ~(np.isfinite(ready) & (ready >= 0))),
+        ("round", number, number < 0),
+    ):
+        if bool(bad.any()):
+            row = int(np.argmax(bad))
+            raise InvalidValue(f"Messages.{name}", f"row {row} has {values[row]}, for {ranks} ranks")
+    order = np.argsort(rank, kind="stable")
+    found = Messages(rank[order], receiver[order], size[order], ready[order], number[order])
+    falls = (np.diff(found.round) < 0) & (np.diff(found.rank) == 0)
+    if bool(falls.any()):
+        raise InvalidValue("Messages.round", f"descends within rank {found.rank[int(np.argmax(falls))]}")
+    if n and len(np.unique(number)) != int(number.max()) + 1:
+        raise InvalidValue("Messages.round", "a round has no messages")
+    return found
+
+
+def _without_gaps(number: Longs) -> Ints:
+    """Rounds numbered from 0 on without those that have no messages."""
+    return np.unique(number, return_inverse=True)[1].reshape(-1).astype(np.int32)

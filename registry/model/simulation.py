@@ -1,0 +1,126 @@
+"""What a simulated run of an application delivered, when, and over which links."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from registry.errors import InvalidValue
+from registry.model.arrays import Floats, freeze
+
+PACKETS, FLITS = MODES = ("packets", "flits")
+"""Packet by packet (virtual cut-through), flit by flit (wormhole)."""
+PERCENTILES = (0.0, 1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9, 100.0)
+"""Percentiles of the latency of messages that are kept."""
+_NUMBERS: Mapping[str, type[int] | type[float]] = MappingProxyType(
+    {
+        **dict.fromkeys(("completion_seconds", "delivered_bytes", "mean_latency_seconds"), float),
+        **dict.fromkeys(("seed", "messages", "packet_hops"), int),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Simulation:
+    """A simulated run of messages over a fabric.
+
+    What crosses no cable (ranks on one host) counts as delivered, and loads no link. Where no message was
+    delivered, latencies are 0.
+
+    Attributes
+    ----------
+    mode : str
+        One of `MODES`.
+    routing : str
+        With its options.
+    seed : int
+    complete : bool
+        False where the simulation was interrupted: then all of it is of what was delivered until then.
+    completion_seconds : float
+        Simulated time from the start to the last byte.
+    delivered_bytes : float
+    messages : int
+        Delivered.
+    packet_hops : int
+        Packets (flits, in that mode) times the links that they crossed.
+    link_bytes : float64[m]
+        Carried by each row of ``fabric.links``.
+    link_busy_seconds : float64[m]
+        How long each row of them was sending.
+    delivered_at, delivered : float64[k]
+        Bytes that were delivered until a simulated second; neither descends.
+    latency_seconds : float64[len(PERCENTILES)]
+        Of messages, from when one was generated until its last byte arrived; ascending.
+    mean_latency_seconds : float
+    latency_over_time : float64[k]
+        Mean latency of the messages that were delivered since the point before.
+    """
+
+    mode: str
+    routing: str
+    seed: int
+    complete: bool
+    completion_seconds: float
+    delivered_bytes: float
+    messages: int
+    packet_hops: int
+    link_bytes: Floats
+    link_busy_seconds: Floats
+    delivered_at: Floats
+    delivered: Floats
+    latency_seconds: Floats
+    mean_latency_seconds: float
+    latency_over_time: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "complete", bool(self.complete))
+        if self.mode not in MODES:
+            raise InvalidValue("Simulation.mode", f"{self.mode!r} is none of {', '.join(MODES)}")
+        links, points = len(np.atleast_1d(self.link_bytes)), len(np.atleast_1d(self.delivered_at))
+        sizes = {
+            **dict.fromkeys(("link_bytes", "link_busy_seconds"), links),
+            **dict.fromkeys(("delivered_at", "delivered", "latency_over_time"), points),
+            "latency_seconds": len(PERCENTILES),
+        }
+        for name, size in sizes.items():
+            freeze(self, name, np.float64, size)
+            values = getattr(self, name)
+            if not bool((np.isfinite(values) & (values >= 0.0)).all()):
+                raise InvalidValue(f"Simulation.{name}", "must be finite and not negative")
+        for name, kind in _NUMBERS.items():
+            value = kind(getattr(self, name))  # a kernel's numbers are numpy's
+            if not (math.isfinite(value) and value >= 0):
+                raise InvalidValue(f"Simulation.{name}", f"{value} is negative or not finite")
+            object.__setattr__(self, name, value)
+        for name in ("delivered_at", "delivered", "latency_seconds"):
+            if bool((np.diff(getattr(self, name)) < 0.0).any()):
+                raise InvalidValue(f"Simulation.{name}", "must not descend")
+
+    @property
+    def throughput(self) -> float:
+        """Delivered bytes a simulated second, over the whole run; 0 where it took no time."""
+        return self.delivered_bytes / self.completion_seconds if self.completion_seconds > 0.0 else 0.0
+
+    @property
+    def link_utilisation(self) -> Floats:
+        """float64[m]: part of the run in which each row of ``fabric.links`` was sending, 0 to 1."""
+        if self.completion_seconds <= 0.0:
+            return np.zeros(len(self.link_bytes))
+        return self.link_busy_seconds / self.completion_seconds
+
+    def latency(self, percentile: float) -> float:
+        """The latency in seconds at one of `PERCENTILES`.
+
+        Raises
+        ------
+        InvalidValue
+            One that is not kept.
+        """
+        if percentile not in PERCENTILES:
+            kept = ", ".join(f"{one:g}" for one in PERCENTILES)
+            raise InvalidValue("Simulation.latency", f"the percentile {percentile:g} is not kept: {kept}")
+        return float(self.latency_seconds[PERCENTILES.index(percentile)])

@@ -1,0 +1,117 @@
+"""``almanac reconfigure``: circuits for a saved profile, beside a certified bound and the present ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.almanac.conftest import Almanac
+
+DATA = Path(__file__).parent.parent / "data"
+MACHINE = ("--nodes", 4, "--max-degree", 3, "--max-edges", 5, "--link-speed", 1e6)
+
+
+@pytest.fixture
+def profiles(embedded: Almanac) -> Almanac:
+    assert embedded("ingest", DATA / "openmpi" / "npb_cg_S_16.tar.gz", "--name", "cg").code == 0
+    return embedded
+
+
+def reconfigure(profiles: Almanac, *arguments: object) -> Any:
+    outcome = profiles("reconfigure", "cg", *MACHINE, *arguments, "--json")
+    assert outcome.code == 0, outcome.err
+    return outcome.json
+
+
+@pytest.mark.parametrize("how", [(), ("--paper", "--patience", 3)], ids=["best", "paper"])
+def test_circuits_keep_the_limits_and_the_throughput_is_that_of_the_busiest(
+    profiles: Almanac, how: tuple[object, ...]
+) -> None:
+    told = reconfigure(profiles, *how)
+    ends = [end for one in told["circuits"] for end in (one["a"], one["b"])]
+    assert len(told["circuits"]) <= 5
+    assert max(ends.count(node) for node in range(4)) <= 3
+    assert len(told["node_of_rank"]) == told["ranks"] == 16
+    assert told["complete"] is True
+    busiest = max(one["bytes"] for one in told["circuits"])
+    fullest = max(told["node_of_rank"].count(node) for node in range(4))
+    assert told["communication_throughput"] == pytest.approx(1e6 / busiest)
+    assert told["compute_throughput"] == pytest.approx(1.0 / fullest)
+    assert told["throughput"] == min(told["communication_throughput"], told["compute_throughput"])
+    assert told["throughput"] <= told["upper_bound"]["throughput"]
+    assert told["improvement"] >= 1.0
+    assert [one["number"] for one in told["trail"]] == list(range(len(told["trail"])))
+
+
+def test_the_same_seed_finds_the_same(profiles: Almanac) -> None:
+    first, second = (reconfigure(profiles, "--seed", 4) for _ in range(2))
+    for told in (first, second):
+        for one in told["trail"]:
+            del one["seconds"]
+    assert first == second
+
+
+def test_the_present_circuits_are_told_beside_those_found(profiles: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "present.csv"
+    path.write_text("a,b\n0,1\n1,2\n2,3\n", "utf-8")
+    told = reconfigure(profiles, "--present", path, "--reconfiguration-seconds", 2)
+    against = told["present"]
+    assert against["gain"] == pytest.approx(told["throughput"] / against["throughput"])
+    found = {(one["a"], one["b"]) for one in told["circuits"]}
+    kept = {(0, 1), (1, 2), (2, 3)} - {tuple(pair) for pair in against["removed"]}
+    assert kept | {tuple(pair) for pair in against["added"]} == found
+    if against["seconds_saved"] > 0:
+        assert against["break_even_profiles"] == pytest.approx(2 / against["seconds_saved"])
+    shown = profiles("reconfigure", "cg", *MACHINE, "--present", path)
+    assert shown.code == 0
+    assert "certified upper bound" in shown.out
+
+
+def test_written_circuits_can_be_started_from(profiles: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "circuits.csv"
+    told = reconfigure(profiles, "--output", path)
+    lines = path.read_text("utf-8").splitlines()
+    assert lines[1:] == [f"{one['a']},{one['b']}" for one in told["circuits"]]
+    again = reconfigure(profiles, "--start", path, "--present", path)
+    assert again["throughput"] >= again["trail"][0]["throughput"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (("--max-edges", 2), "Machine.max_edges"),
+        (("--max-degree", 1), "Machine.max_degree"),
+        (("--link-speed", 0), "Machine.link_speed"),
+        (("--compute-seconds", 0), "compute_seconds: is 0.0, must be finite and above zero"),
+        (("--start", "star"), "seed topology"),
+    ],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
+)
+def test_a_machine_that_cannot_be_is_refused_with_its_value(
+    profiles: Almanac, changed: tuple[object, ...], reason: str
+) -> None:
+    outcome = profiles("reconfigure", "cg", *MACHINE, *changed, "--json")
+    assert outcome.code == 1
+    assert reason in outcome.error["reason"]
+
+
+def test_an_application_in_two_parts_is_refused_by_a_rank_of_the_other(
+    profiles: Almanac, tmp_path: Path
+) -> None:
+    path = tmp_path / "parts.csv"
+    path.write_text("src,dst,bytes\n0,1,500\n2,3,9000\n", "utf-8")
+    assert profiles("ingest", path).code == 0
+    outcome = profiles("reconfigure", "parts", *MACHINE, "--json")
+    assert outcome.code == 1
+    assert "2" in outcome.error["reason"]
+
+
+@pytest.mark.parametrize("content", ["", "x,y\n0,1\n", "a,b\n0,x\n", "a,b\n0,9\n", "a,b\n1,1\n"])
+def test_a_bad_file_of_circuits_is_refused(profiles: Almanac, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "present.csv"
+    path.write_text(content, "utf-8")
+    outcome = profiles("reconfigure", "cg", *MACHINE, "--present", path, "--json")
+    assert outcome.code == 1
+    assert (outcome.error["error"], outcome.error["path"]) == ("InputError", str(path))

@@ -1,0 +1,253 @@
+"""``almanac simulate``: what it tells, what it saves, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry.database import Database
+from registry.model import Simulation
+from registry.registry import Registry
+from tests.almanac.conftest import Almanac
+
+DATA = Path(__file__).parent.parent / "data"
+FABRIC = DATA / "infiniband" / "fattree2-64-traffic"
+TRACE = """t_us,src,dst,bytes,tag
+0,0,1,100000,1
+1,1,2,200000,1
+1,2,0,3000,2
+5,3,0,50000,1
+9,0,1,70000,1
+9,3,3,8,1
+20,2,1,0,1
+"""
+HOSTS = ("node0001", "node0017", "node0033", "node0049")
+"""Below four leaf switches: all traffic crosses cables."""
+
+
+@pytest.fixture
+def cluster(embedded: Almanac, tmp_path: Path) -> Almanac:
+    """The fabric with its tables, and a trace of four ranks."""
+    given = (FABRIC / "ibnetdiscover.txt", FABRIC / "opensm-lfts.dump")
+    assert embedded("ingest", *given, "--cluster", "ft").code == 0
+    path = tmp_path / "four.csv"
+    path.write_text(TRACE, "utf-8")
+    outcome = embedded("ingest", path, "--json")
+    assert outcome.code == 0, outcome.err
+    assert (outcome.json["traces"], outcome.json["new_traces"]) == (1, 1)
+    return embedded
+
+
+def placed(cluster: Almanac, steps: int = 10, profile: str = "four") -> str:
+    """Id of a saved placement on those hosts."""
+    search = ("--steps", steps, "--workers", 1, "--json")
+    outcome = cluster("map", profile, "--cluster", "ft", "--hosts", ",".join(HOSTS), *search)
+    assert outcome.code == 0, outcome.err
+    return str(outcome.json["placement"])
+
+
+def order(tmp_path: Path, hosts: tuple[str, ...] = HOSTS) -> Path:
+    path = tmp_path / "hostfile"
+    path.write_text("".join(f"{host}\n" for host in hosts), "utf-8")
+    return path
+
+
+def simulate(cluster: Almanac, *arguments: object, profile: str = "four") -> Any:
+    outcome = cluster("simulate", profile, "--cluster", "ft", *arguments, "--json")
+    assert outcome.code == 0, outcome.err
+    return outcome.json
+
+
+def test_a_saved_placements_run_is_told_and_saved(cluster: Almanac, embedded_database: Database) -> None:
+    placement = placed(cluster)
+    told = simulate(cluster, "--placement", placement, "--seed", 5)
+    registry = Registry(embedded_database)
+    (info,) = registry.simulations.list("ft")
+    (trace,) = registry.traces.list()
+    assert (told["profile"], told["cluster"], told["snapshot"]) == ("four", "ft", info.snapshot)
+    assert (told["trace"], told["mode"], told["routing"], told["seed"]) == (trace.id, "packets", "tables", 5)
+    assert (told["complete"], told["parameters"]["scale"]) == (True, 1.0)
+    (run,) = told["runs"]
+    assert (run["placement"], run["simulation"]) == (placement, info.id)
+    assert (run["messages"], run["delivered_bytes"]) == (6, 423_000.0)
+    # the last message is sent after 20 us
+    assert run["completion_seconds"] >= 20e-6
+    assert run["throughput"] == pytest.approx(run["delivered_bytes"] / run["completion_seconds"])
+    assert list(run["latency_seconds"]) == ["0", "1", "5", "25", "50", "75", "95", "99", "99.9", "100"]
+    stored = registry.simulations.read(info.id)
+    assert (stored.placement, stored.trace, stored.parameters) == (placement, trace.id, told["parameters"])
+    assert stored.simulation.completion_seconds == run["completion_seconds"]
+
+
+def test_links_carry_what_the_exact_congestion_model_says(cluster: Almanac, tmp_path: Path) -> None:
+    placement, ours, exact = placed(cluster), tmp_path / "ours.csv", tmp_path / "exact.csv"
+    simulate(cluster, "--placement", placement, "--links", ours)
+    asked = ("--cluster", "ft", "--placement", placement, "--links", exact)
+    assert cluster("evaluate", "four", *asked).code == 0
+    ends = ("source", "source_guid", "source_port", "target", "target_guid", "target_port")
+    mine, theirs = (
+        {
+            tuple(row[end] for end in ends): float(row["bytes"])
+            for row in csv.DictReader(path.read_text("utf-8").splitlines())
+        }
+        for path in (ours, exact)
+    )
+    assert mine == theirs
+    for row in csv.DictReader(ours.read_text("utf-8").splitlines()):
+        assert row["placement"] == placement
+        assert 0.0 < float(row["utilisation"]) <= 1.0
+
+
+def test_several_placements_are_told_beside_each_other(cluster: Almanac, tmp_path: Path) -> None:
+    placement, path = placed(cluster), order(tmp_path)
+    told = simulate(cluster, "--placement", path, "--placement", placement)
+    assert [run["placement"] for run in told["runs"]] == [str(path), placement]
+    assert [run["simulation"] is None for run in told["runs"]] == [True, False]
+    shown = cluster("simulate", "four", "--cluster", "ft", "--placement", path, "--placement", placement)
+    assert shown.code == 0
+    assert "against the" in shown.out
+    assert "a file's run is not saved" in shown.out
+    assert f"saved as {told['runs'][1]['simulation']}" in shown.out
+
+
+def test_the_same_run_again_is_the_same_to_the_byte_and_adds_nothing(
+    cluster: Almanac, embedded_database: Database
+) -> None:
+    placement = placed(cluster)
+    first, second = (simulate(cluster, "--placement", placement, "--seed", 3) for _ in range(2))
+    for told in (first, second):
+        del told["runs"][0]["wall_seconds"]
+    assert first == second
+    assert len(Registry(embedded_database).simulations.list()) == 1
+
+
+def test_a_trace_is_sent_faster_and_cut_as_told(cluster: Almanac) -> None:
+    placement = placed(cluster)
+    slow = simulate(cluster, "--placement", placement)["runs"][0]
+    fast = simulate(cluster, "--placement", placement, "--scale", "inf")
+    assert fast["parameters"]["scale"] == "inf"
+    assert fast["runs"][0]["completion_seconds"] < slow["completion_seconds"]
+    saturated = simulate(cluster, "--placement", placement, "--scale", "saturate")
+    assert saturated["parameters"]["scale"] == pytest.approx(20e-6 / fast["runs"][0]["completion_seconds"])
+    cut = simulate(cluster, "--placement", placement, "--first", 2)
+    assert (cut["parameters"]["first"], cut["runs"][0]["delivered_bytes"]) == (2, 300_000.0)
+
+
+def test_a_profile_is_sent_in_rounds_where_it_has_no_trace_or_that_is_asked_for(
+    cluster: Almanac, tmp_path: Path
+) -> None:
+    placement = placed(cluster)
+    told = simulate(cluster, "--placement", placement, "--rounds", 3)
+    assert (told["trace"], told["parameters"]["rounds"]) == (None, 3)
+    assert told["runs"][0]["delivered_bytes"] == 423_000.0
+    path = tmp_path / "edges.csv"
+    path.write_text("src,dst,bytes\n0,1,500\n3,2,9000\n", "utf-8")
+    assert cluster("ingest", path).code == 0
+    told = simulate(cluster, "--placement", placed(cluster, profile="edges"), profile="edges")
+    assert (told["trace"], told["parameters"]["rounds"], told["runs"][0]["messages"]) == (None, 1, 2)
+
+
+def test_flits_are_sent_too(cluster: Almanac) -> None:
+    told = simulate(
+        cluster, "--placement", placed(cluster), "--mode", "flits", "--first", 3, "--flit-bytes", 64
+    )
+    assert (told["mode"], told["parameters"]["flit_bytes"]) == ("flits", 64)
+    assert told["runs"][0]["delivered_bytes"] == 303_000.0
+
+
+def test_the_traffic_over_time_is_written(cluster: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    told = simulate(cluster, "--placement", placed(cluster), "--points", path)
+    rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
+    points = told["runs"][0]["points"]
+    assert [float(row["delivered_bytes"]) for row in rows] == [point["delivered_bytes"] for point in points]
+
+
+def test_an_interrupted_run_is_told_and_saved_and_no_further_one_begun(
+    cluster: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedded_database: Database
+) -> None:
+    from mapping.simulate import simulate as module
+
+    real = module.simulate
+
+    def interrupted(*arguments: Any, **options: Any) -> Simulation:
+        return replace(real(*arguments, **options), complete=False)
+
+    monkeypatch.setattr(module, "simulate", interrupted)
+    asked = ("--placement", placed(cluster), "--placement", order(tmp_path))
+    outcome = cluster("simulate", "four", "--cluster", "ft", *asked, "--json")
+    assert outcome.code == 130
+    assert (outcome.json["complete"], len(outcome.json["runs"])) == (False, 1)
+    (info,) = Registry(embedded_database).simulations.list()
+    assert info.complete is False
+    assert "interrupted" in cluster("simulate", "four", "--cluster", "ft", *asked).out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--placement", "p", "--placement", "p"),
+        ("--placement", "p", "--rounds", 2, "--scale", 3),
+        ("--placement", "p", "--rounds", 2, "--first", 3),
+        ("--placement", "p", "--rounds", 0),
+        ("--placement", "p", "--scale", 0),
+        ("--placement", "p", "--scale", "soon"),
+        ("--placement", "p", "--mode", "letters"),
+        ("--placement", "p", "--packet-bytes", 0),
+    ],
+    ids=str,
+)
+def test_a_wrong_call_is_a_usage_error(offline: Almanac, arguments: tuple[object, ...]) -> None:
+    assert offline("simulate", "four", "--cluster", "ft", *arguments).code == 2
+
+
+def test_what_there_is_not_is_told_with_the_closest_and_nothing_is_saved(
+    cluster: Almanac, tmp_path: Path, embedded_database: Database
+) -> None:
+    placement = placed(cluster)
+    calls = {
+        "profile": ("fuor", "--placement", placement),
+        "placement": ("four", "--placement", "p0"),
+        "trace": ("four", "--placement", placement, "--trace", "t0"),
+        "host": ("four", "--placement", order(tmp_path, ("node0001", "node9999", "node0033", "node0049"))),
+    }
+    for kind, (profile, *rest) in calls.items():
+        outcome = cluster("simulate", profile, "--cluster", "ft", *rest, "--json")
+        assert outcome.code == 1
+        assert (outcome.error["error"], kind in outcome.error["reason"]) == ("UnknownName", True)
+    assert Registry(embedded_database).simulations.list() == ()
+
+
+def test_a_trace_of_another_profile_is_refused(cluster: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text(TRACE.replace("100000", "9"), "utf-8")
+    assert cluster("ingest", path).code == 0
+    (trace,) = cluster("profile", "show", "other", "--json").json["traces"]
+    outcome = cluster(
+        "simulate", "four", "--cluster", "ft", "--placement", placed(cluster), "--trace", trace, "--json"
+    )
+    assert outcome.code == 1
+    assert "it is not of four" in outcome.error["reason"]
+
+
+def test_a_placement_of_other_ranks_is_refused(cluster: Almanac, tmp_path: Path) -> None:
+    path = order(tmp_path, HOSTS[:3])
+    outcome = cluster("simulate", "four", "--cluster", "ft", "--placement", path, "--json")
+    assert outcome.code == 1
+    assert outcome.error["reason"] == "3 ranks are placed, the profile has 4"
+    assert outcome.error["path"] == str(path)
+
+
+def test_scale_needs_a_trace(cluster: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("# ranks: 4\nsrc,dst,bytes\n0,1,500\n", "utf-8")
+    assert cluster("ingest", path).code == 0
+    asked = ("--placement", order(tmp_path), "--scale", 2, "--json")
+    outcome = cluster("simulate", "edges", "--cluster", "ft", *asked)
+    assert outcome.code == 1
+    assert "the profile has none" in outcome.error["reason"]

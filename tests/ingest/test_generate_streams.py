@@ -1,0 +1,149 @@
+"""Stream graphs: the four properties of Ajwani et al. 2013, section 4.2, on any size and seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.generate.streams import StreamGraph, stream, stream_graph
+from registry.errors import InvalidValue
+from registry.model import Longs
+
+SIZES, SEEDS = st.integers(1, 150), st.integers(0, 1000)
+
+
+def graph_of(found: StreamGraph) -> nx.DiGraph[Any]:
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    graph.add_nodes_from(range(len(found.vertex_weight)))
+    graph.add_edges_from(zip(found.source.tolist(), found.target.tolist(), strict=True))
+    return graph
+
+
+def degrees(found: StreamGraph) -> tuple[Longs, Longs]:
+    count = len(found.vertex_weight)
+    return np.bincount(found.target, minlength=count), np.bincount(found.source, minlength=count)
+
+
+@given(SIZES, SEEDS, st.sampled_from([None, 1, 2, 5]), st.sampled_from([0.0, 0.12, 0.5]))
+def test_kernels_are_joined_by_streams_that_lead_onwards_only(
+    vertices: int, seed: int, sources: int | None, branching: float
+) -> None:
+    sources = None if sources is None or vertices <= sources else sources
+    found = stream_graph(vertices, seed=seed, sources=sources, branching=branching)
+    graph = graph_of(found)
+    assert graph.number_of_nodes() == vertices
+    assert graph.number_of_edges() == len(found.source)  # none twice
+    assert (found.source < found.target).all()
+    assert nx.is_weakly_connected(graph)
+    if sources is not None:
+        assert sum(degree == 0 for _, degree in graph.in_degree) == sources
+
+
+@given(SIZES, SEEDS)
+def test_property_2_no_kernel_both_joins_and_splits(vertices: int, seed: int) -> None:
+    reached, left = degrees(stream_graph(vertices, seed=seed))
+    assert not ((reached > 1) & (left > 1)).any()
+
+
+@given(st.integers(200, 500), SEEDS)
+@settings(max_examples=30)
+def test_properties_1_and_2_edges_are_few_and_most_kernels_filters(vertices: int, seed: int) -> None:
+    found = stream_graph(vertices, seed=seed)
+    reached, left = degrees(found)
+    assert len(found.source) < 1.25 * vertices
+    filters = (reached == 1) & (left == 1)
+    assert filters.sum() > 0.6 * vertices
+
+
+@given(SIZES, SEEDS, st.sampled_from([1, 3]), st.sampled_from([0.12, 0.5]))
+def test_property_3_all_paths_between_two_kernels_have_the_same_length(
+    vertices: int, seed: int, sources: int, branching: float
+) -> None:
+    found = stream_graph(vertices, seed=seed, sources=min(sources, max(vertices - 1, 1)), branching=branching)
+    graph = graph_of(found)
+    order = list(nx.topological_sort(graph))
+    for start in range(vertices):
+        length = {start: {0}}
+        for vertex in order:
+            for after in graph.successors(vertex):
+                if vertex in length:
+                    length.setdefault(after, set()).update(one + 1 for one in length[vertex])
+        assert all(len(lengths) == 1 for lengths in length.values())
+
+
+@given(SIZES, SEEDS)
+def test_the_level_is_the_longest_way_from_a_source(vertices: int, seed: int) -> None:
+    found = stream_graph(vertices, seed=seed)
+    graph = graph_of(found)
+    expected = [0] * vertices
+    for vertex in nx.topological_sort(graph):
+        expected[vertex] = 1 + max((expected[before] for before in graph.predecessors(vertex)), default=-1)
+    assert found.level.tolist() == expected
+
+
+@given(st.integers(300, 600), SEEDS)
+@settings(max_examples=40)
+def test_property_4_splits_are_near_sources_and_joins_near_sinks(vertices: int, seed: int) -> None:
+    found = stream_graph(vertices, seed=seed)
+    reached, left = degrees(found)
+    third = vertices // 3
+    early, late = np.arange(vertices) < third, np.arange(vertices) >= vertices - third
+    assert ((left > 1) & early).sum() > ((reached > 1) & early).sum()
+    assert ((reached > 1) & late).sum() > ((left > 1) & late).sum()
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_another_graph() -> None:
+    one, again, other = (stream_graph(200, seed=seed) for seed in (3, 3, 4))
+    for name in StreamGraph._fields:
+        assert getattr(one, name).tobytes() == getattr(again, name).tobytes()
+    assert one.target.tolist() != other.target.tolist()
+
+
+def test_the_structure_does_not_depend_on_the_weights() -> None:
+    one = stream_graph(200, seed=3)
+    other = stream_graph(200, seed=3, vertex_spread=0.0, edge_weight=5.0, edge_spread=0.0)
+    assert one.target.tolist() == other.target.tolist()
+    assert set(other.vertex_weight.tolist()) == {1.0}
+    assert set(other.edge_weight.tolist()) == {5.0}
+
+
+def test_weights_have_the_mean_and_the_spread_that_are_asked_for() -> None:
+    found = stream_graph(20_000, vertex_weight=3.0, vertex_spread=0.5, edge_weight=2.0, edge_spread=1.0)
+    for weight, mean, spread in ((found.vertex_weight, 3.0, 0.5), (found.edge_weight, 2.0, 1.0)):
+        assert weight.mean() == pytest.approx(mean, rel=0.05)
+        assert np.log(weight).std() == pytest.approx(spread, rel=0.05)
+
+
+@given(st.integers(2, 60), SEEDS)
+def test_the_profile_is_the_graph_without_the_weights_of_kernels(vertices: int, seed: int) -> None:
+    profile, found = stream(vertices, seed=seed), stream_graph(vertices, seed=seed)
+    assert profile.ranks == vertices
+    sent = set(zip(profile.sender.tolist(), profile.partner.tolist(), profile.bytes.tolist(), strict=True))
+    made = set(zip(found.source.tolist(), found.target.tolist(), found.edge_weight.tolist(), strict=True))
+    assert sent == made
+
+
+@pytest.mark.parametrize(
+    ("vertices", "options", "message"),
+    [
+        (0, {}, "vertices: is 0"),
+        (5, {"sources": 0}, "sources: is 0"),
+        (5, {"sources": 6}, "sources: is 6"),
+        (5, {"sources": 5}, "sources: is 5, must leave one of 5"),
+        (5, {"branching": 0.6}, "branching: is 0.6"),
+        (5, {"branching": float("nan")}, "branching: is nan"),
+        (5, {"fan": 1}, "fan: is 1"),
+        (5, {"edge_weight": 0.0}, "edge_weight: is 0.0"),
+        (5, {"vertex_weight": -1.0}, "vertex_weight: is -1.0"),
+        (5, {"vertex_spread": 11.0}, "vertex_spread: is 11.0"),
+        (5, {"edge_spread": -1.0}, "edge_spread: is -1.0"),
+    ],
+)
+def test_parameters_out_of_range_are_named(vertices: int, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        stream_graph(vertices, **options)

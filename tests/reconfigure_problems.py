@@ -1,0 +1,92 @@
+"""Small applications, machines and topologies for tests of reconfiguration (hypothesis strategies)."""
+
+from __future__ import annotations
+
+import itertools
+
+import networkx as nx
+from hypothesis import strategies as st
+
+from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfigure.topology import Topology
+
+WEIGHTS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.0])
+
+
+@st.composite
+def trees(draw: st.DrawFn, count: int) -> list[tuple[int, int]]:
+    """Edges of any tree on so many vertices."""
+    return [(draw(st.integers(0, upper - 1)), upper) for upper in range(1, count)]
+
+
+@st.composite
+def applications(
+    draw: st.DrawFn, *, min_vertices: int = 1, max_vertices: int = 12, max_more: int = 12
+) -> Application:
+    """Any connected application: trees and more edges, weights with ties and zeros."""
+    count = draw(st.integers(min_vertices, max_vertices))
+    ends = st.integers(0, count - 1)
+    edges = draw(trees(count)) + draw(st.lists(st.tuples(ends, ends), max_size=max_more))
+    return Application.from_edges(
+        [one for one, _ in edges],
+        [other for _, other in edges],
+        draw(st.lists(WEIGHTS, min_size=len(edges), max_size=len(edges))),
+        vertex_weight=draw(st.lists(WEIGHTS, min_size=count, max_size=count)),
+    )
+
+
+@st.composite
+def machines(draw: st.DrawFn, *, min_nodes: int = 1, max_nodes: int = 8) -> Machine:
+    """Machines from those that just hold a path of nodes to those that hold all links."""
+    nodes = draw(st.integers(min_nodes, max_nodes))
+    return Machine(
+        nodes=nodes,
+        max_degree=draw(st.integers(min(nodes - 1, 2), max(nodes - 1, 2))),
+        max_edges=draw(st.integers(nodes - 1, nodes * (nodes - 1) // 2 + 1)),
+        compute_speed=draw(st.sampled_from([1.0, 10.0, 100.0])),
+        link_speed=draw(st.sampled_from([1.0, 10.0, 100.0])),
+    )
+
+
+@st.composite
+def topologies(
+    draw: st.DrawFn, *, min_nodes: int = 1, max_nodes: int = 8, connected: bool = True
+) -> Topology:
+    """Any topology of so many nodes."""
+    nodes = draw(st.integers(min_nodes, max_nodes))
+    node = st.integers(0, nodes - 1)
+    ends = st.tuples(node, node).filter(lambda ends: ends[0] != ends[1])
+    links = draw(st.lists(ends, max_size=2 * nodes)) if nodes > 1 else []
+    return Topology.of(nodes, links + (draw(trees(nodes)) if connected else []))
+
+
+def graph_of(topology: Topology) -> nx.Graph[int]:
+    """The topology as networkx has it."""
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(topology.nodes))
+    graph.add_edges_from(topology.pairs.tolist())
+    return graph
+
+
+def links_of(topology: Topology) -> set[tuple[int, int]]:
+    """Nodes of each link."""
+    return {(one, other) for one, other in topology.pairs.tolist()}
+
+
+def machine(nodes: int, max_degree: int = 4, max_edges: int | None = None, **speeds: float) -> Machine:
+    """A machine; speeds are 1 unless told, links as many as ports allow."""
+    return Machine(
+        nodes=nodes,
+        max_degree=max_degree,
+        max_edges=max(nodes * max_degree // 2, nodes - 1) if max_edges is None else max_edges,
+        compute_speed=speeds.get("compute_speed", 1.0),
+        link_speed=speeds.get("link_speed", 1.0),
+    )
+
+
+def every_pair(vertices: int) -> Application:
+    """All pairs of vertices exchange 1, and each computes 1."""
+    pairs = list(itertools.combinations(range(vertices), 2))
+    return Application.from_edges(
+        [one for one, _ in pairs], [other for _, other in pairs], [1.0] * len(pairs)
+    )

@@ -1,0 +1,221 @@
+"""Small applications and topologies, and section 3.2.3 read slowly: every step, every vector sorted anew."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+from hypothesis import strategies as st
+
+from mapping.kernels.unsplit_routes import Guest, Net, Standing
+from mapping.reconfigure.coarsening import Level, coarsen
+from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfigure.refinement import Scale, guest_of
+from mapping.reconfigure.topology import Topology
+from mapping.reconfigure.unsplit import longest_route, net_of, route_unsplit
+from registry.model import Ints
+
+Vector = list[Fraction]
+
+
+class Case(NamedTuple):
+    """An application on a topology and a machine with these nodes."""
+
+    application: Application
+    topology: Topology
+    machine: Machine
+
+
+@st.composite
+def topologies(draw: st.DrawFn, least: int = 1, most: int = 6) -> Topology:
+    nodes = draw(st.integers(least, most))
+    pairs = [(draw(st.integers(0, node - 1)), node) for node in range(1, nodes)]
+    every = [(a, b) for b in range(nodes) for a in range(b)]
+    more = draw(st.lists(st.sampled_from(every), max_size=6)) if every else []
+    return Topology.of(nodes, np.array(pairs + more).reshape(-1, 2))
+
+
+@st.composite
+def applications(draw: st.DrawFn, most: int = 9, whole: bool = True) -> Application:
+    vertices = draw(st.integers(1, most))
+    weights = st.integers(0, 5) if whole else st.floats(0, 5, width=32)
+    every = [(a, b) for a in range(vertices) for b in range(a + 1, vertices)]
+    chosen = draw(st.lists(st.sampled_from(every), unique=True, max_size=14)) if every else []
+    ends = np.array(sorted(chosen), np.int32).reshape(-1, 2)
+    return Application(
+        vertex_weight=np.array(draw(st.lists(weights, min_size=vertices, max_size=vertices)), float),
+        source=ends[:, 0],
+        target=ends[:, 1],
+        weight=np.array(draw(st.lists(weights, min_size=len(ends), max_size=len(ends))), float),
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn, most_nodes: int = 6, whole: bool = True) -> Case:
+    topology = draw(topologies(most=most_nodes))
+    speeds = st.sampled_from([1, 2, 3, 10] if whole else [0.3, 1.7, 1e-9, 1e9])
+    machine = Machine(
+        nodes=topology.nodes,
+        max_degree=max(topology.nodes - 1, 2),
+        max_edges=topology.nodes**2,
+        compute_speed=draw(speeds),
+        link_speed=draw(speeds),
+    )
+    return Case(draw(applications(whole=whole)), topology, machine)
+
+
+def machine_of(nodes: int, compute_speed: float = 1.0, link_speed: float = 1.0) -> Machine:
+    return Machine(
+        nodes=nodes,
+        max_degree=max(nodes - 1, 2),
+        max_edges=nodes**2,
+        compute_speed=compute_speed,
+        link_speed=link_speed,
+    )
+
+
+class Start(NamedTuple):
+    """A case as kernels take it, its vertices on given nodes and its flows routed."""
+
+    net: Net
+    guest: Guest
+    standing: Standing
+
+
+def start(case: Case, node: Ints) -> Start:
+    level, scale = finest(case.application), Scale.of(case.application, case.machine)
+    net, guest = net_of(case.topology), guest_of(level, scale)
+    return Start(net, guest, route_unsplit(net, guest, node.copy(), longest_route(case.topology)))
+
+
+def finest(application: Application) -> Level:
+    return coarsen(application, 1)[0]
+
+
+@st.composite
+def started(draw: st.DrawFn, whole: bool = True) -> tuple[Case, Start]:
+    case = draw(cases(whole=whole))
+    size, last = len(case.application.vertex_weight), case.topology.nodes - 1
+    node = draw(st.lists(st.integers(0, last), min_size=size, max_size=size))
+    return case, start(case, np.array(node, np.int32))
+
+
+def graph_of(topology: Topology) -> nx.Graph[int]:
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(topology.nodes))
+    for row, (one, other) in enumerate(zip(topology.source, topology.target, strict=True)):
+        graph.add_edge(int(one), int(other), row=row)
+    return graph
+
+
+def path_by_trying_all(
+    topology: Topology, load: list[Fraction], source: int, target: int, flow: Fraction
+) -> list[int]:
+    """Links of the minimum-congestion path: least largest load, then fewest links, then lowest nodes."""
+    if source == target:
+        return []
+    graph = graph_of(topology)
+
+    def rows(path: list[int]) -> list[int]:
+        return [graph.edges[one, other]["row"] for one, other in pairwise(path)]
+
+    def key(path: list[int]) -> tuple[Fraction, int, list[int]]:
+        return max(load[row] + flow for row in rows(path)), len(path), path
+
+    return rows(min(nx.all_simple_paths(graph, source, target), key=key))
+
+
+class Slow:
+    """A partition and its routes, whose steps are all tried and whose vectors are all sorted."""
+
+    def __init__(self, case: Case, standing: Standing, thorough: bool) -> None:
+        self.case, self.thorough = case, thorough
+        self.graph = graph_of(case.topology)
+        self.node = standing.node.tolist()
+        self.routes = [standing.route[e, :count].tolist() for e, count in enumerate(standing.length.tolist())]
+        application = case.application
+        self.vertex = [Fraction(weight) for weight in application.vertex_weight.tolist()]
+        self.flow = [Fraction(weight) for weight in application.weight.tolist()]
+        self.ends = list(zip(application.source.tolist(), application.target.tolist(), strict=True))
+
+    def vector(self, node: list[int], routes: list[list[int]]) -> Vector:
+        """Reciprocals of the entries of the performance vector, in the order of that."""
+        machine = self.case.machine
+        on_node = [Fraction(0)] * self.case.topology.nodes
+        for vertex, place in enumerate(node):
+            on_node[place] += self.vertex[vertex]
+        loads = [load / Fraction(machine.compute_speed) for load in on_node]
+        loads += [load / Fraction(machine.link_speed) for load in self.link_load(routes)]
+        return sorted(loads, reverse=True)
+
+    def link_load(self, routes: list[list[int]]) -> list[Fraction]:
+        load = [Fraction(0)] * len(self.case.topology.source)
+        for e, route in enumerate(routes):
+            for link in route:
+                load[link] += self.flow[e]
+        return load
+
+    def moved(self, vertex: int, to: int) -> tuple[list[int], list[list[int]]]:
+        node = list(self.node)
+        node[vertex] = to
+        routes = [list(route) for route in self.routes]
+        mine = [e for e, ends in enumerate(self.ends) if vertex in ends]
+        if not self.thorough:
+            for e in mine:
+                routes[e] = self.grown_or_cut(e, vertex, to)
+            return node, routes
+        for e in mine:
+            routes[e] = []
+        for e in sorted(mine, key=lambda e: (-self.flow[e], e)):
+            one, other = self.ends[e]
+            load = self.link_load(routes)
+            routes[e] = path_by_trying_all(self.case.topology, load, node[one], node[other], self.flow[e])
+        return node, routes
+
+    def grown_or_cut(self, e: int, vertex: int, to: int) -> list[int]:
+        flipped = self.ends[e][1] == vertex
+        route = self.routes[e][::-1] if flipped else list(self.routes[e])
+        here, at = self.node[vertex], self.node[vertex]
+        found = None
+        for k, link in enumerate(route):
+            at = int(self.case.topology.source[link]) + int(self.case.topology.target[link]) - at
+            if at == to:
+                found = route[k + 1 :]
+                break
+        if found is None:
+            found = [self.graph.edges[here, to]["row"], *route]
+        return found[::-1] if flipped else found
+
+    def rerouted(self, e: int) -> list[list[int]]:
+        routes = [list(route) for route in self.routes]
+        routes[e] = []
+        one, other = self.ends[e]
+        load = self.link_load(routes)
+        routes[e] = path_by_trying_all(
+            self.case.topology, load, self.node[one], self.node[other], self.flow[e]
+        )
+        return routes
+
+    def steps(self) -> list[tuple[Vector, int, list[int], list[list[int]]]]:
+        """Vector after it, number, nodes and routes of each step."""
+        found, nodes = [], self.case.topology.nodes
+        for vertex, here in enumerate(self.node):
+            for to in self.graph.neighbors(here):
+                node, routes = self.moved(vertex, to)
+                found.append((self.vector(node, routes), vertex * nodes + to, node, routes))
+        for e in range(len(self.ends)):
+            routes = self.rerouted(e)
+            found.append((self.vector(self.node, routes), len(self.node) * nodes + e, self.node, routes))
+        return found
+
+    def make_best(self) -> int:
+        """Make the best step and return its number; -1 where none is better than no step."""
+        now = self.vector(self.node, self.routes)
+        best = min(self.steps(), key=lambda step: step[:2], default=(now, -1, self.node, self.routes))
+        if not best[0] < now:
+            return -1
+        _, number, self.node, self.routes = best
+        return number
