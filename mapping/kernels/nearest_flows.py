@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from mapping.kernels.heap import drop_first, put_in
 from registry.model import Bools, Floats, Ints, Longs
 
 JITTER = 0.2 / 255
@@ -128,7 +129,7 @@ def _nearest(
     while size > 0 and found <= most:
         v, key = heap[0], heap_key[0]
         size -= 1
-        _sift_down(heap_key, heap, size)
+        drop_first(heap_key, heap, size)
         if done[v]:
             continue
         done[v] = True
@@ -147,36 +148,6 @@ def _nearest(
                     touched[seen] = u
                     seen += 1
                 far[u], before[u], by[u] = reach, v, e
-                _sift_up(heap_key, heap, size, reach, u)
+                put_in(heap_key, heap, size, reach, u)
                 size += 1
     return found, seen
-
-
-@njit(cache=True, error_model="numpy")
-def _sift_down(key: Floats, value: Ints, size: int) -> None:
-    """Put the last entry (at `size`) in the place of the first, and let it sink."""
-    last_key, last, at = key[size], value[size], 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and key[child + 1] < key[child]:
-            child += 1
-        if key[child] >= last_key:
-            break
-        key[at], value[at] = key[child], value[child]
-        at = child
-    key[at], value[at] = last_key, last
-
-
-@njit(cache=True, error_model="numpy")
-def _sift_up(key: Floats, value: Ints, size: int, new_key: float, new: int) -> None:
-    """Add an entry at the end of the heap, and let it rise."""
-    at = size
-    while at > 0:
-        parent = (at - 1) // 2
-        if key[parent] <= new_key:
-            break
-        key[at], value[at] = key[parent], value[parent]
-        at = parent
-    key[at], value[at] = new_key, new

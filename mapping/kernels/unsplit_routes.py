@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
+from mapping.kernels.heap import drop_first, put_in
 from registry.model import Bools, Floats, Ints, Longs
 
 NO_PATH = -1
@@ -173,10 +174,12 @@ def _least_worst(net: Net, load: Floats, source: int, target: int, flow: float, 
     first, head, link, least = net.first, net.head, net.link, search.least
     least[:] = np.inf
     least[source] = 0.0
-    count = _push(search, 0, 0.0, source)
+    key, place, count = search.key, search.place, 1
+    put_in(key, place, 0, 0.0, source)
     while count > 0:
-        worst, v = search.key[0], search.place[0]
-        count = _pop(search, count)
+        worst, v = key[0], place[0]
+        count -= 1
+        drop_first(key, place, count)
         if v == target:
             return float(worst)
         if worst > least[v]:
@@ -185,42 +188,9 @@ def _least_worst(net: Net, load: Floats, source: int, target: int, flow: float, 
             u, through = head[a], max(worst, load[link[a]] + flow)
             if through < least[u]:
                 least[u] = through
-                count = _push(search, count, through, u)
+                put_in(key, place, count, through, u)
+                count += 1
     return np.inf
-
-
-@nb.njit(cache=True)
-def _push(search: Search, count: int, key: float, node: int) -> int:
-    """Put a node on a heap of `count`; return how many it has then."""
-    keys, places, at = search.key, search.place, count
-    while at > 0:
-        above = (at - 1) // 2
-        if keys[above] <= key:
-            break
-        keys[at], places[at] = keys[above], places[above]
-        at = above
-    keys[at], places[at] = key, node
-    return count + 1
-
-
-@nb.njit(cache=True)
-def _pop(search: Search, count: int) -> int:
-    """Take the least from a heap of `count`; return how many are left."""
-    keys, places, at = search.key, search.place, 0
-    count -= 1
-    key, node = keys[count], places[count]
-    while True:
-        below = 2 * at + 1
-        if below >= count:
-            break
-        if below + 1 < count and keys[below + 1] < keys[below]:
-            below += 1
-        if keys[below] >= key:
-            break
-        keys[at], places[at] = keys[below], places[below]
-        at = below
-    keys[at], places[at] = key, node
-    return count
 
 
 @nb.njit(cache=True, nogil=True)

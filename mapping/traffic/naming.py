@@ -45,10 +45,7 @@ def find_switch(fabric: Fabric, text: str) -> int:
     UnknownName
         With the closest switches.
     """
-    found = _device(fabric, text)
-    if found is None or fabric.kind[found.vertex] != SWITCH:
-        raise UnknownName("switch", text, _names(fabric, "switch"))
-    return found.vertex
+    return _of_kind(fabric, text, "switch", SWITCH)
 
 
 def find_host(fabric: Fabric, text: str) -> int:
@@ -59,10 +56,7 @@ def find_host(fabric: Fabric, text: str) -> int:
     UnknownName
         With the closest hosts.
     """
-    found = _device(fabric, text)
-    if found is None or fabric.kind[found.vertex] != HOST:
-        raise UnknownName("host", text, _names(fabric, "host"))
-    return found.vertex
+    return _of_kind(fabric, text, "host", HOST)
 
 
 def is_switch(fabric: Fabric, text: str) -> bool:
@@ -165,6 +159,13 @@ _DIGITS = 9
 """Numbers with so many digits are no ports."""
 _SHOWN = 8
 """Links or ports that a message lists."""
+
+
+def _of_kind(fabric: Fabric, text: str, kind: str, value: int) -> int:
+    found = _device(fabric, text)
+    if found is None or fabric.kind[found.vertex] != value:
+        raise UnknownName(kind, text, _names(fabric, kind))
+    return found.vertex
 
 
 def _device(fabric: Fabric, text: str) -> Ends | None:

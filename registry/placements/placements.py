@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from registry.by_beginning import ById, by_beginning
 from registry.database import Database, Transaction
-from registry.errors import UnknownName
 from registry.model import as_utc
 from registry.model.placement_series import PlacementSeries
 from registry.placements.batches import save_placement, save_placements
@@ -53,6 +53,8 @@ OPTIONAL MATCH (j:Job)-[:HAS_PLACEMENT]->(p)
 OPTIONAL MATCH (p)-[:HAS_LOADS]->(l:LinkLoads)
 RETURN p, x.id AS content, f.id AS profile, j.job AS job, l.blob AS loads
 """
+
+_BY_ID = ById("placement", _READ, _FIND, _IDS)
 
 _ASKED = """
 ($cluster IS NULL OR p.cluster = $cluster) AND ($application IS NULL OR p.application = $application)
@@ -138,14 +140,7 @@ class Placements:
         """
 
         def work(transaction: Transaction) -> StoredPlacement:
-            found = transaction.run(_READ, placement=placement)
-            if not found:
-                begun = transaction.run(_FIND, placement=placement)[0]["ids"] if placement else []
-                if len(begun) != 1:
-                    known = transaction.run(_IDS)[0]["ids"]
-                    raise UnknownName("placement", placement, known)
-                found = transaction.run(_READ, placement=begun[0])
-            return stored_placement(found[0])
+            return stored_placement(by_beginning(transaction, _BY_ID, placement))
 
         return self._database.read(work)
 

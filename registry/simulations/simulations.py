@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from registry import codec
+from registry.by_beginning import ById, by_beginning
 from registry.database import Database, Transaction
 from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Simulation
@@ -77,6 +78,8 @@ _READ = """
 MATCH (s:Simulation {id: $simulation})
 RETURN s AS node
 """
+
+_BY_ID = ById("simulation", _READ, _FIND, _IDS)
 
 _NUMBERS = (
     *("mode", "routing", "seed", "complete", "completion_seconds", "delivered_bytes", "messages"),
@@ -157,13 +160,7 @@ class Simulations:
         """
 
         def work(transaction: Transaction) -> StoredSimulation:
-            found = transaction.run(_READ, simulation=simulation)
-            if not found:
-                begun = transaction.run(_FIND, simulation=simulation)[0]["ids"] if simulation else []
-                if len(begun) != 1:
-                    raise UnknownName("simulation", simulation, transaction.run(_IDS)[0]["ids"])
-                found = transaction.run(_READ, simulation=begun[0])
-            return _stored(found[0]["node"])
+            return _stored(by_beginning(transaction, _BY_ID, simulation)["node"])
 
         return self._database.read(work)
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from registry import codec
+from registry.by_beginning import ById, by_beginning
 from registry.database import Database, Transaction
-from registry.errors import DatabaseError, InvalidValue, UnknownName
+from registry.errors import DatabaseError, InvalidValue
 from registry.model import Trace
 
 MAX_MESSAGES = 1 << 24
@@ -49,6 +50,8 @@ _IDS = """
 MATCH (t:Trace)
 RETURN collect(t.id) AS ids
 """
+
+_BY_ID = ById("trace", _READ, _FIND, _IDS)
 
 _TOLD = """
 RETURN t.id AS id, t.profile AS profile, t.ranks AS ranks, t.messages AS messages, t.bytes AS bytes,
@@ -106,13 +109,7 @@ class Traces:
         """
 
         def work(transaction: Transaction) -> StoredTrace:
-            found = transaction.run(_READ, trace=trace)
-            if not found:
-                begun = transaction.run(_FIND, trace=trace)[0]["ids"] if trace else []
-                if len(begun) != 1:
-                    raise UnknownName("trace", trace, transaction.run(_IDS)[0]["ids"])
-                found = transaction.run(_READ, trace=begun[0])
-            return _stored(found[0])
+            return _stored(by_beginning(transaction, _BY_ID, trace))
 
         return self._database.read(work)
 

@@ -1,0 +1,37 @@
+"""A binary heap in two arrays, the least key first; for keys that come with one number each."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from registry.model import Floats, Ints
+
+
+@njit(cache=True, error_model="numpy")
+def put_in(key: Floats, value: Ints, size: int, new_key: float, new: int) -> None:
+    """Add an entry at the end of a heap of `size`, and let it rise."""
+    at = size
+    while at > 0:
+        parent = (at - 1) // 2
+        if key[parent] <= new_key:
+            break
+        key[at], value[at] = key[parent], value[parent]
+        at = parent
+    key[at], value[at] = new_key, new
+
+
+@njit(cache=True, error_model="numpy")
+def drop_first(key: Floats, value: Ints, size: int) -> None:
+    """Put the last entry (at `size`, which is left over) in the place of the first, and let it sink."""
+    last_key, last, at = key[size], value[size], 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and key[child + 1] < key[child]:
+            child += 1
+        if key[child] >= last_key:
+            break
+        key[at], value[at] = key[child], value[child]
+        at = child
+    key[at], value[at] = last_key, last

@@ -1,0 +1,45 @@
+"""Finding what has an id by the id or by a unique beginning of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from registry.database import Transaction
+from registry.errors import UnknownName
+
+
+class ById(NamedTuple):
+    """Statements about one kind of node; each but the last has the parameter ``$KIND``.
+
+    Attributes
+    ----------
+    kind : str
+    read : str
+        A row for the node of an id.
+    begun : str
+        ``ids``: those that begin with a text.
+    ids : str
+        ``ids``: all.
+    """
+
+    kind: str
+    read: str
+    begun: str
+    ids: str
+
+
+def by_beginning(transaction: Transaction, asked: ById, text: str) -> dict[str, Any]:
+    """The row of what has this id, or the only one that begins so.
+
+    Raises
+    ------
+    UnknownName
+        With the closest ids.
+    """
+    found = transaction.run(asked.read, **{asked.kind: text})
+    if not found:
+        begun = transaction.run(asked.begun, **{asked.kind: text})[0]["ids"] if text else []
+        if len(begun) != 1:
+            raise UnknownName(asked.kind, text, transaction.run(asked.ids)[0]["ids"])
+        found = transaction.run(asked.read, **{asked.kind: begun[0]})
+    return found[0]
