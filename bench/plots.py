@@ -9,11 +9,12 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A line of a plot."""
+    """A line of a plot; without `line` points alone."""
 
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    line: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,10 @@ class Panel:
 
 
 COLUMNS = 3
+COLOURS = 10
+"""That matplotlib goes through; lines beyond are dashed."""
+NAMES = 2
+"""Of a legend that all panels share, below each."""
 
 
 def draw(path: Path, panels: Sequence[Panel]) -> None:
@@ -39,13 +44,20 @@ def draw(path: Path, panels: Sequence[Panel]) -> None:
     drawing = Figure(figsize=(5.2 * columns, 3.8 * rows), layout="constrained")
     grid = drawing.subplots(rows, columns, squeeze=False).ravel()
     for axes, panel in zip(grid, panels, strict=False):
-        for curve in panel.curves:
-            axes.plot(curve.x, curve.y, marker=".", label=curve.label)
+        for number, curve in enumerate(panel.curves):
+            style = "none" if not curve.line else "-" if number < COLOURS else "--"
+            axes.plot(curve.x, curve.y, marker=".", linestyle=style, label=curve.label)
         axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
         if panel.log:
             axes.set(xscale="log", yscale="log")
         axes.grid(visible=True, alpha=0.3)
-        axes.legend(fontsize="small")
     for axes in grid[len(panels) :]:
         axes.set_axis_off()
+    named = [tuple(curve.label for curve in panel.curves) for panel in panels]
+    if len(set(named)) == 1 and len(panels) > 1:  # one legend for all, where it hides no line
+        handles = grid[0].get_legend_handles_labels()
+        drawing.legend(*handles, loc="outside lower center", ncols=NAMES * columns)
+    else:
+        for axes in grid[: len(panels)]:
+            axes.legend(fontsize="small")
     drawing.savefig(path, dpi=110, metadata={"Software": None})

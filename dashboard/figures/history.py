@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import altair as alt
 import pandas as pd
 
@@ -25,7 +27,22 @@ KEY = (
 _NUMBERS = ("value", "bound", "limit", "in order")
 
 
-def small_multiple(points: pd.DataFrame, title: str, unit: str, size: float, theme: str) -> alt.LayerChart:
+class Drawing(NamedTuple):
+    """A table, and how it is drawn: what ``st.vega_lite_chart`` takes.
+
+    Attributes
+    ----------
+    rows : DataFrame
+    spec : dict
+        Of Vega-Lite 6, without data. Written out, because a page has many of these: Altair takes a quarter of
+        a second to check one, which the tests do.
+    """
+
+    rows: pd.DataFrame
+    spec: dict[str, Any]
+
+
+def small_multiple(points: pd.DataFrame, title: str, unit: str, size: float, theme: str) -> Drawing:
     """Placements of one application on one cluster over time.
 
     Parameters
@@ -42,42 +59,23 @@ def small_multiple(points: pd.DataFrame, title: str, unit: str, size: float, the
     rows = points.copy()
     for name in _NUMBERS:
         rows[name] = rows[name] / size
-    x = alt.X(
-        "at:T",
-        title=None,
-        scale=alt.Scale(type="utc", padding=14),
-        axis=alt.Axis(tickCount=3, format="%d %b %H:%M", labelOverlap=True),
-    )
-    told: list[str | alt.Tooltip] = [
-        alt.Tooltip("value:Q", format=".4~g", title=unit),
-        alt.Tooltip("bound:Q", format=".4~g", title="lower bound"),
-        alt.Tooltip("limit:Q", format=".4~g", title="control limit"),
-        alt.Tooltip("at:T", format="%Y-%m-%d %H:%M:%S", title="at (UTC)", formatType="time"),
-        *(f"{name}:N" for name in ("placement", "profile", "job", "role", "strategy")),
+
+    def layer(field: str, only: str, mark: dict[str, Any], **more: Any) -> dict[str, Any]:
+        y = {"field": field, "type": "quantitative", "title": unit, "scale": {"zero": True}}
+        return {"transform": [{"filter": only}], "mark": mark, "encoding": {"y": y, **more}}
+
+    marks = _marks(theme)
+    layers = [
+        layer("limit", _known("limit"), marks["limit"], detail={"field": "group", "type": "nominal"}),
+        layer("in order", _known("in order"), marks["in order"]),
+        layer("bound", _known("bound"), marks["bound"]),
+        layer("value", "datum.role != 'present'", marks["proposed"]),
+        layer("value", "datum.role == 'present'", marks["ran"]),
+        layer("value", "datum.flagged", marks["flagged"]),
     ]
-
-    def across(part: pd.DataFrame, field: str) -> alt.Chart:
-        y = alt.Y(f"{field}:Q", title=unit, scale=alt.Scale(zero=True))
-        return alt.Chart(part).encode(x=x, y=y, tooltip=told)
-
-    ran, proposed = rows[rows["role"] == "present"], rows[rows["role"] != "present"]
-    colour = PLACED[theme]
-    return layers(
-        across(rows[rows["limit"].notna()], "limit")
-        .encode(detail="group:N")
-        .mark_line(interpolate="step-after", strokeDash=[5, 4], strokeWidth=1.2, color=LIMIT[theme]),
-        across(rows[rows["in order"].notna()], "in order").mark_point(
-            shape="cross", angle=45, filled=True, size=28, opacity=0.6, color=IN_ORDER[theme]
-        ),
-        across(rows[rows["bound"].notna()], "bound").mark_tick(
-            orient="horizontal", thickness=2, size=12, color=BOUND[theme]
-        ),
-        across(proposed, "value").mark_point(filled=False, size=36, strokeWidth=1.5, color=colour),
-        across(ran, "value").mark_point(filled=True, size=40, opacity=1, color=colour),
-        across(rows[rows["flagged"]], "value").mark_point(
-            shape="triangle-up", filled=True, size=130, opacity=1, color=FLAGGED[theme]
-        ),
-    ).properties(title=title, height=250, width="container")
+    encoding = {"x": _OVER_TIME, "tooltip": _told(unit)}
+    about = {"title": title, "height": 250, "width": "container"}
+    return Drawing(rows, {**about, "encoding": encoding, "layer": layers})
 
 
 def side_by_side(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
@@ -129,6 +127,65 @@ def two_clusters(rows: pd.DataFrame, clusters: tuple[str, str], theme: str) -> a
     height = 30 * max(rows["application"].nunique(), 2)
     title = "How far placements are from the best possible, application by application"
     return layers(span, dots).properties(title=title, height=height, width="container")
+
+
+_OVER_TIME = {
+    "field": "at",
+    "type": "temporal",
+    "title": None,
+    "scale": {"type": "utc", "padding": 14},
+    "axis": {"tickCount": 3, "format": "%d %b %H:%M", "labelOverlap": True},
+}
+
+
+def _told(unit: str) -> list[dict[str, Any]]:
+    """What is told of the mark under the pointer."""
+    numbers = {"value": unit, "bound": "lower bound", "limit": "control limit"}
+    at = {"field": "at", "type": "temporal", "title": "at (UTC)", "format": "%Y-%m-%d %H:%M:%S"}
+    return [
+        *(
+            {"field": name, "type": "quantitative", "title": title, "format": ".4~g"}
+            for name, title in numbers.items()
+        ),
+        at | {"formatType": "time"},
+        *({"field": name, "type": "nominal"} for name in ("placement", "profile", "job", "role", "strategy")),
+    ]
+
+
+def _marks(theme: str) -> dict[str, dict[str, Any]]:
+    placed, point = PLACED[theme], {"type": "point", "filled": True}
+    return {
+        "limit": {
+            "type": "line",
+            "interpolate": "step-after",
+            "strokeDash": [5, 4],
+            "strokeWidth": 1.2,
+            "color": LIMIT[theme],
+        },
+        "in order": point
+        | {"shape": "cross", "angle": 45, "size": 28, "opacity": 0.6, "color": IN_ORDER[theme]},
+        "bound": {
+            "type": "tick",
+            "orient": "horizontal",
+            "thickness": 2,
+            "size": 12,
+            "color": BOUND[theme],
+        },
+        "proposed": {
+            "type": "point",
+            "filled": False,
+            "size": 36,
+            "strokeWidth": 1.5,
+            "color": placed,
+        },
+        "ran": point | {"size": 40, "opacity": 1, "color": placed},
+        "flagged": point | {"shape": "triangle-up", "size": 130, "opacity": 1, "color": FLAGGED[theme]},
+    }
+
+
+def _known(column: str) -> str:
+    """Which rows have a number there; one table for all layers is sent, not one for each."""
+    return f"isValid(datum['{column}']) && isFinite(datum['{column}'])"
 
 
 def _pair(field: str, domain: list[str], theme: str, *, legend: bool = False) -> alt.Color:

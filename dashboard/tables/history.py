@@ -16,7 +16,9 @@ from registry.model import Longs
 from registry.model.placement_series import PlacementSeries
 
 POINTS = 150
-"""Placements that a chart shows at most: the newest ones, and all that are flagged."""
+"""Placements that a chart shows at most: the newest ones."""
+FLAGGED = 50
+"""Flagged ones that it shows beside them: the newest ones before those."""
 FACTS = {
     "cluster": "cluster",
     "application": "application",
@@ -77,7 +79,7 @@ def panels(series: PlacementSeries, quality: Quality, rows: Longs) -> list[Panel
 
 
 def points(series: PlacementSeries, quality: Quality, rows: Longs, metric: str) -> pd.DataFrame:
-    """The newest placements of a chart, and those that are flagged; one row each, in base units.
+    """The newest placements of a chart, and the newest flagged ones before them; one row each, in base units.
 
     Returns
     -------
@@ -85,9 +87,8 @@ def points(series: PlacementSeries, quality: Quality, rows: Longs, metric: str) 
         Columns ``at``, ``value``, ``bound``, ``limit`` (NaN where not known), ``in order``, ``flagged``,
         ``role``, ``placement``, ``profile``, ``group`` (what the limit is of), ``job`` and ``strategy``.
     """
-    flagged = quality.regression[rows]
-    keep = np.arange(len(rows)) >= len(rows) - POINTS
-    mine = rows[keep | flagged]
+    older, newest = rows[:-POINTS], rows[-POINTS:]
+    mine = np.r_[older[quality.regression[older]][-FLAGGED:], newest]
     bound = _column(series, f"bound_{metric}", mine)
     limit = quality.limit[mine] * bound if metric == "congestion_seconds" else np.full(len(mine), np.nan)
     return pd.DataFrame(

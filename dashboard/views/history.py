@@ -101,7 +101,7 @@ def _regressions(view: History, rows: Longs, site: Site) -> None:
     heads = ("placement", "over bound", "limit", "what changed since the last good one")
     linked_rows(site.history, heads, (5, 1.2, 1.2, 4), listed)
     if len(found) > FLAGGED:
-        st.caption(f"and {len(found) - FLAGGED:,} older ones, marked ▲ in the charts")
+        st.caption(f"and {len(found) - FLAGGED:,} older ones; the charts mark those that they show with ▲")
 
 
 def _charts(view: History, rows: Longs, metric: str) -> None:
@@ -118,8 +118,8 @@ def _charts(view: History, rows: Longs, metric: str) -> None:
         table = points(view.series, view.quality, panel.rows, metric)
         unit = units.unit_for(table["value"].tolist(), tables.METRICS[metric].base)
         told = f"{tables.METRICS[metric].title} ({unit.name})"
-        chart = drawings.small_multiple(table, panel.title, told, unit.size, theme)
-        columns[number % ACROSS].altair_chart(chart, key=f"history {number}")
+        drawn = drawings.small_multiple(table, panel.title, told, unit.size, theme)
+        columns[number % ACROSS].vega_lite_chart(drawn.rows, drawn.spec, key=f"history {number}")
     if len(every) > CHARTS:
         pager(len(every), CHARTS, "page", "charts")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import altair as alt
@@ -12,6 +12,7 @@ import pytest
 from dashboard import figures
 from dashboard.figures import history as drawings
 from dashboard.tables.history import (
+    FLAGGED,
     POINTS,
     applications_table,
     facts_table,
@@ -79,7 +80,7 @@ def test_each_application_of_each_cluster_has_a_chart_and_those_that_got_worse_c
     assert sorted(np.concatenate([panel.rows for panel in found]).tolist()) == list(range(10))
 
 
-def test_charts_hold_the_newest_placements_and_all_that_are_flagged() -> None:
+def test_charts_hold_the_newest_placements_and_older_ones_that_are_flagged() -> None:
     worst = [2.0] * 8 + [5.0] + [2.0] * (POINTS + 50)
     many = series(worst)
     quality = judge(many)
@@ -88,6 +89,13 @@ def test_charts_hold_the_newest_placements_and_all_that_are_flagged() -> None:
     assert len(table) == POINTS + 1
     assert table["placement"].iloc[0] == "p8"
     assert table["placement"].iloc[-1] == many.id[-1]
+
+
+def test_a_history_of_many_regressions_is_not_drawn_whole() -> None:
+    many = series([2.0, 2.0, 2.0, 5.0] * 200)
+    all_flagged = replace(judge(many), regression=np.ones(800, bool))
+    table = points(many, all_flagged, np.arange(800), "congestion_seconds")
+    assert table["placement"].tolist() == list(many.id[-POINTS - FLAGGED :])
 
 
 def test_limits_are_drawn_in_the_unit_of_the_cost() -> None:
@@ -102,13 +110,14 @@ def test_limits_are_drawn_in_the_unit_of_the_cost() -> None:
 def test_a_chart_marks_what_got_worse_and_takes_no_text_for_an_expression(theme: str) -> None:
     nasty = series([2.0] * 8 + [5.0], application=(NASTY,) * 9, strategy=(NASTY,) * 9)
     table = points(nasty, judge(nasty), np.arange(9), "congestion_seconds")
-    made = spec(drawings.small_multiple(table, f"{NASTY} on c", "Worst link (s)", 1.0, theme))
-    flagged = made["layer"][-1]
-    rows = made["datasets"][flagged["data"]["name"]]
-    assert [row["placement"] for row in rows] == ["p8"]
+    drawn = drawings.small_multiple(table, f"{NASTY} on c", "Worst link (s)", 1.0, theme)
+    made = spec(
+        alt.LayerChart.from_dict({**drawn.spec, "data": {"values": []}})
+    )  # checked against the schema
+    assert made["layer"][-1]["transform"] == [{"filter": "datum.flagged"}]
+    assert drawn.rows.loc[drawn.rows["flagged"], "placement"].tolist() == ["p8"]
     assert made["title"] == f"{NASTY} on c"
-    layers = str({name: part for name, part in made.items() if name not in ("datasets", "title")})
-    assert "onerror" not in layers
+    assert "onerror" not in str({name: part for name, part in made.items() if name != "title"})
 
 
 def test_the_list_has_all_costs_and_how_far_from_the_bound() -> None:
