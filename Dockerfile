@@ -7,7 +7,7 @@ COPY ingest ingest
 COPY mapping mapping
 COPY dashboard dashboard
 COPY almanac almanac
-RUN pip install --no-cache-dir --constraint constraints.txt . \
+RUN pip install --no-cache-dir --constraint constraints.txt '.[login]' \
     && useradd --create-home --uid 10001 almanac
 USER almanac
 WORKDIR /home/almanac

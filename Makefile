@@ -20,7 +20,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.installed-dev
-	$(BIN)/pytest --numprocesses auto
+	$(BIN)/pytest --numprocesses auto --dist worksteal --durations 40 --durations-min 2
 
 fuzz: $(VENV)/.installed-dev  ## damaged files of every format, more than in the suite: make fuzz SECONDS=600
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),120) --seed $(or $(SEED),0)

@@ -1,4 +1,4 @@
-"""How many Cypher statements a page of the dashboard runs: drawn without a browser, and counted."""
+"""Which Cypher statements a page of the dashboard runs: drawn without a browser."""
 
 from __future__ import annotations
 
@@ -54,7 +54,12 @@ class CountingDatabase:
 
 
 def statements_of(database: Database, path: str, address: Mapping[str, str]) -> int:
-    """Statements of a page that nobody looked at before.
+    """How many statements a page runs that nobody looked at before; see `ran`."""
+    return len(ran(database, path, address))
+
+
+def ran(database: Database, path: str, address: Mapping[str, str]) -> list[str]:
+    """Statements of a page that nobody looked at before, one after another.
 
     Raises
     ------
@@ -70,7 +75,7 @@ def statements_of(database: Database, path: str, address: Mapping[str, str]) -> 
     st.cache_resource.clear()
     if app.exception:
         raise RuntimeError(f"the page {path!r} fails: {app.exception[0].message}")
-    return len(counting.statements)
+    return counting.statements
 
 
 def _script(connect: object) -> None:

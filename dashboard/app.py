@@ -7,11 +7,23 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from dashboard.messages import show_error, show_nobody
+from dashboard.messages import show_error, show_login, show_nobody
 from dashboard.searches import Searches
 from dashboard.site import Site
-from dashboard.viewer import EVERYTHING, NOBODY, Access, Viewer, current
-from dashboard.views import changes, fabric, history, ingest, interference, job, jobs, overview, what_if
+from dashboard.viewer import EVERYTHING, NOBODY, Access, current, logged_in
+from dashboard.views import (
+    changes,
+    fabric,
+    history,
+    ingest,
+    interference,
+    job,
+    jobs,
+    overview,
+    reconfiguration,
+    simulated,
+    what_if,
+)
 from registry.errors import AlmanacError, DatabaseUnavailable
 from registry.registry import Registry
 
@@ -23,9 +35,6 @@ ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="#0b6
 
 TOP = "<style>.stMainBlockContainer { padding-top: 4.5rem }</style>"
 """Less room above the title than Streamlit leaves."""
-
-CLOSER = "<style>.stMainBlockContainer { padding-top: 4rem; }</style>"
-"""Pages begin right below the navigation."""
 
 _TRIED_AGAIN = "tried again"
 
@@ -49,6 +58,8 @@ PAGES = (
     Entry("job", job.draw, "Job", ":material/view_in_ar:"),
     Entry("interference", interference.draw, "Interference", ":material/compare_arrows:"),
     Entry("history", history.draw, "History", ":material/show_chart:"),
+    Entry("runs", simulated.draw, "Runs", ":material/play_circle:"),
+    Entry("circuits", reconfiguration.draw, "Circuits", ":material/cable:"),
     Entry("changes", changes.draw, "Changes", ":material/difference:"),
     Entry("ingest", ingest.draw, "Ingest", ":material/input:"),
 )
@@ -66,17 +77,22 @@ def run(connect: Callable[[], Registry], access: Callable[[], Access] = lambda: 
         Who may see what of users; called for every page.
     """
     st.set_page_config(page_title="Fabric Almanac", page_icon=ICON, layout="wide")
-    st.html(CLOSER)
     st.html(TOP)
     try:
-        viewer = current(access())
+        allowed = access()
+        viewer, login = current(allowed), logged_in(allowed)
     except AlmanacError as error:
         show_error(error)
         return
 
     def page(entry: Entry) -> st.Page:
         def body() -> None:
-            _show(connect, entry.draw, site, viewer)
+            if viewer is None:
+                show_nobody(login)
+            else:
+                _show(connect, entry.draw, site)
+            if login is not None:
+                show_login(login)
 
         path = entry.title.lower().replace(" ", "-")
         return st.Page(body, title=entry.title, icon=entry.icon, url_path=path, default=entry is PAGES[0])
@@ -86,11 +102,8 @@ def run(connect: Callable[[], Registry], access: Callable[[], Access] = lambda: 
     st.navigation(list(pages.values()), position="top").run()
 
 
-def _show(connect: Callable[[], Registry], draw: Draw, site: Site, viewer: Viewer | None) -> None:
+def _show(connect: Callable[[], Registry], draw: Draw, site: Site) -> None:
     """Draw a page. Errors raised on purpose become messages; a database that is lost is asked for again."""
-    if viewer is None:
-        show_nobody()
-        return
     try:
         draw(_registry(connect), site)
     except DatabaseUnavailable as error:

@@ -57,13 +57,30 @@ def show_unknown(error: UnknownName, parameter: str) -> None:
         st.button("Show the default", on_click=_forget, args=(parameter,), key=f"forget {parameter}")
 
 
-def show_nobody() -> None:
-    """That pages are limited to the jobs of who looks, and nobody is named."""
+def show_nobody(login: str | None = None) -> None:
+    """That pages are limited to the jobs of who looks, and nobody is named.
+
+    Parameters
+    ----------
+    login : str, optional
+        The name that a login tells; empty for a login that tells none.
+    """
+    if login is not None:
+        told = "**These pages show each user's own jobs, and your login does not tell your name.**"
+        st.error(f"{told} Ask who runs them.", icon=":material/lock:")
+        return
     st.error("**These pages show each user's own jobs, and you are not logged in.**", icon=":material/lock:")
     if "is_logged_in" in st.user:
         st.button("Log in", type="primary", on_click=st.login, key="log_in")
     else:
         st.markdown("Open them through the proxy that logs you in, or ask who runs them.")
+
+
+def show_login(name: str) -> None:
+    """At the end of a page: who is logged in, and the way out."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"Logged in as {plain(name)}." if name else "Logged in.")
+        st.button("Log out", on_click=st.logout, type="tertiary", icon=":material/logout:", key="log_out")
 
 
 def show_empty(what: str, *commands: str) -> None:

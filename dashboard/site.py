@@ -29,6 +29,8 @@ class Site:
     job: st.Page
     interference: st.Page
     history: st.Page
+    runs: st.Page
+    circuits: st.Page
     changes: st.Page
     ingest: st.Page
     searches: Searches

@@ -110,6 +110,13 @@ def current(access: Access) -> Viewer | None:
     return access.viewer(claims, st.context.headers)
 
 
+def logged_in(access: Access) -> str | None:
+    """The name that the login tells, where the settings go by one; empty for no name, None for no login."""
+    if access.only is None or not access.only.startswith(LOGIN) or not st.user.get("is_logged_in"):
+        return None
+    return str(st.user.get(access.only.removeprefix(LOGIN)) or "")
+
+
 def pseudonym(user: str, key: bytes) -> str:
     """A name that says nothing, always the same for a user and a key: an HMAC with SHA-256, cut short."""
     digest = hmac.new(key, user.encode("utf-8"), hashlib.sha256).digest()

@@ -59,6 +59,7 @@ LABELS: tuple[str, ...] = (
     "Drawing",
     "Trace",
     "Simulation",
+    "Reconfiguration",
 )
 """Every label but ``Schema``; each has a UNIQUE ``id``, which also finds a node by its key."""
 
@@ -103,6 +104,9 @@ RELATIONSHIPS: tuple[Relationship, ...] = tuple(
         ("Simulation", "IN", "Content"),
         ("Simulation", "REPLAYS", "Profile"),
         ("Simulation", "REPLAYS", "Trace"),
+        ("Reconfiguration", "OF", "Cluster"),
+        ("Reconfiguration", "FOR", "Profile"),
+        ("Reconfiguration", "FOR", "Job"),
     )
 )
 """Every relationship type, by the labels that it joins: what a dump has to carry."""
@@ -191,6 +195,18 @@ INDEXES: tuple[Index, ...] = (
         label="Simulation",
         properties=("cluster",),
         serves="simulated runs on a cluster",
+    ),
+    Index(
+        name="reconfiguration_cluster",
+        label="Reconfiguration",
+        properties=("cluster",),
+        serves="configurations proposed for the optical switch of a cluster",
+    ),
+    Index(
+        name="reconfiguration_recorded",
+        label="Reconfiguration",
+        properties=("recorded_at",),
+        serves="the newest proposed configurations",
     ),
 )
 

@@ -23,6 +23,8 @@ from registry.machines.layouts import Layouts
 from registry.placements.placements import Placements
 from registry.profiles import Profiles
 from registry.progress import Progress, silent
+from registry.reconfigurations.reconfigurations import Reconfigurations
+from registry.reconfigurations.switches import OpticalSwitches
 from registry.saving.intake import Intake, Receipt
 from registry.saving.runs import Attempt, RunInfo, Runs
 from registry.saving.saving import attempt_of, save_intake
@@ -52,6 +54,8 @@ class Registry:
     job_pages : JobPages
     traces : Traces
     simulations : Simulations
+    reconfigurations : Reconfigurations
+    optical : OpticalSwitches
     """
 
     def __init__(self, database: Database) -> None:
@@ -69,6 +73,8 @@ class Registry:
         self.job_pages = JobPages(database)
         self.traces = Traces(database)
         self.simulations = Simulations(database)
+        self.reconfigurations = Reconfigurations(database)
+        self.optical = OpticalSwitches(database)
 
     @classmethod
     def open(

@@ -64,8 +64,10 @@ class Migration:
 
 SCHEMA_ID = "schema"
 
-_LABELS_1, _LABELS_2, _LABELS_3, _LABELS_4 = LABELS[:15], LABELS[15:19], LABELS[19:21], LABELS[21:]
-_INDEXES_1, _INDEXES_2, _INDEXES_3, _INDEXES_4 = INDEXES[:4], INDEXES[4:10], INDEXES[10:13], INDEXES[13:]
+_LABELS_1, _LABELS_2, _LABELS_3 = LABELS[:15], LABELS[15:19], LABELS[19:21]
+_LABELS_4, _LABELS_5 = LABELS[21:23], LABELS[23:]
+_INDEXES_1, _INDEXES_2, _INDEXES_3 = INDEXES[:4], INDEXES[4:10], INDEXES[10:13]
+_INDEXES_4, _INDEXES_5 = INDEXES[13:14], INDEXES[14:]
 """What each version added."""
 
 TELL_FORMATS_OF_RUNS = """
@@ -143,6 +145,14 @@ MIGRATIONS: tuple[Migration, ...] = (
         statements=(
             *(constraint_statement(label) for label in _LABELS_4),
             *(index_statement(index) for index in _INDEXES_4),
+        ),
+    ),
+    Migration(
+        version=5,
+        about="configurations proposed for optical switches",
+        statements=(
+            *(constraint_statement(label) for label in _LABELS_5),
+            *(index_statement(index) for index in _INDEXES_5),
         ),
     ),
 )

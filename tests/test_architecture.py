@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,13 +25,13 @@ STOREYS = (
     "kernels",
     "options threads exports",
     "routing partition",
-    "costs checks simulate reconfigure",
+    "costs checks simulate",
     "bounds model",
     "refine",
     "catalog",
     "strategies",
     "evaluation search",
-    "moves traffic",
+    "moves traffic reconfigure",
     "answers",
     "service",
 )
@@ -50,7 +51,13 @@ def modules() -> list[Path]:
     return sorted(path for wing in WINGS for path in (ROOT / wing).rglob("*.py"))
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    """What a module imports; read once for all rules."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

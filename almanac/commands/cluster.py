@@ -11,6 +11,7 @@ import click
 from almanac.commands.check import check_cluster
 from almanac.commands.cluster_export import export
 from almanac.commands.cluster_layouts import layouts
+from almanac.commands.cluster_optical import optical
 from almanac.commands.common import Moment, json_option, open_registry
 from almanac.output import print_json, print_table
 from registry import units
@@ -27,6 +28,7 @@ def command() -> None:
 command.add_command(check_cluster)
 command.add_command(export)
 command.add_command(layouts)
+command.add_command(optical)
 
 
 @command.command("list")

@@ -93,7 +93,7 @@ def _data(registry: Registry) -> Iterator[Finding]:
         yield Finding(f"routes of {info.name}", state, f"{name}: {why}")
     yield from _sources(registry)
     yield Finding("profiles", "ok", str(len(registry.profiles.list())))
-    yield Finding("placements", "ok", str(len(registry.placements.history())))
+    yield Finding("placements", "ok", str(registry.placements.count()))
 
 
 def _sources(registry: Registry) -> Iterator[Finding]:

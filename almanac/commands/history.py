@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from almanac.commands import history_circuits, history_simulations
 from almanac.commands.check import FOUND
 from almanac.commands.common import Moment, json_option, open_registry
+from almanac.commands.history_rows import COLUMNS, series_rows
 from almanac.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     help=f"Only those that leave the control limits of those before; exit with {FOUND} where there are any.",
 )
 @click.option("--since", type=Moment(), help="With --regressions: recorded then or later.")
+@click.option("--simulations", "runs", is_flag=True, help="Runs that were simulated, instead of placements.")
+@click.option("--placement", metavar="ID", help="With --simulations: only runs of this placement.")
+@click.option("--circuits", is_flag=True, help="Plans for optical switches, instead of placements.")
 @json_option
 def command(
     cluster: str | None,
@@ -36,6 +41,9 @@ def command(
     limit: int | None,
     worse: bool,
     since: datetime | None,
+    runs: bool,
+    placement: str | None,
+    circuits: bool,
     as_json: bool,
 ) -> None:
     """Placements made so far, the newest first, with their bounds and baselines.
@@ -43,10 +51,34 @@ def command(
     With --regressions: placements whose worst link, over its certified bound, is above the median and three
     scaled median absolute deviations of the up to 20 before them (5 at least) of the same application and
     profile, and 5% worse than that median; with what changed since the last good one.
+
+    With --simulations: runs of placements that were simulated and saved, the newest first.
+
+    With --circuits: configurations that `almanac reconfigure` proposed, the newest first.
     """
     if since is not None and not worse:
         raise click.UsageError("--since goes with --regressions")
+    if runs + worse + circuits > 1:
+        raise click.UsageError("give one of --simulations, --regressions and --circuits")
+    if placement is not None and not runs:
+        raise click.UsageError("--placement goes with --simulations")
     with open_registry() as registry:
+        if circuits:
+            history_circuits.show(
+                registry, cluster=cluster, application=application, job=job, limit=limit, as_json=as_json
+            )
+            return
+        if runs:
+            history_simulations.show(
+                registry,
+                cluster=cluster,
+                application=application,
+                job=job,
+                placement=placement,
+                limit=limit,
+                as_json=as_json,
+            )
+            return
         if worse:
             found = _regressions(registry, cluster, application, job, limit, since, as_json)
         else:
@@ -64,14 +96,15 @@ def _history(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    infos = registry.placements.history(cluster=cluster, application=application, job=job, limit=limit)
-    rows = [dataclasses.asdict(info) for info in infos]
-    if as_json:
-        print_json(rows)
+    if not as_json and job is None and limit is None:
+        series = registry.placements.series(cluster=cluster, application=application)
+        print_table("", COLUMNS, series_rows(series))
         return
-    columns = ["id", "recorded_at", "cluster", "profile", "job", "role", "strategy", "congestion_seconds",
-               "hop_bytes", "average_dilation", "complete"]  # fmt: skip
-    print_table("", columns, [[row[column] for column in columns] for row in rows])
+    infos = registry.placements.history(cluster=cluster, application=application, job=job, limit=limit)
+    if as_json:
+        print_json([dataclasses.asdict(info) for info in infos])
+    else:
+        print_table("", COLUMNS, [[getattr(info, column) for column in COLUMNS] for info in infos])
 
 
 def _regressions(

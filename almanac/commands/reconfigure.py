@@ -1,62 +1,64 @@
-"""``almanac reconfigure``: circuits of an optical switch for an application, and what moving them gives."""
+"""``almanac reconfigure``: circuits of an optical switch for an application, or for the jobs that run now."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.commands.common import json_option, open_registry
-from almanac.output import note, print_json, print_table, progress_bars, write_text
+from almanac.commands import circuits, running
+from almanac.commands.common import Moment, json_option, open_registry
+from almanac.output import note, print_json, progress_bars, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.reconfigure.bounds import UpperBound
-    from mapping.reconfigure.co_optimise import Reconfiguration
-    from mapping.reconfigure.problem import Application, Machine
+    from mapping.answers.circuits import CircuitSearch, Planned
+    from mapping.reconfigure.problem import Machine
     from mapping.reconfigure.topology import Topology
-    from registry.model import Profile
+    from mapping.service import OnSwitch
     from registry.progress import Progress
+    from registry.reconfigurations.switches import OpticalSwitch
+    from registry.registry import Registry
 
-Pairs = list[tuple[int, int]]
-COLUMNS = ("a", "b")
-"""Of files of circuits: the nodes that one joins, from 0."""
+MACHINE = ("nodes", "max_degree", "max_edges", "link_speed")
+"""Options that a cluster's switch tells."""
+OF_PROFILES = ("start", "patience", "skip", "paper")
+"""Options of searches that place ranks."""
 
 
 @click.command("reconfigure")
-@click.argument("profile")
-@click.option("--nodes", type=int, required=True, help="Nodes on the switch; ranks share them.")
-@click.option("--max-degree", type=int, required=True, help="Circuits that may end at a node.")
-@click.option("--max-edges", type=int, required=True, help="Circuits that the switch can hold.")
-@click.option(
-    "--link-speed", type=float, required=True, help="Bytes/s of a circuit, both directions together."
-)
+@click.argument("profile", required=False)
+@click.option("--cluster", help="For its optical switch: `almanac cluster optical` tells of it.")
+@click.option("--at", type=Moment(), help="The jobs that ran then (default: now).")
+@click.option("--nodes", type=int, help="Nodes on the switch; ranks share them.")
+@click.option("--max-degree", type=int, help="Circuits that may end at a node.")
+@click.option("--max-edges", type=int, help="Circuits that the switch can hold.")
+@click.option("--link-speed", type=float, help="Bytes/s of a circuit, both directions together.")
 @click.option(
     "--compute-seconds",
     type=float,
-    default=1.0,
-    show_default=True,
-    help="That each rank computes while it sends what the profile holds.",
+    help="That each rank computes while it sends what the profile holds, the ranks of a node one after the "
+    "other (default: as told of the cluster's switch; else 1, and nothing for running jobs).",
 )
 @click.option(
     "--start",
     metavar="NAME|FILE",
     help="First topology: condensed, torus, ring, chordal-ring-Q, or a CSV with the columns a,b.",
 )
-@click.option("--present", metavar="FILE", help="The circuits that there are: which of them to move.")
 @click.option(
-    "--reconfiguration-seconds",
-    type=click.FloatRange(min=0.0),
-    help="That moving circuits takes; with --present.",
+    "--present",
+    metavar="FILE",
+    help="The circuits that there are: which of them to move (default: as known of the cluster's switch).",
 )
+@click.option("--reconfiguration-seconds", type=click.FloatRange(min=0.0), help="That moving circuits takes.")
 @click.option("--paper", is_flag=True, help="The loop of the paper alone, without our own search after it.")
 @click.option("--patience", type=int, help="With --paper: iterations without gain after which to stop.")
 @click.option("--skip", type=float, help="With --paper: probability of passing over a pair of circuits.")
+@click.option("--trials", type=click.IntRange(min=0), help="Changes of circuits to try (default: 1000).")
 @click.option(
     "--seconds", type=click.FloatRange(min=0.0), help="To search, about (default: until it is done)."
 )
@@ -64,35 +66,37 @@ COLUMNS = ("a", "b")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="CSV of the circuits that were found.")
 @json_option
 def command(
-    profile: str,
-    reconfiguration_seconds: float | None,
+    profile: str | None,
+    cluster: str | None,
+    at: datetime | None,
     output: str | None,
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Find circuits, a node for each rank of PROFILE and routes that send its traffic as often as can be.
+    """Find circuits of an optical switch that let its nodes send most often what they have to.
 
-    Throughput is profiles a second: each rank computes and sends all that the profile holds once. Nothing is
-    saved. After Ctrl-C the best so far is told, marked incomplete.
+    For PROFILE: circuits, a node for each rank and routes. With --cluster and without PROFILE: circuits for
+    all jobs that run now, whose ranks stay where they are; which circuits to move, and when that has paid.
+
+    Throughput is profiles a second: each rank computes and sends all that its profile holds once. What is
+    found is saved; after Ctrl-C the best so far, marked incomplete.
     """
     ask = Ask(**asked)
-    if not ask.paper and (ask.patience is not None or ask.skip is not None):
-        raise click.UsageError("--patience and --skip go with --paper")
-    if reconfiguration_seconds is not None and ask.present is None:
-        raise click.UsageError("--reconfiguration-seconds goes with --present")
-    with open_registry() as registry:
-        stored = registry.profiles.read(profile).profile
-    with progress_bars() as progress:
-        found = _found(ask, stored, progress)
+    ask.check(profile, cluster, at)
+    with open_registry() as registry, progress_bars() as progress:
+        if profile is not None:
+            found = _for_profile(registry, profile, cluster, ask, progress)
+        else:
+            assert cluster is not None
+            found = _for_jobs(registry, cluster, at, ask, progress)
     if output is not None:
-        write_text(output, csv_text(pairs_of(found.best.topology)))
+        write_text(output, circuits.csv_text(found.planned.plan.circuits, found.hosts))
         note(f"circuits written to {output}")
-    told = _told(ask, stored, found, reconfiguration_seconds)
     if as_json:
-        print_json(told)
+        print_json(found.told)
     else:
-        _show(told)
-    if not found.best.complete:
+        circuits.show_plan(found.title, found.told)
+    if not found.planned.plan.complete:
         click.get_current_context().exit(130)
 
 
@@ -100,227 +104,205 @@ def command(
 class Ask:
     """The machine, and how to search, as the options say."""
 
-    nodes: int
-    max_degree: int
-    max_edges: int
-    link_speed: float
-    compute_seconds: float
+    nodes: int | None
+    max_degree: int | None
+    max_edges: int | None
+    link_speed: float | None
+    compute_seconds: float | None
     start: str | None
     present: str | None
+    reconfiguration_seconds: float | None
     paper: bool
     patience: int | None
     skip: float | None
+    trials: int | None
     seconds: float | None
     seed: int
 
+    def check(self, profile: str | None, cluster: str | None, at: datetime | None) -> None:
+        """Raise a usage error where options do not go together."""
+        every = {name: getattr(self, name) for name in (*MACHINE, *OF_PROFILES)}
+        given = {name for name, value in every.items() if value is not None and value is not False}
+        if profile is None and cluster is None:
+            raise click.UsageError("give PROFILE, --cluster, or both")
+        if cluster is None and (missing := [name for name in MACHINE if name not in given]):
+            raise click.UsageError(f"without --cluster give {_options(missing)}")
+        if cluster is not None and (told := [name for name in MACHINE if name in given]):
+            raise click.UsageError(f"{_options(told)}: `almanac cluster optical` tells that of a cluster")
+        if profile is None and (placing := [name for name in OF_PROFILES if name in given]):
+            raise click.UsageError(f"{_options(placing)}: only with PROFILE, for running ranks stay")
+        if at is not None and profile is not None:
+            raise click.UsageError("--at is for running jobs: without PROFILE")
+        if not self.paper and (self.patience is not None or self.skip is not None):
+            raise click.UsageError("--patience and --skip go with --paper")
+        if self.paper and self.trials is not None:
+            raise click.UsageError("--trials is of our own search, not of --paper")
+        if self.reconfiguration_seconds is not None and self.present is None and cluster is None:
+            raise click.UsageError("--reconfiguration-seconds goes with --present or --cluster")
 
-class Found(NamedTuple):
-    """What was found.
+    def search(self, start: str | Topology | None) -> CircuitSearch:
+        """How to search, from a first topology."""
+        from mapping.answers.circuits import CircuitSearch
+        from registry.model.reconfiguration import BEST, PAPER
+
+        return CircuitSearch(
+            method=PAPER if self.paper else BEST,
+            start=start,
+            patience=self.patience,
+            skip=self.skip,
+            trials=self.trials,
+            seconds=self.seconds,
+            seed=self.seed,
+            reconfiguration_seconds=self.reconfiguration_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was found and saved.
 
     Attributes
     ----------
-    best : Reconfiguration
-    bound : UpperBound
-    present : Topology or None
-    present_throughput : float
-        Of the present circuits, with a partition and routes for them; nan where there are none.
+    planned : Planned
+    hosts : tuple of str
+        Names of the nodes; empty where they have none.
+    title : str
+        Of the table.
+    told : dict
+        The JSON document.
     """
 
-    best: Reconfiguration
-    bound: UpperBound
-    present: Topology | None
-    present_throughput: float
+    planned: Planned
+    hosts: tuple[str, ...]
+    title: str
+    told: dict[str, Any]
 
 
-def read_circuits(path: str, nodes: int) -> Topology:
-    """The topology of a CSV file with the columns ``a,b``, a row a circuit.
+def _for_profile(
+    registry: Registry, profile: str, cluster: str | None, ask: Ask, progress: Progress
+) -> Found:
+    from mapping.answers.circuits import plan_circuits
+    from mapping.reconfigure.problem import Application
+    from mapping.service import save_circuits, topology_of
+
+    stored = registry.profiles.read(profile)
+    switch = None if cluster is None else registry.optical.read(cluster)
+    hosts = () if switch is None else switch.hosts
+    seconds = _compute_seconds(ask, switch)
+    machine = _machine(ask, switch, seconds)
+    present = None if switch is None else topology_of(switch)
+    if ask.present is not None:
+        present = circuits.read_circuits(ask.present, machine.nodes, hosts)
+    start: str | Topology | None = ask.start
+    if ask.start is not None and Path(ask.start).is_file():
+        start = circuits.read_circuits(ask.start, machine.nodes, hosts)
+    planned = plan_circuits(
+        Application.of_profile(stored.profile), machine, ask.search(start), present=present, progress=progress
+    )
+    ranks = stored.profile.ranks
+    identity = save_circuits(registry, planned, [stored.id], [ranks], switch=switch)
+    told = {
+        "profile": stored.profile.name,
+        "cluster": cluster,
+        "ranks": ranks,
+        "compute_seconds": seconds,
+        **circuits.plan_told(planned, hosts, identity),
+        "start": ask.start,
+    }
+    where = "" if cluster is None else f" of {cluster}"
+    title = f"{stored.profile.name}: {ranks} ranks on {machine.nodes} nodes{where}"
+    return Found(planned=planned, hosts=hosts, title=title, told=told)
+
+
+def _for_jobs(registry: Registry, cluster: str, at: datetime | None, ask: Ask, progress: Progress) -> Found:
+    from mapping.service import next_circuits, on_switch, save_circuits
+
+    on = on_switch(registry, cluster, at)
+    running.tell_left_out(on)
+    switch, hosts = on.switch, on.switch.hosts
+    present = None
+    if ask.present is not None:
+        present = circuits.read_circuits(ask.present, len(hosts), hosts)
+    if present is None and not switch.circuits:
+        note(
+            f"the present circuits of {cluster} are not known, so that no gain can be told: give --present, "
+            f"or tell them once: almanac cluster optical {cluster} --circuits FILE"
+        )
+    planned = next_circuits(
+        on, ask.search(None), present=present, compute_seconds=ask.compute_seconds, progress=progress
+    )
+    profiles = [job.stored.profile or "" for job in on.jobs]
+    jobs = [job.stored.job.id for job in on.jobs]
+    identity = save_circuits(registry, planned, profiles, on.ranks, switch=switch, jobs=jobs)
+    told = {
+        **_heading(on),
+        "compute_seconds": switch.compute_seconds if ask.compute_seconds is None else ask.compute_seconds,
+        **circuits.plan_told(planned, hosts, identity),
+    }
+    when = units.moment_text(on.running.at)
+    title = f"{cluster} at {when}: {len(jobs)} of {len(on.running.jobs)} running jobs, their ranks stay"
+    return Found(planned=planned, hosts=hosts, title=title, told=told)
+
+
+def _heading(on: OnSwitch) -> dict[str, Any]:
+    """What runs, as JSON."""
+    snapshot = on.running.snapshot
+    return {
+        "cluster": snapshot.cluster,
+        "at": on.running.at,
+        "snapshot": snapshot.id,
+        "observed_at": snapshot.observed_at,
+        "running": len(on.running.jobs),
+        "without_profile": [one.stored.job.id for one in on.without_profile],
+        "left_out": [{"job": one.job.stored.job.id, "reason": one.reason} for one in on.unloaded],
+        "jobs": [
+            {
+                "job": job.stored.job.id,
+                "user": job.stored.job.user,
+                "application": job.application,
+                "profile": profile.name,
+                "ranks": ranks,
+            }
+            for job, profile, ranks in zip(on.jobs, on.profiles, on.ranks, strict=True)
+        ],
+    }
+
+
+def _compute_seconds(ask: Ask, switch: OpticalSwitch | None) -> float:
+    """That each rank of a profile computes: without any, all ranks were best on one node.
 
     Raises
     ------
-    InputError
-        With the line.
+    InvalidValue
     """
-    from mapping.reconfigure.topology import Topology
-    from registry.errors import InputError, InvalidValue
-
-    try:
-        lines = Path(path).read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", path=path) from error
-    if not lines or tuple(cell.strip() for cell in lines[0].split(",")) != COLUMNS:
-        raise InputError(f"the first line does not name the columns {','.join(COLUMNS)}", path=path, line=1)
-    pairs: Pairs = []
-    for number, line in enumerate(lines[1:], start=2):
-        cells = [cell.strip() for cell in line.split(",")]
-        if not line.strip():
-            continue
-        if len(cells) != 2 or not all(cell.isascii() and cell.isdigit() and len(cell) < 9 for cell in cells):
-            raise InputError("not two nodes", path=path, line=number, text=line)
-        pairs.append((int(cells[0]), int(cells[1])))
-    try:
-        return Topology.of(nodes, pairs)
-    except InvalidValue as error:
-        raise InputError(str(error), path=path) from error
-
-
-def pairs_of(topology: Topology) -> Pairs:
-    """The nodes that each circuit joins, ascending."""
-    return list(zip(topology.source.tolist(), topology.target.tolist(), strict=True))
-
-
-def csv_text(pairs: Pairs) -> str:
-    """Circuits as `read_circuits` reads them."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([COLUMNS, *pairs])
-    return text.getvalue()
-
-
-def _found(ask: Ask, profile: Profile, progress: Progress) -> Found:
-    from mapping.reconfigure.bounds import throughput_bound
-    from mapping.reconfigure.problem import Application, Machine
     from registry.errors import InvalidValue
 
-    if not (math.isfinite(ask.compute_seconds) and ask.compute_seconds > 0.0):
-        raise InvalidValue("compute_seconds", f"is {ask.compute_seconds}, must be finite and above zero")
-    machine = Machine(
+    told = ask.compute_seconds
+    if told is None:
+        return switch.compute_seconds if switch is not None and switch.compute_seconds > 0.0 else 1.0
+    if not (math.isfinite(told) and told > 0.0):
+        raise InvalidValue("compute_seconds", f"is {told}, must be finite and above zero")
+    return told
+
+
+def _machine(ask: Ask, switch: OpticalSwitch | None, seconds: float) -> Machine:
+    from mapping.reconfigure.problem import Machine
+    from mapping.service import machine_of
+
+    if switch is not None:
+        return machine_of(switch, seconds)
+    assert ask.nodes is not None
+    assert ask.max_degree is not None
+    assert ask.max_edges is not None
+    assert ask.link_speed is not None
+    return Machine(
         nodes=ask.nodes,
         max_degree=ask.max_degree,
         max_edges=ask.max_edges,
-        compute_speed=1.0 / ask.compute_seconds,
+        compute_speed=1.0 / seconds,
         link_speed=ask.link_speed,
     )
-    application = Application.of_profile(profile)
-    present = None if ask.present is None else read_circuits(ask.present, ask.nodes)
-    best = _best(ask, application, machine, progress)
-    return Found(
-        best,
-        throughput_bound(application, machine),
-        present,
-        math.nan if present is None else _throughput(application, present, machine, ask.seed),
-    )
 
 
-def _best(ask: Ask, application: Application, machine: Machine, progress: Progress) -> Reconfiguration:
-    from mapping.reconfigure.co_optimise import PATIENCE, SKIP, reconfigure
-    from mapping.reconfigure.improving import BEST_SEEDS, best_of
-    from mapping.reconfigure.seeds import CONDENSED
-
-    start: str | Topology | None = ask.start
-    if ask.start is not None and Path(ask.start).is_file():
-        start = read_circuits(ask.start, ask.nodes)
-    if not ask.paper:
-        starts = BEST_SEEDS if start is None else (start,)
-        return best_of(
-            application,
-            machine,
-            seed_topologies=starts,
-            seed=ask.seed,
-            seconds=ask.seconds,
-            progress=progress,
-        )
-    return reconfigure(
-        application,
-        machine,
-        seed_topology=CONDENSED if start is None else start,
-        patience=PATIENCE if ask.patience is None else ask.patience,
-        skip=SKIP if ask.skip is None else ask.skip,
-        seed=ask.seed,
-        seconds=ask.seconds,
-        progress=progress,
-    )
-
-
-def _throughput(application: Application, present: Topology, machine: Machine, seed: int) -> float:
-    import numpy as np
-
-    from mapping.reconfigure.place_and_route import place_and_route
-
-    return place_and_route(application, present, machine, np.random.default_rng(seed)).throughput
-
-
-def _told(ask: Ask, profile: Profile, found: Found, seconds: float | None) -> dict[str, Any]:
-    """The documented JSON keys."""
-    best = found.best
-    solution = best.solution
-    return {
-        "profile": profile.name,
-        "ranks": profile.ranks,
-        **{name: getattr(ask, name) for name in ("nodes", "max_degree", "max_edges", "link_speed")},
-        **{name: getattr(ask, name) for name in ("compute_seconds", "paper", "start", "seed")},
-        "complete": best.complete,
-        "throughput": best.throughput,
-        "compute_throughput": _finite(solution.compute_throughput),
-        "communication_throughput": _finite(solution.communication_throughput),
-        "upper_bound": {**asdict(found.bound), "throughput": _finite(found.bound.throughput)},
-        "improvement": best.improvement,
-        "circuits": [
-            {"a": a, "b": b, "bytes": load}
-            for (a, b), load in zip(pairs_of(best.topology), solution.link_load.tolist(), strict=True)
-        ],
-        "node_of_rank": solution.node_of_vertex.tolist(),
-        "trail": [
-            {
-                **asdict(one),
-                "throughput": _finite(one.throughput),
-                "communication_throughput": _finite(one.communication_throughput),
-            }
-            for one in best.trail
-        ],
-        "present": None if found.present is None else _against(found, found.present, seconds),
-    }
-
-
-def _against(found: Found, present: Topology, seconds: float | None) -> dict[str, Any]:
-    """The present circuits beside those that were found, and how many profiles pay for moving them."""
-    now, then = found.present_throughput, found.best.throughput
-    old, new = set(pairs_of(present)), set(pairs_of(found.best.topology))
-    saved = 1.0 / now - 1.0 / then
-    return {
-        "throughput": _finite(now),
-        "removed": sorted(old - new),
-        "added": sorted(new - old),
-        "gain": then / now,
-        "seconds_saved": saved,
-        "break_even_profiles": seconds / saved if seconds is not None and saved > 0.0 else None,
-    }
-
-
-def _show(told: dict[str, Any]) -> None:
-    bound, rate = told["upper_bound"], "profiles/s"
-    rows = [
-        ["throughput", f"{told['throughput']:.6g} {rate}", ""],
-        ["of computing alone", f"{told['compute_throughput']:.6g} {rate}", ""],
-        ["certified upper bound", f"{bound['throughput']:.6g} {rate}", f"{bound['name']}: {bound['proof']}"],
-        ["over the first topology", f"{told['improvement']:.3f} times", f"{len(told['trail']) - 1} steps"],
-        ["circuits", str(len(told["circuits"])), f"at most {told['max_edges']}, {told['max_degree']} a node"],
-    ]
-    if told["communication_throughput"] is not None:
-        rows.insert(2, ["of the links alone", f"{told['communication_throughput']:.6g} {rate}", ""])
-    print_table(
-        f"{told['profile']}: {told['ranks']} ranks on {told['nodes']} nodes", ["", "value", "why"], rows
-    )
-    busiest = sorted(told["circuits"], key=lambda one: -one["bytes"])[:10]
-    print_table(
-        "circuits with most traffic",
-        ["circuit", "bytes of a profile"],
-        [[f"{one['a']} - {one['b']}", units.text(one["bytes"], units.BYTES)] for one in busiest],
-    )
-    if told["present"] is not None:
-        _show_present(told["present"])
-
-
-def _show_present(against: dict[str, Any]) -> None:
-    if against["seconds_saved"] <= 0.0:
-        click.echo("stay: no circuits that were found are better than the present ones")
-        return
-    for words in ("removed", "added"):
-        circuits = ", ".join(f"{a} - {b}" for a, b in against[words])
-        click.echo(f"{words}: {circuits or 'none'}")
-    click.echo(f"{against['gain']:.3f} times the present throughput")
-    if against["break_even_profiles"] is not None:
-        click.echo(f"moving the circuits pays after {against['break_even_profiles']:.6g} profiles")
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _options(names: list[str]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)

@@ -14,7 +14,7 @@ from almanac.output import note
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service import Live
+    from mapping.service import Live, OnSwitch
     from mapping.traffic.shared import HotLink, User
     from registry.progress import Progress
     from registry.registry import Registry
@@ -59,7 +59,7 @@ def read_live(
     return traffic(registry, cluster, at, routing=routing, rails=rails, progress=progress)
 
 
-def tell_left_out(live: Live) -> None:
+def tell_left_out(live: Live | OnSwitch) -> None:
     """Notes on standard error: why nothing or not all of what runs is in the picture, and what helps."""
     cluster, when = live.running.snapshot.cluster, units.moment_text(live.running.at)
     if not live.running.jobs:

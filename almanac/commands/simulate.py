@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from almanac.commands import searching, simulated
+from almanac.commands import simulated, simulating
 from almanac.commands.common import Moment, json_option, open_registry
 from almanac.commands.simulated import Heading, Run
+from almanac.commands.simulating import Ask, Ground
 from almanac.output import note, print_json, progress_bars, write_text
 
 if TYPE_CHECKING:
     from mapping.simulate.messages import Messages
     from mapping.simulate.options import Options
-    from registry.machines.fabrics import Snapshot
-    from registry.model import HostOrder, Placement, Simulation, Trace
-    from registry.profiles import StoredProfile
+    from registry.model import Placement, Simulation, Trace
     from registry.progress import Progress
     from registry.registry import Registry
 
@@ -71,8 +68,8 @@ def _network(function: F) -> F:
 
 
 @click.command("simulate")
-@click.argument("profile")
-@click.option("--cluster", required=True, help="On the fabric of this cluster.")
+@click.argument("profile", required=False)
+@click.option("--cluster", help="On the fabric of this cluster.")
 @click.option(
     "--placement",
     "placements",
@@ -81,6 +78,15 @@ def _network(function: F) -> F:
     required=True,
     help="A saved placement, or a launcher's file; several: beside each other.",
 )
+@click.option(
+    "--fabric",
+    "fabric_files",
+    metavar="FILE",
+    multiple=True,
+    help="A scan or tables, instead of the database.",
+)
+@click.option("--profile", "profile_file", metavar="FILE", help="A profile's file; with --fabric.")
+@click.option("--trace-file", metavar="FILE", help="A file of messages with their times; with --fabric.")
 @click.option("--routing", help="Routes: docs/simulate.md (default: tables where complete).")
 @click.option(
     "--mode",
@@ -113,24 +119,18 @@ def _network(function: F) -> F:
 @click.option("--links", type=click.Path(dir_okay=False), help="CSV with a row a loaded link direction.")
 @click.option("--points", type=click.Path(dir_okay=False), help="CSV of the traffic delivered over time.")
 @json_option
-def command(
-    placements: tuple[str, ...],
-    links: str | None,
-    points: str | None,
-    as_json: bool,
-    **asked: Any,
-) -> None:
+def command(links: str | None, points: str | None, as_json: bool, **asked: Any) -> None:
     """Send PROFILE's messages over the fabric: how long they take, how late they come, how busy links are.
 
     Its trace is replayed, rank by rank in the recorded order; a profile without a trace is sent in rounds.
-    Runs of saved placements are saved. After Ctrl-C what was delivered until then is told and saved.
+    Runs of saved placements are saved. With --fabric and a profile's or trace's file nothing is read from a
+    database, and nothing saved. After Ctrl-C what was delivered until then is told and saved.
     """
     network = {name: asked.pop(name) for name in NETWORK}
     given = {name: value for name, value in network.items() if value is not None}
-    ask = Ask(placements=placements, network=given, **asked)
+    ask = Ask(network=given, **asked)
     ask.check()
-    with open_registry() as registry, progress_bars() as progress:
-        heading, runs = _simulated(registry, ask, progress)
+    heading, runs = _simulated(ask)
     for path, text in ((links, simulated.link_rows), (points, simulated.point_rows)):
         if path is not None:
             write_text(path, text(heading, runs))
@@ -143,127 +143,68 @@ def command(
         click.get_current_context().exit(130)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """What is to be simulated, as the options say."""
-
-    profile: str
-    cluster: str
-    placements: tuple[str, ...]
-    routing: str | None
-    mode: str
-    trace: str | None
-    scale: float | str | None
-    first: int | None
-    rounds: int | None
-    network: Mapping[str, Any]
-    every: int
-    seed: int
-    at: datetime | None
-
-    def check(self) -> None:
-        """A usage error where options exclude each other."""
-        of_trace = {"--trace": self.trace, "--scale": self.scale, "--first": self.first}
-        for name, value in of_trace.items():
-            if self.rounds is not None and value is not None:
-                raise click.UsageError(f"{name} is of a trace: not with --rounds")
-        if len(set(self.placements)) != len(self.placements):
-            raise click.UsageError("a --placement is given twice")
+def _simulated(ask: Ask) -> tuple[Heading, list[Run]]:
+    """Each placement's run, from files or the registry."""
+    if ask.fabric_files:
+        with progress_bars() as progress:
+            return _runs(simulating.from_files(ask), ask, None, progress)
+    with open_registry() as registry, progress_bars() as progress:
+        return _runs(simulating.from_registry(registry, ask), ask, registry, progress)
 
 
-class Replay(NamedTuple):
-    """The messages that are sent.
-
-    Attributes
-    ----------
-    messages : Messages
-    trace : str or None
-        Id of the trace that they are of.
-    parameters : dict of str to str, int, float or bool
-        How they were made.
-    """
-
-    messages: Messages
-    trace: str | None
-    parameters: dict[str, str | int | float | bool]
-
-
-def _simulated(registry: Registry, ask: Ask, progress: Progress) -> tuple[Heading, list[Run]]:
+def _runs(
+    ground: Ground, ask: Ask, registry: Registry | None, progress: Progress
+) -> tuple[Heading, list[Run]]:
     """Each placement's run, saved where the placement is; after an interrupt no further one."""
     from mapping.simulate.options import Options
     from registry.version import code_version
 
-    stored = registry.profiles.read(ask.profile)
-    snapshot = registry.fabrics.read(ask.cluster, ask.at)
-    placed = list(_placed(registry, ask, snapshot, stored))
     network = Options(**ask.network)
 
     def run(messages: Messages, placement: Placement) -> Simulation:
-        return _run(ask, snapshot, placement, messages, network, progress)
+        return _run(ask, ground, placement, messages, network, progress)
 
-    replay = _replay(registry, ask, stored, partial(run, placement=placed[0][1]))
+    messages, parameters = _replay(ground, ask, partial(run, placement=ground.placed[0].placement))
     heading = Heading(
-        profile=stored,
-        snapshot=snapshot,
-        trace=replay.trace,
-        parameters={**replay.parameters, **_told(network), "every": ask.every},
+        ground=ground,
+        parameters={**parameters, **_told(network), "every": ask.every},
         code_version=code_version(),
     )
     runs: list[Run] = []
-    for name, placement, saved in placed:
+    for name, placement, saved in ground.placed:
         started = time.monotonic()
-        simulation = run(replay.messages, placement)
+        simulation = run(messages, placement)
         done = Run(placement=name, simulation=simulation, seconds=time.monotonic() - started)
-        runs.append(done._replace(id=_save(registry, heading, done)) if saved else done)
+        if saved and registry is not None:
+            done = done._replace(id=_save(registry, heading, done))
+        runs.append(done)
         if not simulation.complete:
             break
     return heading, runs
 
 
-def _placed(
-    registry: Registry, ask: Ask, snapshot: Snapshot, stored: StoredProfile
-) -> Iterator[tuple[str, Placement, bool]]:
-    """Name of each placement, itself on the fabric, and whether it is saved."""
-    from mapping.service import placement_on
-    from registry.errors import InvalidPlacement
-
-    for text in ask.placements:
-        given: HostOrder | str = searching.read_order(text, ask.cluster) or text
-        placement, name = placement_on(registry, given, snapshot)
-        if placement.ranks != stored.profile.ranks:
-            ranks = f"{placement.ranks} ranks are placed, the profile has {stored.profile.ranks}"
-            raise InvalidPlacement(ranks, path=text if given is not text else None)
-        yield name, placement, given is text
-
-
 def _replay(
-    registry: Registry, ask: Ask, stored: StoredProfile, run: Callable[[Messages], Simulation]
-) -> Replay:
-    """The messages of the trace that is asked for, else of the newest one, else of the profile.
+    ground: Ground, ask: Ask, run: Callable[[Messages], Simulation]
+) -> tuple[Messages, dict[str, str | int | float | bool]]:
+    """The messages that are sent, and how they were made.
 
     Parameters
     ----------
     run : callable
         Simulates messages on the first placement.
-
-    Raises
-    ------
-    UnknownName
     """
     from mapping.simulate.messages import from_profile, from_trace
 
-    identity = None if ask.rounds is not None else _trace_id(registry, ask, stored)
-    if identity is None:
+    trace = ground.trace
+    if trace is None:
         rounds = ask.rounds or ROUNDS
-        return Replay(from_profile(stored.profile, rounds), None, {"rounds": rounds})
-    trace = registry.traces.read(identity).trace
+        return from_profile(ground.profile, rounds), {"rounds": rounds}
     cut: dict[str, str | int | float | bool] = {}
     if ask.first is not None:
         trace, cut = trace.first(ask.first), {"first": ask.first}
     scale = _saturating(trace, run) if isinstance(ask.scale, str) else ask.scale or 1.0
     # JSON knows no infinity
-    parameters = {**cut, "scale": scale if math.isfinite(scale) else "inf"}
-    return Replay(from_trace(trace, scale), identity, parameters)
+    return from_trace(trace, scale), {**cut, "scale": scale if math.isfinite(scale) else "inf"}
 
 
 def _saturating(trace: Trace, run: Callable[[Messages], Simulation]) -> float:
@@ -279,21 +220,6 @@ def _saturating(trace: Trace, run: Callable[[Messages], Simulation]) -> float:
     return saturating_scale(trace, to_the_end)
 
 
-def _trace_id(registry: Registry, ask: Ask, stored: StoredProfile) -> str | None:
-    """Of the trace to replay; None where the profile has none and none is asked for."""
-    from registry.errors import UnknownName
-
-    known = [info.id for info in registry.traces.list(stored.id)]
-    if ask.trace is None:
-        if not known and (ask.scale is not None or ask.first is not None):
-            raise UnknownName("trace", ask.profile, remedy="the profile has none: ingest its messages")
-        return known[0] if known else None
-    identity = registry.traces.read(ask.trace).id
-    if identity not in known:
-        raise UnknownName("trace", identity, known, remedy=f"it is not of {ask.profile}")
-    return identity
-
-
 def _told(network: Options) -> dict[str, str | int | float | bool]:
     """The network's options by name, without those that follow from others."""
     values = {name: getattr(network, name) for name in NETWORK}
@@ -302,7 +228,7 @@ def _told(network: Options) -> dict[str, str | int | float | bool]:
 
 def _run(
     ask: Ask,
-    snapshot: Snapshot,
+    ground: Ground,
     placement: Placement,
     messages: Messages,
     network: Options,
@@ -311,7 +237,7 @@ def _run(
     from mapping.simulate.simulate import simulate
 
     return simulate(
-        snapshot.fabric,
+        ground.fabric,
         placement,
         messages,
         routing=ask.routing,
@@ -326,12 +252,15 @@ def _run(
 def _save(registry: Registry, heading: Heading, run: Run) -> str:
     from registry.simulations.records import SimulationRecord
 
+    ground = heading.ground
+    assert ground.snapshot is not None
+    assert ground.profile_id is not None
     record = SimulationRecord(
         placement=run.placement,
-        content=heading.snapshot.id,
-        tables=heading.snapshot.routing,
-        profile=heading.profile.id,
-        trace=heading.trace,
+        content=ground.snapshot.id,
+        tables=ground.snapshot.routing,
+        profile=ground.profile_id,
+        trace=ground.trace_name,
         simulation=run.simulation,
         parameters=heading.parameters,
         wall_seconds=run.seconds,

@@ -15,10 +15,9 @@ from almanac.output import print_table
 from registry import units
 
 if TYPE_CHECKING:
+    from almanac.commands.simulating import Ground
     from mapping.evaluation.report import LoadedLink
-    from registry.machines.fabrics import Snapshot
     from registry.model import Simulation
-    from registry.profiles import StoredProfile
 
 BUSIEST = 20
 """Links of each run that JSON tells."""
@@ -36,17 +35,13 @@ class Heading(NamedTuple):
 
     Attributes
     ----------
-    profile : StoredProfile
-    snapshot : Snapshot
-    trace : str or None
-        Id of the trace that was replayed; None: the profile was sent in rounds.
+    ground : Ground
+        What is simulated: fabric, messages, placements.
     parameters : mapping of str to str, int, float or bool
     code_version : str
     """
 
-    profile: StoredProfile
-    snapshot: Snapshot
-    trace: str | None
+    ground: Ground
     parameters: Mapping[str, str | int | float | bool]
     code_version: str
 
@@ -90,7 +85,7 @@ def busiest(heading: Heading, run: Run, count: int | None = None) -> list[BusyLi
     part = simulation.link_utilisation
     return [
         BusyLink(
-            link_with(heading.snapshot.fabric, row, float(simulation.link_bytes[row])),
+            link_with(heading.ground.fabric, row, float(simulation.link_bytes[row])),
             float(simulation.link_busy_seconds[row]),
             float(part[row]),
         )
@@ -100,13 +95,13 @@ def busiest(heading: Heading, run: Run, count: int | None = None) -> list[BusyLi
 
 def told(heading: Heading, runs: Sequence[Run]) -> dict[str, Any]:
     """The documented JSON keys."""
-    snapshot, first = heading.snapshot, runs[0].simulation
+    ground, first = heading.ground, runs[0].simulation
     return {
-        "profile": heading.profile.profile.name,
-        "cluster": snapshot.cluster,
-        "snapshot": snapshot.id,
-        "observed_at": snapshot.observed_at,
-        "trace": heading.trace,
+        "profile": ground.profile.name,
+        "cluster": ground.cluster,
+        "snapshot": None if ground.snapshot is None else ground.snapshot.id,
+        "observed_at": None if ground.snapshot is None else ground.snapshot.observed_at,
+        "trace": ground.trace_name,
         "mode": first.mode,
         "routing": first.routing,
         "seed": first.seed,
@@ -151,11 +146,9 @@ def latencies(simulation: Simulation) -> dict[str, float]:
 
 def show(heading: Heading, runs: Sequence[Run]) -> None:
     """A table with a row a placement, and the links that were sending longest."""
-    first, sent = runs[0].simulation, "its trace" if heading.trace else "in rounds"
-    title = (
-        f"{heading.profile.profile.name} on {heading.snapshot.cluster}, {sent}; "
-        f"{first.mode}; routes: {first.routing}"
-    )
+    ground, first = heading.ground, runs[0].simulation
+    sent = "in rounds" if ground.trace is None else "its trace"
+    title = f"{ground.profile.name} on {ground.cluster}, {sent}; {first.mode}; routes: {first.routing}"
     columns = [
         "placement",
         "completion",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.papers.record import RESULTS, load, said
+from bench.papers.record import RESULTS, Said, load, said
 from bench.plots import Curve, Panel, draw
 
 
@@ -16,18 +17,31 @@ def write_page(folder: Path = RESULTS) -> Path:
     return path
 
 
-def page(records: list[dict[str, Any]]) -> str:
-    """Tables of all figures, then the sentences that the papers' values stand in."""
-    lines = [
-        "# The papers' figures, ours beside theirs",
-        "",
-        "Written by `python -m bench.papers`. A change is ours over the named baseline, less one; seconds "
-        "are processor time of this machine. Where the paper's value is empty, the text does not say it.",
-    ]
+HEAD = (
+    "# The papers' figures, ours beside theirs",
+    "",
+    "Written by `python -m bench.papers`. A change is ours over the named baseline, less one; seconds "
+    "are processor time of this machine. Where the paper's value is empty, the text does not say it.",
+)
+
+
+def page(
+    records: list[dict[str, Any]], known: Mapping[str, Said] | None = None, head: Sequence[str] = HEAD
+) -> str:
+    """Tables of all figures, then the sentences that the papers' values stand in.
+
+    Parameters
+    ----------
+    known : mapping of str to Said, optional
+        What the papers say; unless told, all of this folder's ``values.toml``.
+    head : sequence of str
+        Lines that the page begins with.
+    """
+    known, lines = said() if known is None else known, list(head)
     for record in records:
-        lines += ["", *_section(record)]
+        lines += ["", *_section(record, known)]
     keys = {row["paper"] for record in records for row in record["rows"] if row["paper"]}
-    sentences = dict.fromkeys(f'- {one.where}: "{one.quote}"' for key, one in said().items() if key in keys)
+    sentences = dict.fromkeys(f'- {one.where}: "{one.quote}"' for key, one in known.items() if key in keys)
     lines += ["", "## What the papers say", "", *sentences]
     return "\n".join(lines) + "\n"
 
@@ -46,7 +60,7 @@ def write_plots(folder: Path = RESULTS) -> list[Path]:
     return written
 
 
-def _section(record: dict[str, Any]) -> list[str]:
+def _section(record: dict[str, Any], values: Mapping[str, Said]) -> list[str]:
     """A figure's table; reasons are notes below it."""
     notes: dict[str, int] = {}
     lines = [f"## {record['title']}", "", record["setting"], ""]
@@ -55,7 +69,7 @@ def _section(record: dict[str, Any]) -> list[str]:
         lines += [f"![{record['title']}]({record['name']}.png)", ""]
     lines += ["| what | paper | ours | against | why they differ |", "|---|---|---|---|---|"]
     for row in record["rows"]:
-        known = said().get(row["paper"])
+        known = values.get(row["paper"])
         theirs = "" if known is None else f"{_cell(known.value)} ({known.where})"
         note = f"note {notes.setdefault(row['why'], len(notes) + 1)}" if row["why"] else ""
         lines.append(f"| {row['what']} | {theirs} | {_cell(row['ours'])} | {row['baseline']} | {note} |")

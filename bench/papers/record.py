@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -97,19 +98,29 @@ class Said:
 
 
 @cache
-def said() -> dict[str, Said]:
-    """Everything in ``values.toml`` by key."""
-    return {key: Said(**entry) for key, entry in tomllib.loads(VALUES.read_text()).items()}
+def said(values: Path = VALUES) -> dict[str, Said]:
+    """Everything in ``values.toml``, or in another such file, by key."""
+    return {key: Said(**entry) for key, entry in tomllib.loads(values.read_text()).items()}
 
 
-def save(name: str, figure: Figure, effort: Effort, folder: Path = RESULTS) -> None:
-    """Write a figure's record; every row's key must be in ``values.toml``."""
+def save(
+    name: str,
+    figure: Figure,
+    effort: Effort | Mapping[str, Any],
+    folder: Path = RESULTS,
+    values: Path = VALUES,
+) -> None:
+    """Write a figure's record; every row's key must be in ``values.toml``, or in `values`."""
     for row in figure.rows:
-        if row.paper and row.paper not in said():
+        if row.paper and row.paper not in said(values):
             raise KeyError(f"{name}: {row.paper!r} is not in values.toml")
     folder.mkdir(parents=True, exist_ok=True)
-    record = {"name": name, "date": now(), "machine": machine(), "effort": asdict(effort), **asdict(figure)}
+    record = {"name": name, "date": now(), "machine": machine(), "effort": _told(effort), **asdict(figure)}
     (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _told(effort: Effort | Mapping[str, Any]) -> dict[str, Any]:
+    return asdict(effort) if isinstance(effort, Effort) else dict(effort)
 
 
 def load(folder: Path = RESULTS) -> list[dict[str, Any]]:

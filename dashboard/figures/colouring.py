@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -30,6 +30,7 @@ DIFFERENCE = {
 }
 """Much less than predicted, less, as predicted, more, much more: the hot end is the salient one."""
 UNKNOWN = {LIGHT: "#f1f2f4", DARK: "#2b2f37"}
+GONE = {LIGHT: "#4a5560", DARK: "#c3ccd6"}
 MARK = {LIGHT: "#0077d6", DARK: "#3fd0ff"}
 
 
@@ -138,13 +139,39 @@ def difference(
 
 
 def kinds(
-    title: str, legend: str, values: Floats, names: Sequence[str], colours: Mapping[str, Sequence[str]]
+    title: str,
+    legend: str,
+    values: Floats,
+    names: Sequence[str],
+    colours: Mapping[str, Sequence[str]],
+    *,
+    gone: Collection[str] = (),
 ) -> Colouring:
-    """Kinds of links: value k + 1 is name k; the later one counts where a cable's directions differ."""
+    """Kinds of links: value k + 1 is name k; the later one counts where a cable's directions differ.
+
+    Parameters
+    ----------
+    gone : collection of str
+        Kinds of links that are not there any more.
+    """
     edges: Floats = np.arange(len(names) + 1, dtype=np.float64) + 0.5
     pairs = zip(names, colours[LIGHT], colours[DARK], strict=True)
-    steps = (_unknown(), *(Step(name, name, light, dark) for name, light, dark in pairs))
+    steps = (_unknown(), *(Step(name, name, light, dark, name in gone) for name, light, dark in pairs))
     return Colouring(title=title, legend=legend, values=values, edges=edges, steps=steps, unit=None)
+
+
+def with_gone(colours: Colouring, values: Floats, text: str) -> Colouring:
+    """The same colours for a fabric that has links beside that are gone, which are dashed.
+
+    Parameters
+    ----------
+    values : float64[m]
+        Of each row of its links; NaN for those that are gone.
+    text : str
+        What they are called.
+    """
+    gone = Step(text, text, GONE[LIGHT], GONE[DARK], dashed=True)
+    return replace(colours, values=values, steps=(gone, *colours.steps[1:]))
 
 
 def _heat(title: str, legend: str, values: Floats, top: float, unit: Unit, marked: str) -> Colouring:

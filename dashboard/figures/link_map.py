@@ -32,14 +32,15 @@ def link_map(
     Parameters
     ----------
     lines : bool
-        A line for the cables of each two machines, as hot as the hottest; else a cell for each cable.
+        A line for the cables of each two machines, as hot as the hottest, and one for those that are gone;
+        else a cell for each cable.
     only : bool[m], optional
         Links that are drawn, with their machines and the other direction; all by default.
     """
     chosen = np.arange(len(drawing.cables)) if only is None else _touched(drawing.cables, only)
     if lines:
         part = _taken(drawing.cables, chosen)
-        found = bundles(fabric, part, colouring.values)
+        found = bundles(fabric, part, colouring.values, _gone(part, colouring))
         counts = found.cables
         part, chosen = _taken(part, found.cable), chosen[found.cable]
     else:
@@ -91,6 +92,13 @@ def _picture(fabric: Fabric, part: Cables, colouring: Colouring, height: int) ->
         height=height,
         mark=MARK,
     )
+
+
+def _gone(part: Cables, colouring: Colouring) -> Bools:
+    """bool[c]: whether a cable is of a step that stands for what is gone."""
+    dashed = np.array([step.dashed for step in colouring.steps], np.bool_)
+    found: Bools = dashed[colouring.step_of(hotter(part, colouring.values)[0])]
+    return found
 
 
 def _counted(

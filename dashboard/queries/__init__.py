@@ -6,7 +6,7 @@ asked for each time.
 
 from dashboard.queries.fabric import FabricView, fabric_view
 from dashboard.queries.kept import KEPT, content_kept, drawing, evaluated_in_order, open_kept
-from dashboard.queries.lists import clusters, placements
+from dashboard.queries.lists import clusters
 
 __all__ = [
     "KEPT",
@@ -17,5 +17,4 @@ __all__ = [
     "evaluated_in_order",
     "fabric_view",
     "open_kept",
-    "placements",
 ]

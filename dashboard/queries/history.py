@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from dashboard.queries.kept import open_kept
 from dashboard.viewer import Viewer
 from mapping.traffic.quality import Quality, Regression, judge, regressions
 from registry.jobs.owned import jobs_of
 from registry.machines.fabrics import ClusterInfo
 from registry.model.placement_series import PlacementSeries
-from registry.placements.opened import OpenPlacement
 from registry.registry import Registry
 
 SERIES = 2
@@ -47,11 +45,6 @@ def history(registry: Registry, viewer: Viewer) -> History:
     mine = None if viewer.only is None else jobs_of(registry.database, viewer.only)
     series, quality, found = _judged(registry, registry.database.uri, versions, mine)
     return History(clusters=known, series=series, quality=quality, regressions=found)
-
-
-def both_kept(registry: Registry, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
-    """Two placements with all that they are about: a statement each, and none when asked for again."""
-    return open_kept(registry, first), open_kept(registry, second)
 
 
 @st.cache_resource(max_entries=SERIES, show_spinner="Judging the placements ...")

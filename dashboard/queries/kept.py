@@ -14,7 +14,7 @@ from mapping.strategies.in_order import in_order
 from registry.errors import DisconnectedAllocation, UnreachablePair
 from registry.machines.fabrics import Snapshot
 from registry.model import Evaluation, Fabric, Floats
-from registry.placements.opened import OpenPlacement, open_placement
+from registry.placements.opened import OpenPlacement, open_placement, open_placements
 from registry.registry import Registry
 
 KEPT = 16
@@ -24,6 +24,16 @@ KEPT = 16
 def open_kept(registry: Registry, placement: str) -> OpenPlacement:
     """A placement with its fabric and profile: one statement, and none when it is asked for again."""
     return _opened(registry, registry.database.uri, placement)
+
+
+def both_kept(registry: Registry, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
+    """Two placements as of `open_kept`: one statement for both, and none when they are asked for again."""
+    uri = registry.database.uri
+    found = _both(registry, uri, first, second)
+    one, other = (
+        _opened(registry, uri, name, each) for name, each in zip((first, second), found, strict=True)
+    )
+    return one, other
 
 
 def content_kept(registry: Registry, content: str) -> Snapshot:
@@ -78,5 +88,14 @@ def _content(_registry: Registry, uri: str, content: str) -> Snapshot:
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _opened(_registry: Registry, uri: str, placement: str) -> OpenPlacement:
-    return open_placement(_registry.database, placement)
+def _opened(
+    _registry: Registry, uri: str, placement: str, _found: OpenPlacement | None = None
+) -> OpenPlacement:
+    """Read now, unless it was found already."""
+    return open_placement(_registry.database, placement) if _found is None else _found
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _both(_registry: Registry, uri: str, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
+    found = open_placements(_registry.database, [first, second])
+    return found[first], found[second]

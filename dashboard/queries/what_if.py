@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dashboard.layouts import Drawing, redrawn
+from dashboard.tables.what_if import Whole, whole
 from mapping.service import Live, imagine
 from mapping.traffic.what_if import Change, WhatIf
 from registry.machines.fabrics import ClusterInfo
@@ -18,9 +19,10 @@ KEPT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Imagined:
-    """A change's consequences, and how the changed fabric is drawn: at the same places."""
+    """A change's consequences, and how the changed fabric is drawn with what is gone: at the same places."""
 
     what_if: WhatIf
+    whole: Whole
     drawing: Drawing
 
 
@@ -44,4 +46,5 @@ def _imagined(
     _registry: Registry, _live: Live, _drawing: Drawing, version: str, change: Change, rule: str
 ) -> Imagined:
     found = imagine(_registry, _live, change, rule=rule)
-    return Imagined(what_if=found, drawing=redrawn(_drawing, found.after.fabric))
+    drawn = whole(found)
+    return Imagined(what_if=found, whole=drawn, drawing=redrawn(_drawing, drawn.fabric))

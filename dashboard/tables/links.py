@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.layouts import Cables
-from registry.model import NO_PORT, Fabric, Floats, Longs
+from registry.model import NO_PORT, Bools, Fabric, Floats, Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -137,12 +137,21 @@ def hotter(cables: Cables, values: Floats) -> tuple[Floats, Longs]:
     return values[row], row
 
 
-def bundles(fabric: Fabric, cables: Cables, values: Floats) -> Bundles:
-    """Cables of one pair of vertices as one line: its hottest link and how many cables it has."""
+def bundles(fabric: Fabric, cables: Cables, values: Floats, gone: Bools | None = None) -> Bundles:
+    """Cables of one pair of vertices as one line: its hottest link and how many cables it has.
+
+    Parameters
+    ----------
+    values : float64[m]
+        By link.
+    gone : bool[c], optional
+        Cables that make a line of their own, before that of the others of their pair.
+    """
     value, row = hotter(cables, values)
-    order = np.lexsort((-np.nan_to_num(value, nan=-np.inf), cables.b, cables.a))
-    a, b = cables.a[order], cables.b[order]
-    first = np.flatnonzero(np.r_[True, (np.diff(a) != 0) | (np.diff(b) != 0)]) if len(order) else order
+    left = np.ones(len(cables), np.bool_) if gone is None else ~gone
+    order = np.lexsort((-np.nan_to_num(value, nan=-np.inf), left, cables.b, cables.a))
+    keys = np.stack([cables.a, cables.b, left])[:, order]
+    first = np.flatnonzero(np.r_[True, (np.diff(keys) != 0).any(axis=0)]) if len(order) else order
     count = fabric.links.cables[row[order]]
     total = np.add.reduceat(count, first) if len(first) else count
     hottest = order[first]

@@ -1,13 +1,57 @@
-"""What a change does to running jobs, as plain tables. Pure functions."""
+"""What a change does to running jobs, as plain tables, and the changed fabric to draw. Pure functions."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from dashboard.viewer import Viewer
 from mapping.traffic.what_if import WhatIf
-from registry.model import Floats
+from registry.model import Bools, Fabric, Floats, Links, Longs
+from registry.model.links import LINK_COLUMNS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Whole:
+    """A changed fabric together with the links that the change took away.
+
+    Attributes
+    ----------
+    fabric : Fabric
+        Links that are there after the change, and those that are gone; without tables.
+    row_after : int64[m]
+        Row of ``after.fabric.links`` of each; -1 for one that is gone.
+    """
+
+    fabric: Fabric
+    row_after: Longs
+
+    @property
+    def gone(self) -> Bools:
+        """bool[m]: links that the change took away."""
+        found: Bools = self.row_after < 0
+        return found
+
+    def values(self, after: Floats) -> Floats:
+        """float64[m]: what is known of each link after the change; NaN for those that are gone."""
+        found: Floats = np.append(after, np.nan)[self.row_after]
+        return found
+
+
+def whole(found: WhatIf) -> Whole:
+    """The fabric after a change, and what is gone at the place where it was."""
+    before, after = found.before.fabric.links, found.after.fabric.links
+    gone = np.setdiff1d(np.arange(len(before)), found.row_before)
+    columns = {
+        name: np.concatenate((getattr(after, name), getattr(before, name)[gone])) for name in LINK_COLUMNS
+    }
+    links = Links(**columns)
+    rows = np.append(np.arange(len(after)), np.full(len(gone), -1)).astype(np.int64)
+    order = links.order()
+    fabric = replace(found.after.fabric, links=links.take(order), tables=None)
+    return Whole(fabric=fabric, row_after=rows[order])
 
 
 def effects(found: WhatIf, viewer: Viewer) -> pd.DataFrame:

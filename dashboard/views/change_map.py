@@ -33,7 +33,7 @@ def draw_changes(between: Between) -> None:
     shape = toggle("Map", "map", shapes, default=WHOLE)
     changed = found.kind != UNCHANGED
     title = "Cables that changed from the earlier state to the later one"
-    colours = colouring.kinds(title, "Cables", found.kind, KINDS, COLOURS)
+    colours = colouring.kinds(title, "Cables", found.kind, KINDS, COLOURS, gone=KINDS[GONE - 1 :])
     picture = link_map(
         found.fabric,
         drawing,

@@ -11,7 +11,8 @@ from dashboard import figures, tables
 from dashboard.choices import choose, toggle
 from dashboard.figures import history as drawings
 from dashboard.messages import plain, show_unknown
-from dashboard.queries.history import History, both_kept
+from dashboard.queries.history import History
+from dashboard.queries.kept import both_kept
 from dashboard.site import Site
 from dashboard.tables.history import applications_table, facts_table, option_text, relative
 from dashboard.tables.links import link_text

@@ -55,6 +55,12 @@ def draw(registry: Registry, site: Site) -> None:
     job_links.draw(view, view.opened, view.opened.stored.evaluation)
     job_ranks.draw(view, view.opened)
     job_files.draw(view.opened, site)
+    st.page_link(
+        site.runs,
+        label="Simulated runs of this placement",
+        icon=":material/play_circle:",
+        query_params={"placement": view.opened.stored.id},
+    )
 
 
 def _facts(file: JobFile, opened: OpenPlacement | None, viewer: Viewer) -> None:

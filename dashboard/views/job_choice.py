@@ -12,7 +12,7 @@ from dashboard.filters import written
 from dashboard.messages import plain
 from dashboard.queries import job as queries
 from dashboard.queries.job import JobView
-from dashboard.queries.kept import open_kept
+from dashboard.queries.kept import both_kept, open_kept
 from dashboard.site import Site
 from registry.errors import UnknownName
 from registry.placements.opened import OpenPlacement
@@ -64,8 +64,10 @@ def choose_job(registry: Registry, site: Site) -> JobView | None:
         return JobView(file=file)
     with right:
         beside = _beside(found_by_id[chosen], file.placements)
-    opened = open_kept(registry, chosen)
-    return JobView(file=file, opened=opened, beside=None if beside is None else open_kept(registry, beside))
+    if beside is None:
+        return JobView(file=file, opened=open_kept(registry, chosen))
+    opened, other = both_kept(registry, chosen, beside)
+    return JobView(file=file, opened=opened, beside=other)
 
 
 def _first(registry: Registry, site: Site, placement: str | None) -> str | OpenPlacement | None:

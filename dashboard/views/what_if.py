@@ -27,7 +27,7 @@ from mapping.traffic.what_if import KEPT as TABLES
 from registry import units
 from registry.errors import InvalidValue, UnknownName
 from registry.machines.seen import Seen
-from registry.model import HOST, Fabric
+from registry.model import HOST, Bools, Fabric
 from registry.registry import Registry
 
 DOWN, ADD, DRAIN = "down", "add", "drain"
@@ -161,8 +161,14 @@ def _only_now(view: FabricView, drawing: Drawing) -> None:
     _picture(view.fabric, drawing, colours)
 
 
-def _picture(fabric: Fabric, drawing: Drawing, colours: Colouring) -> None:
-    """A map on which a pick offers what can be done to the thing."""
+def _picture(fabric: Fabric, drawing: Drawing, colours: Colouring, gone: Bools | None = None) -> None:
+    """A map on which a pick offers what can be done to the thing.
+
+    Parameters
+    ----------
+    gone : bool[m], optional
+        Links that are drawn though the change took them away.
+    """
     lines = len(drawing.cables) <= LINES_LIMIT
     item = _picked(fabric)
     picture = link_map(fabric, drawing, colours, lines=lines)
@@ -170,7 +176,7 @@ def _picture(fabric: Fabric, drawing: Drawing, colours: Colouring) -> None:
     if item is None:
         return
     with st.container(horizontal=True):
-        for label, parameter, text in _offers(fabric, item):
+        for label, parameter, text in _offers(fabric, item, gone):
             st.button(label, on_click=_do, args=(fabric, parameter, text), key=f"do {parameter} {text}")
 
 
@@ -187,12 +193,13 @@ def _do(fabric: Fabric, parameter: str, text: str) -> None:
     _put(parameter, text)
 
 
-def _offers(fabric: Fabric, item: Item) -> list[tuple[str, str, str]]:
-    """What can be done to the thing that is picked: label, parameter and its value."""
+def _offers(fabric: Fabric, item: Item, gone: Bools | None) -> list[tuple[str, str, str]]:
+    """What can be done to the thing that is picked: label, parameter and its value; nothing twice."""
     found = []
     if item.link is not None and item.link < len(fabric.links):
-        text = link_text(fabric, item.link)
-        found.append((f"Take {plain(link_words(fabric, item.link))} away", DOWN, text))
+        if gone is None or not gone[item.link]:
+            text = link_text(fabric, item.link)
+            found.append((f"Take {plain(link_words(fabric, item.link))} away", DOWN, text))
         vertices = [int(fabric.links.source[item.link]), int(fabric.links.target[item.link])]
     else:
         vertices = [] if item.vertex is None else [item.vertex]
@@ -200,7 +207,7 @@ def _offers(fabric: Fabric, item: Item) -> list[tuple[str, str, str]]:
         name = fabric.names[vertex]
         host = fabric.kind[vertex] == HOST
         found.append((f"{'Drain' if host else 'Take away'} {plain(name)}", DRAIN if host else DOWN, name))
-    return found
+    return [one for one in found if one[2] not in st.query_params.get_all(one[1])]
 
 
 def _totals(found: WhatIf) -> None:
@@ -212,13 +219,20 @@ def _totals(found: WhatIf) -> None:
     facts: dict[str, tuple[str, str | None]] = {"Worst link now": (units.text(was, units.SECONDS), None)}
     if found.unchanged is not found.before:
         facts["Worst link, only other routes"] = (units.text(same, units.SECONDS), None)
-    change = f"{100 * (now / same - 1):+.1f} %" if same > 0 else None
+    than = "now" if found.unchanged is found.before else "other routes alone"
+    change, better = tables.change(now, same, than)
     facts["Worst link after"] = (units.text(now, units.SECONDS), change)
     facts["Jobs that slow down"] = (f"{slower:,} of {len(found.jobs):,}", None)
     facts["Jobs with cut pairs"] = (f"{sum(one.unreachable_pairs > 0 for one in found.jobs):,}", None)
     facts["Ranks on drained hosts"] = (f"{sum(one.lost_ranks for one in found.jobs):,}", None)
     for column, (label, (value, delta)) in zip(st.columns(len(facts)), facts.items(), strict=True):
-        column.metric(label, value, delta, delta_color="inverse")
+        column.metric(
+            label,
+            value,
+            delta,
+            delta_color="off" if better is None else "inverse",
+            delta_arrow="off" if better is None else "auto",
+        )
     told = f"Routes now: {found.routing_before}; after: {found.rule}. Seconds are of one period."
     if found.unchanged is not found.before:
         told += f" What the change does is told against the fabric as it is with routes by {found.rule} too."
@@ -239,7 +253,9 @@ def _map(imagined: Imagined, drawing: Drawing) -> None:
         unit = units.unit_for([float(abs(more).max(initial=0.0))], units.SECONDS)
         title = "Time that each link needs after the change less that without it, by the same rule of routing"
         colours = colouring.difference(title, "Seconds a period", more, unit, marked="grows most")
-    _picture(found.after.fabric, imagined.drawing, colours)
+    whole = imagined.whole
+    colours = colouring.with_gone(colours, whole.values(colours.values), "taken away")
+    _picture(whole.fabric, imagined.drawing, colours, whole.gone)
 
 
 def _title(when: str) -> str:

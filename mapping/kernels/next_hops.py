@@ -33,10 +33,12 @@ class NextHops(NamedTuple):
         Segment ``target * states + state`` is that of a packet in a state of the routing.
     up, down : int
         Segments of the sending and of the receiving ports' own cables begin here.
-    ptr : int64[segments + 1], choice : int32
-        Classes of a segment never fall.
+    set_of : int32[segments]
+        Set of each segment: many are equal, as those of all far targets, and kept once.
+    ptr : int64[sets + 1], choice : int32
+        The channels of each set; classes of a set never fall.
     most : int
-        Longest segment times the lanes.
+        Longest set times the lanes.
     state_of : int32[channels]
         State of a packet that has crossed a channel; -1 where it has come to its port.
     start : int32[ports]
@@ -50,6 +52,7 @@ class NextHops(NamedTuple):
     states: int
     up: int
     down: int
+    set_of: Ints
     ptr: Longs
     choice: Ints
     most: int
@@ -59,14 +62,22 @@ class NextHops(NamedTuple):
 
 
 @njit(inline="always")
-def segment_of(
-    ptr: Longs, states: int, up: int, down: int, packet: Longs, p: int, place: int, channels: int
+def next_set(
+    set_of: Ints,
+    ptr: Longs,
+    states: int,
+    up: int,
+    down: int,
+    packet: Ints,
+    p: int,
+    place: int,
+    channels: int,
 ) -> int:
-    """Segment of what a packet may do next; -1 where it is at its goal.
+    """The set of channels that a packet may take next; -1 where it is at its goal.
 
     Parameters
     ----------
-    packet : int64[k, 8]
+    packet : int32[k, 8]
         Columns as in ``simulated_ranks``.
     p : int
         Row of it.
@@ -75,13 +86,13 @@ def segment_of(
     """
     state = packet[p, STATE]
     if state < 0:
-        return up + place - channels if place >= channels else -1
-    segment = packet[p, GOAL] * states + state
-    if ptr[segment] == ptr[segment + 1]:
-        segment = down + packet[p, GOAL_PORT]
-        if ptr[segment] == ptr[segment + 1]:
+        return int(set_of[up + place - channels]) if place >= channels else -1
+    found = set_of[np.int64(packet[p, GOAL]) * states + state]
+    if ptr[found] == ptr[found + 1]:
+        found = set_of[down + packet[p, GOAL_PORT]]
+        if ptr[found] == ptr[found + 1]:
             return -1
-    return int(segment)
+    return int(found)
 
 
 @njit(cache=True, nogil=True)

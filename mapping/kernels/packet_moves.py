@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mapping.kernels.event_queue import put_in
+from mapping.kernels.event_queue import put_behind, put_in
 from mapping.kernels.random_numbers import State, below
 from mapping.kernels.simulated_ranks import AT, KIND_BITS, NEXT, PAYLOAD, READY, SIZE, STATE
 from registry.model import Floats, Ints, Longs
@@ -20,6 +20,9 @@ INDEX_BITS = 31
 INDEX = (1 << INDEX_BITS) - 1
 LARGEST_PACKET = 1 << 29
 """Bytes; what an event has room for."""
+SOON, LEAVING, ARRIVING = range(3)
+"""Lines of events (`event_queue.EventLines`): what is known a link's latency from now (a head comes, room is
+known of), tails that leave, packets at goals. Each is in order where links are alike and packets full."""
 MORE, ENDED, FULL = range(3)
 """Why a slice ended: it was done, nothing happens any more, more memory is needed first."""
 CAPACITY, LATENCY, SINCE, BUSY = range(4)
@@ -49,7 +52,7 @@ class Packets(NamedTuple):
     channel : int64[channels, 3], buffer : int64[channels + ports, 5]
     entry : int32[(channels + ports) * most, 3]
         Those of one buffer side by side.
-    packet : int64[k, 8], tail_at : float64[k]
+    packet : int32[k, 8], tail_at : float64[k]
         When the tail is where the head has come to.
     free : int32[k]
     ask : int64[ports + 4]
@@ -64,7 +67,7 @@ class Packets(NamedTuple):
     channel: Longs
     buffer: Longs
     entry: Ints
-    packet: Longs
+    packet: Ints
     tail_at: Floats
     free: Ints
     ask: Longs
@@ -151,7 +154,7 @@ def wait(
 
 @njit(inline="always")
 def longest_waiting(
-    row: int, width: int, most: int, packet: Longs, channel: Longs, buffer: Longs, entry: Ints
+    row: int, width: int, most: int, packet: Ints, channel: Longs, buffer: Longs, entry: Ints
 ) -> int:
     """The entry that waits longest of those first in line at a link's channels that have room; -1 none."""
     best, ticket = -1, 0
@@ -166,7 +169,7 @@ def longest_waiting(
 
 
 @njit(inline="always")
-def take_out(buffer: Longs, packet: Longs, place: int) -> None:
+def take_out(buffer: Longs, packet: Ints, place: int) -> None:
     """The first packet of a buffer begins to leave."""
     after = packet[buffer[place, HEAD], NEXT]
     packet[buffer[place, HEAD], NEXT] = -1
@@ -184,7 +187,7 @@ def send(
     width: int,
     most: int,
     state_of: Ints,
-    packet: Longs,
+    packet: Ints,
     tail_at: Floats,
     link: Floats,
     sending: Longs,
@@ -195,6 +198,9 @@ def send(
     time: Floats,
     event: Longs,
     waiting: Longs,
+    line_time: Floats,
+    line_event: Longs,
+    line_ends: Longs,
 ) -> None:
     """The first packet of a buffer begins to cross a channel, which is free."""
     p, row = buffer[place, HEAD], d if width == 1 else d // width
@@ -209,11 +215,20 @@ def send(
     counts[HOPS] += 1
     tail_at[p] = leaves + latency
     packet[p, AT], packet[p, STATE] = d, state_of[d]
-    put_in(time, event, waiting, leaves, TAIL_LEFT | (row << KIND_BITS))
+    put_behind(
+        LEAVING, line_time, line_event, line_ends, time, event, waiting,
+        leaves, TAIL_LEFT | (row << KIND_BITS),
+    )  # fmt: skip
     if state_of[d] < 0:
-        put_in(time, event, waiting, leaves + latency, DELIVER | (p << KIND_BITS))
+        put_behind(
+            ARRIVING, line_time, line_event, line_ends, time, event, waiting,
+            leaves + latency, DELIVER | (p << KIND_BITS),
+        )  # fmt: skip
     else:
-        put_in(time, event, waiting, now + latency, HEAD_CAME | (p << KIND_BITS))
+        put_behind(
+            SOON, line_time, line_event, line_ends, time, event, waiting,
+            now + latency, HEAD_CAME | (p << KIND_BITS),
+        )  # fmt: skip
 
 
 @njit(inline="always")
@@ -249,6 +264,6 @@ def _stop_waiting(
     buffer[place, WAITS] = 0
 
 
-def new_packet_rows(rows: int) -> tuple[Longs, Floats, Ints]:
+def new_packet_rows(rows: int) -> tuple[Ints, Floats, Ints]:
     """Room for so many packets: rows, times of their tails, and the list of free rows, all of them."""
-    return np.zeros((rows, 8), np.int64), np.zeros(rows), np.arange(rows, dtype=np.int32)[::-1].copy()
+    return np.zeros((rows, 8), np.int32), np.zeros(rows), np.arange(rows, dtype=np.int32)[::-1].copy()

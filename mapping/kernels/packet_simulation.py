@@ -17,8 +17,20 @@ import numpy as np
 from numba import njit
 
 from mapping.kernels.channels import Channels, Ends
-from mapping.kernels.event_queue import WAITING, WHAT, EventQueue, drop_first, put_in
-from mapping.kernels.next_hops import ADAPTIVE, RANDOM, NextHops, mixed_below, segment_of
+from mapping.kernels.event_queue import (
+    FIRST,
+    LINES,
+    WAITING,
+    WHAT,
+    EventLines,
+    EventQueue,
+    drop_first,
+    drop_front,
+    put_behind,
+    put_in,
+    soonest,
+)
+from mapping.kernels.next_hops import ADAPTIVE, RANDOM, NextHops, mixed_below, next_set
 from mapping.kernels.packet_moves import (
     BODY,
     BUSY,
@@ -40,6 +52,7 @@ from mapping.kernels.packet_moves import (
     READING,
     ROOM,
     SINCE,
+    SOON,
     TAIL,
     TAIL_LEFT,
     WHO,
@@ -81,6 +94,7 @@ def run_packets(
     hops: HopArray,
     room: Channels,
     queue: EventQueue,
+    lines: EventLines,
     state: Packets,
     limit: int,
 ) -> int:
@@ -95,10 +109,12 @@ def run_packets(
         `MORE`, `ENDED` or `FULL`.
     """
     time, event, waiting = queue.time, queue.event, queue.counts
+    line_time, line_event, line_ends = lines.time, lines.event, lines.ends
     packet, tail_at, free, counts, ask = state.packet, state.tail_at, state.free, state.counts, state.ask
     link, sending, channel = state.link, state.sending, state.channel
     buffer, entry, random = state.buffer, state.entry, state.random
     ptr, choice, state_of, start = hops_on.ptr, hops_on.choice, hops_on.state_of, hops_on.start
+    set_of = hops_on.set_of
     lanes, width, states, most = hops_on.lanes, hops_on.width, hops_on.states, hops_on.most
     up, down, selection = hops_on.up, hops_on.down, hops_on.selection
     tally, clock, line = ranks.tally, ranks.clock, ranks.line
@@ -115,12 +131,18 @@ def run_packets(
                 if port >= 0:
                     ask[asks] = channels + port
                     asks += 1
-        elif waiting[WAITING] == 0:
-            return ENDED
         else:
-            now, what = time[0], event[0, WHAT]
+            where = soonest(line_time, line_event, line_ends, time, event, waiting)
+            if where < 0:
+                return ENDED
+            if where == LINES:
+                now, what = time[0], event[0, WHAT]
+                drop_first(time, event, waiting)
+            else:
+                first = line_ends[where, FIRST]
+                now, what = line_time[where, first], line_event[where, first, WHAT]
+                drop_front(where, line_time, line_ends)
             clock[NOW] = now
-            drop_first(time, event, waiting)
             kind, index = what & KIND, (what >> KIND_BITS) & INDEX
             if kind == HEAD_CAME:
                 place = packet[index, AT]
@@ -139,7 +161,10 @@ def run_packets(
                 buffer[place, READING] = 0
                 if place < channels:
                     known = now + link[place if width == 1 else place // width, LATENCY]
-                    put_in(time, event, waiting, known, room_event(place, sending[index, HOW_MUCH]))
+                    put_behind(
+                        SOON, line_time, line_event, line_ends, time, event, waiting,
+                        known, room_event(place, sending[index, HOW_MUCH]),
+                    )  # fmt: skip
                     asks = 1 if buffer[place, HEAD] >= 0 else 0
                     ask[0] = place
                 else:
@@ -156,7 +181,10 @@ def run_packets(
             elif kind == DELIVER:
                 place, message = packet[index, AT], packet[index, MESSAGE]
                 known = now + link[place if width == 1 else place // width, LATENCY]
-                put_in(time, event, waiting, known, room_event(place, packet[index, SIZE]))
+                put_behind(
+                    SOON, line_time, line_event, line_ends, time, event, waiting,
+                    known, room_event(place, packet[index, SIZE]),
+                )  # fmt: skip
                 free[counts[FREE]] = index
                 counts[FREE] += 1
                 buffer[place, READING] = 0
@@ -187,7 +215,7 @@ def run_packets(
                     tail_at[made] = 0.0
                     buffer[place, HEAD], buffer[place, TAIL] = made, made
                 p = buffer[place, HEAD]
-                segment = segment_of(ptr, states, up, down, packet, p, place, channels)
+                segment = next_set(set_of, ptr, states, up, down, packet, p, place, channels)
                 if segment < 0:
                     take_out(buffer, packet, place)
                     put_in(time, event, waiting, max(now, tail_at[p]), DELIVER | (p << KIND_BITS))
@@ -206,6 +234,7 @@ def run_packets(
                 send(
                     now, place, chosen, width, most, state_of, packet, tail_at,
                     link, sending, channel, buffer, entry, counts, time, event, waiting,
+                    line_time, line_event, line_ends,
                 )  # fmt: skip
             elif place >= 0:
                 wait(place, first, last, choice, lanes, most, channel, buffer, entry, counts)

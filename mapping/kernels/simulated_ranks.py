@@ -39,6 +39,8 @@ class Ranks(NamedTuple):
     ----------
     host : int32[ranks]
         Index into ``Routes.hosts``.
+    only_port, only_target : int32[h]
+        Of each host that sends by one port, and is led to by one target; -1 where there are several.
     first : int64[ranks + 1]
         Messages of each rank.
     receiver, bytes, ready, round : int32[n], int64[n], float64[n], int32[n]
@@ -66,6 +68,8 @@ class Ranks(NamedTuple):
     """
 
     host: Ints
+    only_port: Ints
+    only_target: Ints
     first: Longs
     receiver: Ints
     bytes: Longs
@@ -129,14 +133,18 @@ def _stand_in_line(
 ) -> int:
     """Draw the way of a message and wait at its port; the port if nobody is before the rank, else -1."""
     way, line = ranks.way, ranks.line
-    count, chosen = pair_channels(ends, hops, i, j, room), 0
-    if count > 1:
-        drawn = np.float64(next_word(ranks.random) >> np.uint64(11)) * 2.0**-53
-        while chosen < count - 1 and drawn >= room.weight[chosen]:
-            drawn -= room.weight[chosen]
-            chosen += 1
-    port = room.source[chosen]
-    way[rank, FROM], way[rank, TO], way[rank, TARGET] = port, room.port[chosen], room.target[chosen]
+    port, goal = ranks.only_port[i], ranks.only_port[j]
+    if port >= 0 and goal >= 0:
+        way[rank, FROM], way[rank, TO], way[rank, TARGET] = port, goal, ranks.only_target[j]
+    else:
+        count, chosen = pair_channels(ends, hops, i, j, room), 0
+        if count > 1:
+            drawn = np.float64(next_word(ranks.random) >> np.uint64(11)) * 2.0**-53
+            while chosen < count - 1 and drawn >= room.weight[chosen]:
+                drawn -= room.weight[chosen]
+                chosen += 1
+        port = room.source[chosen]
+        way[rank, FROM], way[rank, TO], way[rank, TARGET] = port, room.port[chosen], room.target[chosen]
     way[rank, AFTER] = -1
     before = line[port, 1]
     line[port, 1] = rank
@@ -154,12 +162,12 @@ def packets_of(size: int, packet_bytes: int) -> int:
 
 
 @njit(inline="always")
-def make_packet(ranks: Ranks, packet: Longs, place: int, port: int, state: int) -> int:
+def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -> int:
     """Write the next packet of the first rank in line at a port; its bytes.
 
     Parameters
     ----------
-    packet : int64[k, 8]
+    packet : int32[k, 8]
     place : int
         Row to write.
     state : int

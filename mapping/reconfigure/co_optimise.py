@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from mapping.reconfigure.coarsening import LOWEST, coarsen
+from mapping.reconfigure.loading import load_kernels
 from mapping.reconfigure.place_and_route import place_and_route
 from mapping.reconfigure.problem import Application, Machine
 from mapping.reconfigure.refinement import DEPTH
@@ -112,6 +114,7 @@ def reconfigure(
     seed: int = 0,
     seconds: float | None = None,
     depth: int | None = DEPTH,
+    steps: int | None = None,
     expansion: str = LOWEST,
     progress: Progress = silent,
 ) -> Reconfiguration:
@@ -133,9 +136,11 @@ def reconfigure(
     seed : int
         >= 0; the same seed gives the same bytes, unless `seconds` end the loop.
     seconds : float, optional
-        Begin no iteration later than that.
+        Begin no iteration later than that; the compilation of kernels does not count.
     depth : int or None
         Of the local search in the refinement (section 4.4); None is the paper's rule, without bound.
+    steps : int, optional
+        End each refinement after so many steps; as many as there are unless told.
     expansion : str
         Order of matchings: ``lowest`` first, as the paper says, or ``highest``.
     progress : Progress
@@ -149,7 +154,8 @@ def reconfigure(
         No such seed or expansion.
     """
     _check(patience, skip, seed, seconds)
-    loop = _Loop(application, machine, seed, depth, expansion, progress)
+    load_kernels(progress)
+    loop = _Loop(application, machine, seed, _Refining(depth, steps), expansion, progress)
     complete = True
     try:
         loop.begin(seed_topology)
@@ -164,6 +170,13 @@ def reconfigure(
     return Reconfiguration(topology=topology, solution=solution, trail=tuple(loop.trail), complete=complete)
 
 
+class _Refining(NamedTuple):
+    """How far each refinement goes."""
+
+    depth: int | None
+    steps: int | None
+
+
 class _Loop:
     """The state between iterations."""
 
@@ -172,13 +185,13 @@ class _Loop:
         application: Application,
         machine: Machine,
         seed: int,
-        depth: int | None,
+        refining: _Refining,
         expansion: str,
         progress: Progress,
     ) -> None:
         self._application, self._machine = application, machine
         self._generator = np.random.default_rng(seed)
-        self._depth = depth
+        self._refining = refining
         self._progress = progress
         self._since = time.perf_counter()
         self._levels = coarsen(application, machine.nodes, expansion=expansion)
@@ -219,7 +232,8 @@ class _Loop:
             topology,
             self._machine,
             self._generator,
-            depth=self._depth,
+            depth=self._refining.depth,
+            steps=self._refining.steps,
             levels=self._levels,
         )
 

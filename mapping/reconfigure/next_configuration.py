@@ -1,4 +1,8 @@
-"""The next configuration of a switch whose nodes are in use: ranks stay where they are, circuits move."""
+"""The next configuration of a switch whose nodes are in use: ranks stay where they are, circuits move.
+
+Two searches begin where `improve` can go on: at the present circuits, and at circuits for the pairs of nodes
+that exchange most. Of equals the first is taken, so that few circuits move.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.reconfigure.co_optimise import Iteration, Reconfiguration
-from mapping.reconfigure.coarsening import coarsen
+from mapping.reconfigure.co_optimise import GAIN, Iteration, Reconfiguration
+from mapping.reconfigure.few_moves import fewer_circuits, fewer_moves
+from mapping.reconfigure.fitting import LoadedTopology, connect, satisfy_max_degree, satisfy_max_edges
+from mapping.reconfigure.graphs import rows_of
 from mapping.reconfigure.improving import TRIALS, improve
+from mapping.reconfigure.loading import load_kernels
+from mapping.reconfigure.pinned_bounds import checked_nodes, pinned_bound
 from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.refinement import Scale, guest_of
-from mapping.reconfigure.solution import Solution, evaluate
+from mapping.reconfigure.relieving import relieved, routed
+from mapping.reconfigure.solution import Solution
 from mapping.reconfigure.swaps import Pair, bottleneck
 from mapping.reconfigure.topology import Topology
-from mapping.reconfigure.unsplit import flat_routes, longest_route, net_of, route_unsplit
 from registry.errors import InvalidValue
-from registry.model.arrays import whole_numbers
 from registry.progress import Progress, silent
+
+ROUNDING = 1e-9
+"""Relative distance to the certified bound below which no search goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,20 +38,20 @@ class Proposal:
 
     Attributes
     ----------
-    present : Solution
-        Routes of the present topology.
+    present : Solution or None
+        Routes of the present topology; None where that is not known.
     found : Reconfiguration
         The proposed topology and its routes; the present one where none is better.
     removed, inserted : tuple of (int, int)
         Circuits to take away and to put in: nodes that they join, ascending.
     gain : float
-        Throughput of the proposal over the present one; 1 where nothing changes.
+        Throughput of the proposal over the present one; 1 where nothing changes, nan where that is not known.
     break_even_seconds : float
         Time after which as much has been done as without a change, where nothing flows while circuits move;
-        inf where nothing is gained.
+        inf where nothing is gained, nan where the gain or the time of the change is not known.
     """
 
-    present: Solution
+    present: Solution | None
     found: Reconfiguration
     removed: tuple[Pair, ...]
     inserted: tuple[Pair, ...]
@@ -53,10 +62,11 @@ class Proposal:
 def next_configuration(
     application: Application,
     machine: Machine,
-    present: Topology,
+    present: Topology | None,
     node_of_vertex: ArrayLike,
     *,
-    reconfiguration_seconds: float,
+    reconfiguration_seconds: float | None,
+    compute_throughput: float = math.inf,
     trials: int = TRIALS,
     seed: int = 0,
     seconds: float | None = None,
@@ -64,112 +74,100 @@ def next_configuration(
 ) -> Proposal:
     """Propose circuits for what runs now, and weigh the gain against the time of the change.
 
-    What vertices compute does not count, as they do not move: the throughput is that of the worst link.
+    Vertices do not move, so that what they compute is the same with all circuits: the throughput of solutions
+    is that of the worst link. A search ends where no other circuits can be better.
 
     Parameters
     ----------
     application : Application
         Who communicates how much now, for instance all running jobs together.
-    present : Topology
-        As the switch is configured, connected.
+    present : Topology or None
+        As the switch is configured, connected; None where that is not known: nothing is gained then.
     node_of_vertex : int[v]
         Where each vertex is, and stays.
-    reconfiguration_seconds : float
-        For which nothing flows while circuits move, finite, >= 0.
+    reconfiguration_seconds : float or None
+        For which nothing flows while circuits move, finite, >= 0; None where that is not known.
+    compute_throughput : float
+        What computing allows: no gain is beyond it; > 0.
     trials, seed, seconds, progress
-        Of `mapping.reconfigure.improving.improve`.
+        Of `mapping.reconfigure.improving.improve`, for each of the two searches; seconds for both.
 
     Raises
     ------
     InvalidValue
         A topology beyond the machine's limits, a vertex on no node, a parameter out of range.
     """
-    if not (math.isfinite(reconfiguration_seconds) and reconfiguration_seconds >= 0):
-        reason = f"is {reconfiguration_seconds}, must be finite and not negative"
-        raise InvalidValue("next_configuration.reconfiguration_seconds", reason)
-    present.require(machine)
+    _check(reconfiguration_seconds, compute_throughput)
+    if present is not None:
+        present.require(machine)
+    load_kernels(progress)
     still = replace(application, vertex_weight=np.zeros(application.vertices))
-    begin = time.perf_counter()
-    now = routed(still, present, machine, node_of_vertex)
-    start = Iteration(
-        number=0,
-        removed=(),
-        inserted=(),
-        links=present.links,
-        bottleneck=bottleneck(now),
-        throughput=now.throughput,
-        compute_throughput=now.compute_throughput,
-        communication_throughput=now.communication_throughput,
-        best=now.throughput,
-        seconds=time.perf_counter() - begin,
-    )
-    before = Reconfiguration(topology=present, solution=now, trail=(start,), complete=True)
-    found = improve(
-        still, machine, before, pinned=True, trials=trials, seed=seed, seconds=seconds, progress=progress
-    )
-    if not found.throughput > now.throughput:
-        found = replace(before, complete=found.complete)
-    else:
-        made, solution = fewer_circuits(still, machine, present, found.topology, found.solution)
-        found = replace(found, topology=made, solution=solution)
-    removed, inserted = circuits(present, found.topology)
-    gain = found.throughput / now.throughput if found.throughput > now.throughput else 1.0
-    return Proposal(
-        present=now,
-        found=found,
-        removed=removed,
-        inserted=inserted,
-        gain=gain,
-        break_even_seconds=break_even_seconds(gain, reconfiguration_seconds),
-    )
+    made = direct_circuits(still, machine, node_of_vertex)
+    tops = [top for top in (present, made) if top is not None]
+    bound = pinned_bound(still, machine, node_of_vertex).throughput * (1 - ROUNDING)
+    most = min(bound, compute_throughput)
+    begun = time.perf_counter()
+    now: Solution | None = None
+    best: Reconfiguration | None = None
+    for number, top in enumerate(tops):
+        left = None if seconds is None else _left(seconds, begun) / (len(tops) - number)
+        start = _standing(still, machine, top, node_of_vertex)
+        now = start.solution if top is present else now
+        found = improve(
+            still,
+            machine,
+            start,
+            pinned=True,
+            trials=trials if start.throughput < most else 0,
+            seed=seed,
+            seconds=left,
+            progress=progress,
+        )
+        found = _settled(still, machine, found)
+        if best is None or found.throughput > best.throughput * (1 + GAIN):
+            best = found if best is None else _one_trail(best, found)
+        if not found.complete:
+            best = replace(best, complete=False)
+        if not best.complete or best.throughput >= most:
+            break
+    assert best is not None
+    if present is None or now is None:
+        return _without_present(best)
+    until = math.inf if seconds is None else begun + seconds
+    best = _few_moves(still, machine, present, now, best, compute_throughput, until)
+    return _against(present, now, best, reconfiguration_seconds, compute_throughput)
 
 
-def routed(
-    application: Application, topology: Topology, machine: Machine, node_of_vertex: ArrayLike
-) -> Solution:
-    """Unsplit routes of low congestion for vertices that are where they are (section 3.2.2)."""
-    node = whole_numbers(node_of_vertex, "node_of_vertex")
-    if len(node) != application.vertices:
-        raise InvalidValue("node_of_vertex", f"has {len(node)} entries, not {application.vertices}")
-    wrong = (node < 0) | (node >= topology.nodes)
-    if wrong.any():
-        vertex = int(np.argmax(wrong))
-        reason = f"is {node[vertex]} at {vertex}, not within 0 .. {topology.nodes - 1}"
-        raise InvalidValue("node_of_vertex", reason)
-    guest = guest_of(coarsen(application, topology.nodes)[0], Scale.of(application, machine))
-    standing = route_unsplit(net_of(topology), guest, node.astype(np.int32), longest_route(topology))
-    route_ptr = np.r_[0, np.cumsum(standing.length, dtype=np.int64)].astype(np.int64)
-    return evaluate(application, topology, machine, node, route_ptr, flat_routes(standing))
+def direct_circuits(application: Application, machine: Machine, node_of_vertex: ArrayLike) -> Topology:
+    """Circuits for the pairs of nodes that exchange most, as far as limits allow, and all nodes joined.
 
-
-def fewer_circuits(
-    application: Application, machine: Machine, present: Topology, topology: Topology, solution: Solution
-) -> tuple[Topology, Solution]:
-    """The same routes with circuits left where they are: new ones that no route takes go, old ones come back.
-
-    Old circuits come back in ascending order, as far as the machine's limits allow.
+    Pairs are taken by falling weight, ties by nodes, while both have a free port. Components are joined, and
+    what is then too much goes, as of a condensed graph (sections 3.1.2 to 3.1.4).
     """
-    used = np.bincount(solution.route, minlength=topology.links) > 0
-    old = {(one, other) for one, other in present.pairs.tolist()}
-    ends = [(one, other) for one, other in topology.pairs.tolist()]
-    kept = [pair for pair, takes in zip(ends, used.tolist(), strict=True) if takes or pair in old]
-    degree = np.bincount(np.array(kept, np.int64).reshape(-1), minlength=topology.nodes)
-    for one, other in sorted(old - set(kept)):
-        if len(kept) < machine.max_edges and max(degree[one], degree[other]) < machine.max_degree:
-            kept.append((one, other))
-            degree[[one, other]] += 1
-    made = Topology.of(topology.nodes, np.array(kept, np.int64).reshape(-1, 2))
-    if not made.connected():
-        return topology, solution
-    row = np.array([made.link_between(one, other) for one, other in ends], np.int64)
-    route = row[solution.route]
-    return made, evaluate(application, made, machine, solution.node_of_vertex, solution.route_ptr, route)
+    node = checked_nodes(node_of_vertex, application, machine.nodes)
+    rows = rows_of("direct_circuits", machine.nodes, node[application.source], node[application.target])
+    apart = rows.first >= 0
+    weight = np.bincount(rows.first[apart], application.weight[apart], len(rows.source)).astype(np.float64)
+    free = np.full(machine.nodes, machine.max_degree)
+    taken: list[int] = []
+    for row in np.argsort(-weight, kind="stable").tolist():
+        one, other = int(rows.source[row]), int(rows.target[row])
+        if weight[row] == 0 or len(taken) == machine.max_edges:
+            break
+        if free[one] > 0 and free[other] > 0:
+            taken.append(row)
+            free[[one, other]] -= 1
+    ends = rows.source[taken], rows.target[taken]
+    topology = connect(Topology.of(machine.nodes, np.stack(ends, axis=1)))
+    loaded = LoadedTopology(topology, *ends, weight[taken])
+    satisfy_max_degree(loaded, machine)
+    satisfy_max_edges(loaded, machine)
+    return loaded.topology
 
 
 def circuits(before: Topology, after: Topology) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
     """Circuits of the first topology alone and of the second alone, ascending."""
-    old, new = ({(one, other) for one, other in at.pairs.tolist()} for at in (before, after))
-    return tuple(sorted(old - new)), tuple(sorted(new - old))
+    return before.beyond(after), after.beyond(before)
 
 
 def break_even_seconds(gain: float, reconfiguration_seconds: float) -> float:
@@ -177,3 +175,127 @@ def break_even_seconds(gain: float, reconfiguration_seconds: float) -> float:
     if gain <= 1:
         return math.inf
     return reconfiguration_seconds * gain / (gain - 1) if math.isfinite(gain) else reconfiguration_seconds
+
+
+def _check(reconfiguration_seconds: float | None, compute_throughput: float) -> None:
+    given = reconfiguration_seconds
+    if given is not None and not (math.isfinite(given) and given >= 0):
+        reason = f"is {given}, must be finite and not negative"
+        raise InvalidValue("next_configuration.reconfiguration_seconds", reason)
+    if not compute_throughput > 0:
+        reason = f"is {compute_throughput}, must be above zero"
+        raise InvalidValue("next_configuration.compute_throughput", reason)
+
+
+def _left(seconds: float, begun: float) -> float:
+    return max(seconds - (time.perf_counter() - begun), 0.0)
+
+
+def _standing(
+    application: Application, machine: Machine, topology: Topology, node_of_vertex: ArrayLike
+) -> Reconfiguration:
+    """A topology with routes, as a search that has seen nothing else."""
+    begun = time.perf_counter()
+    solution = routed(application, topology, machine, node_of_vertex)
+    start = Iteration(
+        number=0,
+        removed=(),
+        inserted=(),
+        links=topology.links,
+        bottleneck=bottleneck(solution),
+        throughput=solution.throughput,
+        compute_throughput=solution.compute_throughput,
+        communication_throughput=solution.communication_throughput,
+        best=solution.throughput,
+        seconds=time.perf_counter() - begun,
+    )
+    return Reconfiguration(topology=topology, solution=solution, trail=(start,), complete=True)
+
+
+def _settled(application: Application, machine: Machine, found: Reconfiguration) -> Reconfiguration:
+    """The same circuits with routes that are relieved; one more iteration where that gains anything."""
+    solution = relieved(application, found.topology, machine, found.solution)
+    if not solution.throughput > found.throughput * (1 + GAIN):
+        return found
+    last = replace(
+        found.trail[-1],
+        number=found.trail[-1].number + 1,
+        removed=(),
+        inserted=(),
+        bottleneck=bottleneck(solution),
+        throughput=solution.throughput,
+        compute_throughput=solution.compute_throughput,
+        communication_throughput=solution.communication_throughput,
+        best=solution.throughput,
+    )
+    return replace(found, solution=solution, trail=(*found.trail, last))
+
+
+def _one_trail(first: Reconfiguration, second: Reconfiguration) -> Reconfiguration:
+    """The second search, which found more, with the iterations of the first one before its own."""
+    reached, offset = first.trail[-1], len(first.trail)
+    best = reached.best
+    trail = list(first.trail)
+    for one in second.trail:
+        best = max(best, one.throughput)
+        trail.append(
+            replace(one, number=one.number + offset, best=best, seconds=one.seconds + reached.seconds)
+        )
+    return replace(second, trail=tuple(trail))
+
+
+def _without_present(found: Reconfiguration) -> Proposal:
+    inserted = tuple((one, other) for one, other in found.topology.pairs.tolist())
+    return Proposal(
+        present=None,
+        found=found,
+        removed=(),
+        inserted=inserted,
+        gain=math.nan,
+        break_even_seconds=math.nan,
+    )
+
+
+def _few_moves(
+    application: Application,
+    machine: Machine,
+    present: Topology,
+    now: Solution,
+    found: Reconfiguration,
+    compute_throughput: float,
+    until: float,
+) -> Reconfiguration:
+    """What was found with few circuits moved, or the present circuits where nothing is gained."""
+    reached = min(found.throughput, compute_throughput)
+    if not reached > now.throughput:
+        return replace(found, topology=present, solution=now)
+    made, solution = fewer_circuits(application, machine, present, found.topology, found.solution)
+    least = max(reached * (1 - GAIN), now.throughput * (1 + GAIN))
+    few = fewer_moves(application, machine, present, made, solution, least=least, until=until)
+    return replace(
+        found, topology=few.topology, solution=few.solution, complete=found.complete and few.complete
+    )
+
+
+def _against(
+    present: Topology,
+    now: Solution,
+    found: Reconfiguration,
+    reconfiguration_seconds: float | None,
+    compute_throughput: float,
+) -> Proposal:
+    """What was found beside the present circuits."""
+    reached = min(found.throughput, compute_throughput)
+    gain = reached / now.throughput if reached > now.throughput else 1.0
+    removed, inserted = circuits(present, found.topology)
+    seconds = math.nan
+    if reconfiguration_seconds is not None:
+        seconds = break_even_seconds(gain, reconfiguration_seconds)
+    return Proposal(
+        present=now,
+        found=found,
+        removed=removed,
+        inserted=inserted,
+        gain=gain,
+        break_even_seconds=seconds,
+    )

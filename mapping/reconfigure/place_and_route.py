@@ -29,6 +29,7 @@ def place_and_route(
     *,
     depth: int | None = DEPTH,
     thorough: int | None = None,
+    steps: int | None = None,
     expansion: str = LOWEST,
     levels: Sequence[Level] | None = None,
 ) -> Solution:
@@ -42,9 +43,9 @@ def place_and_route(
         Connected, with the nodes of `machine`; whether it is within the machine's limits does not matter.
     generator : numpy.random.Generator
         Gives METIS its seed; the same state gives the same bytes.
-    depth, thorough
-        Of `mapping.reconfigure.refinement.refine`; ``depth=None`` is the paper's rule, without bound
-        on graphs of any size.
+    depth, thorough, steps
+        Of `mapping.reconfigure.refinement.refine`, on each graph; ``depth=None`` is the paper's
+        rule, without bound on graphs of any size.
     expansion : str
         Of `mapping.reconfigure.coarsening.coarsen`.
     levels : sequence of Level, optional
@@ -55,7 +56,7 @@ def place_and_route(
     ------
     InvalidValue
         Another number of nodes than the machine's, a topology that does not join the nodes of an edge, or
-        `depth` below 0.
+        `depth` or `steps` below 0.
     UnknownName
         For `expansion`.
     """
@@ -65,10 +66,10 @@ def place_and_route(
     guest = guest_of(coarsest, scale)
     node = dual_bisection(coarsest, topology, generator)
     standing = route_unsplit(net, guest, node, longest_route(topology))
-    refine(net, guest, standing, depth=depth, thorough=thorough)
+    refine(net, guest, standing, depth=depth, thorough=thorough, steps=steps)
     for fine, coarse in zip(reversed(graphs[:-1]), reversed(graphs[1:]), strict=True):
         guest = guest_of(fine, scale)
         standing = projected(net, guest, standing, coarse)
-        refine(net, guest, standing, depth=depth, thorough=thorough)
+        refine(net, guest, standing, depth=depth, thorough=thorough, steps=steps)
     ptr = np.concatenate(([0], np.cumsum(standing.length, dtype=np.int64)))
     return evaluate(application, topology, machine, standing.node, ptr, flat_routes(standing))

@@ -172,6 +172,12 @@ class Topology:
         x, z = int(self.source[other]), int(self.target[other])
         return ((u, z), (v, x)) if crossed else ((u, x), (v, z))
 
+    def beyond(self, other: Self) -> tuple[tuple[int, int], ...]:
+        """Nodes of the links that this topology has and another one has not, ascending."""
+        key = (max(self.nodes, other.nodes), 1)
+        rows = np.flatnonzero(~np.isin(self.pairs @ key, other.pairs @ key))
+        return tuple((int(self.source[row]), int(self.target[row])) for row in rows.tolist())
+
     def require(self, machine: Machine) -> None:
         """Raise `InvalidValue`, naming node and number, unless the machine can take this topology.
 

@@ -11,6 +11,7 @@ from mapping.kernels.unsplit_routes import (
     Guest,
     Net,
     Standing,
+    fewest_links,
     least_congested,
     new_search,
     relieve,
@@ -18,7 +19,7 @@ from mapping.kernels.unsplit_routes import (
 )
 from mapping.reconfigure.topology import Topology
 from registry.errors import InvalidValue
-from registry.model import Ints
+from registry.model import Ints, Longs
 
 ROOM = 63
 """Links that a route may have on any topology; on one of great diameter it may have more."""
@@ -117,6 +118,30 @@ def route_unsplit(net: Net, guest: Guest, node: Ints, longest: int) -> Standing:
     set_loads(net, guest, standing)
     relieve(net, guest, standing, np.argsort(-guest.flow, kind="stable"), search)
     return standing
+
+
+def route_anew(net: Net, guest: Guest, standing: Standing, edges: Longs) -> None:
+    """Route edges that have no route, the heaviest first, by least congestion; their loads are added.
+
+    Parameters
+    ----------
+    standing : Standing
+        Changed in place.
+    edges : int64[k]
+    """
+    nodes = len(net.first) - 1
+    links = standing.load[nodes:]
+    search = new_search(nodes, len(net.ends), standing.route.shape[1])
+    for edge in edges[np.argsort(-guest.flow[edges], kind="stable")].tolist():
+        start, goal = standing.node[guest.source[edge]], standing.node[guest.target[edge]]
+        ends, flow = (int(start), int(goal)), float(guest.flow[edge])
+        count = least_congested(net, links, *ends, flow, search)
+        if count < 0:  # the way is longer than routes may be
+            count = fewest_links(net, links, *ends, flow, np.inf, search)
+        path = search.path[:count]
+        standing.route[edge, :count] = path
+        standing.length[edge] = count
+        links[path] += flow
 
 
 def set_loads(net: Net, guest: Guest, standing: Standing) -> None:

@@ -15,12 +15,21 @@ if TYPE_CHECKING:
     from mapping.service.asking import Question, answer, case_of, judge, placement_on, save, subject_of
     from mapping.service.live import Live, Unloaded, imagine, pairs_on, traffic, traffic_of, traffics
     from mapping.service.naming import change_of, link_of
+    from mapping.service.reconfiguring import (
+        OnSwitch,
+        machine_of,
+        next_circuits,
+        on_switch,
+        save_circuits,
+        topology_of,
+    )
 
 __all__ = [
     "Advised",
     "Answer",
     "Judgement",
     "Live",
+    "OnSwitch",
     "Question",
     "Unloaded",
     "advise_all",
@@ -30,11 +39,16 @@ __all__ = [
     "imagine",
     "judge",
     "link_of",
+    "machine_of",
+    "next_circuits",
+    "on_switch",
     "pairs_on",
     "placement_on",
     "save",
+    "save_circuits",
     "solve",
     "subject_of",
+    "topology_of",
     "traffic",
     "traffic_of",
     "traffics",
@@ -53,6 +67,10 @@ _HOMES = {
         "mapping.service.live",
     ),
     **dict.fromkeys(("change_of", "link_of"), "mapping.service.naming"),
+    **dict.fromkeys(
+        ("OnSwitch", "machine_of", "next_circuits", "on_switch", "save_circuits", "topology_of"),
+        "mapping.service.reconfiguring",
+    ),
 }
 
 

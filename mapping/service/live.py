@@ -145,7 +145,7 @@ def traffic_of(
     """
     fabric = running.snapshot.fabric
     name, because = choose_routing(fabric) if routing is None else (routing, "as asked for")
-    without, unloaded, seats = _seated(running)
+    without, unloaded, seats = seated(running)
     kept = {job.stored.job.id: _kept(job, running, name, rails) for job, _ in seats}
     missing = [(job, placement) for job, placement in seats if kept[job.stored.job.id] is None]
     found, failed = _evaluated(registry, fabric, missing, name, rails, progress)
@@ -236,7 +236,7 @@ def traffics(registry: Registry, live: Live) -> tuple[JobTraffic, ...]:
 Seat = tuple[RunningJob, Placement]
 
 
-def _seated(running: Running) -> tuple[tuple[RunningJob, ...], tuple[Unloaded, ...], list[Seat]]:
+def seated(running: Running) -> tuple[tuple[RunningJob, ...], tuple[Unloaded, ...], list[Seat]]:
     """Jobs without a profile, jobs whose ranks sit nobody knows where, and those that sit on the fabric."""
     without, unloaded, seats = [], [], []
     for job in running.jobs:

@@ -253,20 +253,56 @@ def _next_hops(routes: Routes, layers: list[_Layer], lanes: int, selection: int)
             state_of[link] = port_state[port][:, None, None]
     segment = np.concatenate(segments)
     order = np.argsort(segment, kind="stable")
-    ptr = np.searchsorted(segment[order], np.arange(down + len(ends.port_row) + 1)).astype(np.int64)
+    begins = np.searchsorted(segment[order], np.arange(down + len(ends.port_row) + 1)).astype(np.int64)
+    set_of, ptr, choice = _sets(begins, np.concatenate(channels)[order].astype(np.int32))
     return NextHops(
         lanes=lanes,
         width=width,
         states=states,
         up=up,
         down=down,
+        set_of=set_of,
         ptr=ptr,
-        choice=np.concatenate(channels)[order].astype(np.int32),
+        choice=choice,
         most=max(int(np.diff(ptr).max(initial=0)), 1) * lanes,
         state_of=state_of.reshape(-1),
         start=np.where(np.diff(ends.up_ptr) > 0, -1, port_state).astype(np.int32),
         selection=selection,
     )
+
+
+def _sets(first: Longs, choice: Ints) -> tuple[Ints, Longs, Ints]:
+    """Segments that hold the same channels in the same order are one set.
+
+    Equal ones are found by a sum of mixed numbers, 64 bits each, and then compared.
+
+    Returns
+    -------
+    set_of : int32[segments], ptr : int64[sets + 1], choice : int32
+    """
+    length = np.diff(first)
+    segment = np.repeat(np.arange(len(length)), length)
+    place = np.arange(len(choice)) - first[segment]
+    mixed = _mixed(choice.astype(np.uint64) << np.uint64(24) ^ place.astype(np.uint64))
+    total = np.r_[np.uint64(0), np.cumsum(mixed, dtype=np.uint64)]
+    sums = total[first[1:]] - total[first[:-1]]
+    _, one, set_of = np.unique(sums, return_index=True, return_inverse=True)
+    set_of = set_of.reshape(-1)
+    same = bool((length == length[one][set_of]).all())
+    if not (same and bool((choice == choice[first[one[set_of[segment]]] + place]).all())):
+        one = set_of = np.arange(len(length))  # two sums are equal by chance
+    ptr = np.r_[0, np.cumsum(length[one])]
+    taken = np.repeat(first[one] - ptr[:-1], length[one]) + np.arange(int(ptr[-1]))
+    return set_of.astype(np.int32), ptr.astype(np.int64), choice[taken]
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64."""
+    with np.errstate(over="ignore"):
+        z = numbers + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
 
 def _row_states(flows: FlowArrays) -> NDArray[np.int32]:

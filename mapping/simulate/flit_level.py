@@ -82,13 +82,14 @@ class FlitLevel:
             link=link,
             channel=channel,
             buffer=buffer,
-            flight=np.full((links, int(link[:, CYCLES].max(initial=1)) + 1), -1, np.int32),
+            flight=np.full((int(link[:, CYCLES].max(initial=1)) + 1, links), -1, np.int32),
             worm=np.zeros((channels + ports, int(buffers.max(initial=1)) + 2, 2), np.int32),
-            packet=np.zeros((rows, 8), np.int64),
+            packet=np.zeros((rows, 8), np.int32),
             free=np.arange(rows, dtype=np.int32)[::-1].copy(),
             touched=np.zeros(channels, np.int32),
             wanted=np.zeros(channels, np.int32),
             winner=np.full(channels, -1, np.int32),
+            done=np.zeros(channels + 1, np.int32),
             counts=np.zeros(6, np.int64),
             flit_bytes=flit,
             header_bytes=options.header_bytes,
@@ -116,7 +117,7 @@ class FlitLevel:
             self._queue = wider_queue(queue, 2 * len(queue.time))
         rows, left = len(state.free), int(state.counts[FREE])
         if left * 2 <= rows:
-            packet = np.zeros((2 * rows, 8), np.int64)
+            packet = np.zeros((2 * rows, 8), np.int32)
             packet[:rows] = state.packet
             free = np.zeros(2 * rows, np.int32)
             free[:left], free[left : left + rows] = state.free[:left], np.arange(rows, 2 * rows)

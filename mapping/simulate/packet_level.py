@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.kernels.event_queue import WAITING, new_queue, wider_queue
+from mapping.kernels.event_queue import WAITING, new_lines, new_queue, wider_lines, wider_queue
 from mapping.kernels.packet_moves import (
     BUSY,
     CAPACITY,
@@ -83,13 +83,20 @@ class PacketLevel:
         )
         ranks = len(senders.ranks.host)
         self._queue = new_queue(2 * (2 * ports + ranks + channels + hops_on.most) + 64)
+        self._lines = new_lines(channels + ports + 64)
 
     def advance(self) -> bool:
         """Run a slice; whether anything may happen after it."""
         senders = self._senders
         while True:
             ended = run_packets(
-                senders.next_hops, senders.ranks, *senders.channels, self._queue, self._state, SLICE
+                senders.next_hops,
+                senders.ranks,
+                *senders.channels,
+                self._queue,
+                self._lines,
+                self._state,
+                SLICE,
             )
             if ended != FULL:
                 return bool(ended == MORE)
@@ -99,6 +106,7 @@ class PacketLevel:
         state, queue = self._state, self._queue
         if int(queue.counts[WAITING]) * 2 > len(queue.time):
             self._queue = wider_queue(queue, 2 * len(queue.time))
+            self._lines = wider_lines(self._lines, 2 * self._lines.time.shape[1])
         rows, left = len(state.free), int(state.counts[FREE])
         if left * 2 <= rows:
             packet, tail_at, free = new_packet_rows(2 * rows)

@@ -90,10 +90,13 @@ def new_senders(
     host = np.searchsorted(routes.hosts, placement.host_of_rank).astype(np.int32)
     _require_connected(ways, host, messages)
     flows = routes.flows
+    only_port, only_target = _only_ways(flows.ends)
     tally, clock = np.zeros(4, np.int64), np.zeros(5)
     tally[ROUND] = -1
     ranks = Ranks(
         host=host,
+        only_port=only_port,
+        only_target=only_target,
         first=np.searchsorted(messages.rank, np.arange(count + 1)).astype(np.int64),
         receiver=messages.receiver,
         bytes=messages.bytes,
@@ -118,6 +121,21 @@ def new_senders(
     ends = Ends._make(np.array(part) if isinstance(part, np.ndarray) else part for part in flows.ends)
     hops = np.array(flows.hops, np.int16, order="C")
     return Senders(ranks, ways.next_hops, (ends, hops, new_channels(max(flows.max_channels, 1))))
+
+
+def _only_ways(ends: Ends) -> tuple[Ints, Ints]:
+    """int32[h], int32[h]: port and target of each host that has one of each; -1 elsewhere."""
+    port = np.full(len(ends.rail_ptr) - 1, -1, np.int32)
+    target = port.copy()
+    host = np.flatnonzero(np.diff(ends.rail_ptr) == 1)
+    rail = ends.rail_ptr[host]
+    alone = np.diff(ends.port_ptr)[rail] == 1
+    host, rail = host[alone], rail[alone]
+    at = ends.port_ptr[rail]
+    alone = np.diff(ends.target_ptr)[at] == 1
+    host, at = host[alone], at[alone]
+    port[host], target[host] = at, ends.target[ends.target_ptr[at]]
+    return port, target
 
 
 def _require_connected(ways: Ways, host: Ints, messages: Messages) -> None:

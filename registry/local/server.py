@@ -37,6 +37,8 @@ from registry.progress import Progress, silent
 IDLE_SECONDS = 900.0
 START_SECONDS = 120.0
 """Longest wait for a start, a predecessor's stop included."""
+ANSWER_SECONDS = 20.0
+"""Longest wait from listening to the first answer."""
 STOP_SECONDS = 40.0
 SUPERVISOR = "registry.local.supervisor"
 
@@ -201,12 +203,31 @@ def _start(files: ServerFiles, idle_seconds: float, progress: Progress) -> Serve
     if address is None:
         raise _failure(files, "it ended at once")
     try:
-        # A server may listen and yet be of no use: it is given out after it answered a query.
-        address.connect().close()
+        _await_answer(files, address)
     except DatabaseUnavailable as error:
         _end(files)
         raise _failure(files, error.reason) from error
     return address
+
+
+def _await_answer(files: ServerFiles, address: ServerAddress) -> None:
+    """Wait until a server that listens answers a query: on a first start it makes its database meanwhile.
+
+    Raises
+    ------
+    DatabaseUnavailable
+        It does not answer for long, or has ended.
+    """
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while True:
+        try:
+            address.connect().close()
+        except DatabaseUnavailable:
+            if time.monotonic() > deadline or _running(files) is None:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 def _launch(files: ServerFiles, idle_seconds: float, progress: Progress) -> dict[str, object]:

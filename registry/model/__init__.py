@@ -20,6 +20,7 @@ from registry.model.placement import Allocation, Bound, Evaluation, HostOrder, M
 from registry.model.ports import PORT_STATES, Ports
 from registry.model.profile import Profile
 from registry.model.rates import LinkRates, link_rates
+from registry.model.reconfiguration import CircuitPlan
 from registry.model.simulation import Simulation
 from registry.model.trace import Trace
 
@@ -36,6 +37,7 @@ __all__ = [
     "Allocation",
     "Bools",
     "Bound",
+    "CircuitPlan",
     "CounterDeltas",
     "CounterSweep",
     "Evaluation",

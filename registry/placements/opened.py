@@ -1,10 +1,11 @@
-"""A placement with all that it is about: one statement, for pages.
+"""Placements with all that they are about: one statement, for pages.
 
 `Placements.read`, `Fabrics.read_content` and `Profiles.read` give it piece by piece.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,8 @@ from registry.wiring.contents import unpack_fabric
 from registry.wiring.routings import unpack_tables
 
 _OPEN = """
-MATCH (p:Placement {id: $placement})-[:IN]->(x:Content)
+UNWIND $placements AS wanted
+MATCH (p:Placement {id: wanted})-[:IN]->(x:Content)
 OPTIONAL MATCH (o:Observation)-[:SAW]->(x)
 WITH p, x, max(o.at) AS observed_at
 OPTIONAL MATCH (p)-[:OF]->(f:Profile)
@@ -54,12 +56,25 @@ def open_placement(database: Database, placement: str) -> OpenPlacement:
     UnknownName
         With the closest ids.
     """
+    return open_placements(database, [placement])[placement]
 
-    def work(transaction: Transaction) -> OpenPlacement:
-        found = transaction.run(_OPEN, placement=placement)
-        if not found:
-            raise UnknownName("placement", placement, transaction.run(_IDS)[0]["ids"])
-        return _opened(found[0])
+
+def open_placements(database: Database, placements: Sequence[str]) -> dict[str, OpenPlacement]:
+    """Placements by their ids, each with all that it is about: one statement.
+
+    Raises
+    ------
+    UnknownName
+        The first that there is not, with the closest ids.
+    """
+    ids = list(dict.fromkeys(placements))
+
+    def work(transaction: Transaction) -> dict[str, OpenPlacement]:
+        found = {opened.stored.id: opened for opened in map(_opened, transaction.run(_OPEN, placements=ids))}
+        for placement in ids:
+            if placement not in found:
+                raise UnknownName("placement", placement, transaction.run(_IDS)[0]["ids"])
+        return found
 
     return database.read(work)
 

@@ -56,6 +56,11 @@ RETURN p, x.id AS content, f.id AS profile, j.job AS job, l.blob AS loads
 
 _BY_ID = ById("placement", _READ, _FIND, _IDS)
 
+_COUNT = """
+MATCH (p:Placement)
+RETURN count(p) AS placements
+"""
+
 _ASKED = """
 ($cluster IS NULL OR p.cluster = $cluster) AND ($application IS NULL OR p.application = $application)
 AND (p.recorded_at < $before OR (p.recorded_at = $before AND p.id > $after_id))
@@ -141,6 +146,14 @@ class Placements:
 
         def work(transaction: Transaction) -> StoredPlacement:
             return stored_placement(by_beginning(transaction, _BY_ID, placement))
+
+        return self._database.read(work)
+
+    def count(self) -> int:
+        """How many placements there are."""
+
+        def work(transaction: Transaction) -> int:
+            return int(transaction.run(_COUNT)[0]["placements"])
 
         return self._database.read(work)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from registry.database import Database
+from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 
 DATA = Path(__file__).parent.parent / "data"
@@ -115,3 +117,22 @@ def test_a_bad_file_of_circuits_is_refused(profiles: Almanac, tmp_path: Path, co
     outcome = profiles("reconfigure", "cg", *MACHINE, "--present", path, "--json")
     assert outcome.code == 1
     assert (outcome.error["error"], outcome.error["path"]) == ("InputError", str(path))
+
+
+def test_what_is_found_is_saved_once(profiles: Almanac, embedded_database: Database) -> None:
+    told = reconfigure(profiles, "--trials", 20, "--seed", 2)
+    assert reconfigure(profiles, "--trials", 20, "--seed", 2)["configuration"] == told["configuration"]
+    registry = Registry(embedded_database)
+    (info,) = registry.reconfigurations.list()
+    assert (info.id, info.cluster, info.profile_names) == (told["configuration"], None, ("cg",))
+    assert info.parameters == {"trials": 20}
+    plan = registry.reconfigurations.read(info.id).plan
+    assert plan.node_of_vertex.tolist() == told["node_of_rank"]
+    assert [list(pair) for pair in plan.circuits] == [[one["a"], one["b"]] for one in told["circuits"]]
+    assert plan.trail_throughput.tolist() == [one["throughput"] for one in told["trail"]]
+    assert (plan.throughput, plan.upper_bound) == (told["throughput"], told["upper_bound"]["throughput"])
+
+
+def test_nothing_is_saved_where_the_search_fails(profiles: Almanac, embedded_database: Database) -> None:
+    assert profiles("reconfigure", "cg", *MACHINE, "--start", "star").code == 1
+    assert Registry(embedded_database).reconfigurations.list() == ()

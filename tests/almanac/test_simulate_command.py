@@ -251,3 +251,129 @@ def test_scale_needs_a_trace(cluster: Almanac, tmp_path: Path) -> None:
     outcome = cluster("simulate", "edges", "--cluster", "ft", *asked)
     assert outcome.code == 1
     assert "the profile has none" in outcome.error["reason"]
+
+
+FILES = ("--fabric", FABRIC / "ibnetdiscover.txt", "--fabric", FABRIC / "opensm-lfts.dump")
+EDGES = "# ranks: 4\nsrc,dst,bytes\n0,1,500\n3,2,9000\n"
+
+
+def written(tmp_path: Path, name: str, text: str) -> Path:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_files_alone_give_what_the_database_gives(cluster: Almanac, tmp_path: Path) -> None:
+    path, placement = written(tmp_path, "again.csv", TRACE), order(tmp_path)
+    saved = simulate(cluster, "--placement", placement, "--scale", 2)
+    asked = ("--trace-file", path, "--placement", placement, "--scale", 2)
+    outcome = cluster("simulate", *FILES, *asked, "--json")
+    assert outcome.code == 0, outcome.err
+    told = outcome.json
+    for document in (saved, told):
+        del document["runs"][0]["wall_seconds"]
+    assert told["runs"] == saved["runs"]
+    same = ("mode", "routing", "seed", "parameters", "code_version", "complete")
+    assert {name: told[name] for name in same} == {name: saved[name] for name in same}
+
+
+def test_files_alone_need_no_database(offline: Almanac, tmp_path: Path) -> None:
+    path, links = written(tmp_path, "four.csv", TRACE), tmp_path / "links.csv"
+    asked = ("--trace-file", path, "--placement", order(tmp_path), "--first", 2, "--links", links)
+    told = offline("simulate", *FILES, *asked, "--json")
+    assert told.code == 0, told.err
+    assert (told.json["snapshot"], told.json["observed_at"]) == (None, None)
+    assert (told.json["profile"], told.json["cluster"]) == ("four.csv", "ibnetdiscover.txt")
+    assert (told.json["trace"], told.json["routing"]) == (str(path), "tables")
+    (run,) = told.json["runs"]
+    assert (run["simulation"], run["delivered_bytes"]) == (None, 300_000.0)
+    assert links.read_text("utf-8").count("\n") > 1
+    shown = offline("simulate", *FILES, *asked, "--cluster", "ft")
+    assert "four.csv on ft, its trace" in shown.out
+    assert "a file's run is not saved" in shown.out
+
+
+def test_a_profiles_file_is_sent_in_rounds_even_a_traces(offline: Almanac, tmp_path: Path) -> None:
+    placement = order(tmp_path)
+    for name, text, messages in (("edges.csv", EDGES, 4), ("four.csv", TRACE, 9)):
+        asked = ("--profile", written(tmp_path, name, text), "--placement", placement, "--rounds", 2)
+        told = offline("simulate", *FILES, *asked, "--json")
+        assert told.code == 0, told.err
+        assert (told.json["trace"], told.json["parameters"]["rounds"]) == (None, 2)
+        assert told.json["runs"][0]["messages"] == messages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--placement", "HOSTS"), "give one of PROFILE, --profile FILE and --trace-file FILE"),
+        (("four", "--trace-file", "t", "--placement", "HOSTS"), "give one of PROFILE"),
+        (("--profile", "p", "--trace-file", "t", "--placement", "HOSTS"), "give one of PROFILE"),
+        (("--trace-file", "t", "--placement", "HOSTS"), "go with --fabric FILE"),
+        (("four", "--placement", "HOSTS"), "give --cluster, or --fabric FILE"),
+        (("four", "--fabric", "f", "--placement", "HOSTS"), "needs the database"),
+        (("--trace-file", "t", "--fabric", "f", "--placement", "p3f2"), "there is no file 'p3f2'"),
+        (("--trace-file", "t", "--fabric", "f", "--placement", "HOSTS", "--trace", "x"), "--trace needs the"),
+        (("--trace-file", "t", "--fabric", "f", "--placement", "HOSTS", "--at", "2026-01-01"), "--at needs"),
+        (("--trace-file", "t", "--fabric", "f", "--placement", "HOSTS", "--rounds", 2), "not with --rounds"),
+        (("--profile", "p", "--fabric", "f", "--placement", "HOSTS", "--scale", 2), "give --trace-file"),
+        (("--profile", "p", "--fabric", "f", "--placement", "HOSTS", "--first", 2), "give --trace-file"),
+    ],
+    ids=str,
+)
+def test_files_and_the_database_do_not_mix(
+    offline: Almanac, tmp_path: Path, arguments: tuple[object, ...], reason: str
+) -> None:
+    placement = order(tmp_path)
+    given = [placement if word == "HOSTS" else word for word in arguments]
+    outcome = offline("simulate", *given, "--json")
+    assert outcome.code == 2
+    assert reason in outcome.error["reason"]
+
+
+def test_what_files_lack_is_told_with_the_file(offline: Almanac, tmp_path: Path) -> None:
+    edges, trace = written(tmp_path, "edges.csv", EDGES), written(tmp_path, "four.csv", TRACE)
+    backwards = written(tmp_path, "back.csv", TRACE.replace("20,2,1,0,1", "2,2,1,0,1"))
+    unknown = written(tmp_path, "other.csv", "# ranks: 4\n" + TRACE.replace("20,2,1,0,1", "20,2,9,0,1"))
+    fewer, calls = tmp_path / "fewer", []
+    fewer.mkdir()
+    calls.append((edges, order(tmp_path), "holds no messages with their times"))
+    calls.append((trace, order(fewer, HOSTS[:3]), "3 ranks are placed, the profile has 4"))
+    calls.append((backwards, order(tmp_path), "goes backwards, from 9 to 2"))
+    calls.append((unknown, order(tmp_path), "dst is no rank below 4"))
+    for path, placement, reason in calls:
+        asked = ("--trace-file", path, "--placement", placement)
+        outcome = offline("simulate", *FILES, *asked, "--json")
+        assert outcome.code == 1
+        assert reason in outcome.error["reason"]
+        assert outcome.error["path"] == str(placement if "ranks are" in reason else path)
+
+
+def test_the_history_lists_simulated_runs_the_newest_first(cluster: Almanac) -> None:
+    first, second = placed(cluster), placed(cluster, steps=400)
+    runs = [simulate(cluster, "--placement", first, "--seed", seed) for seed in (1, 2)]
+    runs.append(simulate(cluster, "--placement", second))
+    told = cluster("history", "--simulations", "--json").json
+    assert [row["id"] for row in told] == [run["runs"][0]["simulation"] for run in reversed(runs)]
+    assert told[0]["throughput"] == runs[2]["runs"][0]["throughput"]
+    assert told[1]["parameters"] == runs[1]["parameters"]
+    of_second = [row for row in told if row["placement"] == second]
+    for asked in (("--placement", second), ("--placement", second[:8], "--application", "four")):
+        assert cluster("history", "--simulations", *asked, "--json").json == (
+            told if first == second else of_second
+        )
+    assert len(cluster("history", "--simulations", "--cluster", "ft", "--limit", 2, "--json").json) == 2
+    assert cluster("history", "--simulations", "--application", "other", "--json").json == []
+    assert cluster("history", "--simulations", "--job", "4711", "--json").json == []
+    shown = cluster("history", "--simulations").out
+    assert first in shown
+    assert "throughput" in shown
+
+
+def test_the_history_of_runs_of_what_there_is_not_is_an_error(cluster: Almanac) -> None:
+    for asked, kind in ((("--cluster", "tf"), "cluster"), (("--placement", "p0"), "placement")):
+        outcome = cluster("history", "--simulations", *asked, "--json")
+        assert outcome.code == 1
+        assert f"there is no {kind}" in outcome.error["reason"]
+    for wrong in (("--placement", "p0"), ("--simulations", "--regressions")):
+        assert cluster("history", *wrong).code == 2

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal, Protocol
 
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
 ARTEFACTS = Path(__file__).parents[2] / "artefacts"
 READY_MS = 90_000
 NARROW, WIDE = ViewportSize(width=1280, height=1000), ViewportSize(width=1920, height=1080)
 MAP = "[data-testid='fabric-map']"
 SETTLED = "[data-testid='stApp'][data-test-script-state='notRunning']"
+
+Look = Literal["light", "dark"]
+
+
+class Visitor(Protocol):
+    """Opens a page in a window of this size."""
+
+    def __call__(self, viewport: ViewportSize, look: Look = "light") -> Page: ...
+
+
+@contextmanager
+def visiting(browser: Browser) -> Iterator[Visitor]:
+    """One who comes again: the browser has the scripts of the pages already, which take longest to load."""
+    contexts: dict[tuple[int, int, Look], BrowserContext] = {}
+
+    def opened(viewport: ViewportSize, look: Look = "light") -> Page:
+        key = (viewport["width"], viewport["height"], look)
+        if key not in contexts:
+            contexts[key] = browser.new_context(viewport=viewport, color_scheme=look)
+        page = contexts[key].new_page()
+        page.set_default_timeout(READY_MS)
+        return page
+
+    yield opened
+    for context in contexts.values():
+        context.close()
 
 
 def settle(page: Page) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from bench.served import Served
+    from tests.dashboard.browsing import Visitor
 
 DATA = Path(__file__).parent.parent / "data"
 DEMO = Path(almanac.__path__[0]) / "demo_data"
@@ -105,6 +106,15 @@ def browser() -> Iterator[Browser]:
         pytest.skip(reason)
     with chromium() as launched:
         yield launched
+
+
+@pytest.fixture(scope="package")
+def visitor(browser: Browser) -> Iterator[Visitor]:
+    """One who looks at page after page."""
+    from tests.dashboard.browsing import visiting
+
+    with visiting(browser) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="package")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from almanac.demonstration import CLUSTER
 from bench.served import Served, Watch
-from tests.dashboard.browsing import MAP, NARROW, READY_MS, keep, mapped, ready
+from tests.dashboard.browsing import MAP, NARROW, Look, Visitor, keep, mapped, ready
 from tests.dashboard.conftest import Filled
 
 TIP = f"{MAP} .tip"
@@ -20,10 +19,9 @@ PLACE = "(root, item) => root.placeOf(item ?? undefined)"
 
 
 @pytest.fixture
-def page(browser: Browser, demo: Served) -> Iterator[Page]:
+def page(visitor: Visitor, demo: Served) -> Iterator[Page]:
     """The fabric page of the demo; nothing may complain, nothing ask another host."""
-    opened = browser.new_page(viewport=NARROW)
-    opened.set_default_timeout(READY_MS)
+    opened = visitor(NARROW)
     watch = Watch()
     watch.on(opened, urlsplit(demo.url).netloc)
     opened.goto(f"{demo.url}/fabric?cluster={CLUSTER}")
@@ -171,10 +169,8 @@ def test_other_colours_are_drawn_at_the_same_places(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_look_of_the_map_is_kept_as_a_picture(
-    browser: Browser, demo: Served, scheme: Literal["light", "dark"]
-) -> None:
-    opened = browser.new_page(viewport=NARROW, color_scheme=scheme)
+def test_every_look_of_the_map_is_kept_as_a_picture(visitor: Visitor, demo: Served, scheme: Look) -> None:
+    opened = visitor(NARROW, scheme)
     for colour, shape in (("predicted", "cells"), ("measured", "lines"), ("difference", "cells")):
         opened.goto(f"{demo.url}/fabric?cluster={CLUSTER}&colour={colour}&shape={shape}")
         ready(opened, "Fabric")
@@ -183,8 +179,8 @@ def test_every_look_of_the_map_is_kept_as_a_picture(
     opened.close()
 
 
-def test_a_page_without_traffic_shows_capacities(browser: Browser, served: Served, filled: Filled) -> None:
-    opened = browser.new_page(viewport=NARROW)
+def test_a_page_without_traffic_shows_capacities(visitor: Visitor, served: Served, filled: Filled) -> None:
+    opened = visitor(NARROW)
     opened.goto(f"{served.url}/fabric?cluster=tree")
     mapped(opened)
     expect(opened.locator(f"{MAP} .legend")).to_contain_text("Each direction")

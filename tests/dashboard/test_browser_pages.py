@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Page
 
 from almanac.demonstration import CLUSTER
 from bench.served import Served, Watch
-from tests.dashboard.browsing import NARROW, READY_MS, WIDE, keep, mapped, ready
+from tests.dashboard.browsing import NARROW, WIDE, Visitor, keep, mapped, ready
 
 HERE = f"cluster={CLUSTER}"
 PAGES = {
@@ -29,10 +29,9 @@ LOOKS = {"light": NARROW, "dark": WIDE}
 
 
 @pytest.fixture(params=LOOKS)
-def look(request: pytest.FixtureRequest, browser: Browser, demo: Served) -> Iterator[tuple[Page, str]]:
+def look(request: pytest.FixtureRequest, visitor: Visitor, demo: Served) -> Iterator[tuple[Page, str]]:
     """A page that may neither complain in its console nor ask another host."""
-    page = browser.new_page(viewport=LOOKS[request.param], color_scheme=request.param)
-    page.set_default_timeout(READY_MS)
+    page = visitor(LOOKS[request.param], request.param)
     watch = Watch()
     watch.on(page, urlsplit(demo.url).netloc)
     yield page, request.param
@@ -55,8 +54,8 @@ def test_a_page_stands_and_fits_the_window(look: tuple[Page, str], demo: Served,
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_can_be_used_without_a_mouse(browser: Browser, demo: Served, name: str) -> None:
-    page = browser.new_page(viewport=ViewportSize(width=1280, height=1000))
+def test_a_page_can_be_used_without_a_mouse(visitor: Visitor, demo: Served, name: str) -> None:
+    page = visitor(NARROW)
     title, address = PAGES[name]
     page.goto(f"{demo.url}/{address}")
     ready(page, title)
@@ -87,7 +86,10 @@ def _tabbed(page: Page, count: int) -> set[str]:
     found: set[str] = set()
     for _ in range(2 * count + 60):
         page.keyboard.press("Tab")
-        found.add(
-            page.evaluate("() => document.activeElement?.closest('[data-wanted]')?.dataset.wanted ?? ''")
+        reached = page.evaluate(
+            "() => document.activeElement?.closest('[data-wanted]')?.dataset.wanted ?? ''"
         )
+        found.add(reached)
+        if len(found - {""}) == count:
+            break
     return found

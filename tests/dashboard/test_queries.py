@@ -64,12 +64,6 @@ def test_the_fabric_view_takes_three_statements_and_one_when_seen_again(
         assert len(database.statements) <= most
 
 
-def test_the_history_view_takes_one_statement(counted: tuple[Registry, CountingDatabase]) -> None:
-    registry, database = counted
-    queries.placements(registry)
-    assert len(database.statements) == 1
-
-
 def test_saved_loads_are_those_of_the_fabric_that_is_drawn(opened: Registry, filled: Filled) -> None:
     whole = open_placement(opened.database, filled.second)
     assert whole.profile is not None

@@ -121,10 +121,10 @@ def test_an_interrupt_keeps_the_best_so_far_and_marks_it_incomplete() -> None:
         if done == 2:
             raise KeyboardInterrupt
 
+    whole = reconfigure(streams(100), PAPER, patience=2, seed=1)
     found = reconfigure(streams(100), PAPER, patience=50, seed=1, progress=interrupt)
     assert not found.complete
     assert [done for _, done, _ in told] == [0, 1, 2]
-    whole = reconfigure(streams(100), PAPER, patience=2, seed=1)
     assert whole.trail[:3] == found.trail
     assert found.throughput == found.trail[-1].best
     found.topology.require(PAPER)

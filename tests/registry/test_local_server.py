@@ -225,6 +225,25 @@ def test_a_server_that_cannot_start_is_told_and_leaves_nothing(tmp_path: Path) -
     assert not ServerFiles(tmp_path).state.exists()
 
 
+def test_a_server_that_still_makes_its_database_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, refusals = ServerAddress.connect, [2]
+
+    def connect(address: ServerAddress) -> Database:
+        if refusals[0]:
+            refusals[0] -= 1
+            raise DatabaseUnavailable(address.uri, "the server has no database 'almanac'", "wait")
+        return real(address)
+
+    monkeypatch.setattr(ServerAddress, "connect", connect)
+    try:
+        ensure_server(tmp_path, idle_seconds=60).connect().close()
+    finally:
+        stop(tmp_path)
+    assert refusals == [0]
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(DatabaseUnavailable):

@@ -165,7 +165,7 @@ def test_a_database_of_version_1_is_brought_up_and_its_runs_tell_their_formats(b
     )
     with pytest.raises(SchemaVersionError):
         check_version(bare)
-    assert migrate(bare) == (2, 3, 4)
+    assert migrate(bare) == (2, 3, 4, 5)
     check_version(bare)
     assert unique_labels(bare) >= {"Schema", *LABELS}
     assert indexed(bare) >= {(index.label, index.properties) for index in INDEXES}
@@ -187,7 +187,7 @@ def test_placements_of_version_2_tell_their_role_and_what_they_are_about(bare: D
         "CREATE (:Placement {id: 'q', cluster: 'c', strategy: 'greedy', recorded_at: $at})-[:IN]->(x)",
         at=datetime(2026, 1, 1, tzinfo=UTC),
     )
-    assert migrate(bare) == (3, 4)
+    assert migrate(bare) == (3, 4, 5)
     check_version(bare)
     assert unique_labels(bare) >= {"Advice", "Drawing"}
     assert indexed(bare) >= {(index.label, index.properties) for index in INDEXES}
@@ -198,7 +198,7 @@ def test_placements_of_version_2_tell_their_role_and_what_they_are_about(bare: D
     ]
     # begun again, as after an interruption
     set_version(bare, 2)
-    assert migrate(bare) == (3, 4)
+    assert migrate(bare) == (3, 4, 5)
 
 
 def test_a_database_of_version_3_gets_traces_and_simulated_runs_and_keeps_what_it_has(bare: Database) -> None:
@@ -210,9 +210,22 @@ def test_a_database_of_version_3_gets_traces_and_simulated_runs_and_keeps_what_i
     )
     with pytest.raises(SchemaVersionError):
         check_version(bare)
-    assert migrate(bare) == (4,)
+    assert migrate(bare) == (4, 5)
     check_version(bare)
     assert unique_labels(bare) >= {"Schema", *LABELS}
     assert indexed(bare) >= {(index.label, index.properties) for index in INDEXES}
     assert bare.query("MATCH (f:Profile) RETURN f.id, f.name")[1] == [("f", "ring")]
     assert bare.query("MATCH (p:Placement) RETURN p.id, p.role")[1] == [("p", "present")]
+
+
+def test_a_database_of_version_4_gets_configurations_of_switches_and_keeps_what_it_has(
+    bare: Database,
+) -> None:
+    assert migrate(bare, migrations=MIGRATIONS[:4]) == (1, 2, 3, 4)
+    assert "Reconfiguration" not in unique_labels(bare)
+    run(bare, "CREATE (:Cluster {id: 'c', seq: 3})")
+    assert migrate(bare) == (5,)
+    check_version(bare)
+    assert unique_labels(bare) >= {"Schema", *LABELS}
+    assert indexed(bare) >= {(index.label, index.properties) for index in INDEXES}
+    assert bare.query("MATCH (c:Cluster) RETURN c.id, c.seq")[1] == [("c", 3)]

@@ -42,6 +42,9 @@ CREATE (:Drawing {id: 'c:1/free-1', rule: 'free-1', blob: $blob})-[:OF]->(x)
 CREATE (s:Simulation {id: 's', cluster: 'c', seed: 1, complete: false, blob: $blob})-[:OF]->(p)
 CREATE (s)-[:IN]->(x)
 CREATE (s)-[:REPLAYS]->(:Trace {id: 't', span_seconds: 0.5, blob: $blob})-[:OF]->(:Profile {id: 'f1'})
+CREATE (n:Reconfiguration {id: 'n', cluster: 'c', gain: 2.0, blob: $blob})-[:OF]->(c)
+CREATE (n)-[:FOR]->(:Job {id: 'c/m', job: 'm'})
+CREATE (n)-[:FOR]->(:Profile {id: 'f2'})
 """
 LINKS = """
 UNWIND range(0, size($source) - 1) AS i

@@ -7,6 +7,9 @@ const WORDS = 118; // room for the names of levels
 const HOST = 0;
 const NEAR = 7; // pixels between the pointer and what it means
 const MOST_NAMED = 40; // machines in sight; more are not named
+const DASHES = [6, 4]; // of a cable that is gone
+const GONE_WIDTH = 1.8;
+const ASIDE = 5; // pixels beside the cables that are left between the same machines
 
 export class Lines {
   constructor(scene) {
@@ -89,22 +92,37 @@ export class Lines {
 
   draw(context, view, look, marks) {
     for (const [item, width] of marks) this.outline(context, view, look, item, width);
-    const last = Math.max(this.byClass.length - 1, 1);
-    this.byClass.forEach((cables, step) => {
-      context.strokeStyle = look.colours[step];
-      context.lineWidth = 0.7 + (2.6 * step) / last;
-      context.beginPath();
-      for (const cable of cables) this.trace(context, view, cable);
-      context.stroke();
-    });
+    this.drawCables(context, view, look, false);
+    this.drawCables(context, view, look, true);
     this.drawMachines(context, view, look);
     this.drawLevels(context, view, look);
   }
 
-  trace(context, view, cable) {
+  /** Cables that are there, or those that are gone: dashed, aside of those that are left. */
+  drawCables(context, view, look, dashed) {
+    const last = Math.max(this.byClass.length - 1, 1);
+    context.save();
+    if (dashed) context.setLineDash(DASHES);
+    this.byClass.forEach((cables, step) => {
+      if (look.dashed[step] !== dashed) return;
+      context.strokeStyle = look.colours[step];
+      context.lineWidth = dashed ? GONE_WIDTH : 0.7 + (2.6 * step) / last;
+      context.beginPath();
+      for (const cable of cables) this.trace(context, view, cable, dashed ? ASIDE : 0);
+      context.stroke();
+    });
+    context.restore();
+  }
+
+  /** The line of a cable, or so many pixels aside of it. */
+  trace(context, view, cable, aside = 0) {
     const { a, b } = this.scene;
-    context.moveTo(...view.seen(this.x[a[cable]], this.y[a[cable]]));
-    context.lineTo(...view.seen(this.x[b[cable]], this.y[b[cable]]));
+    const [fromX, fromY] = view.seen(this.x[a[cable]], this.y[a[cable]]);
+    const [toX, toY] = view.seen(this.x[b[cable]], this.y[b[cable]]);
+    const part = aside / Math.max(Math.hypot(toX - fromX, toY - fromY), 1);
+    const [right, down] = [part * (toY - fromY), part * (fromX - toX)];
+    context.moveTo(fromX + right, fromY + down);
+    context.lineTo(toX + right, toY + down);
   }
 
   drawMachines(context, view, look) {

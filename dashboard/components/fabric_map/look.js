@@ -16,6 +16,7 @@ export function readLook(root, scene) {
     font: value("--st-font", "sans-serif"),
     colours,
     channels: colours.map((colour) => [...channels(colour), 255]),
+    dashed: scene.classes.map((step) => Boolean(step.dashed)),
   };
 }
 

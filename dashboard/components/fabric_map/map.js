@@ -95,7 +95,8 @@ class FabricMap {
     this.legend.appendChild(element("span", "what")).textContent = this.scene.legend;
     this.scene.classes.forEach((step, number) => {
       const entry = this.legend.appendChild(element("span", "entry"));
-      entry.appendChild(element("span", "swatch")).style.backgroundColor = this.look.colours[number];
+      const swatch = entry.appendChild(element("span", step.dashed ? "swatch dashed" : "swatch"));
+      swatch.style[step.dashed ? "borderColor" : "backgroundColor"] = this.look.colours[number];
       entry.appendChild(element("span", "label")).textContent = step.label;
     });
   }

@@ -183,7 +183,7 @@ export class Matrix {
     const { cls, row, column, hot } = this.scene;
     const least = Math.max(2, Math.min(cellWidth, cellHeight));
     for (const cable of panel.order) {
-      if (cls[cable] < hot) continue;
+      if (cls[cable] < hot && !look.dashed[cls[cable]]) continue;
       context.fillStyle = look.colours[cls[cable]];
       context.fillRect(x + column[cable] * cellWidth, y + row[cable] * cellHeight,
         Math.max(cellWidth, least), Math.max(cellHeight, least));
@@ -214,6 +214,10 @@ export class Matrix {
     for (const cable of panel.order) {
       const [r, c] = [row[cable], column[cable]];
       if (c < left || c > right || r < top || r > bottom) continue;
+      if (look.dashed[cls[cable]]) {
+        drawHollow(context, look.colours[cls[cable]], x + c * cellWidth, y + r * cellHeight, cellWidth - gap, cellHeight - gap);
+        continue;
+      }
       if (cls[cable] !== last) {
         last = cls[cable];
         context.fillStyle = look.colours[last];
@@ -262,6 +266,16 @@ export class Matrix {
       else backed(context, name, 4, y, look, "left");
     }
   }
+}
+
+/** The cell of a cable that is gone: its border, dashed. */
+function drawHollow(context, colour, x, y, width, height) {
+  context.save();
+  context.strokeStyle = colour;
+  context.lineWidth = Math.min(1.6, width / 4);
+  context.setLineDash([3, 2]);
+  context.strokeRect(x + 1, y + 1, width - 2, height - 2);
+  context.restore();
 }
 
 /** Text with the page's colour behind it, so that it can be read on cells. */

@@ -25,12 +25,16 @@ HEIGHT = 560
 
 
 class Step(NamedTuple):
-    """A class of links: its entry in the legend, what it is called for one link, its colours."""
+    """A class of links: its entry in the legend, what it is called for one link, its colours.
+
+    Links of a dashed class are gone: they are drawn beside those that are left.
+    """
 
     label: str
     text: str
     light: str
     dark: str
+    dashed: bool = False
 
 
 class Item(NamedTuple):

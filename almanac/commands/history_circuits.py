@@ -1,0 +1,76 @@
+"""``almanac history --circuits``: configurations proposed for optical switches, the newest first."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from almanac.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from registry.reconfigurations.records import ReconfigurationInfo
+    from registry.registry import Registry
+
+COLUMNS = (
+    *("id", "recorded at", "cluster", "for", "throughput", "before", "upper bound", "gain"),
+    *("to move", "pays after (s)", "applied at", "complete"),
+)
+
+
+def show(
+    registry: Registry,
+    *,
+    cluster: str | None,
+    application: str | None,
+    job: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Print those that fit what is given.
+
+    Raises
+    ------
+    UnknownName
+        No such cluster.
+    """
+    infos = _found(registry, cluster, application, job)[:limit]
+    if as_json:
+        print_json([dataclasses.asdict(info) for info in infos])
+    else:
+        print_table("", COLUMNS, [_row(info) for info in infos])
+
+
+def _found(
+    registry: Registry, cluster: str | None, application: str | None, job: str | None
+) -> list[ReconfigurationInfo]:
+    from registry.errors import UnknownName
+
+    infos = registry.reconfigurations.list(cluster)
+    if cluster is not None and not infos:  # a wrong name must not read like a good answer
+        known = [info.name for info in registry.fabrics.clusters()]
+        if cluster not in known:
+            raise UnknownName("cluster", cluster, known)
+    return [
+        info
+        for info in infos
+        if (application is None or application in info.applications) and (job is None or job in info.jobs)
+    ]
+
+
+def _row(info: ReconfigurationInfo) -> list[Any]:
+    jobs = f"{len(info.jobs)} jobs: " if info.jobs else ""
+    moved = None if info.removed is None else f"{info.removed} away, {info.inserted} in"
+    return [
+        info.id,
+        info.recorded_at,
+        info.cluster,
+        jobs + ", ".join(info.profile_names),
+        info.throughput,
+        info.present_throughput,
+        info.upper_bound,
+        info.gain,
+        moved,
+        info.break_even_seconds,
+        info.applied_at,
+        info.complete,
+    ]

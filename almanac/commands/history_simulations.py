@@ -1,0 +1,85 @@
+"""``almanac history --simulations``: runs that were simulated, the newest first."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from almanac.output import print_json, print_table
+from registry import units
+
+if TYPE_CHECKING:
+    from registry.registry import Registry
+    from registry.simulations.records import SimulationInfo
+
+COLUMNS = (
+    *("id", "recorded at", "cluster", "placement", "mode", "routing", "completion", "throughput"),
+    *("99% latency", "complete"),
+)
+
+
+def show(
+    registry: Registry,
+    *,
+    cluster: str | None,
+    application: str | None,
+    job: str | None,
+    placement: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Print those that fit what is given.
+
+    Parameters
+    ----------
+    placement : str or None
+        Id of the placement that they are of, or a unique beginning of it.
+
+    Raises
+    ------
+    UnknownName
+        No such cluster or placement.
+    """
+    infos = _found(registry, cluster, application, job, placement)[:limit]
+    if as_json:
+        print_json([told(info) for info in infos])
+    else:
+        print_table("", COLUMNS, [_row(info) for info in infos])
+
+
+def told(info: SimulationInfo) -> dict[str, Any]:
+    """The documented JSON keys."""
+    return {**dataclasses.asdict(info), "throughput": info.throughput}
+
+
+def _found(
+    registry: Registry, cluster: str | None, application: str | None, job: str | None, placement: str | None
+) -> tuple[SimulationInfo, ...]:
+    from registry.errors import UnknownName
+
+    identity = None if placement is None else registry.placements.read(placement).id
+    infos = registry.simulations.list(cluster, placement=identity)
+    if cluster is not None and not infos:  # a wrong name must not read like a good answer
+        known = [info.name for info in registry.fabrics.clusters()]
+        if cluster not in known:
+            raise UnknownName("cluster", cluster, known)
+    if application is None and job is None:
+        return infos
+    placed = registry.placements.history(cluster=cluster, application=application, job=job)
+    kept = {info.id for info in placed}
+    return tuple(info for info in infos if info.placement in kept)
+
+
+def _row(info: SimulationInfo) -> list[Any]:
+    return [
+        info.id,
+        info.recorded_at,
+        info.cluster,
+        info.placement,
+        info.mode,
+        info.routing,
+        units.text(info.completion_seconds, units.SECONDS),
+        units.text(info.throughput, units.RATE),
+        units.text(info.latency_99_seconds, units.SECONDS),
+        info.complete,
+    ]

@@ -1,0 +1,7 @@
+"""What simulated runs say of papers' claims and of static metrics: ``python -m bench.simulation [--small]``.
+
+One module a figure or question. What a paper says stands in ``values.toml``. Each run writes
+``bench/results/simulation/NAME.json`` and, from all that are there, ``simulation.md`` and a plot each. Traces
+of CG and SP at 64 ranks are files of one's own: ``--traces FOLDER``; without them what needs them is left
+out, and named.
+"""

@@ -1,0 +1,76 @@
+"""Run parts by name, or all; then write the page and the plots."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+from pathlib import Path
+
+from bench.papers.page import page, write_plots
+from bench.papers.record import load, said, save
+from bench.simulation.runs import RESULTS, VALUES, Effort, TracesMissing
+
+PARTS = {
+    "2004-figures-8-13": "networks_2004",
+    "2020-figure-3": "tianhe3",
+    "2011-figure-6c": "surveyor",
+    "correlation": "correlation",
+    "speed": "speed",
+}
+HEAD = (
+    "# Simulated runs, ours beside the papers'",
+    "",
+    "Written by `python -m bench.simulation`. A change is ours over the named baseline, less one. Where the "
+    "paper's value is empty, the text does not say it. How it is simulated: "
+    "[docs/mapping/simulation.md](../../../docs/mapping/simulation.md); what it says: "
+    "[docs/mapping/simulation-evidence.md](../../../docs/mapping/simulation-evidence.md).",
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m bench.simulation", description=__doc__)
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help=f"of {', '.join(PARTS)}; all unless told"
+    )
+    parser.add_argument("--traces", type=Path, metavar="FOLDER", help="holds trace_npb_*_64.csv.xz")
+    parser.add_argument(
+        "--flits",
+        type=float,
+        default=Effort().flits,
+        metavar="SHARE",
+        help="part of the 2004 paper's networks that are simulated flit by flit, too [default: %(default)s]",
+    )
+    parser.add_argument("--small", action="store_true", help="few and small cases, to try it out")
+    parser.add_argument("--page-only", action="store_true", help="only write page and plots again")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.only or () if name not in PARTS]
+    if unknown:
+        parser.error(f"there is no {unknown[0]}; there are {', '.join(PARTS)}")
+    effort = Effort(traces=given.traces, flits=given.flits, small=given.small)
+    for name in () if given.page_only else given.only or PARTS:
+        _run(name, effort, given.output)
+    given.output.mkdir(parents=True, exist_ok=True)
+    path = given.output / "simulation.md"
+    path.write_text(page(load(given.output), said(VALUES), HEAD))
+    print(path, *write_plots(given.output), file=sys.stderr)
+
+
+def _run(name: str, effort: Effort, output: Path) -> None:
+    """Run one part and record it."""
+    begin = time.perf_counter()
+    try:
+        figure = importlib.import_module(f"bench.simulation.{PARTS[name]}").run(effort)
+    except TracesMissing as missing:
+        print(f"{name}: left out, {missing}", file=sys.stderr, flush=True)
+        return
+    taken = time.perf_counter() - begin
+    save(name, figure, {**effort.told(), "wall_seconds": round(taken, 1)}, output, VALUES)
+    print(f"{name}: {taken:.0f} s", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

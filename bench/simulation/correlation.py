@@ -1,0 +1,297 @@
+"""Which static metric tells best how long a simulated run takes, over placements of all kinds.
+
+Every case is a fabric with its routing and a program; its 72 placements are simulated and judged by every
+metric. A metric's coefficient is the mean of its rank correlations over the cases; its interval comes from
+resampling the placements of every case. Beside it what a metric costs who trusts it: how much longer than the
+fastest the placement takes that the metric puts first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from bench.instances import DATA, real
+from bench.papers.record import Figure, Row
+from bench.plots import Curve, Panel
+from bench.simulation.placements import Tried, of_every_kind
+from bench.simulation.rank_statistics import draws, interval, kendall, spearman
+from bench.simulation.runs import Effort, TracesMissing, say, side_by_side
+from ingest.fabrics import ibnetdiscover
+from ingest.generate.irregular import irregular
+from ingest.generate.tori import torus
+from ingest.options import Options as Reading
+from ingest.routes import opensm_lfts
+from ingest.source import read_paths
+from mapping.costs.distances import EQUIVALENT_2
+from mapping.evaluation.metrics import Coefficient, evaluate
+from mapping.simulate.messages import Messages, from_profile, from_trace
+from mapping.simulate.simulate import simulate
+from registry.model import Evaluation, Fabric, Floats, Longs, Profile
+
+RESAMPLES = 500
+ROUNDS = 10
+FAT_TREE = DATA / "infiniband" / "fattree2-64-ftree"
+Both = tuple[Evaluation, Evaluation]
+"""Of a placement, on the routes that are simulated and on all shortest paths."""
+METRICS: dict[str, Callable[[Both], tuple[float, ...]]] = {
+    "congestion": lambda both: (both[0].congestion_seconds,),
+    "network congestion": lambda both: (both[0].network_congestion_seconds,),
+    "congestion as `almanac map` orders": lambda both: (
+        both[0].congestion_seconds,
+        both[0].network_congestion_seconds,
+        both[0].hop_bytes,
+    ),
+    "mean congestion": lambda both: (both[0].mean_congestion_seconds or 0.0,),
+    "congestion on shortest paths": lambda both: (both[1].congestion_seconds,),
+    "network congestion on shortest paths": lambda both: (both[1].network_congestion_seconds,),
+    "hop-bytes": lambda both: (both[0].hop_bytes,),
+    "network congestion times hop-bytes": lambda both: (
+        both[0].network_congestion_seconds * both[0].hop_bytes,
+    ),
+    "dilation of pairs": lambda both: (both[0].total_dilation or 0.0,),
+    "largest dilation": lambda both: (both[0].max_dilation,),
+    "mapping coefficient": lambda both: (both[0].mapping_coefficient or 0.0,),
+}
+"""Numbers that a metric orders placements by, the first that differs counting; less is better."""
+SHOWN = ("network congestion", "congestion on shortest paths", "hop-bytes", "mapping coefficient")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Case:
+    """A fabric and a program, and what their placements cost.
+
+    Attributes
+    ----------
+    fabric, program : str
+    kinds : tuple of str
+        Of each placement.
+    values : dict of str to float64[n]
+        Each metric's order of the placements, as ranks from 0, equal ones sharing the lowest.
+    plain : dict of str to float64[n]
+        The first number of each metric.
+    seconds : float64[n]
+        Simulated completion time.
+    """
+
+    fabric: str
+    program: str
+    kinds: tuple[str, ...]
+    values: dict[str, Floats]
+    plain: dict[str, Floats]
+    seconds: Floats
+
+    def regret(self, metric: str) -> float:
+        """How much longer the placement takes that the metric puts first, of equals on average."""
+        first = self.values[metric] == self.values[metric].min()
+        return float(self.seconds[first].mean() / self.seconds.min()) - 1.0
+
+
+def run(effort: Effort) -> Figure:
+    """All cases, then their coefficients."""
+    cases: list[Case] = []
+    for name, (fabric, routing) in fabrics().items():
+        for program, (profile, messages) in programs(effort).items():
+            cases.append(_case(name, fabric, routing, program, profile, messages, effort.small))
+            best = max(METRICS, key=lambda metric: _rho(cases[-1], metric))
+            say(f"{name}, {program}: {best} {_rho(cases[-1], best):.3f}")
+    placements = sum(len(one.seconds) for one in cases)
+    return Figure(
+        title="Which static metric predicts the simulated completion time",
+        setting=f"{placements} placements of 64 ranks on 64 hosts in {len(cases)} cases: "
+        f"{', '.join(dict.fromkeys(one.fabric for one in cases))}; {_sent(effort)}. Rank correlation of each "
+        f"metric with the completion time by packets, mean over the cases; intervals of 95% from {RESAMPLES} "
+        "resamples of every case's placements.",
+        rows=tuple(_rows(cases)),
+        panels=tuple(_panel(one) for one in cases),
+    )
+
+
+def fabrics() -> dict[str, tuple[Fabric, str]]:
+    """64 hosts each, with the routing that is simulated."""
+    return {
+        "irregular, up*/down*": (irregular(16, capacity=1e9), "up-down"),
+        "torus 4x4x4, dimension order": (torus((4, 4, 4), capacity=1e9), "dimension-order"),
+        "fat tree, tables of a subnet manager": (fat_tree(), "tables"),
+    }
+
+
+def fat_tree() -> Fabric:
+    """64 hosts on 12 switches with the forwarding tables that opensm's ftree engine wrote."""
+    (scan,), (tables,) = (read_paths([FAT_TREE / name]) for name in ("ibnetdiscover.txt", "opensm-lfts.dump"))
+    fabric = ibnetdiscover.parse(scan.files, Reading()).fabric
+    assert fabric is not None
+    return replace(fabric, tables=opensm_lfts.parse(tables.files, Reading()).tables)
+
+
+def programs(effort: Effort) -> dict[str, tuple[Profile, Messages]]:
+    """Traces sent at once, where there are any, and recorded profiles in rounds."""
+    found: dict[str, tuple[Profile, Messages]] = {}
+    for program, recorded in (("cg", "npb_cg_S_64"), ("sp", "npb_sp_A_it5_64")):
+        try:
+            trace = effort.trace(program)
+            found[f"{program}, trace"] = trace.profile(), from_trace(trace, np.inf)
+        except TracesMissing:
+            profile = real(recorded)
+            found[f"{program}, rounds"] = profile, from_profile(profile, ROUNDS)
+    for program, recorded in (("hpcg", "hpcg_16_64"), ("lulesh", "lulesh_s5_i10_64")):
+        profile = real(recorded)
+        found[f"{program}, rounds"] = profile, from_profile(profile, ROUNDS)
+    return found
+
+
+def _sent(effort: Effort) -> str:
+    rounds = f"as recorded, in {ROUNDS} rounds, each begun when the one before is delivered"
+    if effort.traces is None:
+        return f"CG, SP, HPCG and LULESH {rounds}"
+    return (
+        "traces of CG and SP with all messages offered at once, in each rank's order; "
+        f"HPCG and LULESH {rounds}"
+    )
+
+
+def _case(
+    name: str,
+    fabric: Fabric,
+    routing: str,
+    program: str,
+    profile: Profile,
+    messages: Messages,
+    small: bool,
+) -> Case:
+    tried = of_every_kind(fabric, profile, routing, small=small)
+    judged = [_judged(fabric, profile, routing, one) for one in tried]
+    seconds = side_by_side(partial(_seconds, fabric, routing, messages), tried)
+    return Case(
+        fabric=name,
+        program=program,
+        kinds=tuple(one.kind for one in tried),
+        values={metric: _order([of(both) for both in judged]) for metric, of in METRICS.items()},
+        plain={metric: np.array([of(both)[0] for both in judged]) for metric, of in METRICS.items()},
+        seconds=np.array(seconds),
+    )
+
+
+def _judged(fabric: Fabric, profile: Profile, routing: str, tried: Tried) -> Both:
+    coefficient = Coefficient(distance=EQUIVALENT_2)
+    return (
+        evaluate(fabric, profile, tried.placement, routing=routing, coefficient=coefficient),
+        evaluate(fabric, profile, tried.placement, routing="shortest-paths"),
+    )
+
+
+def _seconds(fabric: Fabric, routing: str, messages: Messages, tried: Tried) -> float:
+    return simulate(fabric, tried.placement, messages, routing=routing).completion_seconds
+
+
+def _order(values: Sequence[tuple[float, ...]]) -> Floats:
+    """float64[n]: rank of each tuple from 0, equal ones (but for rounding) sharing the lowest."""
+    rounded = [tuple(float(f"{number:.9g}") for number in one) for one in values]
+    number = {one: rank for rank, one in reversed(list(enumerate(sorted(rounded))))}
+    return np.array([number[one] for one in rounded], np.float64)
+
+
+def _rho(case: Case, metric: str) -> float:
+    return float(spearman(case.values[metric], case.seconds))
+
+
+def _rows(cases: Sequence[Case]) -> list[Row]:
+    """All cases together, each fabric, the faster halves, and what trusting a metric costs."""
+    rows = _coefficients("all cases", cases)
+    for fabric in dict.fromkeys(one.fabric for one in cases):
+        rows += _means(fabric, [one for one in cases if one.fabric == fabric])
+    for program in dict.fromkeys(one.program for one in cases):
+        rows += _means(program, [one for one in cases if one.program == program])
+    rows += _means("the faster half of every case", [_faster(one) for one in cases])
+    for metric in METRICS:
+        costs = [one.regret(metric) for one in cases]
+        rows.append(
+            Row(
+                what=f"the placement that {metric} puts first",
+                ours=f"{float(np.mean(costs)):+.3f} on average, at most {max(costs):+.3f}",
+                baseline="simulated time of the fastest placement of the case",
+            )
+        )
+    return rows
+
+
+def _coefficients(called: str, cases: Sequence[Case]) -> list[Row]:
+    """Mean coefficients with intervals, and how often each metric leads in resamples."""
+    generator = np.random.default_rng(0)
+    chosen = [draws(len(one.seconds), RESAMPLES, generator) for one in cases]
+    rho = {metric: _resampled(spearman, cases, chosen, metric) for metric in METRICS}
+    tau = {metric: _resampled(kendall, cases, chosen, metric) for metric in METRICS}
+    leads = np.argmax(np.stack(list(rho.values())), axis=0)
+    rows = []
+    for number, metric in enumerate(METRICS):
+        for name, statistic, several in (("rho", spearman, rho), ("tau", kendall, tau)):
+            mean = float(np.mean([statistic(one.values[metric], one.seconds) for one in cases]))
+            low, high = interval(several[metric])
+            first = f"; leads in {float((leads == number).mean()):.0%} of resamples" if name == "rho" else ""
+            rows.append(
+                Row(
+                    what=f"{called}: {metric}, {name}",
+                    ours=f"{mean:.3f} ({low:.3f} to {high:.3f}){first}",
+                    baseline="simulated time",
+                )
+            )
+    return rows
+
+
+def _resampled(
+    statistic: Callable[[Floats, Floats], Floats],
+    cases: Sequence[Case],
+    chosen: Sequence[Longs],
+    metric: str,
+) -> Floats:
+    """float64[resamples]: the mean coefficient over the cases."""
+    several = [
+        statistic(one.values[metric][rows], one.seconds[rows])
+        for one, rows in zip(cases, chosen, strict=True)
+    ]
+    return np.asarray(np.mean(several, axis=0), np.float64)
+
+
+def _means(called: str, cases: Sequence[Case]) -> list[Row]:
+    return [
+        Row(
+            what=f"{called}: {metric}, rho",
+            ours=float(np.mean([_rho(one, metric) for one in cases])),
+            baseline="simulated time",
+        )
+        for metric in METRICS
+    ]
+
+
+def _faster(case: Case) -> Case:
+    """The half of the placements that take least."""
+    half = np.argsort(case.seconds, kind="stable")[: (len(case.seconds) + 1) // 2]
+    return Case(
+        fabric=case.fabric,
+        program=case.program,
+        kinds=tuple(case.kinds[row] for row in half.tolist()),
+        values={metric: order[half] for metric, order in case.values.items()},
+        plain={metric: numbers[half] for metric, numbers in case.plain.items()},
+        seconds=case.seconds[half],
+    )
+
+
+def _panel(case: Case) -> Panel:
+    """Points: a metric over its least, and the time over the least."""
+    return Panel(
+        title=f"{case.fabric}; {case.program}",
+        x="metric over its least",
+        y="simulated time over the least",
+        curves=tuple(
+            Curve(
+                label=metric,
+                x=tuple((case.plain[metric] / max(float(case.plain[metric].min()), 1e-300)).tolist()),
+                y=tuple((case.seconds / case.seconds.min()).tolist()),
+                line=False,
+            )
+            for metric in SHOWN
+        ),
+    )

@@ -1,0 +1,245 @@
+"""Orduna, Silla and Duato 2004, Figures 8 to 13: traffic and latency of simulated runs by mapping.
+
+The networks A and B of the figures, flits, buffers and the factor by which times were shortened are not
+published: twenty random networks, and how many of them satisfy each claim. Traces are shortened so that the
+network is offered `OVER` times what it can deliver from our mapping: CG far beyond saturation, as the paper
+says of it; SP half, so that bursts saturate the network and pauses do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bench.papers.record import Figure, Row
+from bench.plots import Curve, Panel
+from bench.simulation.claims import FOUND, Outcome, Tried, rows_of_cg, rows_of_rounds, rows_of_sp
+from bench.simulation.runs import Effort, percent, problem, say, seated, side_by_side
+from ingest.generate import nas
+from ingest.generate.irregular import irregular
+from ingest.generate.nas_collectives import IS_KEYS, integer_sort
+from ingest.generate.nas_multigrid import MG_POINTS, mg
+from mapping.model.problem import Problem
+from mapping.search.placing import place
+from mapping.simulate.messages import Messages, from_profile, from_trace
+from mapping.simulate.options import Options
+from mapping.simulate.saturation import saturating_scale
+from mapping.simulate.simulate import simulate
+from registry.model import Fabric, Placement, Profile
+from registry.model.simulation import FLITS, PACKETS, Simulation
+from registry.model.trace import Trace
+
+NETWORKS, SWITCHES = 20, 16
+DRAWN = 10
+"""Random mappings, and as many with locality; the best counts, as in the paper."""
+ROUTING = "up-down"
+SEARCH = "random-search:packet_bytes=2048"
+"""The paper's: its table of communication counts packets (section 2)."""
+FLIT_BYTES, CYCLE = 8, 8e-9
+CAPACITY = FLIT_BYTES / CYCLE
+NETWORK = Options(flit_bytes=FLIT_BYTES, latency_seconds=4 * CYCLE)
+OVER = {"cg": 4.0, "sp": 0.5}
+"""What is offered, over what the network delivers at most from our mapping."""
+EVERY = {"cg": 10_000, "sp": 500}
+"""Messages a point: the paper's 10,000 for CG; of SP's 15,360 they would leave two points."""
+STEPS = 400_000
+"""Proposals of our search: the same seed gives the same placement."""
+ROUNDS: dict[str, tuple[Callable[[], Profile], int]] = {
+    "is": (lambda: integer_sort(64, keys=IS_KEYS["W"]), 11),
+    "lu": (lambda: nas.lu(64, points=nas.SIZES["A"], steps=5), 20),
+    "mg": (lambda: mg(64, points=MG_POINTS["W"]), 10),
+}
+"""Programs without a trace: their traffic by generator, and rounds that it is cut into."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mappings:
+    """Mappings of one program on one network.
+
+    Attributes
+    ----------
+    random, local : tuple of Placement
+    half : tuple of Placement
+        With locality of the half of the ranks that talk most; the rest anywhere.
+    paper : Placement
+        By the paper's random search on its mapping coefficient.
+    ours : Placement
+        By the default search on congestion.
+    """
+
+    random: tuple[Placement, ...]
+    local: tuple[Placement, ...]
+    half: tuple[Placement, ...]
+    paper: Placement
+    ours: Placement
+
+    def all(self) -> tuple[Placement, ...]:
+        """In the order of the fields."""
+        return (*self.random, *self.local, *self.half, self.paper, self.ours)
+
+
+def run(effort: Effort) -> Figure:
+    """CG and SP by their traces, IS, LU and MG in rounds, on every network."""
+    traces = {program: effort.trace(program) for program in OVER}
+    networks, drawn = (2, 3) if effort.small else (NETWORKS, DRAWN)
+    with_flits = max(round(effort.flits * networks), 1) if effort.flits > 0 else 0
+    found: dict[str, list[Tried]] = {name: [] for name in (*OVER, *ROUNDS)}
+    by_flits: dict[str, list[Tried]] = {program: [] for program in OVER}
+    for network in range(networks):
+        fabric = irregular(SWITCHES, capacity=CAPACITY, seed=network)
+        for program, trace in traces.items():
+            tried, best = _traced(fabric, program, trace, network, drawn)
+            found[program].append(tried)
+            if network < with_flits:
+                by_flits[program].append(_by_flits(fabric, program, best))
+        for program in ROUNDS:
+            found[program].append(_in_rounds(fabric, program, network, drawn))
+        say(f"network {network + 1} of {networks}")
+    rows = [*rows_of_cg(found["cg"]), *rows_of_sp(found["sp"])]
+    for program in ROUNDS:
+        rows += rows_of_rounds(program, found[program])
+    rows += _rows_of_flits(by_flits, found)
+    return Figure(
+        title="2004, Figures 8 to 13: simulated runs by mapping",
+        setting=f"{networks} random networks of {SWITCHES} switches of 8 ports with 4 hosts each, up*/down* "
+        "routing, a rank a host. CG and SP: recorded traces of 64 ranks, shortened to "
+        f"{OVER['cg']:g} and {OVER['sp']:g} times what the network delivers from our mapping; IS, LU and MG: "
+        f"generated, in rounds. Best of {drawn} random mappings and of {drawn} with locality; found: the "
+        "paper's random search on its mapping coefficient; ours: congestion, "
+        f"{STEPS:,} proposals. Packets of {NETWORK.packet_bytes} bytes by virtual cut-through; "
+        f"{percent(with_flits, networks)} networks flit by flit (wormhole), too. Flits of {FLIT_BYTES} "
+        "bytes, 4 cycles a link.",
+        rows=tuple(rows),
+        panels=_panels(found, networks),
+    )
+
+
+def _mappings(fabric: Fabric, profile: Profile, network: int, drawn: int) -> Mappings:
+    where: Problem = problem(fabric, profile, ROUTING)
+    return Mappings(
+        random=tuple(seated("random", where, seed) for seed in range(drawn)),
+        local=tuple(seated("random-local", where, seed) for seed in range(drawn)),
+        half=tuple(seated("random-local:share=0.5", where, seed) for seed in range((drawn + 1) // 2)),
+        paper=seated(SEARCH, where, network),
+        ours=place(fabric, profile, where.allocation, routing=ROUTING, steps=STEPS, seed=network, workers=2),
+    )
+
+
+def _traced(
+    fabric: Fabric, program: str, trace: Trace, network: int, drawn: int
+) -> tuple[Tried, tuple[Messages, list[Placement]]]:
+    """All mappings under one shortened trace; with it the four that the figures show."""
+    mappings = _mappings(fabric, trace.profile(), network, drawn)
+    full = saturating_scale(trace, partial(_simulated, fabric, mappings.ours))
+    messages = from_trace(trace, full * OVER[program])
+    tried, best = _tried(fabric, mappings, messages, EVERY[program], peak=program == "sp")
+    return tried, (messages, best)
+
+
+def _in_rounds(fabric: Fabric, program: str, network: int, drawn: int) -> Tried:
+    make, rounds = ROUNDS[program]
+    profile = make()
+    mappings = _mappings(fabric, profile, network, drawn)
+    messages = from_profile(profile, rounds)
+    return _tried(fabric, mappings, messages, len(messages.rank) // 20 + 1, peak=False)[0]
+
+
+def _tried(
+    fabric: Fabric, mappings: Mappings, messages: Messages, every: int, *, peak: bool
+) -> tuple[Tried, list[Placement]]:
+    """Outcomes of all mappings; of the random ones the best by throughput, or by the lowest peak latency."""
+    several = mappings.all()
+    runs = side_by_side(partial(_outcome, fabric, messages, every), several)
+    one = len(mappings.random)
+    two = one + len(mappings.local)
+    tried = Tried(
+        random=tuple(runs[:one]),
+        local=tuple(runs[one:two]),
+        half=tuple(runs[two:-2]),
+        paper=runs[-2],
+        ours=runs[-1],
+    )
+    best = [
+        several[runs.index(tried.best(tried.random, peak=peak))],
+        several[runs.index(tried.best(tried.local, peak=peak))],
+        mappings.paper,
+        mappings.ours,
+    ]
+    return tried, best
+
+
+def _by_flits(fabric: Fabric, program: str, shown: tuple[Messages, list[Placement]]) -> Tried:
+    """The four mappings that the figures show, flit by flit."""
+    messages, best = shown
+    runs = side_by_side(partial(_outcome, fabric, messages, EVERY[program], mode=FLITS), best)
+    return Tried(random=(runs[0],), local=(runs[1],), half=(), paper=runs[2], ours=runs[3])
+
+
+def _simulated(
+    fabric: Fabric, placement: Placement, messages: Messages, every: int = 10_000, mode: str = PACKETS
+) -> Simulation:
+    return simulate(fabric, placement, messages, routing=ROUTING, mode=mode, options=NETWORK, every=every)
+
+
+def _outcome(
+    fabric: Fabric, messages: Messages, every: int, placement: Placement, mode: str = PACKETS
+) -> Outcome:
+    found = _simulated(fabric, placement, messages, every, mode)
+    rate = np.diff(found.delivered, prepend=0.0) / np.maximum(np.diff(found.delivered_at, prepend=0.0), CYCLE)
+    return Outcome(
+        throughput=found.throughput,
+        peak_latency=float(found.latency_over_time.max()) / CYCLE,
+        mean_latency=found.mean_latency_seconds / CYCLE,
+        at=tuple((found.delivered_at / CYCLE).tolist()),
+        traffic=tuple((rate / CAPACITY / SWITCHES).tolist()),
+        latency=tuple((found.latency_over_time / CYCLE).tolist()),
+    )
+
+
+def _rows_of_flits(by_flits: dict[str, list[Tried]], found: dict[str, list[Tried]]) -> list[Row]:
+    """Whether flits say the same as packets, of the networks that were simulated both ways."""
+    rows = []
+    for program, several in by_flits.items():
+        for name in ("paper", "ours") if several else ():
+            flits = [one.gain(name, "local", peak=False) for one in several]
+            packets = [one.gain(name, "local", peak=False) for one in found[program][: len(several)]]
+            rows.append(
+                Row(
+                    what=f"{program.upper()}, flit by flit: {FOUND[name]}, throughput",
+                    ours=", ".join(f"{value:.3g}" for value in flits),
+                    baseline=f"best random mapping with locality; by packets "
+                    f"{', '.join(f'{value:.3g}' for value in packets)}",
+                    why="the mapping with locality that was best by packets; a network each",
+                )
+            )
+    return rows
+
+
+def _panels(found: dict[str, list[Tried]], networks: int) -> tuple[Panel, ...]:
+    """As Figures 8 to 13: networks A and B are the first two."""
+    panels = []
+    for network, letter in list(enumerate("AB"))[:networks]:
+        cg, sp = found["cg"][network], found["sp"][network]
+        panels += [
+            _panel(f"network {letter}, CG", "flits a switch and cycle", cg, "traffic", peak=False),
+            _panel(f"network {letter}, SP", "mean latency in cycles", sp, "latency", peak=True),
+            _panel(f"network {letter}, SP", "flits a switch and cycle", sp, "traffic", peak=True),
+        ]
+    return tuple(panels)
+
+
+def _panel(title: str, y: str, tried: Tried, what: str, *, peak: bool) -> Panel:
+    shown: Sequence[tuple[str, Outcome]] = (
+        ("random", tried.best(tried.random, peak=peak)),
+        ("random with locality", tried.best(tried.local, peak=peak)),
+        ("found (the paper's search)", tried.paper),
+        ("ours", tried.ours),
+    )
+    curves = tuple(
+        Curve(label=label, x=tuple(cycle / 1000 for cycle in one.at), y=getattr(one, what))
+        for label, one in shown
+    )
+    return Panel(title=title, x="thousands of cycles", y=y, curves=curves)

@@ -1,0 +1,122 @@
+"""What the parts share: how much may be done, traces, placements by strategy, runs side by side."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ingest.options import Options as Reading
+from ingest.profiles import trace_csv
+from ingest.source import read_paths
+from mapping.catalog import Chain
+from mapping.costs.distances import EQUIVALENT_2, distances
+from mapping.model.problem import Problem
+from mapping.routing.catalog import build_routes
+from registry.model import Allocation, Fabric, Placement, Profile
+from registry.model.trace import Trace
+
+VALUES = Path(__file__).with_name("values.toml")
+RESULTS = Path(__file__).parents[1] / "results" / "simulation"
+TRACES = {"cg": "trace_npb_cg_S_64.csv.xz", "sp": "trace_npb_sp_A_it5_64.csv.xz"}
+"""Files of the folder of traces, by program."""
+Case = TypeVar("Case")
+Result = TypeVar("Result")
+
+
+class TracesMissing(Exception):
+    """A part needs traces, and there is no folder that holds them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much a run may take.
+
+    Attributes
+    ----------
+    small : bool
+        Few and small cases, to try that everything works.
+    traces : Path or None
+        Folder of the traces.
+    flits : float
+        Part of the 2004 paper's networks that are simulated flit by flit, too; 0 to 1.
+    """
+
+    small: bool = False
+    traces: Path | None = None
+    flits: float = 0.1
+
+    def told(self) -> dict[str, Any]:
+        """For the record, which leaves out where the traces lie."""
+        return {"small": self.small, "traces": self.traces is not None, "flits": self.flits}
+
+    def trace(self, program: str) -> Trace:
+        """The trace of a program at 64 ranks; its first messages where the effort is small.
+
+        Raises
+        ------
+        TracesMissing
+        """
+        if self.traces is None:
+            raise TracesMissing("it needs --traces FOLDER")
+        path = self.traces / TRACES[program]
+        if not path.exists():
+            raise TracesMissing(f"{self.traces} has no {TRACES[program]}")
+        found = _read(path)
+        return found.first(6_000) if self.small else found
+
+
+@cache
+def _read(path: Path) -> Trace:
+    (recording,) = read_paths([path])
+    found = trace_csv.parse(recording.files, Reading()).trace
+    assert found is not None
+    return found
+
+
+def problem(fabric: Fabric, profile: Profile, routing: str, distance: str = EQUIVALENT_2) -> Problem:
+    """All hosts of a fabric for a profile, a rank each, with distances by a convention."""
+    allocation = Allocation.of(fabric, fabric.hosts.tolist())
+    routes = build_routes(routing, fabric, allocation.hosts)
+    return Problem(
+        profile=profile, allocation=allocation, routes=routes, own_distances=distances(distance, routes)
+    )
+
+
+def seated(text: str, where: Problem, seed: int = 0) -> Placement:
+    """The placement of a strategy with its options, such as ``greedy:starts=8``, run once."""
+    link = Chain.parse(text).strategy
+    if link is None:
+        raise ValueError(f"{text} does not begin with a strategy")
+    hosts = link.strategy()(where, np.random.default_rng(seed))
+    return Placement(
+        host_of_rank=where.allocation.hosts[hosts], allocation=where.allocation, strategy=text, seed=seed
+    )
+
+
+def side_by_side(run: Callable[[Case], Result], cases: Sequence[Case]) -> list[Result]:
+    """Results in the order of the cases, as many at a time as there are cores; kernels hold no lock."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return list(pool.map(run, cases))
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
+def percent(part: int, whole: int) -> str:
+    """Such as ``18 of 20 (90%)``."""
+    return f"{part} of {whole} ({part / max(whole, 1):.0%})"
+
+
+def span(values: Sequence[float]) -> str:
+    """Median, least and most of several numbers."""
+    return f"median {np.median(values):.3g}, {min(values):.3g} to {max(values):.3g}"

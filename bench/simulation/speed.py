@@ -1,0 +1,182 @@
+"""How fast runs are simulated, and in how much memory: one core, without compilation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bench.machine import peak_memory_gb
+from bench.papers.record import Figure, Row
+from bench.simulation.networks_2004 import CAPACITY, NETWORK
+from bench.simulation.runs import Effort, say
+from ingest.generate.fat_trees import k_ary_n_tree
+from ingest.generate.irregular import irregular
+from ingest.generate.tori import torus
+from mapping.simulate.channels import build_ways
+from mapping.simulate.flit_level import FlitLevel
+from mapping.simulate.messages import Messages, check_messages, from_profile, from_trace
+from mapping.simulate.options import Options
+from mapping.simulate.packet_level import PacketLevel
+from mapping.simulate.sending import Senders, new_senders
+from mapping.strategies.random import random_placement
+from registry.model import Allocation, Fabric, Profile
+from registry.model.simulation import FLITS, PACKETS
+
+PARTNERS, MESSAGE_BYTES, MESSAGES = 16, 4 * 2048, 4
+GOAL_HOPS, GOAL_SECONDS = 2e6, 20.0
+PACKET_BYTES = 8 * 8 + 8
+"""Of a packet in memory: its row and when its tail comes; beside it four bytes of the list of free rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is simulated."""
+
+    name: str
+    fabric: Callable[[], Fabric]
+    routing: str
+    messages: Callable[[int], Messages]
+    mode: str = PACKETS
+    options: Options | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Processor seconds to set up and to run; links crossed, packets that there was room for, messages."""
+
+    setting_up: float
+    running: float
+    hops: int
+    room: int
+    messages: int
+    simulated: float
+
+    @property
+    def rate(self) -> float:
+        """Millions of hops a second of processor time."""
+        return self.hops / max(self.running, 1e-9) / 1e6
+
+
+def run(effort: Effort) -> Figure:
+    """Each case twice; the first loads or compiles kernels."""
+    rows: list[Row] = []
+    for case in _cases(effort):
+        measure(case)
+        found = measure(case)
+        rows += _rows(case, found)
+        say(f"{case.name}: {found.rate:.2f} million hops a second, {found.running:.1f} s")
+    rows.append(Row(what="largest resident memory of the whole run", ours=peak_memory_gb(), baseline="GB"))
+    return Figure(
+        title="Speed of simulated runs",
+        setting="One core; processor time without compilation. Uniform: every rank sends "
+        f"{PARTNERS} others, drawn anew for each, {MESSAGES} messages of {MESSAGE_BYTES:,} bytes, in packets "
+        f"of 2,048. Aimed for: {GOAL_HOPS / 1e6:g} million packet hops a second, the trace of CG in less "
+        f"than {GOAL_SECONDS:g} s.",
+        rows=tuple(rows),
+    )
+
+
+def measure(case: Case) -> Measured:
+    """Simulate a case once, in slices, as ``mapping.simulate.simulate`` does."""
+    fabric = case.fabric()
+    allocation = Allocation.of(fabric, fabric.hosts.tolist())
+    messages = check_messages(case.messages(len(allocation)), len(allocation))
+    options, generator = case.options or Options(), np.random.default_rng(0)
+    begin = time.process_time()
+    placement = random_placement(len(allocation), allocation, 0)
+    hosts = np.unique(placement.host_of_rank)
+    ways = build_ways(case.routing, fabric, hosts)
+    senders: Senders = new_senders(
+        ways, placement, messages, packet_bytes=options.packet_bytes, every=10_000, generator=generator
+    )
+    level: PacketLevel | FlitLevel
+    if case.mode == FLITS:
+        level = FlitLevel(fabric, senders, options, generator, alone=ways.escapes)
+    else:
+        level = PacketLevel(fabric, senders, options, generator)
+    ready = time.process_time()
+    while level.advance():
+        pass
+    done = time.process_time()
+    if not bool(senders.delivered.all()):
+        raise RuntimeError(f"{case.name}: not all messages are delivered")
+    return Measured(
+        setting_up=ready - begin,
+        running=done - ready,
+        hops=level.hops,
+        room=level.room,
+        messages=len(messages.rank),
+        simulated=float(senders.points()[-1, 0]),
+    )
+
+
+def uniform(ranks: int) -> Messages:
+    """Every rank sends so many others, which are drawn."""
+    generator = np.random.default_rng(ranks)
+    source = np.repeat(np.arange(ranks), PARTNERS)
+    target = (source + generator.integers(1, ranks, len(source))) % ranks
+    profile = Profile.from_edges(source, target, np.full(len(source), MESSAGES * MESSAGE_BYTES), ranks=ranks)
+    return from_profile(profile, MESSAGES, barrier=False)
+
+
+def _cases(effort: Effort) -> list[Case]:
+    """Uniform traffic by size, then the traces."""
+    cases = [
+        _uniform("torus 4x4x4", lambda: torus((4, 4, 4), capacity=1e9), "dimension-order"),
+        _uniform("fat tree, 64 hosts", lambda: k_ary_n_tree(8, 2, capacity=1e9), "up-down"),
+    ]
+    if not effort.small:
+        cases += [
+            _uniform("torus 8x8x8", lambda: torus((8, 8, 8), capacity=1e9), "dimension-order"),
+            _uniform("torus 8x8x8, adaptive", lambda: torus((8, 8, 8), capacity=1e9), "minimal-adaptive"),
+            _uniform("fat tree, 512 hosts", lambda: k_ary_n_tree(8, 3, capacity=1e9), "up-down"),
+            _uniform("fat tree, 4,096 hosts", lambda: k_ary_n_tree(16, 3, capacity=1e9), "up-down"),
+        ]
+    if effort.traces is None:
+        return cases
+    for program in ("cg", "sp"):
+        messages = from_trace(effort.trace(program), np.inf)
+        for mode in (PACKETS, FLITS):
+            cases.append(
+                Case(
+                    name=f"{program.upper()}'s trace by {mode}",
+                    fabric=lambda: irregular(16, capacity=CAPACITY),
+                    routing="up-down",
+                    messages=partial(_given, messages),
+                    mode=mode,
+                    options=NETWORK,
+                )
+            )
+    return cases
+
+
+def _given(messages: Messages, _ranks: int) -> Messages:
+    return messages
+
+
+def _uniform(name: str, fabric: Callable[[], Fabric], routing: str) -> Case:
+    return Case(name=name, fabric=fabric, routing=routing, messages=uniform)
+
+
+def _rows(case: Case, found: Measured) -> list[Row]:
+    what = "flit" if case.mode == FLITS else "packet"
+    goal = f" (aimed for: {GOAL_HOPS / 1e6:g})" if case.mode == PACKETS else ""
+    limit = f" (aimed for: less than {GOAL_SECONDS:g})" if case.name.startswith("CG") else ""
+    memory = found.room * PACKET_BYTES / 1e6
+    return [
+        Row(what=f"{case.name}: {what} hops", ours=found.rate, baseline=f"millions a second{goal}"),
+        Row(
+            what=f"{case.name}: time",
+            ours=found.running,
+            baseline=f"seconds{limit}; set up in {found.setting_up:.2f} s",
+        ),
+        Row(
+            what=f"{case.name}: packets that there was room for at most",
+            ours=f"{found.room:,}",
+            baseline=f"{memory:.3g} MB; {found.messages:,} messages, {found.hops:,} hops",
+        ),
+    ]

@@ -1,0 +1,167 @@
+"""Li et al. 2020, Figure 3: communication time on Tianhe-3 by mapping, simulated.
+
+The paper measures on the machine and gives neither the capacities of its links nor the nodes of its jobs.
+Here a time step of each program is sent in rounds over two machines: as the generator has it, where leaf
+switches can pass on all that their nodes send, and with a quarter of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import isqrt
+
+import numpy as np
+
+from bench.papers.mapping_2011 import span
+from bench.papers.record import Figure, Row
+from bench.papers.tianhe3 import CHIPS, programs
+from bench.simulation.runs import Effort, say, seated, side_by_side
+from ingest.generate.tianhe3 import tianhe3
+from mapping.costs.distances import SWITCHES, distances
+from mapping.model.problem import Problem
+from mapping.routing.catalog import build_routes
+from mapping.search.placing import place
+from mapping.simulate.messages import Messages, from_profile
+from mapping.simulate.options import Options
+from mapping.simulate.simulate import simulate
+from registry.model import Allocation, Fabric, Placement, Profile
+
+STRATEGIES = {
+    "in-order": "in-order",
+    "round-robin": "round-robin:over=switches",
+    "greedy": "greedy",
+    "rcm": "rcm:variant=paper",
+    "ohtma": "ohtma",
+}
+OURS = "ours"
+SIZES = (256, 512, 1024, 2048, 4096)
+NODE = 1.25e10
+MACHINES = {"full": (NODE, 24 * NODE, 12 * NODE), "quarter": (NODE, 6 * NODE, 3 * NODE)}
+"""Capacities of a node's link, of that between the halves of a chip, and of a half's to a row or column."""
+ROUNDS = 4
+ROUTING = "minimal-adaptive"
+MOST_PACKETS = 200_000
+"""Packets are made larger where there would be more."""
+STEPS = 200_000
+SAID = {
+    ("bt", "in-order"): "2020-time-bt-in-order",
+    ("bt", "greedy"): "2020-time-bt-greedy",
+    ("sp", "in-order"): "2020-time-sp",
+    ("cg", "in-order"): "2020-time-cg",
+    ("snap", "greedy"): "2020-time-snap",
+    ("sweep3d", "greedy"): "2020-time-sweep3d",
+}
+WHY = (
+    "neither the machine's capacities nor its jobs' nodes, messages or computing between them are published; "
+    "a time step in rounds is communication alone"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A program at a size on a machine: simulated seconds by strategy."""
+
+    machine: str
+    program: str
+    ranks: int
+    seconds: Mapping[str, float]
+
+    def change(self, name: str, baseline: str) -> float:
+        """Over the baseline, less one."""
+        return self.seconds[name] / self.seconds[baseline] - 1.0
+
+
+def run(effort: Effort) -> Figure:
+    """All programs and sizes on both machines, as many scattered nodes as ranks."""
+    sizes, most = ((64,), MOST_PACKETS // 20) if effort.small else (SIZES, MOST_PACKETS)
+    runs: list[Run] = []
+    for program, make in programs().items():
+        for ranks in sizes:
+            if program in ("bt", "sp") and isqrt(ranks) ** 2 != ranks:
+                continue
+            runs += _case(program, make(ranks), most)
+            say(f"{program}, {ranks} ranks")
+    rows = [row for machine in MACHINES for row in _rows(machine, runs)]
+    return Figure(
+        title="2020, Figure 3: communication time on Tianhe-3, simulated",
+        setting=f"{CHIPS} chips of 96 nodes in rows of 8, {', '.join(map(str, sizes))} ranks on as many "
+        f"nodes drawn at random, one each; a time step in {ROUNDS} rounds; shortest ways adaptively with "
+        f"escapes by up*/down*; packets of 2,048 bytes, or as large as makes {most:,}. Machines: "
+        "full (a node 1, halves of a chip 24, to a row or column 12) and quarter (1, 6, 3). Averages over "
+        "sizes.",
+        rows=tuple(rows),
+    )
+
+
+def _case(program: str, profile: Profile, most: int) -> list[Run]:
+    """One program at one size: mapped once, simulated on both machines."""
+    fabric = tianhe3(6, 8, chips=CHIPS, capacities=MACHINES["full"])
+    nodes = np.sort(np.random.default_rng(profile.ranks).choice(fabric.hosts, profile.ranks, replace=False))
+    allocation = Allocation.of(fabric, nodes.tolist())
+    routes = build_routes("shortest-paths", fabric, allocation.hosts)
+    where = Problem(
+        profile=profile, allocation=allocation, routes=routes, own_distances=distances(SWITCHES, routes)
+    )
+    placements = {name: seated(text, where) for name, text in STRATEGIES.items()}
+    found = []
+    for machine, capacities in MACHINES.items():
+        sent_over = tianhe3(6, 8, chips=CHIPS, capacities=capacities)
+        ours = place(sent_over, profile, allocation, routing="shortest-paths", steps=STEPS, workers=2)
+        seconds = _seconds(sent_over, profile, {**placements, OURS: ours}, most)
+        found.append(Run(machine=machine, program=program, ranks=profile.ranks, seconds=seconds))
+    return found
+
+
+def _seconds(
+    fabric: Fabric, profile: Profile, placements: Mapping[str, Placement], most: int
+) -> dict[str, float]:
+    """Simulated seconds of all rounds by placement."""
+    packet = max(2048, int(profile.bytes.sum()) // most)
+    run = partial(_simulated, fabric, from_profile(profile, ROUNDS), Options(packet_bytes=packet))
+    return dict(zip(placements, side_by_side(run, list(placements.values())), strict=True))
+
+
+def _simulated(fabric: Fabric, messages: Messages, options: Options, placement: Placement) -> float:
+    found = simulate(fabric, placement, messages, routing=ROUTING, options=options)
+    return found.completion_seconds
+
+
+def _rows(machine: str, runs: list[Run]) -> list[Row]:
+    """Averages over sizes, as the text gives them, and the largest saving."""
+    rows = []
+    here = [one for one in runs if one.machine == machine]
+    for program in programs():
+        several = [one for one in here if one.program == program]
+        for baseline in ("in-order", "round-robin", "greedy", "rcm"):
+            changes = [one.change("ohtma", baseline) for one in several]
+            key = SAID.get((program, baseline), "")
+            rows.append(
+                Row(
+                    what=f"{program}, {machine}: OHTMA, simulated time",
+                    ours=f"{float(np.mean(changes)):.3g} ({span(changes)})",
+                    baseline=baseline,
+                    paper=key,
+                    why=WHY if key else "",
+                )
+            )
+        ours = [one.change(OURS, "in-order") for one in several]
+        rows.append(
+            Row(
+                what=f"{program}, {machine}: ours, simulated time",
+                ours=f"{float(np.mean(ours)):.3g} ({span(ours)})",
+                baseline="in-order",
+            )
+        )
+    largest = min(one.change("ohtma", "in-order") for one in here)
+    rows.append(
+        Row(
+            what=f"all programs, {machine}: largest saving of OHTMA",
+            ours=largest,
+            baseline="in-order",
+            paper="2020-time-largest",
+            why=WHY,
+        )
+    )
+    return rows

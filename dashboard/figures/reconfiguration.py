@@ -1,0 +1,119 @@
+"""Circuits of an optical switch: throughput before and after, the search's way, who is joined to whom."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from dashboard.figures.colours import DARK, INK, LIGHT, SERIES_COLOURS
+from dashboard.figures.layers import layers
+from dashboard.tables.reconfiguration import PRESENT, PROPOSED, STATES, UPPER_BOUND
+
+SIDE = 430
+"""Width and height of the matrix, in pixels."""
+STATE_COLOURS = {LIGHT: ("#9aa3b2", "#e0672f", "#0b6e8f"), DARK: ("#6d7686", "#f38b21", "#4cc3ea")}
+"""Of circuits that stay, go and come."""
+STATE_SHAPES = ("square", "cross", "circle")
+_SERIES = (PRESENT, PROPOSED, UPPER_BOUND)
+
+
+def throughput_bars(rows: pd.DataFrame, theme: str) -> alt.LayerChart:
+    """Throughput before and after beside the certified upper bound.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of `dashboard.tables.reconfiguration.throughputs`.
+    """
+    grey, _, colour, ink = SERIES_COLOURS[theme]
+    top = float(rows["value"].max()) if len(rows) else 1.0
+    base = alt.Chart(rows).encode(
+        x=alt.X("value:Q", axis=None, scale=alt.Scale(domain=[0, 1.45 * (top or 1.0)], nice=False)),
+        y=alt.Y(
+            "series:N",
+            title=None,
+            scale=alt.Scale(domain=list(_SERIES)),
+            axis=alt.Axis(ticks=False, domain=False, labelLimit=220, labelOverlap=False),
+        ),
+        tooltip=["series:N", "shown:N"],
+    )
+    colours = alt.Scale(domain=list(_SERIES), range=[grey, colour, ink])
+    return layers(
+        base.mark_bar().encode(color=alt.Color("series:N", scale=colours, legend=None)),
+        base.mark_text(align="left", dx=5, color=INK[theme]).encode(text="shown:N"),
+    ).properties(title="Throughput", height=60 * len(_SERIES), width="container")
+
+
+def trail_chart(rows: pd.DataFrame, bound: float | None, theme: str) -> alt.LayerChart:
+    """Throughput of each iteration, and the best until then; the certified upper bound across.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of `dashboard.tables.reconfiguration.trail_table`.
+    bound : float or None
+        None where there is no limit.
+    """
+    grey, _, colour, ink = SERIES_COLOURS[theme]
+    x = alt.X("iteration:Q", title="iteration", axis=alt.Axis(tickMinStep=1, format="d"))
+    told: list[str | alt.Tooltip] = [
+        "iteration:Q",
+        alt.Tooltip("throughput:Q", format=".4~g", title="profiles/s"),
+        alt.Tooltip("best:Q", format=".4~g", title="best until then"),
+        "bottleneck:N",
+    ]
+
+    def along(field: str) -> alt.Chart:
+        y = alt.Y(f"{field}:Q", title="profiles/s", scale=alt.Scale(zero=True))
+        return alt.Chart(rows).encode(x=x, y=y, tooltip=told)
+
+    parts = [
+        along("best").mark_line(interpolate="step-after", strokeWidth=2, color=colour),
+        along("throughput").mark_point(filled=True, size=30, opacity=0.8, color=grey),
+    ]
+    if bound is not None:
+        limit = pd.DataFrame({"bound": [bound]})
+        rule = alt.Chart(limit).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=ink)
+        y = alt.Y("bound:Q", title="profiles/s", scale=alt.Scale(zero=True))
+        parts.append(rule.encode(y=y, tooltip=[alt.Tooltip("bound:Q", format=".4~g", title="bound")]))
+    title = "The search: ● an iteration · ━ the best until then · ╌ certified upper bound"
+    return layers(*parts).properties(title=title, height=260, width="container")
+
+
+def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str) -> alt.Chart:
+    """Which nodes circuits join, each drawn both ways; what stays, goes and comes by colour and shape.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of `dashboard.tables.reconfiguration.circuits_table`.
+    nodes : int
+    """
+    columns = {"a": "b", "b": "a", "a node": "b node", "b node": "a node"}
+    both = pd.concat([rows, rows.rename(columns=columns)], ignore_index=True)
+    both = both.rename(columns={"a node": "across", "b node": "down"})
+    span = [-0.5, nodes - 0.5]
+    size = min(max((0.55 * SIDE / max(nodes, 1)) ** 2, 4.0), 400.0)
+    axis = alt.Axis(grid=False, tickMinStep=1, format="d")
+    chart: alt.Chart = (
+        alt.Chart(both)
+        .mark_point(filled=True, size=size, opacity=1)
+        .encode(
+            x=alt.X("across:Q", title="node", scale=alt.Scale(domain=span, nice=False), axis=axis),
+            y=alt.Y("down:Q", title="node", scale=alt.Scale(domain=span[::-1], nice=False), axis=axis),
+            color=alt.Color(
+                "what:N",
+                title=None,
+                scale=alt.Scale(domain=list(STATES), range=list(STATE_COLOURS[theme])),
+                legend=alt.Legend(orient="top"),
+            ),
+            shape=alt.Shape("what:N", scale=alt.Scale(domain=list(STATES), range=list(STATE_SHAPES))),
+            tooltip=[
+                *("a:N", "b:N", "what:N"),
+                alt.Tooltip("bytes:Q", format=".4~s", title="bytes of a profile"),
+                alt.Tooltip("busy:Q", format=".1%", title="busy"),
+            ],
+        )
+        .properties(title="Which hosts are joined", width=SIDE, height=SIDE)
+    )
+    return chart

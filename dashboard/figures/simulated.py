@@ -1,0 +1,158 @@
+"""Simulated runs beside each other: traffic and latency over time, latencies, what static costs foretold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from dashboard.figures.colours import DARK, INK, LIGHT
+from dashboard.figures.layers import layers
+from registry import units
+from registry.units import Unit
+
+RUNS = {
+    LIGHT: ("#0b6e8f", "#e0a028", "#7a4fa3", "#b3262d", "#2f8f5b", "#7a8290"),
+    DARK: ("#4cc3ea", "#f3c04a", "#c39be8", "#f2767c", "#6fd39b", "#9aa3b2"),
+}
+"""Of the runs A, B, ...: as many as stand beside each other at most."""
+_DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [4, 2], [12, 4])
+"""Of their lines: runs are told apart without colours too."""
+_HEIGHT = 300
+
+
+def over_time(points: pd.DataFrame, what: str, title: str, base: str, theme: str) -> alt.Chart:
+    """A line a run over simulated time.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Of `dashboard.tables.simulated.over_time`.
+    what : str
+        Column that is drawn: ``delivered`` or ``latency``.
+    title : str
+    base : str
+        Unit of the column, of `registry.units`.
+    """
+    clock = units.unit_for(points["at"].tolist(), units.SECONDS)
+    rows, unit = _in_unit(points[points[what].notna()], what, base)
+    rows["at"] = rows["at"] / clock.size
+    chart: alt.Chart = (
+        alt.Chart(rows)
+        .mark_line(point={"size": 18})
+        .encode(
+            x=alt.X("at:Q", title=f"simulated time ({clock.name})"),
+            y=alt.Y(f"{what}:Q", title=f"{title} ({unit.name})", scale=alt.Scale(zero=True)),
+            tooltip=[
+                alt.Tooltip("run:N"),
+                alt.Tooltip("at:Q", format=".4~g", title=f"at ({clock.name})"),
+                alt.Tooltip(f"{what}:Q", format=".4~g", title=f"{title} ({unit.name})"),
+            ],
+            **_by_run(rows, theme),
+        )
+        .properties(height=_HEIGHT, width="container")
+    )
+    return chart
+
+
+def latencies(table: pd.DataFrame, theme: str) -> alt.Chart:
+    """Latency of messages by percentile, a line a run; logarithmic where all are above zero.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `dashboard.tables.simulated.latencies`.
+    """
+    rows, unit = _in_unit(table, "latency", units.SECONDS)
+    positive = bool((rows["latency"] > 0).all())
+    scale = alt.Scale(type="log") if positive else alt.Scale(zero=True)
+    order = list(dict.fromkeys(rows["percentile"]))
+    chart: alt.Chart = (
+        alt.Chart(rows)
+        .mark_line(point={"size": 30})
+        .encode(
+            x=alt.X(
+                "percentile:O",
+                sort=order,
+                title="percentile of the messages",
+                axis=alt.Axis(labelAngle=0),
+            ),
+            y=alt.Y("latency:Q", title=f"latency ({unit.name})", scale=scale),
+            tooltip=[
+                alt.Tooltip("run:N"),
+                alt.Tooltip("percentile:O"),
+                alt.Tooltip("latency:Q", format=".4~g", title=f"latency ({unit.name})"),
+            ],
+            **_by_run(rows, theme),
+        )
+        .properties(height=_HEIGHT, width="container")
+    )
+    return chart
+
+
+def against_static(
+    table: pd.DataFrame, chosen: Sequence[str], title: str, base: str, theme: str
+) -> alt.LayerChart:
+    """Completion of simulated runs over a static cost of their placements; chosen runs are filled.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `dashboard.tables.simulated.predicted`.
+    chosen : sequence of str
+        Ids of runs.
+    title : str
+        Of the cost.
+    base : str
+        Its unit.
+    """
+    rows, unit = _in_unit(table, "static", base)
+    rows, clock = _in_unit(rows, "completion", units.SECONDS)
+    mine = rows["run"].isin(list(chosen))
+
+    def dots(part: pd.DataFrame) -> alt.Chart:
+        return alt.Chart(part).encode(
+            x=alt.X("static:Q", title=f"{title} ({unit.name})", scale=alt.Scale(zero=False)),
+            y=alt.Y("completion:Q", title=f"completion ({clock.name})", scale=alt.Scale(zero=False)),
+            tooltip=[
+                alt.Tooltip("run:N"),
+                alt.Tooltip("placement:N"),
+                alt.Tooltip("strategy:N"),
+                alt.Tooltip("static:Q", format=".4~g", title=f"{title} ({unit.name})"),
+                alt.Tooltip("completion:Q", format=".4~g", title=f"completion ({clock.name})"),
+            ],
+        )
+
+    return layers(
+        dots(rows[~mine]).mark_point(filled=False, size=60, strokeWidth=1.5, color=INK[theme]),
+        dots(rows[mine]).mark_point(filled=True, size=90, opacity=1, color=RUNS[theme][0]),
+    ).properties(height=_HEIGHT, width="container")
+
+
+def _in_unit(table: pd.DataFrame, column: str, base: str) -> tuple[pd.DataFrame, Unit]:
+    unit = units.unit_for(table[column].tolist(), base)
+    scaled = table.copy()
+    scaled[column] = scaled[column] / unit.size
+    return scaled, unit
+
+
+def _by_run(rows: pd.DataFrame, theme: str) -> dict[str, Any]:
+    """Colour and dashes of each run, with one legend for both."""
+    names = list(dict.fromkeys(rows["run"]))
+    legend = alt.Legend(
+        orient="top",
+        title=None,
+        columns=1,
+        labelLimit=420,
+        symbolType="stroke",
+        symbolSize=400,
+        symbolStrokeWidth=2.5,
+    )
+    colours = alt.Scale(domain=names, range=list(RUNS[theme][: len(names)]))
+    dashes: Any = list(_DASHES[: len(names)])
+    return {
+        "color": alt.Color("run:N", scale=colours, legend=legend),
+        "strokeDash": alt.StrokeDash("run:N", scale=alt.Scale(domain=names, range=dashes), legend=legend),
+    }

@@ -1,0 +1,273 @@
+"""Simulated runs as plain tables: a list, side by side, traffic over time, latencies. Pure functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dashboard.tables.placements import METRICS
+from dashboard.times import in_utc
+from registry import units
+from registry.model import Longs, Simulation
+from registry.model.placement_series import PlacementSeries
+from registry.model.simulation import PERCENTILES
+from registry.simulations.records import SimulationInfo, StoredSimulation
+
+UNITS = {
+    "completion": units.SECONDS,
+    "throughput": units.RATE,
+    "median latency": units.SECONDS,
+    "99 % latency": units.SECONDS,
+    "Worst link": units.SECONDS,
+    "Hop-bytes": units.BYTES,
+}
+"""Columns of `runs_table` that have a unit."""
+_STATIC = ("congestion_seconds", "hop_bytes", "average_dilation")
+"""Costs of the placement that the list tells beside each run."""
+POINTS = 500
+"""Points of a run that a chart shows at most."""
+_OF_MESSAGES = ("scale", "first", "rounds")
+"""Parameters of a run that say how messages were made; the others are of the network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SimulatedRuns:
+    """Simulated runs and the placements that they are of.
+
+    Attributes
+    ----------
+    runs : tuple of SimulationInfo
+        The newest first.
+    series : PlacementSeries
+        Evaluated placements, the oldest first.
+    row_of : mapping of str to int
+        Row of the series by the placement's id.
+    """
+
+    runs: tuple[SimulationInfo, ...]
+    series: PlacementSeries
+    row_of: Mapping[str, int]
+
+    def text(self, run: SimulationInfo, column: str) -> str:
+        """A column of the series for the placement of a run; empty where it was not evaluated."""
+        row = self.row_of.get(run.placement)
+        return "" if row is None else str(getattr(self.series, column)[row])
+
+    def number(self, run: SimulationInfo, column: str) -> float:
+        """The same of a column of numbers; NaN where the placement was not evaluated."""
+        row = self.row_of.get(run.placement)
+        return math.nan if row is None else float(getattr(self.series, column)[row])
+
+
+def runs_table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> pd.DataFrame:
+    """Runs with the costs of their placements beside them, in base units."""
+    return pd.DataFrame(
+        {
+            "run": [run.id for run in runs],
+            "saved at (UTC)": in_utc(run.recorded_at for run in runs),
+            "application": [view.text(run, "application") for run in runs],
+            "cluster": [run.cluster for run in runs],
+            "placement": [run.placement for run in runs],
+            "strategy": [view.text(run, "strategy") for run in runs],
+            "sent": [sent_text(run) for run in runs],
+            "mode": [run.mode for run in runs],
+            "routing": [run.routing for run in runs],
+            "completion": [run.completion_seconds for run in runs],
+            "throughput": [run.throughput for run in runs],
+            "median latency": [run.median_latency_seconds for run in runs],
+            "99 % latency": [run.latency_99_seconds for run in runs],
+            **{METRICS[name].title: [view.number(run, name) for run in runs] for name in _STATIC},
+            "complete": [run.complete for run in runs],
+        }
+    )
+
+
+def sent_text(run: SimulationInfo) -> str:
+    """What was sent, in words: a trace and how fast, or rounds of the profile."""
+    if run.trace is None:
+        rounds = run.parameters.get("rounds", 1)
+        return f"{rounds} round" if rounds == 1 else f"{rounds} rounds"
+    scale, first = run.parameters.get("scale", 1.0), run.parameters.get("first")
+    if scale == "inf":
+        speed = "all at once"
+    else:
+        speed = "as recorded" if float(scale) == 1.0 else f"{float(scale):.4g} times as fast"
+    return f"trace {run.trace}, {speed}" + ("" if first is None else f", first {first} messages")
+
+
+def option_text(view: SimulatedRuns, run: SimulationInfo) -> str:
+    """A run in a list to choose from."""
+    took = units.text(run.completion_seconds, units.SECONDS)
+    at = units.moment_text(run.recorded_at)
+    told = (view.text(run, "application"), view.text(run, "strategy"), took, run.placement, at, run.id)
+    return " · ".join(part for part in told if part)
+
+
+def letter(number: int) -> str:
+    """What the run of a number from 0 is called in short."""
+    return chr(ord("A") + number)
+
+
+def label(view: SimulatedRuns, run: SimulationInfo, number: int) -> str:
+    """How charts call the run of a number from 0: ``A · greedy · p3f2...``."""
+    told = (letter(number), view.text(run, "strategy"), run.placement)
+    return " · ".join(part for part in told if part)
+
+
+def replay(run: SimulationInfo) -> tuple[object, ...]:
+    """Equal for runs of the same messages over the same network, from whichever placements."""
+    told = tuple(sorted((name, str(value)) for name, value in run.parameters.items()))
+    return (run.cluster, run.snapshot, run.profile, run.trace, run.mode, run.routing, run.seed, told)
+
+
+def newest_alike(runs: Sequence[SimulationInfo], most: int) -> list[SimulationInfo]:
+    """The newest run and those before it of the same replay from other placements, the oldest of them first.
+
+    Parameters
+    ----------
+    runs : sequence of SimulationInfo
+        The newest first; at least one.
+    """
+    found: dict[str, SimulationInfo] = {}
+    for run in runs:
+        if replay(run) == replay(runs[0]):
+            found.setdefault(run.placement, run)
+    return list(found.values())[:most][::-1]
+
+
+def facts_table(view: SimulatedRuns, chosen: Sequence[StoredSimulation]) -> pd.DataFrame:
+    """Runs side by side: what they delivered, what their placements cost, and where they come from."""
+    by_id = {run.id: run for run in view.runs}
+    base = chosen[0].simulation.throughput
+    columns = [
+        {**_results(one.simulation, base), **_static(view, by_id[one.id]), **_provenance(view, by_id[one.id])}
+        for one in chosen
+    ]
+    letters = [letter(number) for number in range(len(columns))]
+    rows = [
+        {
+            "fact": fact,
+            **{which: column[fact] for which, column in zip(letters, columns, strict=True)},
+            "differs": "≠" if len({column[fact] for column in columns}) > 1 else "",
+        }
+        for fact in columns[0]
+    ]
+    return pd.DataFrame(rows, columns=["fact", *letters, "differs"])
+
+
+def _results(run: Simulation, base: float) -> dict[str, str]:
+    busy = float(run.link_utilisation.max(initial=0.0))
+    return {
+        "completion": units.text(run.completion_seconds, units.SECONDS),
+        "delivered": units.text(run.delivered_bytes, units.BYTES),
+        "throughput": units.text(run.throughput, units.RATE),
+        "throughput over that of A": f"{run.throughput / base:.3f}" if base > 0.0 else "",
+        "mean latency": units.text(run.mean_latency_seconds, units.SECONDS),
+        **{
+            f"{percentile:g} % latency": units.text(run.latency(percentile), units.SECONDS)
+            for percentile in (50.0, 95.0, 99.0, 100.0)
+        },
+        "busiest link, sending": f"{100 * busy:.1f} % of the run",
+        "interrupted": "" if run.complete else "yes",
+    }
+
+
+def _static(view: SimulatedRuns, run: SimulationInfo) -> dict[str, str]:
+    """Costs of the placement, as they were saved with it."""
+    return {
+        f"{about.title}, static": _cost(view.number(run, metric), about.base)
+        for metric, about in METRICS.items()
+    }
+
+
+def _provenance(view: SimulatedRuns, run: SimulationInfo) -> dict[str, str]:
+    network = {name: value for name, value in run.parameters.items() if name not in _OF_MESSAGES}
+    return {
+        "placement": run.placement,
+        "strategy": view.text(run, "strategy"),
+        "application": view.text(run, "application"),
+        "job": view.text(run, "job"),
+        "sent": sent_text(run),
+        "messages": f"{run.messages:,}",
+        "mode": run.mode,
+        "routing": run.routing,
+        "seed": str(run.seed),
+        "network": ", ".join(f"{name} {value}" for name, value in sorted(network.items())),
+        "cluster": run.cluster,
+        "snapshot": run.snapshot,
+        "run": run.id,
+        "saved at": units.moment_text(run.recorded_at),
+        "code version": run.code_version,
+    }
+
+
+def over_time(runs: Mapping[str, Simulation]) -> pd.DataFrame:
+    """Points of the traffic over time of each run by its label, some evenly chosen where they are too many.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``run``, ``at`` (s), ``delivered`` (bytes until then) and ``latency`` (s, mean since the point
+        before; NaN at the beginning, which has no point of its own).
+    """
+    told = list(runs.values())
+    kept = [_spread(len(run.delivered_at) + 1) for run in told]
+    columns = {
+        "at": [np.r_[0.0, run.delivered_at] for run in told],
+        "delivered": [np.r_[0.0, run.delivered] for run in told],
+        "latency": [np.r_[np.nan, run.latency_over_time] for run in told],
+    }
+    return pd.DataFrame(
+        {
+            "run": [name for name, rows in zip(runs, kept, strict=True) for _ in rows],
+            **{
+                name: np.concatenate([values[rows] for values, rows in zip(parts, kept, strict=True)])
+                for name, parts in columns.items()
+            },
+        }
+    )
+
+
+def latencies(runs: Mapping[str, Simulation]) -> pd.DataFrame:
+    """Columns ``run``, ``percentile`` (as text, ascending in each run) and ``latency`` (s)."""
+    rows = [
+        {"run": name, "percentile": f"{percentile:g}", "latency": run.latency(percentile)}
+        for name, run in runs.items()
+        for percentile in PERCENTILES
+    ]
+    return pd.DataFrame(rows, columns=["run", "percentile", "latency"])
+
+
+def predicted(view: SimulatedRuns, runs: Sequence[SimulationInfo], metric: str) -> pd.DataFrame:
+    """Runs whose placements have this static cost.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``run``, ``placement``, ``strategy``, ``static`` (base unit) and ``completion`` (s).
+    """
+    rows = [
+        {
+            "run": run.id,
+            "placement": run.placement,
+            "strategy": view.text(run, "strategy"),
+            "static": view.number(run, metric),
+            "completion": run.completion_seconds,
+        }
+        for run in runs
+        if run.complete and math.isfinite(view.number(run, metric))
+    ]
+    return pd.DataFrame(rows, columns=["run", "placement", "strategy", "static", "completion"])
+
+
+def _spread(count: int) -> Longs:
+    """Rows of a series that are drawn, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, POINTS)).round()).astype(np.int64)
+
+
+def _cost(value: float, base: str) -> str:
+    return units.text(value, base) if math.isfinite(value) else ""

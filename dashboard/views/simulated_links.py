@@ -1,0 +1,112 @@
+"""Part of the page of simulated runs: how long of each run the links were sending, as map and table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import tables
+from dashboard.choices import choose
+from dashboard.components.fabric_map import fabric_map
+from dashboard.figures import colouring
+from dashboard.figures.link_map import LINES_LIMIT, link_map
+from dashboard.queries.kept import content_kept, drawing
+from dashboard.tables.csv_files import csv_text
+from dashboard.tables.links import link_text
+from dashboard.tables.loads import loaded_links
+from dashboard.tables.simulated import letter
+from registry import units
+from registry.machines.fabrics import Snapshot
+from registry.model import Floats, Simulation
+from registry.registry import Registry
+from registry.simulations.records import StoredSimulation
+
+BUSIEST = 50
+"""Rows of the table of links."""
+HEIGHT = 420
+"""Of the map, in pixels."""
+LOADS = {"load": units.BYTES, "capacity": units.RATE}
+
+
+def draw(registry: Registry, runs: Mapping[str, StoredSimulation]) -> None:
+    """Draw the part.
+
+    Parameters
+    ----------
+    runs : mapping of str to StoredSimulation
+        By label, in the order of their letters.
+    """
+    st.subheader("How busy the links were")
+    by_id = {one.id: name for name, one in runs.items()}
+    if st.query_params.get("map") not in (None, *by_id):
+        st.query_params.pop("map")
+    wanted = choose("Run on the map", "map", list(by_id), show=by_id.__getitem__, kind="run")
+    if wanted is None:
+        return
+    name = by_id[wanted]
+    run, snapshot = runs[name].simulation, content_kept(registry, runs[name].content)
+    if not run.link_bytes.any():
+        st.info("Its ranks sent nothing over a cable: no link was busy.")
+        return
+    alike = {
+        letter(number): one.simulation
+        for number, one in enumerate(runs.values())
+        if one.content == runs[name].content
+    }
+    _map(registry, snapshot, name, run, alike)
+    _table(snapshot, wanted, run, alike)
+
+
+def _map(
+    registry: Registry, snapshot: Snapshot, name: str, run: Simulation, alike: Mapping[str, Simulation]
+) -> None:
+    """The links that any of the runs used, coloured by the part of one run in which they were sending."""
+    fabric = snapshot.fabric
+    used = np.any([one.link_bytes > 0 for one in alike.values()], axis=0)
+    part = run.link_utilisation
+    busiest = int(np.argmax(part))
+    colours = colouring.share(name, "Part of the run in which it was sending", part)
+    st.text(f"{name}: {100 * float(part[busiest]):.1f} % of the run on {link_text(fabric, busiest)}")
+    fabric_map(
+        link_map(
+            fabric,
+            drawing(snapshot.id, fabric, registry),
+            colours,
+            lines=int(used.sum()) <= LINES_LIMIT,
+            only=used,
+            height=HEIGHT,
+        ),
+        key="busy links",
+    )
+
+
+def _table(snapshot: Snapshot, run_id: str, run: Simulation, alike: Mapping[str, Simulation]) -> None:
+    """The links that were sending longest in any of the runs on this fabric."""
+    parts = {which: one.link_utilisation for which, one in alike.items()}
+    _, table = loaded_links(snapshot.fabric, parts, run.link_bytes, BUSIEST)
+    share = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+    st.dataframe(
+        tables.in_units(table, LOADS),
+        hide_index=True,
+        column_config=dict.fromkeys(parts, share),
+        height=320,
+        key="busy table",
+    )
+    st.download_button(
+        "All links that were used as CSV",
+        lambda: _csv(snapshot, run, parts),
+        file_name=f"{run_id}-links.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+        key="busy csv",
+    )
+
+
+def _csv(snapshot: Snapshot, run: Simulation, parts: Mapping[str, Floats]) -> str:
+    _, table = loaded_links(snapshot.fabric, parts, run.link_bytes, None)
+    named: pd.DataFrame = table.rename(columns={name: f"{name} ({base})" for name, base in LOADS.items()})
+    return csv_text(named)

@@ -1,0 +1,289 @@
+"""Circuits of an optical switch for an application, or for what runs: searched, bounded, told as a plan."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mapping.reconfigure.bounds import UpperBound, throughput_bound
+from mapping.reconfigure.co_optimise import PATIENCE, SKIP, Iteration, Reconfiguration, reconfigure
+from mapping.reconfigure.improving import BEST_SEEDS, TRIALS, best_of
+from mapping.reconfigure.next_configuration import Proposal, break_even_seconds, next_configuration
+from mapping.reconfigure.pinned_bounds import pinned_bound
+from mapping.reconfigure.place_and_route import place_and_route
+from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfigure.seeds import CONDENSED
+from mapping.reconfigure.topology import Topology
+from registry.errors import InvalidValue
+from registry.model import Ints
+from registry.model.reconfiguration import BEST, METHODS, PAPER, CircuitPlan
+from registry.progress import Progress, silent
+
+GIVEN = "given"
+"""What a first topology that was given is called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CircuitSearch:
+    """How circuits are searched.
+
+    Attributes
+    ----------
+    method : str
+        ``paper``: the paper's loop alone; ``best``: ours.
+    start : str, Topology or None
+        First topology; unless told the condensed graph, and for `best` a torus besides.
+    patience, skip : int, float or None
+        Of the paper's loop.
+    trials : int or None
+        Of our own search.
+    seconds : float or None
+        About, in all.
+    seed : int
+    reconfiguration_seconds : float or None
+        For which nothing flows while circuits move; finite, >= 0.
+    """
+
+    method: str = BEST
+    start: str | Topology | None = None
+    patience: int | None = None
+    skip: float | None = None
+    trials: int | None = None
+    seconds: float | None = None
+    seed: int = 0
+    reconfiguration_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InvalidValue("method", f"{self.method!r} is none of {', '.join(METHODS)}")
+        given = self.reconfiguration_seconds
+        if given is not None and not (math.isfinite(given) and given >= 0.0):
+            raise InvalidValue("reconfiguration_seconds", f"is {given}, must be finite and not negative")
+
+    @property
+    def parameters(self) -> Mapping[str, str | int | float | bool]:
+        """What was told, by name."""
+        start = GIVEN if isinstance(self.start, Topology) else self.start
+        told: dict[str, str | int | float | None] = {
+            "start": start,
+            **{name: getattr(self, name) for name in ("patience", "skip", "trials", "seconds")},
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Planned:
+    """What a search found.
+
+    Attributes
+    ----------
+    plan : CircuitPlan
+    bound : UpperBound
+        Of `plan`, with its proof.
+    trail : tuple of Iteration
+        Of `plan`, with the circuits that went and came.
+    search : CircuitSearch
+    seconds : float
+        Wall seconds spent.
+    """
+
+    plan: CircuitPlan
+    bound: UpperBound
+    trail: tuple[Iteration, ...]
+    search: CircuitSearch
+    seconds: float
+
+
+def plan_circuits(
+    application: Application,
+    machine: Machine,
+    search: CircuitSearch,
+    *,
+    present: Topology | None = None,
+    progress: Progress = silent,
+) -> Planned:
+    """Circuits, a node for each vertex and routes, beside what the present circuits could give.
+
+    Parameters
+    ----------
+    present : Topology, optional
+        Circuits that there are; the application gets the partition and the routes that suit them.
+
+    Raises
+    ------
+    InvalidValue, UnknownName
+        As `mapping.reconfigure.improving.best_of`.
+    """
+    begun = time.perf_counter()
+    if present is not None:
+        present.require(machine)
+    found = _searched(application, machine, search, progress)
+    now = math.nan
+    if present is not None:
+        generator = np.random.default_rng(search.seed)
+        now = place_and_route(application, present, machine, generator).throughput
+    gain = found.throughput / now
+    return _planned(
+        machine,
+        search,
+        found,
+        throughput_bound(application, machine),
+        begun,
+        node_of_vertex=found.solution.node_of_vertex,
+        present=present,
+        present_throughput=now,
+        compute_throughput=found.solution.compute_throughput,
+        gain=gain,
+        pays_after=_pays_after(gain, search.reconfiguration_seconds),
+    )
+
+
+def plan_next(
+    application: Application,
+    machine: Machine,
+    search: CircuitSearch,
+    *,
+    node_of_rank: ArrayLike,
+    present: Topology | None,
+    compute_throughput: float = math.inf,
+    progress: Progress = silent,
+) -> Planned:
+    """The next configuration of a switch under ranks that stay where they are.
+
+    Parameters
+    ----------
+    application : Application
+        Vertices are the switch's nodes, in their order: what they exchange.
+    node_of_rank : int[ranks]
+        For the plan.
+    present : Topology or None
+        Circuits that there are, where that is known.
+    compute_throughput : float
+        What computing allows.
+
+    Raises
+    ------
+    InvalidValue
+        As `mapping.reconfigure.next_configuration.next_configuration`.
+    """
+    begun = time.perf_counter()
+    node = np.arange(machine.nodes)
+    found = next_configuration(
+        application,
+        machine,
+        present,
+        node,
+        reconfiguration_seconds=search.reconfiguration_seconds,
+        compute_throughput=compute_throughput,
+        trials=TRIALS if search.trials is None else search.trials,
+        seed=search.seed,
+        seconds=search.seconds,
+        progress=progress,
+    )
+    bound = pinned_bound(application, machine, node)
+    if compute_throughput < bound.throughput:
+        proof = "the fullest node computes so long, whatever the circuits"
+        bound = UpperBound(name="compute", throughput=compute_throughput, proof=proof)
+    return _planned(
+        machine,
+        search,
+        found.found,
+        bound,
+        begun,
+        node_of_vertex=np.asarray(node_of_rank, np.int32),
+        present=present,
+        present_throughput=_throughput(found, compute_throughput),
+        compute_throughput=compute_throughput,
+        gain=found.gain,
+        pays_after=found.break_even_seconds,
+    )
+
+
+def _searched(
+    application: Application, machine: Machine, search: CircuitSearch, progress: Progress
+) -> Reconfiguration:
+    if search.method != PAPER:
+        return best_of(
+            application,
+            machine,
+            seed_topologies=BEST_SEEDS if search.start is None else (search.start,),
+            trials=TRIALS if search.trials is None else search.trials,
+            seed=search.seed,
+            seconds=search.seconds,
+            progress=progress,
+        )
+    return reconfigure(
+        application,
+        machine,
+        seed_topology=CONDENSED if search.start is None else search.start,
+        patience=PATIENCE if search.patience is None else search.patience,
+        skip=SKIP if search.skip is None else search.skip,
+        seed=search.seed,
+        seconds=search.seconds,
+        progress=progress,
+    )
+
+
+def _throughput(found: Proposal, compute_throughput: float) -> float:
+    """Of the present circuits; nan where they are not known."""
+    return math.nan if found.present is None else min(found.present.throughput, compute_throughput)
+
+
+def _pays_after(gain: float, reconfiguration_seconds: float | None) -> float:
+    if reconfiguration_seconds is None or math.isnan(gain):
+        return math.nan
+    return break_even_seconds(gain, reconfiguration_seconds)
+
+
+def _planned(
+    machine: Machine,
+    search: CircuitSearch,
+    found: Reconfiguration,
+    bound: UpperBound,
+    begun: float,
+    *,
+    node_of_vertex: Ints,
+    present: Topology | None,
+    present_throughput: float,
+    compute_throughput: float,
+    gain: float,
+    pays_after: float,
+) -> Planned:
+    none = np.zeros(0, np.int32)
+    given = search.reconfiguration_seconds
+    plan = CircuitPlan(
+        nodes=machine.nodes,
+        max_degree=machine.max_degree,
+        max_edges=machine.max_edges,
+        compute_speed=machine.compute_speed,
+        link_speed=machine.link_speed,
+        node_of_vertex=node_of_vertex,
+        source=found.topology.source,
+        target=found.topology.target,
+        link_load=found.solution.link_load,
+        present_source=none if present is None else present.source,
+        present_target=none if present is None else present.target,
+        throughput=min(found.throughput, compute_throughput),
+        compute_throughput=compute_throughput,
+        communication_throughput=found.solution.communication_throughput,
+        present_throughput=present_throughput,
+        upper_bound=bound.throughput,
+        bound=bound.name,
+        reconfiguration_seconds=math.nan if given is None else given,
+        gain=gain,
+        break_even_seconds=pays_after,
+        number=np.array([one.number for one in found.trail], np.int32),
+        bottleneck=tuple(one.bottleneck for one in found.trail),
+        trail_throughput=np.minimum([one.throughput for one in found.trail], compute_throughput),
+        complete=found.complete,
+        seed=search.seed,
+        method=search.method,
+    )
+    return Planned(
+        plan=plan, bound=bound, trail=found.trail, search=search, seconds=time.perf_counter() - begun
+    )

@@ -1,0 +1,246 @@
+"""A cluster's optical switch, the running jobs on it, and circuits for them; plans are saved here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from mapping.answers.circuits import CircuitSearch, Planned, plan_next
+from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfigure.topology import Topology
+from mapping.service.live import Unloaded, seated
+from registry.errors import InvalidValue
+from registry.jobs.running import Running, RunningJob
+from registry.model import Ints, Placement, Profile
+from registry.progress import Progress, silent
+from registry.reconfigurations.records import ReconfigurationRecord
+from registry.reconfigurations.switches import OpticalSwitch
+from registry.registry import Registry
+from registry.version import code_version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OnSwitch:
+    """What runs on an optical switch.
+
+    Attributes
+    ----------
+    switch : OpticalSwitch
+    running : Running
+        All jobs of the cluster, those that are left out too.
+    jobs : tuple of RunningJob
+        Whose ranks are all on hosts of the switch, and whose profiles are known; in the order of `running`.
+    profiles : tuple of Profile
+        One a job.
+    nodes : tuple of int32[ranks]
+        The switch's node of each rank, job by job.
+    without_profile : tuple of RunningJob
+    unloaded : tuple of Unloaded
+        Have a profile, but are not on the switch, or nobody knows how they sit.
+    """
+
+    switch: OpticalSwitch
+    running: Running
+    jobs: tuple[RunningJob, ...]
+    profiles: tuple[Profile, ...]
+    nodes: tuple[Ints, ...]
+    without_profile: tuple[RunningJob, ...]
+    unloaded: tuple[Unloaded, ...]
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Of each job."""
+        return tuple(len(nodes) for nodes in self.nodes)
+
+    @property
+    def node_of_rank(self) -> Ints:
+        """int32[ranks of all jobs]: the switch's node of each rank, one job after the other."""
+        return np.concatenate([np.zeros(0, np.int32), *self.nodes])
+
+    def application(self) -> Application:
+        """What the nodes exchange while every job sends its profile once; ranks are their weights."""
+        pairs = list(zip(self.nodes, self.profiles, strict=True))
+        return Application.from_edges(
+            np.concatenate([np.zeros(0, np.int32), *(at[one.sender] for at, one in pairs)]),
+            np.concatenate([np.zeros(0, np.int32), *(at[one.partner] for at, one in pairs)]),
+            np.concatenate([np.zeros(0), *(one.bytes for one in self.profiles)]),
+            vertex_weight=np.bincount(self.node_of_rank, minlength=len(self.switch.hosts)),
+            connected=False,
+        )
+
+
+def on_switch(registry: Registry, cluster: str, at: datetime | None = None) -> OnSwitch:
+    """The jobs that run on the optical switch of a cluster at a time.
+
+    Parameters
+    ----------
+    at : datetime, optional
+        Now, unless told.
+
+    Raises
+    ------
+    UnknownName
+        No such cluster, nothing seen of it until then, or nothing told of a switch of it.
+    """
+    switch = registry.optical.read(cluster)
+    running = registry.running(cluster, at)
+    without, unloaded, seats = seated(running)
+    stored = registry.profiles.read_many({job.stored.profile or "" for job, _ in seats})
+    jobs: list[RunningJob] = []
+    profiles: list[Profile] = []
+    nodes: list[Ints] = []
+    apart = list(unloaded)
+    for job, placement in seats:
+        profile = stored[job.stored.profile or ""].profile
+        try:
+            nodes.append(_nodes(placement, running, switch, profile))
+        except InvalidValue as error:
+            apart.append(Unloaded(job=job, reason=error.reason))
+            continue
+        jobs.append(job)
+        profiles.append(profile)
+    return OnSwitch(
+        switch=switch,
+        running=running,
+        jobs=tuple(jobs),
+        profiles=tuple(profiles),
+        nodes=tuple(nodes),
+        without_profile=without,
+        unloaded=tuple(apart),
+    )
+
+
+def next_circuits(
+    found: OnSwitch,
+    search: CircuitSearch,
+    *,
+    present: Topology | None = None,
+    compute_seconds: float | None = None,
+    progress: Progress = silent,
+) -> Planned:
+    """Circuits for the jobs on a switch, whose ranks stay where they are; saves nothing.
+
+    What ranks of two hosts exchange takes one way, as forwarding by destination has it.
+
+    Parameters
+    ----------
+    present : Topology, optional
+        The circuits that there are; unless told as the registry knows them.
+    compute_seconds : float, optional
+        As of `OpticalSwitch`, in its place.
+
+    Raises
+    ------
+    InvalidValue
+        No job is on the switch; circuits beyond its limits, or that do not join all hosts.
+    """
+    switch = found.switch
+    if not found.jobs:
+        reason = f"no running job whose profile is known is on the optical switch of {switch.cluster}"
+        raise InvalidValue("reconfigure.jobs", reason)
+    machine = machine_of(switch, compute_seconds)
+    each = switch.compute_seconds if compute_seconds is None else compute_seconds
+    application = found.application()
+    fullest = float(application.vertex_weight.max()) * each
+    return plan_next(
+        application,
+        machine,
+        search,
+        node_of_rank=found.node_of_rank,
+        present=topology_of(switch) if present is None else present,
+        compute_throughput=1.0 / fullest if fullest > 0.0 else math.inf,
+        progress=progress,
+    )
+
+
+def machine_of(switch: OpticalSwitch, compute_seconds: float | None = None) -> Machine:
+    """The machine that a switch makes of its hosts; nodes compute 1 a second where that does not count.
+
+    Parameters
+    ----------
+    compute_seconds : float, optional
+        In the place of the switch's.
+
+    Raises
+    ------
+    InvalidValue
+        Negative or infinite seconds.
+    """
+    each = switch.compute_seconds if compute_seconds is None else compute_seconds
+    if not 0.0 <= each < math.inf:
+        raise InvalidValue("compute_seconds", f"is {each}, must be finite and not negative")
+    return Machine(
+        nodes=len(switch.hosts),
+        max_degree=switch.max_degree,
+        max_edges=switch.max_edges,
+        compute_speed=1.0 / each if each > 0.0 else 1.0,
+        link_speed=switch.link_speed,
+    )
+
+
+def topology_of(switch: OpticalSwitch) -> Topology | None:
+    """The circuits of a switch; None where they are not known."""
+    return Topology.of(len(switch.hosts), switch.circuits) if switch.circuits else None
+
+
+def save_circuits(
+    registry: Registry,
+    planned: Planned,
+    profiles: Sequence[str],
+    ranks: Sequence[int],
+    *,
+    switch: OpticalSwitch | None = None,
+    jobs: Sequence[str] = (),
+) -> str:
+    """Save a plan; its id.
+
+    Parameters
+    ----------
+    profiles : sequence of str
+        Ids, one a job where there are jobs.
+    ranks : sequence of int
+        Of each profile.
+    switch : OpticalSwitch, optional
+        That it is for.
+    jobs : sequence of str
+        The scheduler's ids.
+
+    Raises
+    ------
+    UnknownName, InvalidValue
+        As `registry.reconfigurations.reconfigurations.Reconfigurations.save`.
+    """
+    record = ReconfigurationRecord(
+        cluster=None if switch is None else switch.cluster,
+        hosts=() if switch is None else switch.hosts,
+        profiles=tuple(profiles),
+        ranks=tuple(ranks),
+        jobs=tuple(jobs),
+        plan=planned.plan,
+        parameters=planned.search.parameters,
+        wall_seconds=planned.seconds,
+        code_version=code_version(),
+    )
+    return registry.reconfigurations.save(record)
+
+
+def _nodes(placement: Placement, running: Running, switch: OpticalSwitch, profile: Profile) -> Ints:
+    """int32[ranks]: nodes of the switch.
+
+    Raises
+    ------
+    InvalidValue
+        A host that is not on the switch, or another number of ranks than the profile's.
+    """
+    if placement.ranks != profile.ranks:
+        reason = f"{placement.ranks} ranks are placed, the profile has {profile.ranks}"
+        raise InvalidValue("profile", reason)
+    number = {host: node for node, host in enumerate(switch.hosts)}
+    names = [running.snapshot.fabric.names[vertex] for vertex in placement.host_of_rank.tolist()]
+    if apart := sorted(set(names) - number.keys()):
+        raise InvalidValue("hosts", f"{apart[0]!r} is not on the optical switch")
+    return np.array([number[name] for name in names], np.int32)

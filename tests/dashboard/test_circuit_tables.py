@@ -1,0 +1,170 @@
+"""Tables and figures of proposed circuits: pure functions of a plan."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from dashboard import figures
+from dashboard.figures.reconfiguration import circuit_matrix, throughput_bars, trail_chart
+from dashboard.tables.csv_files import csv_text
+from dashboard.tables.reconfiguration import (
+    INSERTED,
+    KEPT,
+    PRESENT,
+    PROPOSED,
+    REMOVED,
+    UPPER_BOUND,
+    about,
+    circuits_table,
+    facts,
+    moves_table,
+    option_text,
+    plans_table,
+    throughputs,
+    trail_table,
+)
+from registry.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration
+from tests.dashboard.test_figures import rows_of, spec
+from tests.registry.test_reconfiguration_model import circuit_plan, reconfiguration_record
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
+UNKNOWN: dict[str, Any] = {
+    "present_source": [],
+    "present_target": [],
+    **dict.fromkeys(("present_throughput", "gain", "break_even_seconds"), math.nan),
+}
+UNLIMITED: dict[str, Any] = {
+    **dict.fromkeys(
+        ("throughput", "compute_throughput", "communication_throughput", "upper_bound"), math.inf
+    ),
+    "trail_throughput": [math.inf] * 3,
+    "link_load": [0.0] * 3,
+}
+
+
+def stored(**changed: Any) -> StoredReconfiguration:
+    record = reconfiguration_record(hosts=("n0", "=n1", "n2", "n3"), plan=circuit_plan(**changed))
+    told = {name: getattr(record, name) for name in record.__slots__}
+    return StoredReconfiguration(**told, id="r1", recorded_at=AT)
+
+
+def info(**changed: Any) -> ReconfigurationInfo:
+    fields: dict[str, Any] = {
+        "id": "r1",
+        "recorded_at": AT,
+        "applied_at": None,
+        "cluster": "toy",
+        "profiles": ("f", "f"),
+        "profile_names": ("run",),
+        "applications": ("cg",),
+        "jobs": ("1", "2"),
+        "nodes": 4,
+        "max_degree": 2,
+        "max_edges": 4,
+        "circuits": 3,
+        "removed": 1,
+        "inserted": 1,
+        "throughput": 1.0,
+        "present_throughput": 0.5,
+        "upper_bound": 1.25,
+        "bound": "ports",
+        "gain": 2.0,
+        "reconfiguration_seconds": 3.0,
+        "break_even_seconds": 6.0,
+        "method": "best",
+        "seed": 7,
+        "complete": True,
+        "parameters": {},
+        "wall_seconds": 1.0,
+        "code_version": "1",
+    }
+    return ReconfigurationInfo(**{**fields, **changed})
+
+
+def test_a_plan_is_one_row_and_what_is_unknown_is_empty() -> None:
+    rows = plans_table([info(), info(id="r2", cluster=None, jobs=(), gain=None, removed=None, applied_at=AT)])
+    assert rows["plan"].tolist() == ["r1", "r2"]
+    assert rows["cluster"].tolist() == ["toy", ""]
+    assert rows["for"].tolist() == ["2 running jobs: run", "run"]
+    assert rows["gain (times)"].tolist()[0] == 2.0
+    assert rows[["gain (times)", "take away"]].iloc[1].isna().all()
+    assert str(rows["saved at (UTC)"].iloc[0]) == "2026-01-02 03:04:05"
+    assert rows["applied at (UTC)"].isna().tolist() == [True, False]
+    assert len(plans_table([])) == 0
+
+
+def test_options_tell_what_a_plan_is_for_and_what_it_gives() -> None:
+    assert option_text(info()) == "toy · 2 running jobs: run · 2 × · 2026-01-02 03:04:05 UTC · r1"
+    assert about(info(jobs=("1",))) == "1 running job: run"
+
+
+def test_circuits_are_told_by_hosts_with_what_becomes_of_each() -> None:
+    table = circuits_table(stored())
+    rows = table[["a", "b", "what", "bytes"]].to_numpy().tolist()
+    assert rows == [
+        ["n0", "=n1", KEPT, 40.0],
+        ["n0", "n3", INSERTED, 10.0],
+        ["=n1", "n2", REMOVED, 0.0],
+        ["n2", "n3", KEPT, 0.0],
+    ]
+    assert table["busy"].tolist() == pytest.approx([0.4, 0.1, 0.0, 0.0])
+    assert "'=n1" in csv_text(table)
+
+
+def test_without_known_circuits_all_are_put_in() -> None:
+    assert set(circuits_table(stored(**UNKNOWN))["what"]) == {INSERTED}
+    assert moves_table(stored(**UNKNOWN))["what"].tolist() == [INSERTED] * 3
+    told = facts(stored(**UNKNOWN))
+    assert (told["Gain"], told["Circuits to move"], told["Pays after"]) == ("not known", "3 in", "not known")
+
+
+def test_moves_tell_what_goes_before_what_comes() -> None:
+    assert moves_table(stored()).to_numpy().tolist() == [[REMOVED, "=n1", "n2"], [INSERTED, "n0", "n3"]]
+    told = facts(stored())
+    assert told == {
+        "Throughput": "1 profiles/s",
+        "Gain": "2 ×",
+        "Circuits to move": "1 away, 1 in",
+        "Pays after": "6 s",
+    }
+    assert facts(stored(gain=1.0, break_even_seconds=math.inf))["Pays after"] == "never"
+
+
+def test_throughput_is_compared_as_far_as_it_is_known() -> None:
+    rows = throughputs(circuit_plan())
+    assert dict(zip(rows["series"], rows["value"], strict=True)) == {
+        PRESENT: 0.5,
+        PROPOSED: 1.0,
+        UPPER_BOUND: 1.25,
+    }
+    assert throughputs(circuit_plan(**UNKNOWN))["series"].tolist() == [PROPOSED, UPPER_BOUND]
+    assert len(throughputs(circuit_plan(**UNKNOWN, **UNLIMITED))) == 0
+
+
+def test_the_trail_tells_iterations_and_the_best_until_then() -> None:
+    rows = trail_table(circuit_plan())
+    assert rows["iteration"].tolist() == [0, 1, 2]
+    assert rows["best"].tolist() == [0.5, 1.0, 1.0]
+    assert rows["bottleneck"].tolist() == ["communication", "compute", "communication"]
+    assert trail_table(circuit_plan(**UNLIMITED))["throughput"].isna().all()
+
+
+@pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
+@pytest.mark.parametrize("changed", [{}, UNKNOWN, UNLIMITED], ids=["known", "unknown", "without limit"])
+def test_figures_draw_what_the_tables_hold(changed: dict[str, Any], theme: str) -> None:
+    one = stored(**changed)
+    table = circuits_table(one)
+    matrix = spec(circuit_matrix(table, 4, theme))
+    drawn = {(row["across"], row["down"]) for row in rows_of(matrix)}
+    pairs = set(zip(table["a node"], table["b node"], strict=True))
+    assert drawn == pairs | {(b, a) for a, b in pairs}
+    rows = throughputs(one.plan)
+    bars = spec(throughput_bars(rows, theme))
+    assert [row["shown"] for row in rows_of(bars)] == rows["shown"].tolist()
+    bound = one.plan.upper_bound if math.isfinite(one.plan.upper_bound) else None
+    trail = spec(trail_chart(trail_table(one.plan), bound, theme))
+    assert len(trail["layer"]) == (2 if bound is None else 3)

@@ -1,0 +1,151 @@
+"""The circuits page: plans of optical switches, filled, empty, and as one user sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+
+from dashboard.queries.reconfiguration import proposal, proposals
+from dashboard.viewer import Access, Viewer
+from registry.database import Database
+from registry.local.server import ServerAddress
+from registry.model import Job, Profile
+from registry.registry import Registry
+from registry.saving.intake import Intake
+from tests.conftest import empty
+from tests.dashboard.conftest import MARKUP, Connect
+from tests.dashboard.test_pages import address, messages, page
+from tests.dashboard.test_queries import CountingDatabase
+from tests.dashboard.test_standing_pages import seen_by, titles, whole
+from tests.registry.test_reconfiguration_model import circuit_plan, optical_switch, reconfiguration_record
+from tests.registry.wiring import at, fat_tree
+
+CIRCUITS = "circuits"
+HOSTS = ("node00", "node01", "node02", "node03")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A registry with a plan for ann's jobs, and then one for a profile."""
+
+    connect: Connect
+    jobs: str
+    alone: str
+
+
+@pytest.fixture
+def nothing(embedded_server: ServerAddress, embedded_database: Database) -> Connect:
+    empty(embedded_database)
+    server = embedded_server
+    return lambda: Registry.open(server.uri, user=server.user, password=server.password, name=server.name)
+
+
+@pytest.fixture
+def planned(nothing: Connect) -> Planned:
+    profile = Profile.from_edges([0, 1], [1, 2], [30.0, 10.0], ranks=3, name=MARKUP, application="cg")
+    jobs = tuple(
+        Job(id=job, user="ann", hosts=HOSTS, slots=(1, 1, 1, 1), state="RUNNING") for job in ("11", "12")
+    )
+    with nothing() as registry:
+        registry.save(
+            Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), profiles=(profile,), jobs=jobs)
+        )
+        registry.optical.save(optical_switch())
+        name = registry.profiles.list()[0].id
+        both = registry.reconfigurations.save(
+            reconfiguration_record(
+                cluster="toy",
+                hosts=HOSTS,
+                profiles=(name, name),
+                ranks=(3, 3),
+                jobs=("11", "12"),
+                plan=circuit_plan(node_of_vertex=[0, 1, 3, 2, 2, 1]),
+            )
+        )
+        alone = registry.reconfigurations.save(
+            reconfiguration_record(profiles=(name,), plan=circuit_plan(gain=1.0, complete=False))
+        )
+    return Planned(connect=nothing, jobs=both, alone=alone)
+
+
+def test_an_empty_registry_says_what_to_run(nothing: Connect) -> None:
+    app = page(nothing, CIRCUITS)
+    assert "almanac reconfigure --cluster CLUSTER" in [code.value for code in app.code]
+    assert "The registry holds no" in messages(app)
+
+
+def test_the_newest_plan_is_shown_with_all_that_it_is_for(planned: Planned) -> None:
+    app = page(planned.connect, CIRCUITS)
+    assert titles(app) == ["Circuits to move", "All circuits", "Plans"]
+    assert planned.alone in whole(app)
+    assert "was interrupted" in messages(app)
+    assert len(app.get("vega_lite_chart")) == 3
+    assert not app.error
+    moves, circuits, plans = (table.value for table in app.dataframe)
+    assert moves.to_numpy().tolist() == [["take away", "1", "2"], ["put in", "0", "3"]]
+    assert len(circuits) == 4
+    assert list(plans["plan"]) == [planned.alone, planned.jobs]
+
+
+def test_a_plan_of_a_cluster_is_told_by_its_hosts(planned: Planned) -> None:
+    app = page(planned.connect, CIRCUITS, cluster="toy")
+    assert app.dataframe[0].value.to_numpy().tolist() == [
+        ["take away", "node01", "node02"],
+        ["put in", "node00", "node03"],
+    ]
+    assert list(app.dataframe[2].value["plan"]) == [planned.jobs]
+    told = f"almanac cluster optical toy --applied {planned.jobs}"
+    assert told in [code.value for code in app.code]
+    with planned.connect() as registry:
+        registry.reconfigurations.apply(planned.jobs)
+    app.run()
+    assert "The switch was set so" in "\n".join(one.value for one in app.success)
+    assert told not in [code.value for code in app.code]
+
+
+def test_what_is_chosen_is_in_the_address(planned: Planned) -> None:
+    app = page(planned.connect, CIRCUITS)
+    app.selectbox(key="choose plan").set_value(planned.jobs).run()
+    assert address(app) == {"plan": planned.jobs}
+    assert app.dataframe[0].value["a"].tolist() == ["node01", "node00"]
+    app.selectbox(key="choose cluster").set_value("toy").run()
+    assert address(app) == {"cluster": "toy"}
+
+
+@pytest.mark.parametrize("wrong", [{"cluster": "toys"}, {"plan": "r0"}])
+def test_an_unknown_name_is_told_and_the_default_can_be_clicked(
+    planned: Planned, wrong: dict[str, str]
+) -> None:
+    app = page(planned.connect, CIRCUITS, **wrong)
+    assert "There is no" in messages(app)
+    (name,) = wrong
+    app.button(key=f"forget {name}").click().run()
+    assert not app.exception
+    assert not app.error
+    assert address(app) == {}
+
+
+def test_one_user_sees_the_plans_of_their_own_jobs_only(planned: Planned) -> None:
+    with planned.connect() as registry:
+        assert {one.id for one in proposals(registry, Viewer())} == {planned.jobs, planned.alone}
+        assert [one.id for one in proposals(registry, Viewer(only="ann"))] == [planned.jobs]
+        assert proposals(registry, Viewer(only="eve")) == ()
+    app = seen_by(Access(only="eve"), planned.connect, CIRCUITS, plan=planned.jobs)
+    assert planned.jobs not in whole(app)
+    assert not app.dataframe
+
+
+def test_the_page_takes_two_statements(planned: Planned) -> None:
+    with planned.connect() as opened:
+        database = CountingDatabase(opened.database)
+        registry = Registry(cast(Database, database))
+        assert proposal(registry, proposals(registry, Viewer())[0].id).id == planned.alone
+        assert len(database.statements) == 2
+
+
+def test_markup_in_names_does_nothing(planned: Planned) -> None:
+    app = page(planned.connect, CIRCUITS)
+    assert not any(MARKUP in element.value for element in app.markdown)
+    assert not any(MARKUP in element.value for element in app.caption)

@@ -1,0 +1,317 @@
+"""Who looks is told by a login: by OpenID Connect, and by the reverse proxy that docs/dashboard.md shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.x509.oid import NameOID
+from playwright.sync_api import Browser, HttpCredentials, Page, expect
+
+from bench.served import ARGUMENTS, Served, serve
+from tests.dashboard.browsing import READY_MS, WIDE, keep, settle
+from tests.dashboard.conftest import Filled
+from tests.dashboard.provider import Provider, new_key, provider
+
+GUIDE = Path(__file__).parents[2] / "docs" / "dashboard.md"
+USERS = {
+    "eve": {"preferred_username": "eve"},
+    "demo": {"preferred_username": "demo"},
+    "root": {"preferred_username": "root"},
+    "nameless": {"email": "eve@example.org"},
+}
+"""What the provider tells of each; only one claim is gone by."""
+EVES, DEMOS = "tree/9", "ndr/4711"
+"""A job of each of two users."""
+HOST = "almanac.example.org"
+"""What the guide calls the machine; the browser finds it on loopback."""
+PASSWORD = "long enough"
+NOBODY = "you are not logged in"
+
+
+def shown(page: Page, url: str, job: str) -> bool:
+    """Whether the page of a job shows it, and not that there is none."""
+    page.goto(f"{url}/job?job={job}")
+    expect(page.get_by_role("heading", name="Job", exact=True, level=1)).to_be_visible(timeout=READY_MS)
+    settle(page)
+    return page.get_by_text("There is no job").count() == 0
+
+
+def anonymous(page: Page, url: str) -> None:
+    """The page of a job shows nothing but that nobody is logged in."""
+    page.goto(f"{url}/job?job={EVES}")
+    expect(page.get_by_text(NOBODY)).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("heading", level=1)).to_have_count(0)
+
+
+# --- OpenID Connect -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[Provider]:
+    with provider(USERS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def guarded(filled: Filled, issuer: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Pages that go by a login's claim, with the secrets where the guide says that they are looked for."""
+    folder = tmp_path_factory.mktemp("guarded")
+    told = folder / ".streamlit" / "secrets.toml"
+    told.parent.mkdir()
+    told.write_text(issuer.secrets_toml("http://127.0.0.1:{port}/oauth2callback"))
+    told.chmod(0o600)
+    settings = {
+        "ALMANAC_HOME": str(filled.home),
+        "ALMANAC_DASHBOARD_ONLY_USER": "login:preferred_username",
+        "ALMANAC_DASHBOARD_OPERATORS": "root",
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+    }
+    with serve(settings, folder) as running:
+        yield running
+
+
+@pytest.fixture
+def person(browser: Browser) -> Iterator[Page]:
+    """A browser of somebody who was never here."""
+    context = browser.new_context(viewport=WIDE)
+    page = context.new_page()
+    page.set_default_timeout(READY_MS)
+    yield page
+    context.close()
+
+
+def log_in(page: Page, served: Served, issuer: Provider, user: str) -> None:
+    page.goto(f"{served.url}/jobs")
+    expect(page.get_by_text(NOBODY)).to_be_visible(timeout=READY_MS)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(f"{issuer.url}/**")
+    page.get_by_role("link", name=user, exact=True).click()
+    page.wait_for_url(f"{served.url}/**")
+    settle(page)
+
+
+def test_a_user_sees_their_own_jobs_until_they_log_out(
+    person: Page, guarded: Served, issuer: Provider
+) -> None:
+    log_in(person, guarded, issuer, "eve")
+    assert not shown(person, guarded.url, DEMOS)
+    assert shown(person, guarded.url, EVES)
+    expect(person.get_by_text("Logged in as eve.")).to_be_visible()
+    person.get_by_role("button", name="Log out").click()
+    expect(person.get_by_text(NOBODY)).to_be_visible(timeout=READY_MS)
+    anonymous(person, guarded.url)
+    assert not issuer.refused
+
+
+def test_an_operator_sees_all_jobs(person: Page, guarded: Served, issuer: Provider) -> None:
+    log_in(person, guarded, issuer, "root")
+    assert shown(person, guarded.url, DEMOS)
+    assert shown(person, guarded.url, EVES)
+
+
+def test_a_login_without_the_claim_shows_nothing_and_says_so(
+    person: Page, guarded: Served, issuer: Provider
+) -> None:
+    log_in(person, guarded, issuer, "nameless")
+    told = person.get_by_text("your login does not tell your name")
+    expect(told).to_be_visible(timeout=READY_MS)
+    expect(person.get_by_role("heading", level=1)).to_have_count(0)
+    expect(person.get_by_role("button", name="Log out")).to_be_visible()
+
+
+def test_a_login_that_another_signed_is_none(person: Page, guarded: Served, issuer: Provider) -> None:
+    issuer.signs = new_key()
+    try:
+        log_in(person, guarded, issuer, "root")
+    finally:
+        issuer.signs = issuer.published
+    anonymous(person, guarded.url)
+
+
+def test_a_cookie_that_the_server_did_not_sign_is_none(person: Page, guarded: Served) -> None:
+    claims = {"preferred_username": "root", "is_logged_in": True, "origin": guarded.url}
+    made_up = b64encode(json.dumps(claims).encode()).decode()
+    person.context.add_cookies([{"name": "_streamlit_user", "value": made_up, "url": guarded.url}])
+    anonymous(person, guarded.url)
+    keep(person, "login-asked")
+
+
+# --- the reverse proxy of the guide ---------------------------------------------------------------------
+
+
+@contextmanager
+def nginx(folder: Path, upstream: str) -> Iterator[int]:
+    """The guide's proxy before a server, for eve and demo; its port. Only files and ports are put in."""
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if program is None:
+        reason = "no nginx on this machine: apt-get install nginx"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    (folder / "users").write_text("".join(f"{user}:{{PLAIN}}{PASSWORD}\n" for user in ("eve", "demo")))
+    certify(folder)
+    server = re.search(r"```nginx\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    assert server is not None
+    text = server[1]
+    for told, put in {
+        "listen 443 ssl;": f"listen 127.0.0.1:{port} ssl;",
+        "/etc/ssl/almanac.pem": f"{folder}/certificate",
+        "/etc/ssl/almanac.key": f"{folder}/key",
+        "/etc/nginx/almanac.users": f"{folder}/users",
+        "http://127.0.0.1:8501": upstream,
+    }.items():
+        assert text.count(told) == 1, told
+        text = text.replace(told, put)
+    whole = f"daemon off;\npid {folder}/pid;\nerror_log {folder}/log;\nevents {{}}\n"
+    whole += "user root;\n" if os.geteuid() == 0 else ""
+    whole += "http {\naccess_log off;\n"
+    whole += f"client_body_temp_path {folder}/body;\nproxy_temp_path {folder}/proxy;\n"
+    (folder / "nginx.conf").write_text(f"{whole}{text}}}\n")
+    process = subprocess.Popen([program, "-p", folder, "-e", folder / "log", "-c", folder / "nginx.conf"])
+    try:
+        await_port(port, process)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def await_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+
+def certify(folder: Path) -> None:
+    """A certificate of the machine's own, and its key."""
+    key, now = new_key(), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "certificate").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def echo() -> Iterator[str]:
+    """A server that answers with the headers of what it is asked."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(dict(self.headers.items())).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def asked(port: int, user: str | None, **headers: str) -> dict[str, str]:
+    """What a server behind the proxy is told when it is asked through it."""
+    anyone = ssl.create_default_context()
+    anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+    if user is not None:
+        headers["Authorization"] = f"Basic {b64encode(f'{user}:{PASSWORD}'.encode()).decode()}"
+    request = urllib.request.Request(f"https://127.0.0.1:{port}/", headers={"Host": HOST, **headers})
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=anyone)
+    )
+    with opener.open(request, timeout=30) as answer:
+        return {name.lower(): value for name, value in json.load(answer).items()}
+
+
+def test_the_guides_proxy_names_the_user_whatever_the_browser_sent(echo: str, tmp_path: Path) -> None:
+    with nginx(tmp_path, echo) as port:
+        told = asked(port, "eve", **{"X-Forwarded-User": "root"})
+        assert told["x-forwarded-user"] == "eve"
+        assert told["host"] == HOST
+        with pytest.raises(urllib.error.HTTPError, match="401") as refused:
+            asked(port, None)
+        refused.value.close()
+        with pytest.raises(urllib.error.HTTPError, match="401") as refused:
+            asked(port, "mallory")
+        refused.value.close()
+
+
+@pytest.fixture(scope="module")
+def behind(filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Pages that go by the proxy's header."""
+    settings = {"ALMANAC_HOME": str(filled.home), "ALMANAC_DASHBOARD_ONLY_USER": "header:X-Forwarded-User"}
+    with serve(settings, tmp_path_factory.mktemp("behind")) as running:
+        yield running
+
+
+def test_pages_behind_the_guides_proxy_show_each_user_their_own_jobs(
+    browser: Browser, behind: Served, tmp_path: Path
+) -> None:
+    here = [*ARGUMENTS, f"--host-resolver-rules=MAP {HOST} 127.0.0.1"]
+    launched = browser.browser_type.launch(executable_path=shutil.which("chromium"), args=here)
+    with nginx(tmp_path, behind.url) as port:
+        for user, seen in (("eve", {EVES}), ("demo", {DEMOS})):
+            context = launched.new_context(
+                viewport=WIDE,
+                ignore_https_errors=True,
+                http_credentials=HttpCredentials(username=user, password=PASSWORD),
+            )
+            page, url = context.new_page(), f"https://{HOST}:{port}"
+            assert {job for job in (EVES, DEMOS) if shown(page, url, job)} == seen
+            context.close()
+    launched.close()
+
+
+def test_pages_that_go_by_a_header_show_nothing_without_it(person: Page, behind: Served) -> None:
+    anonymous(person, behind.url)
+    expect(person.get_by_text("Open them through the proxy that logs you in")).to_be_visible()

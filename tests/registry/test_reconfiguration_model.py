@@ -1,0 +1,181 @@
+"""Plans of circuits, records of them and optical switches as data types: what they tell and refuse."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from registry.errors import InvalidValue
+from registry.model import CircuitPlan
+from registry.reconfigurations.records import ReconfigurationRecord
+from registry.reconfigurations.switches import OpticalSwitch
+
+
+def circuit_plan(**changed: Any) -> CircuitPlan:
+    """Three ranks on a path of four nodes, which was another path before."""
+    fields: dict[str, Any] = {
+        "nodes": 4,
+        "max_degree": 2,
+        "max_edges": 4,
+        "compute_speed": 1.0,
+        "link_speed": 100.0,
+        "node_of_vertex": [0, 1, 3],
+        "source": [0, 0, 2],
+        "target": [1, 3, 3],
+        "link_load": [40.0, 10.0, 0.0],
+        "present_source": [0, 1, 2],
+        "present_target": [1, 2, 3],
+        "throughput": 1.0,
+        "compute_throughput": 1.0,
+        "communication_throughput": 2.5,
+        "present_throughput": 0.5,
+        "upper_bound": 1.25,
+        "bound": "ports",
+        "reconfiguration_seconds": 3.0,
+        "gain": 2.0,
+        "break_even_seconds": 6.0,
+        "number": [0, 1, 2],
+        "bottleneck": ("communication", "compute", "communication"),
+        "trail_throughput": [0.5, 1.0, 0.75],
+        "complete": True,
+        "seed": 7,
+        "method": "best",
+    }
+    return CircuitPlan(**{**fields, **changed})
+
+
+def reconfiguration_record(**changed: Any) -> ReconfigurationRecord:
+    """That plan for one profile, of no cluster."""
+    fields: dict[str, Any] = {
+        "profiles": ("f",),
+        "ranks": (3,),
+        "plan": circuit_plan(),
+        "parameters": {"trials": 9, "start": "ring"},
+        "wall_seconds": 1.5,
+        "code_version": "1.2",
+    }
+    return ReconfigurationRecord(**{**fields, **changed})
+
+
+def optical_switch(**changed: Any) -> OpticalSwitch:
+    """A switch of four hosts on a path."""
+    fields: dict[str, Any] = {
+        "cluster": "toy",
+        "hosts": ("node00", "node01", "node02", "node03"),
+        "max_degree": 2,
+        "max_edges": 4,
+        "link_speed": 100.0,
+        "circuits": ((0, 1), (1, 2), (2, 3)),
+    }
+    return OpticalSwitch(**{**fields, **changed})
+
+
+def test_a_plan_tells_which_circuits_move() -> None:
+    plan = circuit_plan()
+    assert plan.circuits == ((0, 1), (0, 3), (2, 3))
+    assert plan.present == ((0, 1), (1, 2), (2, 3))
+    assert (plan.removed, plan.inserted) == (((1, 2),), ((0, 3),))
+    assert plan.best.tolist() == [0.5, 1.0, 1.0]
+
+
+def test_without_present_circuits_all_are_put_in() -> None:
+    plan = circuit_plan(present_source=[], present_target=[], present_throughput=math.nan, gain=math.nan)
+    assert (plan.removed, plan.inserted) == ((), plan.circuits)
+
+
+def test_a_plans_arrays_are_copied_typed_and_read_only() -> None:
+    load = np.array([1.0, 2.0, 3.0])
+    plan = circuit_plan(link_load=load)
+    load[0] = 9.0
+    assert plan.link_load.tolist() == [1.0, 2.0, 3.0]
+    kinds = [getattr(plan, name).dtype.name for name in ("node_of_vertex", "source", "number", "link_load")]
+    assert kinds == ["int32", "int32", "int32", "float64"]
+    with pytest.raises(ValueError, match="read-only"):
+        plan.link_load[0] = 1.0
+
+
+def test_rates_may_be_without_limit_and_the_present_unknown() -> None:
+    unknown = dict.fromkeys(
+        ("present_throughput", "reconfiguration_seconds", "gain", "break_even_seconds"), math.nan
+    )
+    rates = dict.fromkeys(
+        ("throughput", "compute_throughput", "communication_throughput", "upper_bound"), math.inf
+    )
+    plan = circuit_plan(**unknown, **rates, trail_throughput=[math.inf] * 3)
+    assert math.isnan(plan.gain)
+    assert plan.throughput == math.inf
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"nodes": 0}, "nodes: is 0"),
+        ({"max_degree": 0}, "max_degree: is 0"),
+        ({"seed": -1}, "seed: is -1"),
+        ({"link_speed": 0.0}, "link_speed: is 0.0"),
+        ({"compute_speed": math.inf}, "compute_speed: is inf"),
+        ({"throughput": math.nan}, "throughput: is nan"),
+        ({"gain": -1.0}, "gain: is -1.0"),
+        ({"method": "guess"}, "'guess' is none of paper, best"),
+        ({"node_of_vertex": [0, 4]}, "node_of_vertex: outside 0 .. 3"),
+        ({"source": [0, 3, 2]}, "row 1 joins 3 and 3"),
+        ({"target": [1, 4, 3]}, "row 1 joins 0 and 4"),
+        ({"source": [0, 2, 0], "target": [1, 3, 3]}, "circuits must ascend"),
+        ({"present_source": [0, 0, 2], "present_target": [1, 1, 3]}, "circuits must ascend, each once"),
+        ({"link_load": [1.0]}, "link_load: has 1 entries, not 3"),
+        ({"link_load": [1.0, -1.0, 0.0]}, "link_load: must be finite and not negative"),
+        ({"number": [0, 2, 2]}, "number: must ascend"),
+        ({"bottleneck": ("compute",)}, "bottleneck: has 1 entries, not 3"),
+        ({"trail_throughput": [0.0, math.nan, 1.0]}, "trail_throughput: must be numbers"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else " ".join(value),
+)
+def test_what_a_plan_cannot_be_is_refused_by_name(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        circuit_plan(**changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"profiles": (), "ranks": ()}, "is for no profile"),
+        ({"ranks": (2,)}, "are 2 of 1 profiles, not 3 of 1"),
+        ({"hosts": ("a",)}, "hosts: needs 4 entries"),
+        ({"cluster": "toy", "jobs": ("1", "2")}, "jobs: needs 1 entries"),
+        ({"jobs": ("1",)}, "jobs run on a cluster"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        reconfiguration_record(**changed)
+
+
+def test_nodes_are_called_by_their_hosts_where_these_are_known() -> None:
+    assert reconfiguration_record().node_name(2) == "2"
+    assert reconfiguration_record(hosts=("a", "b", "c", "d")).node_name(2) == "c"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"hosts": ("a",), "circuits": ()}, "hosts: are 1, a switch joins at least 2"),
+        ({"hosts": ("a", "b", "a", "c")}, "'a' is named twice"),
+        ({"max_degree": 1}, "max_degree: is 1, must be at least 2 to join 4 hosts"),
+        ({"max_edges": 2}, "max_edges: is 2, must be at least 3"),
+        ({"link_speed": 0.0}, "link_speed: is 0.0"),
+        ({"link_speed": math.nan}, "link_speed: is nan"),
+        ({"compute_seconds": -1.0}, "compute_seconds: is -1.0"),
+        ({"circuits": ((1, 0),)}, "circuits: must be pairs"),
+        ({"circuits": ((0, 4),)}, "circuits: must be pairs"),
+        ({"circuits": ((0, 1), (0, 1))}, "circuits: must be pairs"),
+        ({"circuits": ((0, 1), (0, 2), (0, 3))}, "'node00' has 3, max_degree is 2"),
+        ({"max_edges": 3, "circuits": ((0, 1), (0, 2), (1, 3), (2, 3))}, "are 4, max_edges is 3"),
+    ],
+)
+def test_a_switch_that_cannot_be_is_refused(changed: dict[str, Any], message: str) -> None:
+    optical_switch()
+    with pytest.raises(InvalidValue, match=message):
+        optical_switch(**changed)
