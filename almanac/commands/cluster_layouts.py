@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from almanac.commands.common import Moment, json_option, open_registry
+from almanac.commands.common import Moment, json_option, must_know, open_registry
 from almanac.output import print_json, print_table
 from registry import units
-from registry.errors import UnknownName
 from registry.model import format_guid
 
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ def layouts(cluster: str, at: datetime | None, as_json: bool) -> None:
     with open_registry() as registry:
         found = registry.layouts.list(cluster, at)
         if not found:
-            known = [info.name for info in registry.fabrics.clusters()]
-            if cluster not in known:
-                raise UnknownName("cluster", cluster, known)
+            must_know(registry, cluster)
     rows = [_told(one) for one in found]
     if as_json:
         print_json(rows)

@@ -27,6 +27,21 @@ def open_registry() -> Iterator[Registry]:
         yield registry
 
 
+def must_know(registry: Registry, cluster: str | None) -> None:
+    """For a list that is empty: a wrong name must not read like a good answer.
+
+    Raises
+    ------
+    UnknownName
+        No such cluster.
+    """
+    from registry.errors import UnknownName
+
+    known = [info.name for info in registry.fabrics.clusters()]
+    if cluster is not None and cluster not in known:
+        raise UnknownName("cluster", cluster, known)
+
+
 def json_option(function: F) -> F:
     """Add ``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")(

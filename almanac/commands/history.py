@@ -10,7 +10,7 @@ import click
 
 from almanac.commands import history_circuits, history_simulations
 from almanac.commands.check import FOUND
-from almanac.commands.common import Moment, json_option, open_registry
+from almanac.commands.common import Moment, json_option, must_know, open_registry
 from almanac.commands.history_rows import COLUMNS, series_rows
 from almanac.output import print_json, print_table
 
@@ -118,14 +118,11 @@ def _regressions(
 ) -> bool:
     """Print them; whether there are any."""
     from mapping.traffic.quality import regressions
-    from registry.errors import UnknownName
     from registry.model import as_utc
 
     series = registry.placements.series(cluster=cluster, application=application)
-    if cluster is not None and not len(series):  # a wrong name must not read like a good answer
-        known = [info.name for info in registry.fabrics.clusters()]
-        if cluster not in known:
-            raise UnknownName("cluster", cluster, known)
+    if not len(series):
+        must_know(registry, cluster)
     found = [
         one
         for one in regressions(series)

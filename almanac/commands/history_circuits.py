@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from almanac.commands.common import must_know
 from almanac.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -43,13 +44,9 @@ def show(
 def _found(
     registry: Registry, cluster: str | None, application: str | None, job: str | None
 ) -> list[ReconfigurationInfo]:
-    from registry.errors import UnknownName
-
     infos = registry.reconfigurations.list(cluster)
-    if cluster is not None and not infos:  # a wrong name must not read like a good answer
-        known = [info.name for info in registry.fabrics.clusters()]
-        if cluster not in known:
-            raise UnknownName("cluster", cluster, known)
+    if not infos:
+        must_know(registry, cluster)
     return [
         info
         for info in infos

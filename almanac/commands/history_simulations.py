@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from almanac.commands.common import must_know
 from almanac.output import print_json, print_table
 from registry import units
 
@@ -55,14 +56,10 @@ def told(info: SimulationInfo) -> dict[str, Any]:
 def _found(
     registry: Registry, cluster: str | None, application: str | None, job: str | None, placement: str | None
 ) -> tuple[SimulationInfo, ...]:
-    from registry.errors import UnknownName
-
     identity = None if placement is None else registry.placements.read(placement).id
     infos = registry.simulations.list(cluster, placement=identity)
-    if cluster is not None and not infos:  # a wrong name must not read like a good answer
-        known = [info.name for info in registry.fabrics.clusters()]
-        if cluster not in known:
-            raise UnknownName("cluster", cluster, known)
+    if not infos:
+        must_know(registry, cluster)
     if application is None and job is None:
         return infos
     placed = registry.placements.history(cluster=cluster, application=application, job=job)
