@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from registry.registry import Registry
 
 SERVERS = ("embedded", "neo4j")
+MAIN = sys.modules["__main__"]
 
 
 @pytest.fixture(autouse=True)
 def main_module() -> Iterator[None]:
     """Streamlit's AppTest puts its page in place of ``__main__``, which new processes then would run."""
-    main = sys.modules["__main__"]
+    sys.modules["__main__"] = MAIN  # a fixture of wider scope may have drawn a page
     yield
-    sys.modules["__main__"] = main
+    sys.modules["__main__"] = MAIN
 
 
 @pytest.fixture(scope="session")

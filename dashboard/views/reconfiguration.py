@@ -43,12 +43,12 @@ def draw(registry: Registry, site: Site) -> None:
     if not known:
         show_empty(
             "The registry holds no proposed configuration of an optical switch yet. Have circuits found for "
-            "an application; or tell of a cluster's switch, and --cluster finds them for what runs there. Or "
-            "look at the demo first:",
+            "an application; or tell of a cluster's switch, and --cluster finds them for what runs there:",
             "almanac reconfigure PROFILE --nodes 16 --max-degree 4 --max-edges 32 --link-speed 25e9",
             "almanac cluster optical NAME --max-degree 4 --max-edges 256 --link-speed 25e9",
-            "almanac demo",
         )
+        if not registry.fabrics.clusters():
+            show_empty("Or look at the demo first:", "almanac demo")
         return
     try:
         infos, plan = _choose(known)

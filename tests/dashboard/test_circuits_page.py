@@ -72,7 +72,9 @@ def planned(nothing: Connect) -> Planned:
 
 def test_an_empty_registry_says_what_to_run(nothing: Connect) -> None:
     app = page(nothing, CIRCUITS)
-    assert "almanac reconfigure --cluster CLUSTER" in [code.value for code in app.code]
+    commands = [code.value for code in app.code]
+    assert "almanac demo" in commands
+    assert any(command.startswith("almanac cluster optical NAME") for command in commands)
     assert "The registry holds no" in messages(app)
 
 
