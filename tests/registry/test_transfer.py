@@ -211,7 +211,8 @@ def test_a_damaged_dump_is_refused_before_anything_is_written(
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"hello", gzip.compress(b"hello\n" * 9), gzip.compress(bytes(range(256))), gzip.compress(b"[]\n")],
+    [b"", b"hello", *(gzip.compress(text, mtime=0) for text in (b"hello\n" * 9, bytes(range(256)), b"[]\n"))],
+    ids=["empty", "plain", "words", "bytes", "list"],  # packed data would name the test, by the second
 )
 def test_what_is_no_dump_is_refused(embedded_database: Database, tmp_path: Path, data: bytes) -> None:
     empty(embedded_database)
