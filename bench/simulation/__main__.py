@@ -17,6 +17,7 @@ PARTS = {
     "2020-figure-3": "tianhe3",
     "2011-figure-6c": "surveyor",
     "correlation": "correlation",
+    "objectives": "objectives",
     "speed": "speed",
 }
 HEAD = (

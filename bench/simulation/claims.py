@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -91,27 +92,7 @@ def rows_of_cg(several: Sequence[Tried]) -> list[Row]:
         random = [one.gain(name, "random", peak=False) for one in several]
         mean = [one.over_mean_random(name) for one in several]
         rows += [
-            Row(
-                what=f"CG: {called}, networks with {MORE:.0%} more throughput or more",
-                ours=percent(sum(value >= MORE for value in local), len(local)),
-                baseline="best random mapping with locality",
-                paper="2004-locality",
-                why=WHY_LOCALITY,
-            ),
-            Row(
-                what=f"CG: {called}, throughput",
-                ours=span(local),
-                baseline="best random mapping with locality",
-                paper="2004-locality",
-                why=WHY_LOCALITY,
-            ),
-            Row(
-                what=f"CG: {called}, networks with {MORE:.0%} more throughput or more",
-                ours=f"{percent(sum(value >= MORE for value in half), len(half))}; {span(half)}",
-                baseline="best random mapping with locality of half of the ranks",
-                paper="2004-locality",
-                why=WHY_LOCALITY,
-            ),
+            *_rows_of_locality(called, local, half),
             Row(
                 what=f"CG: {called}, largest gain of throughput over the networks",
                 ours=f"{max(mean):.3g}; {max(random):.3g}",
@@ -134,6 +115,19 @@ def rows_of_cg(several: Sequence[Tried]) -> list[Row]:
             ),
         ]
     return rows
+
+
+def _rows_of_locality(called: str, local: Sequence[float], half: Sequence[float]) -> list[Row]:
+    """Gains of throughput over random mappings with locality, of all ranks and of half of them."""
+    row = partial(Row, paper="2004-locality", why=WHY_LOCALITY)
+    more = f"CG: {called}, networks with {MORE:.0%} more throughput or more"
+    enough, enough_half = (percent(sum(v >= MORE for v in gains), len(gains)) for gains in (local, half))
+    baseline = "best random mapping with locality"
+    return [
+        row(what=more, ours=enough, baseline=baseline),
+        row(what=f"CG: {called}, throughput", ours=span(local), baseline=baseline),
+        row(what=more, ours=f"{enough_half}; {span(half)}", baseline=f"{baseline} of half of the ranks"),
+    ]
 
 
 def rows_of_sp(several: Sequence[Tried]) -> list[Row]:

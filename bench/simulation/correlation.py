@@ -9,32 +9,24 @@ fastest the placement takes that the metric puts first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from bench.instances import DATA, real
 from bench.papers.record import Figure, Row
 from bench.plots import Curve, Panel
+from bench.simulation.cases import fabrics, programs, sent
 from bench.simulation.placements import Tried, of_every_kind
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
-from bench.simulation.runs import Effort, TracesMissing, say, side_by_side
-from ingest.fabrics import ibnetdiscover
-from ingest.generate.irregular import irregular
-from ingest.generate.tori import torus
-from ingest.options import Options as Reading
-from ingest.routes import opensm_lfts
-from ingest.source import read_paths
+from bench.simulation.runs import Effort, say, side_by_side
 from mapping.costs.distances import EQUIVALENT_2
 from mapping.evaluation.metrics import Coefficient, evaluate
-from mapping.simulate.messages import Messages, from_profile, from_trace
+from mapping.simulate.messages import Messages
 from mapping.simulate.simulate import simulate
 from registry.model import Evaluation, Fabric, Floats, Longs, Profile
 
 RESAMPLES = 500
-ROUNDS = 10
-FAT_TREE = DATA / "infiniband" / "fattree2-64-ftree"
 Both = tuple[Evaluation, Evaluation]
 """Of a placement, on the routes that are simulated and on all shortest paths."""
 METRICS: dict[str, Callable[[Both], tuple[float, ...]]] = {
@@ -57,7 +49,12 @@ METRICS: dict[str, Callable[[Both], tuple[float, ...]]] = {
     "mapping coefficient": lambda both: (both[0].mapping_coefficient or 0.0,),
 }
 """Numbers that a metric orders placements by, the first that differs counting; less is better."""
-SHOWN = ("network congestion", "congestion on shortest paths", "hop-bytes", "mapping coefficient")
+SHOWN = (
+    "network congestion",
+    "congestion on shortest paths",
+    "hop-bytes",
+    "network congestion times hop-bytes",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,54 +99,11 @@ def run(effort: Effort) -> Figure:
     return Figure(
         title="Which static metric predicts the simulated completion time",
         setting=f"{placements} placements of 64 ranks on 64 hosts in {len(cases)} cases: "
-        f"{', '.join(dict.fromkeys(one.fabric for one in cases))}; {_sent(effort)}. Rank correlation of each "
+        f"{', '.join(dict.fromkeys(one.fabric for one in cases))}; {sent(effort)}. Rank correlation of each "
         f"metric with the completion time by packets, mean over the cases; intervals of 95% from {RESAMPLES} "
         "resamples of every case's placements.",
         rows=tuple(_rows(cases)),
         panels=tuple(_panel(one) for one in cases),
-    )
-
-
-def fabrics() -> dict[str, tuple[Fabric, str]]:
-    """64 hosts each, with the routing that is simulated."""
-    return {
-        "irregular, up*/down*": (irregular(16, capacity=1e9), "up-down"),
-        "torus 4x4x4, dimension order": (torus((4, 4, 4), capacity=1e9), "dimension-order"),
-        "fat tree, tables of a subnet manager": (fat_tree(), "tables"),
-    }
-
-
-def fat_tree() -> Fabric:
-    """64 hosts on 12 switches with the forwarding tables that opensm's ftree engine wrote."""
-    (scan,), (tables,) = (read_paths([FAT_TREE / name]) for name in ("ibnetdiscover.txt", "opensm-lfts.dump"))
-    fabric = ibnetdiscover.parse(scan.files, Reading()).fabric
-    assert fabric is not None
-    return replace(fabric, tables=opensm_lfts.parse(tables.files, Reading()).tables)
-
-
-def programs(effort: Effort) -> dict[str, tuple[Profile, Messages]]:
-    """Traces sent at once, where there are any, and recorded profiles in rounds."""
-    found: dict[str, tuple[Profile, Messages]] = {}
-    for program, recorded in (("cg", "npb_cg_S_64"), ("sp", "npb_sp_A_it5_64")):
-        try:
-            trace = effort.trace(program)
-            found[f"{program}, trace"] = trace.profile(), from_trace(trace, np.inf)
-        except TracesMissing:
-            profile = real(recorded)
-            found[f"{program}, rounds"] = profile, from_profile(profile, ROUNDS)
-    for program, recorded in (("hpcg", "hpcg_16_64"), ("lulesh", "lulesh_s5_i10_64")):
-        profile = real(recorded)
-        found[f"{program}, rounds"] = profile, from_profile(profile, ROUNDS)
-    return found
-
-
-def _sent(effort: Effort) -> str:
-    rounds = f"as recorded, in {ROUNDS} rounds, each begun when the one before is delivered"
-    if effort.traces is None:
-        return f"CG, SP, HPCG and LULESH {rounds}"
-    return (
-        "traces of CG and SP with all messages offered at once, in each rank's order; "
-        f"HPCG and LULESH {rounds}"
     )
 
 

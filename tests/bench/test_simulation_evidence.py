@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
+import almanac.commands.map as map_command
 from bench.papers.page import page
 from bench.papers.record import Figure, Row, load, said, save
-from bench.simulation import claims, surveyor, tianhe3
+from bench.simulation import claims, objectives, surveyor, tianhe3
 from bench.simulation.__main__ import HEAD, PARTS, main
+from bench.simulation.cases import fat_tree
 from bench.simulation.claims import Outcome, Tried, rows_of_cg, rows_of_rounds, rows_of_sp
-from bench.simulation.correlation import Case, _order, fat_tree
+from bench.simulation.correlation import Case, _order
 from bench.simulation.placements import exchanged
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
 from bench.simulation.runs import VALUES, Effort, TracesMissing
@@ -177,3 +179,21 @@ def test_every_key_that_rows_name_is_said() -> None:
     assert known["2004-locality"].value == claims.MORE
     assert known["2004-random"].value == claims.MOST
     assert surveyor.PHASES == 100
+
+
+def test_an_objective_is_judged_by_what_its_placements_take_over_the_fastest_of_the_case() -> None:
+    several = len(objectives.OBJECTIVES)
+    seconds = np.full((several, 2), 4.0)
+    seconds[0], seconds[1] = (1.0, 4.0), (2.0, 2.0)
+    case = objectives.Case(fabric="f", program="p", seconds=seconds, in_order=8.0)
+    assert case.over_least[:3].tolist() == pytest.approx([2.0, 2.0, 4.0])
+    rows = objectives.rows_of([case, case])
+    said_of = "within 0.5% of the best objective in 2 of 2 (100%)"
+    assert cell(rows, "all cases: congestion", objectives.BASELINE) == f"2.000, at most 2.000; {said_of}"
+    assert cell(rows, "f: hop-bytes", objectives.BASELINE) == "4.000, at most 4.000"
+    assert cell(rows, "all cases: ranks in order", objectives.BASELINE) == "8.000, at most 8.000"
+
+
+def test_the_first_objective_is_the_default_of_the_command() -> None:
+    (option,) = [one for one in map_command.command.params if one.name == "objective"]
+    assert option.default == objectives.OBJECTIVES[0]

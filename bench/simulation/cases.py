@@ -1,0 +1,65 @@
+"""Fabrics and programs that placements are tried on: three kinds of network, four programs of 64 ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bench.instances import DATA, real
+from bench.simulation.runs import Effort, TracesMissing
+from ingest.fabrics import ibnetdiscover
+from ingest.generate.irregular import irregular
+from ingest.generate.tori import torus
+from ingest.options import Options as Reading
+from ingest.routes import opensm_lfts
+from ingest.source import read_paths
+from mapping.simulate.messages import Messages, from_profile, from_trace
+from registry.model import Fabric, Profile
+
+ROUNDS = 10
+FAT_TREE = DATA / "infiniband" / "fattree2-64-ftree"
+
+
+def fabrics() -> dict[str, tuple[Fabric, str]]:
+    """64 hosts each, with the routing that is simulated."""
+    return {
+        "irregular, up*/down*": (irregular(16, capacity=1e9), "up-down"),
+        "torus 4x4x4, dimension order": (torus((4, 4, 4), capacity=1e9), "dimension-order"),
+        "fat tree, tables of a subnet manager": (fat_tree(), "tables"),
+    }
+
+
+def fat_tree() -> Fabric:
+    """64 hosts on 12 switches with the forwarding tables that opensm's ftree engine wrote."""
+    (scan,), (tables,) = (read_paths([FAT_TREE / name]) for name in ("ibnetdiscover.txt", "opensm-lfts.dump"))
+    fabric = ibnetdiscover.parse(scan.files, Reading()).fabric
+    assert fabric is not None
+    return replace(fabric, tables=opensm_lfts.parse(tables.files, Reading()).tables)
+
+
+def programs(effort: Effort) -> dict[str, tuple[Profile, Messages]]:
+    """Traces sent at once, where there are any, and recorded profiles in rounds."""
+    found: dict[str, tuple[Profile, Messages]] = {}
+    for program, recorded in (("cg", "npb_cg_S_64"), ("sp", "npb_sp_A_it5_64")):
+        try:
+            trace = effort.trace(program)
+            found[f"{program}, trace"] = trace.profile(), from_trace(trace, np.inf)
+        except TracesMissing:
+            profile = real(recorded)
+            found[f"{program}, rounds"] = profile, from_profile(profile, ROUNDS)
+    for program, recorded in (("hpcg", "hpcg_16_64"), ("lulesh", "lulesh_s5_i10_64")):
+        profile = real(recorded)
+        found[f"{program}, rounds"] = profile, from_profile(profile, ROUNDS)
+    return found
+
+
+def sent(effort: Effort) -> str:
+    """How programs send, in words."""
+    rounds = f"as recorded, in {ROUNDS} rounds, each begun when the one before is delivered"
+    if effort.traces is None:
+        return f"CG, SP, HPCG and LULESH {rounds}"
+    return (
+        "traces of CG and SP with all messages offered at once, in each rank's order; "
+        f"HPCG and LULESH {rounds}"
+    )

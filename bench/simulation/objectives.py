@@ -1,0 +1,150 @@
+"""Which objective `almanac map` should search for: what each finds is simulated.
+
+A metric that predicts the time over placements of all kinds need not lead a search to the fastest one, so
+that the default is decided here: the default search, once for each objective, on the cases of
+`bench.simulation.correlation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bench.papers.record import Figure, Row
+from bench.simulation.cases import fabrics, programs, sent
+from bench.simulation.runs import Effort, percent, say, side_by_side
+from mapping.search.placing import place
+from mapping.simulate.messages import Messages
+from mapping.simulate.simulate import simulate
+from registry.model import Allocation, Fabric, Floats, Placement, Profile
+
+OBJECTIVES = (
+    "congestion",
+    "network-congestion",
+    "congestion,mean-congestion",
+    "mean-congestion",
+    "hop-bytes",
+    "congestion+hop-bytes",
+    "network-congestion+hop-bytes",
+    "mapping-coefficient",
+)
+"""The first is the default of `almanac map`: behind it come network congestion, then hop-bytes."""
+STEPS, SEEDS = 100_000, 4
+NEAR = 1.005
+BASELINE = "simulated time of the fastest placement that any search found for the case"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Case:
+    """A fabric and a program.
+
+    Attributes
+    ----------
+    fabric, program : str
+    seconds : float64[objectives, seeds]
+        Simulated completion time of what was found.
+    in_order : float
+        That of ranks in order.
+    """
+
+    fabric: str
+    program: str
+    seconds: Floats
+    in_order: float
+
+    @property
+    def over_least(self) -> Floats:
+        """float64[objectives]: geometric mean over seeds, over the least of all searches of the case."""
+        return np.asarray(np.exp(np.log(self.seconds / self.seconds.min()).mean(axis=1)))
+
+
+def run(effort: Effort) -> Figure:
+    """All cases, then what each objective leads to."""
+    cases = [
+        _case(name, fabric, routing, program, *sends, small=effort.small)
+        for name, (fabric, routing) in fabrics().items()
+        for program, sends in programs(effort).items()
+    ]
+    steps, seeds = _sizes(effort.small)
+    where = ", ".join(dict.fromkeys(one.fabric for one in cases))
+    return Figure(
+        title="Which objective finds the placements that run fastest",
+        setting=f"The default search for {len(OBJECTIVES)} objectives, {steps:,} proposals, {seeds} seeds "
+        f"each; 64 ranks on 64 hosts in {len(cases)} cases: {where}; {sent(effort)}. Simulated completion "
+        "time by packets over that of the fastest placement that any search found for the case, geometric "
+        "means.",
+        rows=tuple(rows_of(cases)),
+    )
+
+
+def rows_of(cases: Sequence[Case]) -> list[Row]:
+    """All cases, then each fabric."""
+    rows = []
+    over = np.stack([one.over_least for one in cases])
+    near = (over <= over.min(axis=1, keepdims=True) * NEAR).sum(axis=0)
+    for objective, column, count in zip(OBJECTIVES, over.T, near.tolist(), strict=True):
+        text = f"{_spread(column)}; within 0.5% of the best objective in {percent(count, len(cases))}"
+        rows.append(Row(what=f"all cases: {objective}", ours=text, baseline=BASELINE))
+    in_order = np.array([one.in_order / one.seconds.min() for one in cases])
+    rows.append(Row(what="all cases: ranks in order", ours=_spread(in_order), baseline=BASELINE))
+    for fabric in dict.fromkeys(one.fabric for one in cases):
+        chosen = over[[one.fabric == fabric for one in cases]]
+        for objective, column in zip(OBJECTIVES, chosen.T, strict=True):
+            rows.append(Row(what=f"{fabric}: {objective}", ours=_spread(column), baseline=BASELINE))
+    return rows
+
+
+def _case(
+    name: str,
+    fabric: Fabric,
+    routing: str,
+    program: str,
+    profile: Profile,
+    messages: Messages,
+    *,
+    small: bool,
+) -> Case:
+    allocation = Allocation.of(fabric, fabric.hosts.tolist())
+    steps, seeds = _sizes(small)
+    found = [
+        place(
+            fabric,
+            profile,
+            allocation,
+            objective=objective,
+            routing=routing,
+            steps=steps,
+            seed=seed,
+        )
+        for objective in OBJECTIVES
+        for seed in range(seeds)
+    ]
+    order = place(fabric, profile, allocation, routing=routing, strategies=["in-order"], steps=0)
+    *seconds, in_order = side_by_side(partial(_seconds, fabric, routing, messages), [*found, order])
+    case = Case(
+        fabric=name,
+        program=program,
+        seconds=np.array(seconds).reshape(len(OBJECTIVES), seeds),
+        in_order=in_order,
+    )
+    told = ", ".join(
+        f"{objective} {value:.3f}" for objective, value in zip(OBJECTIVES, case.over_least, strict=True)
+    )
+    say(f"{name}, {program}: {told}")
+    return case
+
+
+def _sizes(small: bool) -> tuple[int, int]:
+    """Proposals and seeds."""
+    return (500, 1) if small else (STEPS, SEEDS)
+
+
+def _seconds(fabric: Fabric, routing: str, messages: Messages, placement: Placement) -> float:
+    return simulate(fabric, placement, messages, routing=routing).completion_seconds
+
+
+def _spread(values: Floats) -> str:
+    return f"{np.exp(np.log(values).mean()):.3f}, at most {values.max():.3f}"
