@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
+import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +28,11 @@ REDRAW_SECONDS = 0.1
 def print_json(value: Any) -> None:
     """One JSON document; datetimes in ISO form, UTC."""
     click.echo(json.dumps(value, default=_plain, indent=2))
+
+
+def finite(value: float | None) -> float | None:
+    """A number that JSON knows; None for others."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -60,6 +68,15 @@ def write_text(path: str | None, text: str) -> None:
         click.echo(text, nl=False)
         return
     write_bytes(path, text.encode("utf-8"))
+
+
+def csv_text(columns: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """CSV with a header and a line a row."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def write_bytes(path: str, content: bytes) -> None:

@@ -44,6 +44,15 @@ def open_job(page: st.Page, jobs: Sequence[str], picked: int | None, key: str) -
             key=f"{key} {picked}",
         )
         if row is not None:
-            job = jobs[row]
-            label = f"Open job {plain(job.rpartition('/')[2])}"
-            st.page_link(page, label=label, icon=":material/arrow_forward:", query_params={"job": job})
+            cluster, _, job = jobs[row].rpartition("/")
+            job_link(page, cluster, job)
+
+
+def job_link(page: st.Page, cluster: str, job: str) -> None:
+    """A link to a job's page."""
+    st.page_link(
+        page,
+        label=f"Open job {plain(job)}",
+        icon=":material/arrow_forward:",
+        query_params={"job": f"{cluster}/{job}"},
+    )

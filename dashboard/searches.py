@@ -254,7 +254,8 @@ def _found(answer: Answer) -> Found:
 def _at_exit(close: weakref.WeakMethod[Callable[[], None]]) -> None:
     """Stop searches before the interpreter waits for their pools, which would search to the end.
 
-    Python has no public call for that moment: `atexit` comes later.
+    Python has no public call for that moment: what `atexit` calls, and threads that wait for the main one to
+    end, go on only when those pools have ended. Without the call the server ends when its searches have.
     """
 
     def ending() -> None:

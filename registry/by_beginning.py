@@ -9,23 +9,29 @@ from registry.errors import UnknownName
 
 
 class ById(NamedTuple):
-    """Statements about one kind of node; each but the last has the parameter ``$KIND``.
+    """Statements about one kind of node.
 
     Attributes
     ----------
     kind : str
+    label : str
     read : str
-        A row for the node of an id.
-    begun : str
-        ``ids``: those that begin with a text.
-    ids : str
-        ``ids``: all.
+        A row for the node of the id ``$KIND``.
     """
 
     kind: str
+    label: str
     read: str
-    begun: str
-    ids: str
+
+    @property
+    def begun(self) -> str:
+        """The statement for ``ids``: those that begin with ``$beginning``."""
+        return f"MATCH (n:{self.label})\nWHERE n.id STARTS WITH $beginning\nRETURN collect(n.id) AS ids\n"
+
+    @property
+    def ids(self) -> str:
+        """The statement for ``ids``: all."""
+        return f"MATCH (n:{self.label})\nRETURN collect(n.id) AS ids\n"
 
 
 def by_beginning(transaction: Transaction, asked: ById, text: str) -> dict[str, Any]:
@@ -38,7 +44,7 @@ def by_beginning(transaction: Transaction, asked: ById, text: str) -> dict[str, 
     """
     found = transaction.run(asked.read, **{asked.kind: text})
     if not found:
-        begun = transaction.run(asked.begun, **{asked.kind: text})[0]["ids"] if text else []
+        begun = transaction.run(asked.begun, beginning=text)[0]["ids"] if text else []
         if len(begun) != 1:
             raise UnknownName(asked.kind, text, transaction.run(asked.ids)[0]["ids"])
         found = transaction.run(asked.read, **{asked.kind: begun[0]})

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,44 @@ if TYPE_CHECKING:
 
 SERVERS = ("embedded", "neo4j")
 MAIN = sys.modules["__main__"]
+HERE = Path(__file__).parent
+SERVED = ("registry", "dashboard", "almanac")
+"""Folders whose tests need servers; the first needs no kernels."""
+COMPILING = ("test_simulate_against_slow", "test_circuit_plans", "test_bad_problems", "test_budget")
+"""Tests of mapping that need what takes longest to compile, and what most others need too."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one of two workers begin with servers and the other by compiling kernels; quick tests come last.
+
+    Each begins with its half of the list and, when done, takes from the end of the other's (worksteal): so
+    kernels are compiled once and not by both at the same time, and the dashboard is set up by one of them.
+    """
+    served = sorted(filter(_is_served, items), key=_served_turn)
+    others = [item for item in items if not _is_served(item)]
+    compiling = sorted((item for item in others if _folder(item) == "mapping"), key=_compiling_turn)
+    quick = [item for item in others if _folder(item) != "mapping"]
+    room = max(len(items) // 2 - len(served), 0)
+    items[:] = served + quick[:room] + compiling + quick[room:]
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(HERE).parts[0]
+
+
+def _is_served(item: pytest.Item) -> bool:
+    return _folder(item) in SERVED or "database" in getattr(item, "fixturenames", ())
+
+
+def _served_turn(item: pytest.Item) -> tuple[int, bool]:
+    """Folder by folder; what the other worker may take from the end needs no Neo4j."""
+    turn = SERVED.index(_folder(item)) if _folder(item) in SERVED else 0
+    return turn, turn == len(SERVED) - 1 and "neo4j" not in item.nodeid
+
+
+def _compiling_turn(item: pytest.Item) -> int:
+    return COMPILING.index(item.path.stem) if item.path.stem in COMPILING else len(COMPILING)
 
 
 @pytest.fixture(autouse=True)

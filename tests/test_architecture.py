@@ -70,48 +70,58 @@ def room(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", modules(), ids=room)
-def test_imports_go_down_the_house_only(path: Path) -> None:
-    wing = room(path).split("/")[0]
-    for name in imports(path):
-        if name.split(".")[0] in WINGS:
-            assert name.split(".")[0] in MAY_IMPORT[wing], f"{room(path)} imports {name}"
+def imported(wing: str = "") -> Iterator[tuple[Path, str]]:
+    """Every module of a wing, or of all, with each name that it imports."""
+    return ((path, name) for path in modules() if room(path).startswith(wing) for name in imports(path))
 
 
-@pytest.mark.parametrize("path", [p for p in modules() if room(p).startswith("mapping/")], ids=room)
-def test_mapping_knows_only_the_types_of_the_registry(path: Path) -> None:
-    if room(path).startswith("mapping/service/"):
-        return
-    for name in imports(path):
-        if name.startswith("registry"):
-            assert ".".join(name.split(".")[:2]) in GROUND, f"{room(path)} imports {name}"
+def test_imports_go_down_the_house_only() -> None:
+    wrong = []
+    for path, name in imported():
+        wing, other = room(path).split("/")[0], name.split(".")[0]
+        if other in WINGS and other not in MAY_IMPORT[wing]:
+            wrong.append(f"{room(path)} imports {name}")
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", [p for p in modules() if room(p).startswith("mapping/")], ids=room)
-def test_mapping_is_built_storey_on_storey(path: Path) -> None:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    if parts[1] == "__init__":
-        return
-    storey = {name: level for level, names in enumerate(STOREYS) for name in names.split()}
-    for name in imports(path):
-        if name.startswith("mapping."):
+def test_mapping_knows_only_the_types_of_the_registry() -> None:
+    wrong = []
+    for path, name in imported("mapping/"):
+        known = ".".join(name.split(".")[:2]) in GROUND or room(path).startswith("mapping/service/")
+        if name.startswith("registry") and not known:
+            wrong.append(f"{room(path)} imports {name}")
+    assert wrong == []
+
+
+def test_mapping_is_built_storey_on_storey() -> None:
+    storey, wrong = {name: level for level, names in enumerate(STOREYS) for name in names.split()}, []
+    for path, name in imported("mapping/"):
+        mine = path.relative_to(ROOT).with_suffix("").parts[1]
+        if mine != "__init__" and name.startswith("mapping."):
             above = name.split(".")[1]
-            assert above == parts[1] or storey[above] < storey[parts[1]], f"{room(path)} imports {name}"
+            if above != mine and storey[above] >= storey[mine]:
+                wrong.append(f"{room(path)} imports {name}")
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", modules(), ids=room)
-def test_each_library_has_its_own_room(path: Path) -> None:
-    for name in imports(path):
+def test_each_library_has_its_own_room() -> None:
+    wrong = []
+    for path, name in imported():
         rooms = ONLY_IN.get(name.split(".")[0])
-        if rooms is not None:
-            assert room(path).startswith(tuple(rooms)), f"{room(path)} imports {name}"
+        if rooms is not None and not room(path).startswith(tuple(rooms)):
+            wrong.append(f"{room(path)} imports {name}")
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", [p for p in modules() if not room(p).startswith("registry/")], ids=room)
-def test_cypher_stands_in_the_registry_only(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            assert not CYPHER.search(node.value), f"{room(path)}:{node.lineno}"
+def test_cypher_stands_in_the_registry_only() -> None:
+    wrong = [
+        f"{room(path)}:{node.lineno}"
+        for path in modules()
+        if not room(path).startswith("registry/")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and CYPHER.search(node.value)
+    ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("name", sorted(GROUND))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +10,7 @@ from click.core import ParameterSource
 from almanac.commands import searching
 from almanac.commands.advise_cluster import CRON, advise_cluster
 from almanac.commands.common import json_option, open_registry
-from almanac.output import print_json, print_table, progress_bars
+from almanac.output import finite, print_json, print_table, progress_bars
 
 if TYPE_CHECKING:
     from mapping.moves.advice import Advice
@@ -105,7 +104,7 @@ def _told(
                 "seconds_saved": one.seconds_saved,
                 "saved_per_rank": one.saved_per_rank,
                 "migration_seconds": one.migration_seconds,
-                "break_even_iterations": _finite(one.break_even_iterations),
+                "break_even_iterations": finite(one.break_even_iterations),
                 "worth_it": one.worth_it,
             }
             for one in advice
@@ -149,7 +148,3 @@ def _pick(advice: tuple[Advice, ...], rank_seconds: float | None, left: float | 
     from mapping.moves.advice import best
 
     return None if rank_seconds is None or left is None else best(advice, left, rank_seconds)
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

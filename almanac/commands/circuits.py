@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from almanac.output import print_table
+from almanac.commands.profile import whole
+from almanac.output import csv_text, finite, print_table
 from registry import units
 
 if TYPE_CHECKING:
     from mapping.answers.circuits import Planned
     from mapping.reconfigure.topology import Topology
-    from registry.model import CircuitPlan
+    from registry.model import CircuitPlan, Floats
     from registry.model.reconfiguration import Circuits
 
 COLUMNS = ("a", "b")
 """Of files of circuits: the nodes that one joins, by number from 0, or by name where they have names."""
+WEIGHT_COLUMNS = ("rank", "weight")
+ROUTE_COLUMNS = ("one", "other", "bytes", "route")
+"""Of files of routes: two ranks, or two hosts under ranks that stay; nodes on the way, with blanks."""
 BUSIEST = 10
 """Circuits that are shown."""
 
@@ -43,26 +45,82 @@ def read_circuits(path: str, nodes: int, hosts: Sequence[str] = ()) -> Topology:
     from mapping.reconfigure.topology import Topology
     from registry.errors import InputError, InvalidValue
 
-    try:
-        lines = Path(path).read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", path=path) from error
-    if not lines or tuple(cell.strip() for cell in lines[0].split(",")) != COLUMNS:
-        raise InputError(f"the first line does not name the columns {','.join(COLUMNS)}", path=path, line=1)
     number = {host: node for node, host in enumerate(hosts)}
     pairs: list[tuple[int, int]] = []
-    for row, line in enumerate(lines[1:], start=2):
-        cells = [cell.strip() for cell in line.split(",")]
-        if not line.strip():
-            continue
-        ends = [_node(cell, number) for cell in cells]
+    for row in _rows(path, COLUMNS):
+        ends = [_node(cell, number) for cell in row.cells]
         if len(ends) != 2 or -1 in ends:
-            raise InputError("not two nodes", path=path, line=row, text=line)
+            raise InputError("not two nodes", path=path, line=row.line, text=row.text)
         pairs.append((ends[0], ends[1]))
     try:
         return Topology.of(nodes, pairs)
     except InvalidValue as error:
         raise InputError(str(error), path=path) from error
+
+
+def read_weights(path: str, ranks: int) -> Floats:
+    """float64[ranks]: a CSV file with the columns ``rank,weight``, a row a rank: what each computes.
+
+    Raises
+    ------
+    InputError
+        With the line; a rank that there is not, twice or without a weight, a weight that is not finite or
+        below zero.
+    """
+    import numpy as np
+
+    from registry.errors import InputError
+
+    weight = np.full(ranks, np.nan)
+    for row in _rows(path, WEIGHT_COLUMNS):
+        rank, value = _weight(row.cells)
+        if not (0 <= rank < ranks and math.isfinite(value) and value >= 0.0):
+            reason = f"not one of {ranks} ranks, from 0, and a weight that is finite and not negative"
+            raise InputError(reason, path=path, line=row.line, text=row.text)
+        if not math.isnan(weight[rank]):
+            raise InputError(f"rank {rank} a second time", path=path, line=row.line, text=row.text)
+        weight[rank] = value
+    if np.isnan(weight).any():
+        raise InputError(f"rank {int(np.argmax(np.isnan(weight)))} has no weight", path=path)
+    return weight
+
+
+class _Row(NamedTuple):
+    """A row of a CSV file that is not empty."""
+
+    line: int
+    cells: list[str]
+    text: str
+
+
+def _rows(path: str, columns: tuple[str, ...]) -> Iterator[_Row]:
+    """The rows below a first line that names these columns.
+
+    Raises
+    ------
+    InputError
+    """
+    from registry.errors import InputError
+
+    try:
+        lines = Path(path).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", path=path) from error
+    if not lines or tuple(cell.strip() for cell in lines[0].split(",")) != columns:
+        raise InputError(f"the first line does not name the columns {','.join(columns)}", path=path, line=1)
+    for number, line in enumerate(lines[1:], start=2):
+        if line.strip():
+            yield _Row(number, [cell.strip() for cell in line.split(",")], line)
+
+
+def _weight(cells: Sequence[str]) -> tuple[int, float]:
+    """A rank and its weight; -1 where the cells are not that."""
+    if len(cells) != 2:
+        return -1, 0.0
+    try:
+        return _node(cells[0], {}), float(cells[1])
+    except ValueError:
+        return -1, 0.0
 
 
 def _node(cell: str, number: dict[str, int]) -> int:
@@ -72,13 +130,30 @@ def _node(cell: str, number: dict[str, int]) -> int:
     return int(cell) if cell.isascii() and cell.isdigit() and len(cell) < 9 else -1
 
 
-def csv_text(circuits: Circuits, hosts: Sequence[str] = ()) -> str:
-    """Circuits as `read_circuits` reads them, by name where there are names."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(named(circuits, hosts))
-    return text.getvalue()
+def circuit_rows(circuits: Circuits, hosts: Sequence[str] = ()) -> str:
+    """CSV text: circuits as `read_circuits` reads them, by name where there are names."""
+    return csv_text(COLUMNS, named(circuits, hosts))
+
+
+def route_rows(planned: Planned, hosts: Sequence[str] = ()) -> str:
+    """CSV text: the one way of what each two ranks exchange, or each two hosts under ranks that stay.
+
+    What stays within a node has no row.
+    """
+    from mapping.reconfigure.solution import ways
+
+    application, found = planned.application, planned.found
+    ends = zip(application.source.tolist(), application.target.tolist(), strict=True)
+    # one vertex a node: ranks stay, and what their hosts exchange is routed
+    pairs = named(tuple(ends), hosts if planned.of_nodes else ())
+    rows = []
+    for (one, other), size, way in zip(
+        pairs, application.weight.tolist(), ways(application, found.topology, found.solution), strict=True
+    ):
+        if len(way) > 1:
+            over = " ".join(hosts[node] if hosts else str(node) for node in way)
+            rows.append((one, other, whole(size), over))
+    return csv_text(ROUTE_COLUMNS, rows)
 
 
 def named(circuits: Circuits, hosts: Sequence[str]) -> list[tuple[int | str, int | str]]:
@@ -98,11 +173,11 @@ def plan_told(planned: Planned, hosts: Sequence[str], identity: str) -> dict[str
         "seed": plan.seed,
         "complete": plan.complete,
         "hosts": list(hosts),
-        "throughput": _finite(plan.throughput),
-        "compute_throughput": _finite(plan.compute_throughput),
-        "communication_throughput": _finite(plan.communication_throughput),
-        "upper_bound": {**asdict(planned.bound), "throughput": _finite(planned.bound.throughput)},
-        "improvement": _finite(_improvement(plan)),
+        "throughput": finite(plan.throughput),
+        "compute_throughput": finite(plan.compute_throughput),
+        "communication_throughput": finite(plan.communication_throughput),
+        "upper_bound": {**asdict(planned.bound), "throughput": finite(planned.bound.throughput)},
+        "improvement": finite(_improvement(plan)),
         "circuits": [
             {"a": a, "b": b, "bytes": load}
             for (a, b), load in zip(named(plan.circuits, hosts), plan.link_load.tolist(), strict=True)
@@ -122,7 +197,7 @@ def _improvement(plan: CircuitPlan) -> float:
 def _trail_told(planned: Planned) -> list[dict[str, Any]]:
     numbers = ("throughput", "compute_throughput", "communication_throughput", "best")
     return [
-        {**asdict(one), **{name: _finite(getattr(one, name)) for name in numbers}} for one in planned.trail
+        {**asdict(one), **{name: finite(getattr(one, name)) for name in numbers}} for one in planned.trail
     ]
 
 
@@ -131,13 +206,13 @@ def _against(plan: CircuitPlan, hosts: Sequence[str]) -> dict[str, Any]:
     saved = 1.0 / plan.present_throughput - 1.0 / plan.throughput
     profiles = plan.reconfiguration_seconds / saved if saved > 0.0 else math.nan
     return {
-        "throughput": _finite(plan.present_throughput),
+        "throughput": finite(plan.present_throughput),
         "removed": named(plan.removed, hosts),
         "added": named(plan.inserted, hosts),
-        "gain": _finite(plan.gain),
+        "gain": finite(plan.gain),
         "seconds_saved": saved,
-        "break_even_profiles": _finite(profiles),
-        "break_even_seconds": _finite(plan.break_even_seconds),
+        "break_even_profiles": finite(profiles),
+        "break_even_seconds": finite(plan.break_even_seconds),
     }
 
 
@@ -160,12 +235,13 @@ def show_plan(title: str, told: dict[str, Any]) -> None:
         [[f"{one['a']} - {one['b']}", units.text(one["bytes"], units.BYTES)] for one in busiest],
     )
     if told["present"] is not None:
-        _show_present(told["present"])
+        show_moves(told["present"])
     state = "" if told["complete"] else " (interrupted: the best so far)"
     click.echo(f"saved as {told['configuration']}{state}")
 
 
-def _show_present(against: dict[str, Any]) -> None:
+def show_moves(against: dict[str, Any]) -> None:
+    """Circuits to move and what that gains, from the JSON keys of `present`."""
     if against["seconds_saved"] <= 0.0:
         click.echo("stay: no circuits that were found are better than the present ones")
         return
@@ -186,7 +262,3 @@ def _rate(value: float | None, unit: str) -> str:
 
 def _times(value: float | None) -> str:
     return "without limit" if value is None else f"{value:.3f} times"
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.commands import circuits
-from almanac.commands.common import json_option, open_registry, read_hosts
+from almanac.commands.common import json_option, open_registry, option_names, read_hosts
 from almanac.output import print_json, print_table, write_text
 from registry import units
 
@@ -66,7 +66,7 @@ def optical(
             _apply(registry, cluster, applied)
         switch = registry.optical.read(cluster)
     if output is not None:
-        write_text(output, circuits.csv_text(switch.circuits, switch.hosts))
+        write_text(output, circuits.circuit_rows(switch.circuits, switch.hosts))
     if as_json:
         print_json(_told(switch))
     else:
@@ -106,11 +106,10 @@ def _known(registry: Registry, cluster: str, given: dict[str, Any]) -> OpticalSw
     try:
         return registry.optical.read(cluster)
     except UnknownName:
-        missing = [f"--{name.replace('_', '-')}" for name in NEEDED if name not in given]
+        missing = [name for name in NEEDED if name not in given]
     if missing:
-        raise click.UsageError(
-            f"nothing is known of an optical switch of {cluster}: give {', '.join(missing)}"
-        )
+        told = option_names(missing)
+        raise click.UsageError(f"nothing is known of an optical switch of {cluster}: give {told}")
     return None
 
 

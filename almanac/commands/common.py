@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from registry.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
+MOST_SEED = (1 << 53) - 1
+"""Largest seed: what every reader of JSON takes as a whole number, and the database holds."""
 
 
 @contextlib.contextmanager
@@ -47,6 +49,17 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")(
         function
     )
+
+
+def option_names(names: Iterable[str]) -> str:
+    """Options as they are given: ``--max-degree, --max-edges``."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+
+
+def seed_option(function: F) -> F:
+    """Add ``--seed``."""
+    seeds = click.IntRange(min=0, max=MOST_SEED)
+    return click.option("--seed", type=seeds, default=0, show_default=True)(function)
 
 
 class Moment(click.ParamType[datetime]):

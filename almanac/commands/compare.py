@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +10,7 @@ import click
 from almanac.commands import searching
 from almanac.commands.common import json_option, open_registry
 from almanac.commands.profile import whole
-from almanac.output import note, print_json, print_table, write_text
+from almanac.output import csv_text, note, print_json, print_table, write_text
 from registry import units
 
 if TYPE_CHECKING:
@@ -88,17 +86,15 @@ def _whose(
 
 
 def _csv(names: Sequence[str], rows: Sequence[Difference]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     ends = [f"{side}{part}" for side in ("source", "target") for part in ("", "_guid", "_port")]
     each = [f"{column}:{name}" for name in names for column in ("bytes", "seconds")]
-    writer.writerow([*ends, "capacity", *each, "difference_seconds"])
+    lines = []
     for row in rows:
         first = row.loads[0]
         places = [value for end in (first.source, first.target) for value in (end.name, end.guid, end.port)]
         loads = [value for load in row.loads for value in (whole(load.bytes), load.seconds)]
-        writer.writerow([*places, whole(first.capacity), *loads, row.seconds])
-    return text.getvalue()
+        lines.append([*places, whole(first.capacity), *loads, row.seconds])
+    return csv_text([*ends, "capacity", *each, "difference_seconds"], lines)
 
 
 def _show(judged: Sequence[Judgement], rows: Sequence[Difference]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +10,7 @@ from almanac.commands import searching
 from almanac.commands.answers import BOUNDED, bound_lines
 from almanac.commands.common import json_option, open_registry
 from almanac.commands.profile import whole
-from almanac.output import note, print_json, print_table, write_text
+from almanac.output import csv_text, note, print_json, print_table, write_text
 from registry import units
 
 if TYPE_CHECKING:
@@ -70,14 +68,12 @@ def link_rows(fabric: Fabric, evaluation: Evaluation) -> str:
     """CSV text: a row a link direction that carries traffic, in the fabric's order of links."""
     from mapping.evaluation.report import link
 
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(LINK_COLUMNS)
+    rows = []
     for row in evaluation.link_bytes.nonzero()[0].tolist():
         loaded = link(fabric, evaluation, row)
         ends = [[end.name, end.guid, end.port] for end in (loaded.source, loaded.target)]
-        writer.writerow([*ends[0], *ends[1], whole(loaded.bytes), whole(loaded.capacity), loaded.seconds])
-    return text.getvalue()
+        rows.append([*ends[0], *ends[1], whole(loaded.bytes), whole(loaded.capacity), loaded.seconds])
+    return csv_text(LINK_COLUMNS, rows)
 
 
 def _show(judged: Judgement) -> None:

@@ -11,7 +11,7 @@ import click
 from almanac.commands import history_circuits, history_simulations
 from almanac.commands.check import FOUND
 from almanac.commands.common import Moment, json_option, must_know, open_registry
-from almanac.commands.history_rows import COLUMNS, series_rows
+from almanac.commands.history_rows import COLUMNS, Asked, series_rows
 from almanac.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -62,40 +62,23 @@ def command(
         raise click.UsageError("give one of --simulations, --regressions and --circuits")
     if placement is not None and not runs:
         raise click.UsageError("--placement goes with --simulations")
+    asked = Asked(cluster, application, job, limit, as_json)
+    found = False
     with open_registry() as registry:
         if circuits:
-            history_circuits.show(
-                registry, cluster=cluster, application=application, job=job, limit=limit, as_json=as_json
-            )
-            return
-        if runs:
-            history_simulations.show(
-                registry,
-                cluster=cluster,
-                application=application,
-                job=job,
-                placement=placement,
-                limit=limit,
-                as_json=as_json,
-            )
-            return
-        if worse:
-            found = _regressions(registry, cluster, application, job, limit, since, as_json)
+            history_circuits.show(registry, asked)
+        elif runs:
+            history_simulations.show(registry, asked, placement)
+        elif worse:
+            found = _regressions(registry, asked, since)
         else:
-            _history(registry, cluster, application, job, limit, as_json)
-            return
+            _history(registry, asked)
     if found:
         click.get_current_context().exit(FOUND)
 
 
-def _history(
-    registry: Registry,
-    cluster: str | None,
-    application: str | None,
-    job: str | None,
-    limit: int | None,
-    as_json: bool,
-) -> None:
+def _history(registry: Registry, asked: Asked) -> None:
+    cluster, application, job, limit, as_json = asked
     if not as_json and job is None and limit is None:
         series = registry.placements.series(cluster=cluster, application=application)
         print_table("", COLUMNS, series_rows(series))
@@ -107,32 +90,24 @@ def _history(
         print_table("", COLUMNS, [[getattr(info, column) for column in COLUMNS] for info in infos])
 
 
-def _regressions(
-    registry: Registry,
-    cluster: str | None,
-    application: str | None,
-    job: str | None,
-    limit: int | None,
-    since: datetime | None,
-    as_json: bool,
-) -> bool:
+def _regressions(registry: Registry, asked: Asked, since: datetime | None) -> bool:
     """Print them; whether there are any."""
     from mapping.traffic.quality import regressions
     from registry.model import as_utc
 
-    series = registry.placements.series(cluster=cluster, application=application)
+    series = registry.placements.series(cluster=asked.cluster, application=asked.application)
     if not len(series):
-        must_know(registry, cluster)
+        must_know(registry, asked.cluster)
     found = [
         one
         for one in regressions(series)
-        if job in (None, one.job) and (since is None or one.recorded_at >= as_utc(since))
-    ][:limit]
+        if asked.job in (None, one.job) and (since is None or one.recorded_at >= as_utc(since))
+    ][: asked.limit]
     rows = [dataclasses.asdict(one) for one in found]
     for row in rows:
         del row["row"]
         row["profile"] = row.pop("profile_name")
-    if as_json:
+    if asked.as_json:
         print_json(rows)
     elif rows:
         columns = ["id", "recorded_at", "cluster", "profile", "role", "job", "ratio", "centre", "limit",

@@ -9,6 +9,7 @@ from almanac.commands.common import must_know
 from almanac.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from almanac.commands.history_rows import Asked
     from registry.reconfigurations.records import ReconfigurationInfo
     from registry.registry import Registry
 
@@ -18,15 +19,7 @@ COLUMNS = (
 )
 
 
-def show(
-    registry: Registry,
-    *,
-    cluster: str | None,
-    application: str | None,
-    job: str | None,
-    limit: int | None,
-    as_json: bool,
-) -> None:
+def show(registry: Registry, asked: Asked) -> None:
     """Print those that fit what is given.
 
     Raises
@@ -34,23 +27,22 @@ def show(
     UnknownName
         No such cluster.
     """
-    infos = _found(registry, cluster, application, job)[:limit]
-    if as_json:
+    infos = _found(registry, asked)[: asked.limit]
+    if asked.as_json:
         print_json([dataclasses.asdict(info) for info in infos])
     else:
         print_table("", COLUMNS, [_row(info) for info in infos])
 
 
-def _found(
-    registry: Registry, cluster: str | None, application: str | None, job: str | None
-) -> list[ReconfigurationInfo]:
-    infos = registry.reconfigurations.list(cluster)
+def _found(registry: Registry, asked: Asked) -> list[ReconfigurationInfo]:
+    infos = registry.reconfigurations.list(asked.cluster, limit=asked.of_cluster)
     if not infos:
-        must_know(registry, cluster)
+        must_know(registry, asked.cluster)
     return [
         info
         for info in infos
-        if (application is None or application in info.applications) and (job is None or job in info.jobs)
+        if (asked.application is None or asked.application in info.applications)
+        and (asked.job is None or asked.job in info.jobs)
     ]
 
 

@@ -1,10 +1,10 @@
-"""Rows of the table of ``almanac history``, from columns of all placements, which are read faster."""
+"""What ``almanac history`` is asked for, and rows of its table from columns, which are read faster."""
 
 from __future__ import annotations
 
 import math
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from registry.model.placement_series import PlacementSeries
@@ -15,6 +15,30 @@ COLUMNS = (
 )
 """Of the table; fields of `StoredPlacementInfo`."""
 _NAMES = {"profile": "profile_name"}
+
+
+class Asked(NamedTuple):
+    """Which rows of a history, and whether as JSON.
+
+    Attributes
+    ----------
+    cluster, application, job : str or None
+        Only rows of these.
+    limit : int or None
+        The newest so many.
+    as_json : bool
+    """
+
+    cluster: str | None
+    application: str | None
+    job: str | None
+    limit: int | None
+    as_json: bool
+
+    @property
+    def of_cluster(self) -> int | None:
+        """Rows of the cluster that are enough; None where others are left out of them afterwards."""
+        return self.limit if self.application is None and self.job is None else None
 
 
 def series_rows(series: PlacementSeries) -> list[list[Any]]:

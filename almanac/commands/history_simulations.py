@@ -10,6 +10,7 @@ from almanac.output import print_json, print_table
 from registry import units
 
 if TYPE_CHECKING:
+    from almanac.commands.history_rows import Asked
     from registry.registry import Registry
     from registry.simulations.records import SimulationInfo
 
@@ -19,16 +20,7 @@ COLUMNS = (
 )
 
 
-def show(
-    registry: Registry,
-    *,
-    cluster: str | None,
-    application: str | None,
-    job: str | None,
-    placement: str | None,
-    limit: int | None,
-    as_json: bool,
-) -> None:
+def show(registry: Registry, asked: Asked, placement: str | None) -> None:
     """Print those that fit what is given.
 
     Parameters
@@ -41,8 +33,8 @@ def show(
     UnknownName
         No such cluster or placement.
     """
-    infos = _found(registry, cluster, application, job, placement)[:limit]
-    if as_json:
+    infos = _found(registry, asked, placement)[: asked.limit]
+    if asked.as_json:
         print_json([told(info) for info in infos])
     else:
         print_table("", COLUMNS, [_row(info) for info in infos])
@@ -53,11 +45,10 @@ def told(info: SimulationInfo) -> dict[str, Any]:
     return {**dataclasses.asdict(info), "throughput": info.throughput}
 
 
-def _found(
-    registry: Registry, cluster: str | None, application: str | None, job: str | None, placement: str | None
-) -> tuple[SimulationInfo, ...]:
+def _found(registry: Registry, asked: Asked, placement: str | None) -> tuple[SimulationInfo, ...]:
+    cluster, application, job = asked.cluster, asked.application, asked.job
     identity = None if placement is None else registry.placements.read(placement).id
-    infos = registry.simulations.list(cluster, placement=identity)
+    infos = registry.simulations.list(cluster, placement=identity, limit=asked.of_cluster)
     if not infos:
         must_know(registry, cluster)
     if application is None and job is None:

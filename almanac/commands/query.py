@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import click
 
 from almanac.commands.common import json_option, open_registry
-from almanac.output import print_json, print_table
+from almanac.output import csv_text, print_json, print_table
 
 
 @click.command("query")
@@ -26,11 +24,7 @@ def command(statement: str, parameters: tuple[str, ...], as_csv: bool, as_json: 
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in plain])
     elif as_csv:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(plain)
-        click.echo(text.getvalue(), nl=False)
+        click.echo(csv_text(columns, plain), nl=False)
     else:
         print_table("", columns, plain)
 

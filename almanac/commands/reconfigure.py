@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from almanac.commands import circuits, running
-from almanac.commands.common import Moment, json_option, open_registry
+from almanac.commands.common import Moment, json_option, open_registry, option_names, seed_option
 from almanac.output import note, print_json, progress_bars, write_text
 from registry import units
 
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from mapping.reconfigure.problem import Machine
     from mapping.reconfigure.topology import Topology
     from mapping.service import OnSwitch
+    from registry.model import Floats
     from registry.progress import Progress
     from registry.reconfigurations.switches import OpticalSwitch
     from registry.registry import Registry
 
 MACHINE = ("nodes", "max_degree", "max_edges", "link_speed")
 """Options that a cluster's switch tells."""
-OF_PROFILES = ("start", "patience", "skip", "paper")
+OF_PROFILES = ("weights", "start", "patience", "skip", "paper")
 """Options of searches that place ranks."""
 
 
@@ -43,6 +45,11 @@ OF_PROFILES = ("start", "patience", "skip", "paper")
     type=float,
     help="That each rank computes while it sends what the profile holds, the ranks of a node one after the "
     "other (default: as told of the cluster's switch; else 1, and nothing for running jobs).",
+)
+@click.option(
+    "--weights",
+    type=click.Path(exists=True, dir_okay=False),
+    help="CSV with the columns rank,weight: a rank computes its weight times --compute-seconds (default: 1).",
 )
 @click.option(
     "--start",
@@ -62,14 +69,18 @@ OF_PROFILES = ("start", "patience", "skip", "paper")
 @click.option(
     "--seconds", type=click.FloatRange(min=0.0), help="To search, about (default: until it is done)."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@seed_option
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="CSV of the circuits that were found.")
+@click.option(
+    "--routes", type=click.Path(dir_okay=False), help="CSV of the way of all that crosses circuits."
+)
 @json_option
 def command(
     profile: str | None,
     cluster: str | None,
     at: datetime | None,
     output: str | None,
+    routes: str | None,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -90,8 +101,11 @@ def command(
             assert cluster is not None
             found = _for_jobs(registry, cluster, at, ask, progress)
     if output is not None:
-        write_text(output, circuits.csv_text(found.planned.plan.circuits, found.hosts))
+        write_text(output, circuits.circuit_rows(found.planned.plan.circuits, found.hosts))
         note(f"circuits written to {output}")
+    if routes is not None:
+        write_text(routes, circuits.route_rows(found.planned, found.hosts))
+        note(f"routes written to {routes}")
     if as_json:
         print_json(found.told)
     else:
@@ -109,6 +123,7 @@ class Ask:
     max_edges: int | None
     link_speed: float | None
     compute_seconds: float | None
+    weights: str | None
     start: str | None
     present: str | None
     reconfiguration_seconds: float | None
@@ -126,11 +141,11 @@ class Ask:
         if profile is None and cluster is None:
             raise click.UsageError("give PROFILE, --cluster, or both")
         if cluster is None and (missing := [name for name in MACHINE if name not in given]):
-            raise click.UsageError(f"without --cluster give {_options(missing)}")
+            raise click.UsageError(f"without --cluster give {option_names(missing)}")
         if cluster is not None and (told := [name for name in MACHINE if name in given]):
-            raise click.UsageError(f"{_options(told)}: `almanac cluster optical` tells that of a cluster")
+            raise click.UsageError(f"{option_names(told)}: `almanac cluster optical` tells that of a cluster")
         if profile is None and (placing := [name for name in OF_PROFILES if name in given]):
-            raise click.UsageError(f"{_options(placing)}: only with PROFILE, for running ranks stay")
+            raise click.UsageError(f"{option_names(placing)}: only with PROFILE, for running ranks stay")
         if at is not None and profile is not None:
             raise click.UsageError("--at is for running jobs: without PROFILE")
         if not self.paper and (self.patience is not None or self.skip is not None):
@@ -140,8 +155,8 @@ class Ask:
         if self.reconfiguration_seconds is not None and self.present is None and cluster is None:
             raise click.UsageError("--reconfiguration-seconds goes with --present or --cluster")
 
-    def search(self, start: str | Topology | None) -> CircuitSearch:
-        """How to search, from a first topology."""
+    def search(self, start: str | Topology | None, weight: Floats | None = None) -> CircuitSearch:
+        """How to search, from a first topology; weights of ranks, where there are any, by their digest."""
         from mapping.answers.circuits import CircuitSearch
         from registry.model.reconfiguration import BEST, PAPER
 
@@ -154,6 +169,7 @@ class Ask:
             seconds=self.seconds,
             seed=self.seed,
             reconfiguration_seconds=self.reconfiguration_seconds,
+            weights=None if weight is None else sha256(weight.tobytes()).hexdigest()[:12],
         )
 
 
@@ -196,16 +212,24 @@ def _for_profile(
     start: str | Topology | None = ask.start
     if ask.start is not None and Path(ask.start).is_file():
         start = circuits.read_circuits(ask.start, machine.nodes, hosts)
-    planned = plan_circuits(
-        Application.of_profile(stored.profile), machine, ask.search(start), present=present, progress=progress
-    )
     ranks = stored.profile.ranks
+    weight = None if ask.weights is None else circuits.read_weights(ask.weights, ranks)
+    planned = plan_circuits(
+        Application.of_profile(stored.profile, weight),
+        machine,
+        ask.search(start, weight),
+        present=present,
+        progress=progress,
+    )
+    if ask.compute_seconds is None:
+        _tell_limit(planned, seconds)
     identity = save_circuits(registry, planned, [stored.id], [ranks], switch=switch)
     told = {
         "profile": stored.profile.name,
         "cluster": cluster,
         "ranks": ranks,
         "compute_seconds": seconds,
+        "weights": ask.weights,
         **circuits.plan_told(planned, hosts, identity),
         "start": ask.start,
     }
@@ -246,15 +270,9 @@ def _for_jobs(registry: Registry, cluster: str, at: datetime | None, ask: Ask, p
 
 def _heading(on: OnSwitch) -> dict[str, Any]:
     """What runs, as JSON."""
-    snapshot = on.running.snapshot
     return {
-        "cluster": snapshot.cluster,
-        "at": on.running.at,
-        "snapshot": snapshot.id,
-        "observed_at": snapshot.observed_at,
-        "running": len(on.running.jobs),
-        "without_profile": [one.stored.job.id for one in on.without_profile],
-        "left_out": [{"job": one.job.stored.job.id, "reason": one.reason} for one in on.unloaded],
+        **running.fabric_told(on),
+        **running.left_out_told(on),
         "jobs": [
             {
                 "job": job.stored.job.id,
@@ -266,6 +284,16 @@ def _heading(on: OnSwitch) -> dict[str, Any]:
             for job, profile, ranks in zip(on.jobs, on.profiles, on.ranks, strict=True)
         ],
     }
+
+
+def _tell_limit(planned: Planned, seconds: float) -> None:
+    """Say that computing is the limit, of which nothing was told."""
+    plan = planned.plan
+    if plan.compute_throughput < plan.communication_throughput:
+        note(
+            f"computing is the limit, at {seconds:g} s a rank; circuits allow "
+            f"{plan.communication_throughput:.4g} profiles a second: give --compute-seconds"
+        )
 
 
 def _compute_seconds(ask: Ask, switch: OpticalSwitch | None) -> float:
@@ -302,7 +330,3 @@ def _machine(ask: Ask, switch: OpticalSwitch | None, seconds: float) -> Machine:
         compute_speed=1.0 / seconds,
         link_speed=ask.link_speed,
     )
-
-
-def _options(names: list[str]) -> str:
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names)

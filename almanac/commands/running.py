@@ -86,15 +86,24 @@ def header(live: Live) -> str:
 
 
 def heading_told(live: Live) -> dict[str, Any]:
-    """What every JSON document on running jobs begins with, and what is left out."""
+    """What a JSON document on the traffic of running jobs begins with, and what is left out."""
+    return {**fabric_told(live), "routing": live.routing, "rails": live.rails, **left_out_told(live)}
+
+
+def fabric_told(live: Live | OnSwitch) -> dict[str, Any]:
+    """Of which fabric, as of when, a JSON document on running jobs is."""
     snapshot = live.running.snapshot
     return {
         "cluster": snapshot.cluster,
         "at": live.running.at,
         "snapshot": snapshot.id,
         "observed_at": snapshot.observed_at,
-        "routing": live.routing,
-        "rails": live.rails,
+    }
+
+
+def left_out_told(live: Live | OnSwitch) -> dict[str, Any]:
+    """How many jobs run, and which of them are left out, as JSON."""
+    return {
         "running": len(live.running.jobs),
         "without_profile": [one.stored.job.id for one in live.without_profile],
         "left_out": [{"job": one.job.stored.job.id, "reason": one.reason} for one in live.unloaded],

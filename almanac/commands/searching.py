@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from almanac.commands.common import Moment
+from almanac.commands.common import Moment, seed_option
 
 if TYPE_CHECKING:
     from mapping.answers.case import Case
@@ -68,7 +68,7 @@ SEARCHING = (
     click.option(
         "--steps", type=click.IntRange(min=1), help="Proposals instead of seconds: repeatable bytes."
     ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+    seed_option,
     click.option("--workers", type=click.IntRange(min=1), help="Threads (default: all; 2 with --steps)."),
 )
 """How placements are searched."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from almanac.commands import simulated, simulating
-from almanac.commands.common import Moment, json_option, open_registry
+from almanac.commands.common import Moment, json_option, open_registry, seed_option
 from almanac.commands.simulated import Heading, Run
 from almanac.commands.simulating import Ask, Ground
 from almanac.output import note, print_json, progress_bars, write_text
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SATURATE = "saturate"
 """As fast as the first placement's run saturates the network."""
-EVERY = 10_000
 ROUNDS = 1
 """Times that a profile without a trace is sent unless told."""
 NETWORK = {
@@ -110,11 +109,11 @@ def _network(function: F) -> F:
 @click.option(
     "--every",
     type=click.IntRange(min=1),
-    default=EVERY,
+    default=simulating.EVERY,
     show_default=True,
     help="Messages between two points of the traffic over time.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@seed_option
 @click.option("--at", type=Moment(), help="On the fabric as of this time (default: now).")
 @click.option("--links", type=click.Path(dir_okay=False), help="CSV with a row a loaded link direction.")
 @click.option("--points", type=click.Path(dir_okay=False), help="CSV of the traffic delivered over time.")
@@ -139,7 +138,7 @@ def command(links: str | None, points: str | None, as_json: bool, **asked: Any) 
         print_json(simulated.told(heading, runs))
     else:
         simulated.show(heading, runs)
-    if not runs[-1].simulation.complete:
+    if not simulated.complete(heading, runs):
         click.get_current_context().exit(130)
 
 
@@ -147,15 +146,28 @@ def _simulated(ask: Ask) -> tuple[Heading, list[Run]]:
     """Each placement's run, from files or the registry."""
     if ask.fabric_files:
         with progress_bars() as progress:
-            return _runs(simulating.from_files(ask), ask, None, progress)
+            return replay(simulating.from_files(ask), ask, None, progress)
     with open_registry() as registry, progress_bars() as progress:
-        return _runs(simulating.from_registry(registry, ask), ask, registry, progress)
+        return replay(simulating.from_registry(registry, ask), ask, registry, progress)
 
 
-def _runs(
+def replay(
     ground: Ground, ask: Ask, registry: Registry | None, progress: Progress
 ) -> tuple[Heading, list[Run]]:
-    """Each placement's run, saved where the placement is; after an interrupt no further one."""
+    """Each placement's run, saved where the placement is; after an interrupt no further one.
+
+    Parameters
+    ----------
+    ground : Ground
+        What is replayed, and from which placements.
+    registry : Registry or None
+        None saves nothing.
+
+    Raises
+    ------
+    AlmanacError
+        As `mapping.simulate.simulate.simulate`, and `Simulations.save`.
+    """
     from mapping.simulate.options import Options
     from registry.version import code_version
 
@@ -164,7 +176,7 @@ def _runs(
     def run(messages: Messages, placement: Placement) -> Simulation:
         return _run(ask, ground, placement, messages, network, progress)
 
-    messages, parameters = _replay(ground, ask, partial(run, placement=ground.placed[0].placement))
+    messages, parameters = _messages(ground, ask, partial(run, placement=ground.placed[0].placement))
     heading = Heading(
         ground=ground,
         parameters={**parameters, **_told(network), "every": ask.every},
@@ -173,7 +185,12 @@ def _runs(
     runs: list[Run] = []
     for name, placement, saved in ground.placed:
         started = time.monotonic()
-        simulation = run(messages, placement)
+        try:
+            simulation = run(messages, placement)
+        except KeyboardInterrupt:
+            if not runs:
+                raise
+            break  # it had not begun to send
         done = Run(placement=name, simulation=simulation, seconds=time.monotonic() - started)
         if saved and registry is not None:
             done = done._replace(id=_save(registry, heading, done))
@@ -183,7 +200,7 @@ def _runs(
     return heading, runs
 
 
-def _replay(
+def _messages(
     ground: Ground, ask: Ask, run: Callable[[Messages], Simulation]
 ) -> tuple[Messages, dict[str, str | int | float | bool]]:
     """The messages that are sent, and how they were made.

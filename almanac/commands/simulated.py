@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from almanac.commands.profile import whole
-from almanac.output import print_table
+from almanac.output import csv_text, print_table
 from registry import units
 
 if TYPE_CHECKING:
@@ -74,6 +72,11 @@ class BusyLink(NamedTuple):
     utilisation: float
 
 
+def complete(heading: Heading, runs: Sequence[Run]) -> bool:
+    """Whether every placement has its run, to the end: no interrupt came."""
+    return len(runs) == len(heading.ground.placed) and all(run.simulation.complete for run in runs)
+
+
 def busiest(heading: Heading, run: Run, count: int | None = None) -> list[BusyLink]:
     """The links that were sending longest, equals by their row; all that carried something unless told."""
     from mapping.evaluation.report import link_with
@@ -107,7 +110,7 @@ def told(heading: Heading, runs: Sequence[Run]) -> dict[str, Any]:
         "seed": first.seed,
         "parameters": dict(heading.parameters),
         "code_version": heading.code_version,
-        "complete": all(run.simulation.complete for run in runs),
+        "complete": complete(heading, runs),
         "runs": [_run_told(heading, run) for run in runs],
     }
 
@@ -145,7 +148,20 @@ def latencies(simulation: Simulation) -> dict[str, float]:
 
 
 def show(heading: Heading, runs: Sequence[Run]) -> None:
-    """A table with a row a placement, and the links that were sending longest."""
+    """The table, how it was simulated, and the links that were sending longest."""
+    show_table(heading, runs)
+    click.echo(", ".join(f"{name} {_short(value)}" for name, value in heading.parameters.items()))
+    for run in runs:
+        for one in busiest(heading, run, SHOWN):
+            click.echo(f"{run.placement}: {one.link} sending for {one.utilisation:.1%} of the run")
+    for run in runs:
+        if not run.simulation.complete:
+            click.echo(f"{run.placement}: interrupted, this is what was delivered until then")
+        click.echo(f"{run.placement}: " + (f"saved as {run.id}" if run.id else "a file's run is not saved"))
+
+
+def show_table(heading: Heading, runs: Sequence[Run]) -> None:
+    """A row a placement."""
     ground, first = heading.ground, runs[0].simulation
     sent = "in rounds" if ground.trace is None else "its trace"
     title = f"{ground.profile.name} on {ground.cluster}, {sent}; {first.mode}; routes: {first.routing}"
@@ -164,14 +180,8 @@ def show(heading: Heading, runs: Sequence[Run]) -> None:
         columns.append("against the first")
         rows = [[*row, _ratio(run.simulation, first)] for row, run in zip(rows, runs, strict=True)]
     print_table(title, columns, rows)
-    click.echo(", ".join(f"{name} {_short(value)}" for name, value in heading.parameters.items()))
-    for run in runs:
-        for one in busiest(heading, run, SHOWN):
-            click.echo(f"{run.placement}: {one.link} sending for {one.utilisation:.1%} of the run")
-    for run in runs:
-        if not run.simulation.complete:
-            click.echo(f"{run.placement}: interrupted, this is what was delivered until then")
-        click.echo(f"{run.placement}: " + (f"saved as {run.id}" if run.id else "a file's run is not saved"))
+    for placed in ground.placed[len(runs) :]:
+        click.echo(f"{placed.name}: interrupted before it was sent")
 
 
 def _short(value: str | float) -> str:
@@ -202,23 +212,15 @@ def link_rows(heading: Heading, runs: Sequence[Run]) -> str:
         for link, busy, part in busiest(heading, run):
             ends = [value for end in (link.source, link.target) for value in (end.name, end.guid, end.port)]
             rows.append([run.placement, *ends, whole(link.bytes), whole(link.capacity), busy, part])
-    return _csv(LINK_COLUMNS, rows)
+    return csv_text(LINK_COLUMNS, rows)
 
 
 def point_rows(heading: Heading, runs: Sequence[Run]) -> str:
     """CSV text: bytes delivered until a simulated second, and the mean latency since the row before."""
     rows = [[run.placement, *point] for run in runs for point in _points(run.simulation)]
-    return _csv(POINT_COLUMNS, rows)
+    return csv_text(POINT_COLUMNS, rows)
 
 
 def _points(simulation: Simulation) -> list[tuple[float, float, float]]:
     columns = (simulation.delivered_at, simulation.delivered, simulation.latency_over_time)
     return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()

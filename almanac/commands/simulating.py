@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,27 +18,30 @@ if TYPE_CHECKING:
     from registry.profiles import StoredProfile
     from registry.registry import Registry
 
+EVERY = 10_000
+"""Messages between two points of the traffic over time, unless told."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """What is to be simulated, as the options say."""
 
-    profile: str | None
-    cluster: str | None
-    fabric_files: tuple[str, ...]
-    profile_file: str | None
-    trace_file: str | None
+    profile: str | None = None
+    cluster: str | None = None
+    fabric_files: tuple[str, ...] = ()
+    profile_file: str | None = None
+    trace_file: str | None = None
     placements: tuple[str, ...]
-    routing: str | None
-    mode: str
-    trace: str | None
-    scale: float | str | None
-    first: int | None
-    rounds: int | None
-    network: Mapping[str, Any]
-    every: int
-    seed: int
-    at: datetime | None
+    routing: str | None = None
+    mode: str = "packets"
+    trace: str | None = None
+    scale: float | str | None = None
+    first: int | None = None
+    rounds: int | None = None
+    network: Mapping[str, Any] = field(default_factory=dict)
+    every: int = EVERY
+    seed: int = 0
+    at: datetime | None = None
 
     def check(self) -> None:
         """A usage error where options lack each other, or exclude each other."""

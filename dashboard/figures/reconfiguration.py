@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 import pandas as pd
 
@@ -14,6 +16,8 @@ SIDE = 430
 STATE_COLOURS = {LIGHT: ("#9aa3b2", "#e0672f", "#0b6e8f"), DARK: ("#6d7686", "#f38b21", "#4cc3ea")}
 """Of circuits that stay, go and come."""
 STATE_SHAPES = ("square", "cross", "circle")
+NAMED = 20
+"""Hosts that a matrix names at most; more have numbers."""
 _SERIES = (PRESENT, PROPOSED, UPPER_BOUND)
 
 
@@ -92,15 +96,14 @@ def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str) -> alt.Chart:
     columns = {"a": "b", "b": "a", "a node": "b node", "b node": "a node"}
     both = pd.concat([rows, rows.rename(columns=columns)], ignore_index=True)
     both = both.rename(columns={"a node": "across", "b node": "down"})
-    span = [-0.5, nodes - 0.5]
     size = min(max((0.55 * SIDE / max(nodes, 1)) ** 2, 4.0), 400.0)
-    axis = alt.Axis(grid=False, tickMinStep=1, format="d")
+    across, down = _by_name(both, nodes) if nodes <= NAMED else _by_number(nodes)
     chart: alt.Chart = (
         alt.Chart(both)
         .mark_point(filled=True, size=size, opacity=1)
         .encode(
-            x=alt.X("across:Q", title="node", scale=alt.Scale(domain=span, nice=False), axis=axis),
-            y=alt.Y("down:Q", title="node", scale=alt.Scale(domain=span[::-1], nice=False), axis=axis),
+            x=across,
+            y=down,
             color=alt.Color(
                 "what:N",
                 title=None,
@@ -117,3 +120,23 @@ def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str) -> alt.Chart:
         .properties(title="Which hosts are joined", width=SIDE, height=SIDE)
     )
     return chart
+
+
+def _by_name(rows: pd.DataFrame, nodes: int) -> tuple[alt.X, alt.Y]:
+    """Axes of the matrix with the hosts' names, in the order of the nodes."""
+    names = dict(enumerate(map(str, range(nodes)))) | {
+        number: str(name) for number, name in zip(rows["across"], rows["a"], strict=True)
+    }
+    scale = alt.Scale(domain=list(names.values()))
+    told: dict[str, Any] = {"grid": True, "labelLimit": 90, "labelFontSize": 10, "labelOverlap": False}
+    x = alt.X("a:N", title=None, scale=scale, axis=alt.Axis(**told, labelAngle=-90))
+    y = alt.Y("b:N", title=None, scale=scale, axis=alt.Axis(**told))
+    return x, y
+
+
+def _by_number(nodes: int) -> tuple[alt.X, alt.Y]:
+    span = [-0.5, nodes - 0.5]
+    axis = alt.Axis(grid=False, tickMinStep=1, format="d")
+    x = alt.X("across:Q", title="node", scale=alt.Scale(domain=span, nice=False), axis=axis)
+    y = alt.Y("down:Q", title="node", scale=alt.Scale(domain=span[::-1], nice=False), axis=axis)
+    return x, y

@@ -10,6 +10,7 @@ import pandas as pd
 
 from dashboard.figures.colours import DARK, INK, LIGHT
 from dashboard.figures.layers import layers
+from dashboard.tables.simulated import letter
 from registry import units
 from registry.units import Unit
 
@@ -20,6 +21,8 @@ RUNS = {
 """Of the runs A, B, ...: as many as stand beside each other at most."""
 _DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [4, 2], [12, 4])
 """Of their lines: runs are told apart without colours too."""
+_DOTTED = 60
+"""Points of a line that are drawn at most: more would hide its dashes."""
 _HEIGHT = 300
 
 
@@ -37,11 +40,12 @@ def over_time(points: pd.DataFrame, what: str, title: str, base: str, theme: str
         Unit of the column, of `registry.units`.
     """
     clock = units.unit_for(points["at"].tolist(), units.SECONDS)
+    few = len(points) <= _DOTTED * max(points["run"].nunique(), 1)
     rows, unit = _in_unit(points[points[what].notna()], what, base)
     rows["at"] = rows["at"] / clock.size
     chart: alt.Chart = (
         alt.Chart(rows)
-        .mark_line(point={"size": 18})
+        .mark_line(point={"size": 18} if few else False)
         .encode(
             x=alt.X("at:Q", title=f"simulated time ({clock.name})"),
             y=alt.Y(f"{what}:Q", title=f"{title} ({unit.name})", scale=alt.Scale(zero=True)),
@@ -95,14 +99,14 @@ def latencies(table: pd.DataFrame, theme: str) -> alt.Chart:
 def against_static(
     table: pd.DataFrame, chosen: Sequence[str], title: str, base: str, theme: str
 ) -> alt.LayerChart:
-    """Completion of simulated runs over a static cost of their placements; chosen runs are filled.
+    """Completion of simulated runs over a static cost of their placements; chosen ones filled, with letters.
 
     Parameters
     ----------
     table : DataFrame
         Of `dashboard.tables.simulated.predicted`.
     chosen : sequence of str
-        Ids of runs.
+        Ids of runs, in the order of their letters.
     title : str
         Of the cost.
     base : str
@@ -111,6 +115,8 @@ def against_static(
     rows, unit = _in_unit(table, "static", base)
     rows, clock = _in_unit(rows, "completion", units.SECONDS)
     mine = rows["run"].isin(list(chosen))
+    letters = {run: letter(number) for number, run in enumerate(chosen)}
+    rows["letter"] = [letters.get(run, "") for run in rows["run"]]
 
     def dots(part: pd.DataFrame) -> alt.Chart:
         return alt.Chart(part).encode(
@@ -128,6 +134,9 @@ def against_static(
     return layers(
         dots(rows[~mine]).mark_point(filled=False, size=60, strokeWidth=1.5, color=INK[theme]),
         dots(rows[mine]).mark_point(filled=True, size=90, opacity=1, color=RUNS[theme][0]),
+        dots(rows[mine])
+        .mark_text(align="left", dx=9, fontWeight="bold", color=INK[theme])
+        .encode(text="letter:N"),
     ).properties(height=_HEIGHT, width="container")
 
 

@@ -47,15 +47,19 @@ def history(registry: Registry, viewer: Viewer) -> History:
     return History(clusters=known, series=series, quality=quality, regressions=found)
 
 
-@st.cache_resource(max_entries=SERIES, show_spinner="Judging the placements ...")
-def _judged(
-    _registry: Registry, uri: str, versions: tuple[tuple[str, int], ...], mine: frozenset[str] | None
-) -> tuple[PlacementSeries, Quality, tuple[Regression, ...]]:
-    series = _registry.placements.series()
+def evaluated(series: PlacementSeries, mine: frozenset[str] | None) -> PlacementSeries:
+    """Placements that were evaluated; of jobs with these keys alone, where they are told."""
     keep = np.isfinite(series.congestion_seconds)
     if mine is not None:
         keys = (f"{cluster}/{job}" for cluster, job in zip(series.cluster, series.job, strict=True))
         keep &= np.fromiter((key in mine for key in keys), bool, len(series))
-    series = series.take(np.flatnonzero(keep))
+    return series.take(np.flatnonzero(keep))
+
+
+@st.cache_resource(max_entries=SERIES, show_spinner="Judging the placements ...")
+def _judged(
+    _registry: Registry, uri: str, versions: tuple[tuple[str, int], ...], mine: frozenset[str] | None
+) -> tuple[PlacementSeries, Quality, tuple[Regression, ...]]:
+    series = evaluated(_registry.placements.series(), mine)
     quality = judge(series)
     return series, quality, regressions(series, quality)

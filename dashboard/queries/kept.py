@@ -36,9 +36,9 @@ def both_kept(registry: Registry, first: str, second: str) -> tuple[OpenPlacemen
     return one, other
 
 
-def content_kept(registry: Registry, content: str) -> Snapshot:
-    """A fabric's content by its id: one statement, and none when it is asked for again."""
-    return _content(registry, registry.database.uri, content)
+def content_kept(registry: Registry, content: str, found: Snapshot | None = None) -> Snapshot:
+    """A fabric's content by its id: one statement; none when it is asked for again, or was found already."""
+    return _content(registry, registry.database.uri, content, found)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
@@ -83,8 +83,8 @@ def evaluated_in_order(placement: str, _opened: OpenPlacement) -> Evaluation | N
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _content(_registry: Registry, uri: str, content: str) -> Snapshot:
-    return _registry.fabrics.read_content(content)
+def _content(_registry: Registry, uri: str, content: str, _found: Snapshot | None) -> Snapshot:
+    return _registry.fabrics.read_content(content) if _found is None else _found
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)

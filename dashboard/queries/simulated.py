@@ -2,43 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from dashboard.queries.history import history
+from dashboard.queries.history import evaluated, history
+from dashboard.queries.kept import content_kept
 from dashboard.tables.simulated import SimulatedRuns
 from dashboard.viewer import Viewer
+from registry.jobs.owned import jobs_of
+from registry.model.placement_series import PlacementSeries
 from registry.registry import Registry
-from registry.simulations.records import SimulationInfo, StoredSimulation
+from registry.simulations.opened import open_simulations
+from registry.simulations.records import StoredSimulation
 
 LISTS = 2
-"""Lists of runs that are kept in memory."""
-WHOLE = 32
-"""Runs with all their arrays that are kept in memory."""
+"""Histories of placements that are kept in memory."""
+WHOLE = 8
+"""Choices of runs with all their arrays that are kept in memory."""
 
 
-def simulated(registry: Registry, viewer: Viewer) -> SimulatedRuns:
-    """All runs that may be seen: three statements, one where nothing is new; one more for one user's."""
-    placed = history(registry, viewer)
-    versions = tuple((name, info.version) for name, info in placed.clusters.items())
-    runs = _listed(registry, registry.database.uri, versions)
-    row_of = {identity: row for row, identity in enumerate(placed.series.id)}
+def simulated(registry: Registry, viewer: Viewer, placement: str | None = None) -> SimulatedRuns:
+    """All runs that may be seen: two statements, one where nothing is new; one more for one user's.
+
+    Parameters
+    ----------
+    placement : str, optional
+        One that is asked for, which may be newer than all that were simulated.
+    """
+    runs = registry.simulations.list()
+    if runs:
+        mine = None if viewer.only is None else jobs_of(registry.database, viewer.only)
+        wanted = frozenset({*(run.placement for run in runs), *([placement] if placement else [])})
+        series = _series(registry, registry.database.uri, wanted, mine)
+    else:
+        series = history(registry, viewer).series
+    row_of = {identity: row for row, identity in enumerate(series.id)}
     if viewer.only is not None:
         runs = tuple(run for run in runs if run.placement in row_of)
-    return SimulatedRuns(runs=runs, series=placed.series, row_of=row_of)
+    return SimulatedRuns(runs=runs, series=series, row_of=row_of)
 
 
-def whole_run(registry: Registry, run: str) -> StoredSimulation:
-    """A run with all its arrays: one statement, and none when it is asked for again."""
-    return _whole(registry, registry.database.uri, run)
+def whole_runs(registry: Registry, runs: Sequence[str]) -> tuple[StoredSimulation, ...]:
+    """Runs with all their arrays, their fabrics kept: one statement, none when they are asked for again."""
+    return _whole(registry, registry.database.uri, tuple(runs))
 
 
 @st.cache_resource(max_entries=LISTS, show_spinner=False)
-def _listed(
-    _registry: Registry, uri: str, versions: tuple[tuple[str, int], ...]
-) -> tuple[SimulationInfo, ...]:
-    return _registry.simulations.list()
+def _series(
+    _registry: Registry, uri: str, wanted: frozenset[str], mine: frozenset[str] | None
+) -> PlacementSeries:
+    """Evaluated placements, among them `wanted`: a placement never changes."""
+    return evaluated(_registry.placements.series(), mine)
 
 
 @st.cache_resource(max_entries=WHOLE, show_spinner=False)
-def _whole(_registry: Registry, uri: str, run: str) -> StoredSimulation:
-    return _registry.simulations.read(run)
+def _whole(_registry: Registry, uri: str, runs: tuple[str, ...]) -> tuple[StoredSimulation, ...]:
+    found = open_simulations(_registry.database, runs)
+    for one in found.values():
+        content_kept(_registry, one.snapshot.id, one.snapshot)
+    return tuple(found[run].stored for run in runs)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard import queries
 from dashboard.choices import choose, parsed_moment
+from dashboard.downloads import download
 from dashboard.messages import plain, show_empty, show_unknown
 from dashboard.queries.changes import ChangesView, between_kept, changes_view
 from dashboard.site import Site
@@ -106,15 +107,7 @@ def _words(view: ChangesView, found: Between) -> None:
     st.subheader("In words")
     table = pd.DataFrame({"what changed": in_words(found.changes)})
     st.dataframe(table, hide_index=True, height="content" if len(table) <= WORDS else 420, key="words")
-    st.download_button(
-        "Download as CSV",
-        csv_text(table),
-        file_name=f"{view.timeline.cluster}-changes.csv",
-        mime="text/csv",
-        on_click="ignore",
-        icon=":material/download:",
-        key="words csv",
-    )
+    download("Download as CSV", csv_text(table), f"{view.timeline.cluster}-changes.csv", key="words csv")
 
 
 def _states(view: ChangesView) -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import tables
 from dashboard.components.fabric_map import Item
+from dashboard.downloads import download
 from dashboard.messages import plain
 from dashboard.queries.fabric import FabricView
 from dashboard.site import Site
@@ -63,14 +64,8 @@ def table(view: FabricView, site: Site) -> None:
         bar = st.column_config.ProgressColumn("of the worst", format="percent", min_value=0, max_value=1)
         shown = tables.in_units(found, BASES)
         st.dataframe(shown, hide_index=True, column_config={"of the worst": bar}, key="hottest")
-        st.download_button(
-            "All loaded links as CSV",
-            lambda: _csv(view),
-            file_name=f"{view.cluster.name}-links.csv",
-            mime="text/csv",
-            on_click="ignore",
-            icon=":material/download:",
-            key="links csv",
+        download(
+            "All loaded links as CSV", lambda: _csv(view), f"{view.cluster.name}-links.csv", key="links csv"
         )
     if view.opened is not None:
         st.page_link(
@@ -84,4 +79,4 @@ def table(view: FabricView, site: Site) -> None:
 def _csv(view: FabricView) -> str:
     assert view.link_bytes is not None
     _, found = hottest_links(view.fabric, view.link_bytes, len(view.fabric.links))
-    return csv_text(found.rename(columns={name: f"{name} ({base})" for name, base in BASES.items()}))
+    return csv_text(found, BASES)

@@ -12,6 +12,7 @@ from dashboard.components.fabric_map import Item
 from dashboard.layouts import Layout
 from dashboard.layouts.tree import hosts_below
 from dashboard.messages import plain, show_error
+from dashboard.opening import job_link
 from dashboard.queries.fabric import FabricView
 from dashboard.queries.pairs import pairs_kept, pairs_of_placement
 from dashboard.site import Site
@@ -108,12 +109,7 @@ def _users(registry: Registry, site: Site, view: FabricView, row: int) -> None:
         return
     placement = view.live.placements[view.live.shared.index(job)]
     _pairs(pairs_table(view.fabric, placement, pairs), pairs.pairs)
-    st.page_link(
-        site.job,
-        label=f"Open job {plain(job)}",
-        icon=":material/arrow_forward:",
-        query_params={"job": f"{view.cluster.name}/{job}"},
-    )
+    job_link(site.job, view.cluster.name, job)
 
 
 def _ranks_of_placement(view: FabricView, row: int) -> None:
@@ -161,12 +157,7 @@ def _machine(site: Site, view: FabricView, layout: Layout, vertex: int) -> None:
         return
     st.dataframe(jobs, hide_index=True, height=min(38 + 35 * len(jobs), 320), key="jobs below")
     job = st.selectbox("Job to open", jobs["job"].tolist(), key="job below")
-    st.page_link(
-        site.job,
-        label=f"Open job {plain(job)}",
-        icon=":material/arrow_forward:",
-        query_params={"job": f"{view.cluster.name}/{job}"},
-    )
+    job_link(site.job, view.cluster.name, job)
 
 
 def _own_links(view: FabricView, vertex: int) -> None:

@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import figures, tables
 from dashboard.choices import toggle
+from dashboard.downloads import download
 from dashboard.figures import history as drawings
 from dashboard.filters import any_of, page_start, pager
 from dashboard.messages import plain, show_empty, show_unknown
@@ -138,13 +139,10 @@ def _table(view: History, rows: Longs, site: Site) -> None:
         key="placements",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
+        download(
             "Download as CSV",
             lambda: csv_text(placements_table(view.series, view.quality, newest)),
-            file_name="placements.csv",
-            mime="text/csv",
-            on_click="ignore",
-            icon=":material/download:",
+            "placements.csv",
             key="placements csv",
         )
         older = f"The newest {LISTED:,} of {len(rows):,}; the file has all. " if len(rows) > LISTED else ""

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard import figures
 from dashboard.choices import choose, toggle
+from dashboard.downloads import download
 from dashboard.figures.ingest import durations
 from dashboard.messages import plain, show_empty, show_unknown
 from dashboard.queries.ingest import RUNS, ingest_view
@@ -73,15 +74,7 @@ def _runs(runs: Sequence[RunInfo], site: Site) -> None:
     st.altair_chart(durations(points, theme), key="durations")
     event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key="runs")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "Download as CSV",
-            csv_text(table),
-            file_name="ingest-runs.csv",
-            mime="text/csv",
-            on_click="ignore",
-            icon=":material/download:",
-            key="runs csv",
-        )
+        download("Download as CSV", csv_text(table), "ingest-runs.csv", key="runs csv")
         st.caption(f"The newest {RUNS:,} runs at most. Pick a row to see its files and warnings.")
     picked = event["selection"]["rows"]
     _run(_chosen(runs, picked[0] if picked else None), site)

@@ -8,9 +8,10 @@ import streamlit as st
 
 from dashboard import figures, tables
 from dashboard.choices import choose, moment, toggle
+from dashboard.downloads import download
 from dashboard.figures.sharing import sharing_figure
 from dashboard.messages import CONVENTION, plain, show_empty, show_unknown
-from dashboard.opening import open_job, picked_row
+from dashboard.opening import job_link, open_job, picked_row
 from dashboard.queries.lists import clusters
 from dashboard.queries.live import live_kept
 from dashboard.site import Site
@@ -116,12 +117,7 @@ def _pair(live: Live, site: Site) -> None:
 
 
 def _open(live: Live, site: Site, job: str) -> None:
-    st.page_link(
-        site.job,
-        label=f"Open job {plain(job)}",
-        icon=":material/arrow_forward:",
-        query_params={"job": f"{live.running.snapshot.cluster}/{job}"},
-    )
+    job_link(site.job, live.running.snapshot.cluster, job)
 
 
 def _heat(live: Live, site: Site, kind: str, count: int) -> None:
@@ -160,15 +156,7 @@ def _slowdowns(live: Live, site: Site) -> None:
     )
     cluster = live.running.snapshot.cluster
     open_job(site.job, [f"{cluster}/{job}" for job in table["job"]], picked_row(event, len(table)), "open")
-    st.download_button(
-        "As CSV",
-        lambda: csv_text(table.rename(columns={name: f"{name} ({base})" for name, base in UNITS.items()})),
-        file_name="interference.csv",
-        mime="text/csv",
-        on_click="ignore",
-        icon=":material/download:",
-        key="slowdowns csv",
-    )
+    download("As CSV", lambda: csv_text(table, UNITS), "interference.csv", key="slowdowns csv")
 
 
 def _left_out(live: Live, site: Site) -> None:

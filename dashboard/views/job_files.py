@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from dashboard.downloads import download
 from dashboard.messages import plain
 from dashboard.site import Site
 from dashboard.tables.placements import METRICS
@@ -32,15 +33,7 @@ def _files(opened: OpenPlacement) -> None:
                 st.button(name, disabled=True, help=plain(str(error)), key=f"file {name}")
                 continue
             ending = "csv" if name == "csv" else "txt"
-            st.download_button(
-                name,
-                content,
-                file_name=f"{stored.id}-{name}.{ending}",
-                mime="text/plain",
-                on_click="ignore",
-                icon=":material/download:",
-                key=f"file {name}",
-            )
+            download(name, content, f"{stored.id}-{name}.{ending}", key=f"file {name}", mime="text/plain")
 
 
 def _provenance(opened: OpenPlacement, site: Site) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard import tables
 from dashboard.choices import choose
 from dashboard.components.fabric_map import fabric_map
+from dashboard.downloads import download
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.messages import plain, show_error
@@ -100,13 +101,10 @@ def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, 
         height=320,
         key="worst links",
     )
-    st.download_button(
+    download(
         "All loaded links as CSV",
         lambda: _csv(opened, evaluation, seconds, bases),
-        file_name=f"{opened.stored.id}-links.csv",
-        mime="text/csv",
-        on_click="ignore",
-        icon=":material/download:",
+        f"{opened.stored.id}-links.csv",
         key="links csv",
     )
     row = _chosen_link(fabric, rows)
@@ -144,7 +142,7 @@ def _csv(
     opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, Floats], bases: Mapping[str, str]
 ) -> str:
     _, table = loaded_links(opened.snapshot.fabric, seconds, evaluation.link_bytes, None)
-    return csv_text(table.rename(columns={name: f"{name} ({base})" for name, base in bases.items()}))
+    return csv_text(table, bases)
 
 
 def _pairs(opened: OpenPlacement, evaluation: Evaluation, row: int) -> None:

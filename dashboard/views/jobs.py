@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import filters, tables
 from dashboard.choices import moment
+from dashboard.downloads import download
 from dashboard.messages import show_empty, show_unknown
 from dashboard.opening import open_job, picked_row
 from dashboard.queries.jobs import MOST_ROWS, JobsView, job_choices, jobs_view
@@ -136,19 +136,6 @@ def _download(read: Callable[[], JobsView], viewer: Viewer) -> None:
 
     def content() -> str:
         view = read()
-        return csv_text(in_base_units(jobs_table(view.rows, view.fragmentation, viewer)))
+        return csv_text(jobs_table(view.rows, view.fragmentation, viewer), UNITS)
 
-    st.download_button(
-        "All of them as CSV",
-        content,
-        file_name="jobs.csv",
-        mime="text/csv",
-        on_click="ignore",
-        icon=":material/download:",
-        key="jobs csv",
-    )
-
-
-def in_base_units(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the base unit in the names of the columns that have one."""
-    return table.rename(columns={name: f"{name} ({base})" for name, base in UNITS.items()})
+    download("All of them as CSV", content, "jobs.csv", key="jobs csv")

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard import tables
 from dashboard.choices import choose
+from dashboard.downloads import download
 from dashboard.messages import CONVENTION, plain, show_empty, show_unknown
 from dashboard.queries.overview import Overview, findings_kept, overview
 from dashboard.site import Site
@@ -247,15 +248,7 @@ def _whole(table: pd.DataFrame, what: str) -> None:
     """The table that a list is the beginning of, and its download."""
     with st.expander(f"All {len(table):,} as a table"):
         st.dataframe(table, hide_index=True, key=what)
-        st.download_button(
-            "Download as CSV",
-            csv_text(table),
-            file_name=f"{what.replace(' ', '-')}.csv",
-            mime="text/csv",
-            on_click="ignore",
-            icon=":material/download:",
-            key=f"{what} csv",
-        )
+        download("Download as CSV", csv_text(table), f"{what.replace(' ', '-')}.csv", key=f"{what} csv")
 
 
 def _link(live: Live, row: int, colour: str) -> dict[str, str]:

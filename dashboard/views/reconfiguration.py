@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import figures, tables
 from dashboard.choices import choose
+from dashboard.downloads import download
 from dashboard.figures.reconfiguration import circuit_matrix, throughput_bars, trail_chart
 from dashboard.filters import any_of
 from dashboard.messages import plain, show_empty, show_unknown
@@ -130,8 +131,8 @@ def _moves(stored: StoredReconfiguration) -> None:
     if not len(table):
         st.success("None: no circuits that were found are better than those that there are.")
         return
-    st.dataframe(table, hide_index=True, key="moves")
-    _download("moves", csv_text(table), f"{stored.id}-moves.csv")
+    st.dataframe(table, hide_index=True, height="content" if len(table) <= 16 else "auto", key="moves")
+    download("Download as CSV", csv_text(table), f"{stored.id}-moves.csv", key="moves csv")
 
 
 def _circuits(stored: StoredReconfiguration) -> None:
@@ -149,7 +150,7 @@ def _circuits(stored: StoredReconfiguration) -> None:
         shown = tables.in_units(table.drop(columns=["a node", "b node"]), {"bytes": units.BYTES})
         percent = st.column_config.NumberColumn(format="percent")
         st.dataframe(shown, hide_index=True, column_config={"busy": percent}, key="circuits")
-        _download("circuits", csv_text(table), f"{stored.id}-circuits.csv")
+        download("Download as CSV", csv_text(table), f"{stored.id}-circuits.csv", key="circuits csv")
 
 
 def _plans(infos: Sequence[ReconfigurationInfo], site: Site) -> None:
@@ -158,7 +159,7 @@ def _plans(infos: Sequence[ReconfigurationInfo], site: Site) -> None:
     table = plans_table(infos[:LISTED])
     event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key="plans")
     with st.container(horizontal=True, vertical_alignment="center"):
-        _download("plans", csv_text(plans_table(infos)), "plans.csv")
+        download("Download as CSV", csv_text(plans_table(infos)), "plans.csv", key="plans csv")
         if len(infos) > LISTED:
             st.caption(f"The newest {LISTED:,} of {len(infos):,}; the file has all.")
     row = picked_row(event, len(table))
@@ -169,15 +170,3 @@ def _plans(infos: Sequence[ReconfigurationInfo], site: Site) -> None:
             icon=":material/arrow_forward:",
             query_params={"plan": infos[row].id},
         )
-
-
-def _download(name: str, text: str, file: str) -> None:
-    st.download_button(
-        "Download as CSV",
-        text,
-        file_name=file,
-        mime="text/csv",
-        on_click="ignore",
-        icon=":material/download:",
-        key=f"{name} csv",
-    )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from shlex import quote
 
 import streamlit as st
 
 from dashboard import figures, tables
 from dashboard.choices import toggle
+from dashboard.downloads import download
 from dashboard.figures import simulated as drawings
 from dashboard.filters import any_of
-from dashboard.messages import show_empty, show_unknown
-from dashboard.queries.simulated import simulated, whole_run
+from dashboard.messages import plain, show_empty, show_unknown
+from dashboard.queries.simulated import simulated, whole_runs
 from dashboard.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.simulated import (
@@ -21,6 +22,7 @@ from dashboard.tables.simulated import (
     facts_table,
     label,
     latencies,
+    letter,
     newest_alike,
     option_text,
     over_time,
@@ -31,6 +33,7 @@ from dashboard.tables.simulated import (
 from dashboard.views import simulated_links
 from registry import units
 from registry.errors import UnknownName
+from registry.model import Simulation
 from registry.registry import Registry
 from registry.simulations.records import SimulationInfo, StoredSimulation
 
@@ -47,7 +50,7 @@ _CURVES = {DELIVERED: "Delivered bytes", LATENCY: "Mean latency"}
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     st.title("Simulated runs")
-    view = simulated(registry, site.viewer)
+    view = simulated(registry, site.viewer, st.query_params.get("placement"))
     if not view.runs:
         _empty(view)
         return
@@ -57,9 +60,9 @@ def draw(registry: Registry, site: Site) -> None:
             _none_of_placement(view)
             return
         chosen = _chosen(view, runs)
-        _table(view, runs)
         if chosen:
             _beside(registry, view, chosen)
+        _table(view, runs)
     except UnknownName as error:
         show_unknown(error, error.kind)
 
@@ -165,6 +168,7 @@ def _to_address(runs: Sequence[str]) -> None:
 
 def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
     """The newest runs; those that are picked stand beside each other."""
+    st.subheader("All runs")
     shown = runs[:LISTED]
 
     def picked() -> None:
@@ -180,13 +184,10 @@ def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
         key="simulated runs",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
+        download(
             "Download as CSV",
             lambda: csv_text(runs_table(view, runs)),
-            file_name="simulated-runs.csv",
-            mime="text/csv",
-            on_click="ignore",
-            icon=":material/download:",
+            "simulated-runs.csv",
             key="simulated csv",
         )
         older = f"The newest {LISTED:,} of {len(runs):,}; the file has all. " if len(runs) > LISTED else ""
@@ -198,7 +199,7 @@ def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
 
 def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[SimulationInfo]) -> None:
     """What the chosen runs delivered, when, how late, and over which links."""
-    whole = [whole_run(registry, run.id) for run in chosen]
+    whole = whole_runs(registry, [run.id for run in chosen])
     by_label = {
         label(view, run, number): one.simulation
         for number, (run, one) in enumerate(zip(chosen, whole, strict=True))
@@ -209,6 +210,7 @@ def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[Simulation
         st.warning("These runs sent different messages, or over different networks: see where they differ.")
     if not all(run.complete for run in chosen):
         st.warning("An interrupted run tells only what was delivered until then.")
+    _completions(by_label)
     left, right = st.columns(2)
     with left:
         curve = toggle("Over time", "curve", _CURVES, default=DELIVERED)
@@ -222,6 +224,24 @@ def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[Simulation
     _static(view, chosen, theme)
     _files(whole)
     simulated_links.draw(registry, dict(zip(by_label, whole, strict=True)))
+
+
+def _completions(by_label: Mapping[str, Simulation]) -> None:
+    """When each run was done, and how much sooner or later than A where both ran to their end."""
+    first = next(iter(by_label.values()))
+    columns = st.columns(max(len(by_label), 4))
+    for column, (name, run) in zip(columns, by_label.items(), strict=False):
+        ended = run is not first and run.complete and first.complete
+        before = first.completion_seconds if ended else None
+        delta, better = tables.change(run.completion_seconds, before, letter(0))
+        column.metric(
+            plain(name.rpartition(" · ")[0] or name),
+            units.text(run.completion_seconds, units.SECONDS),
+            delta,
+            delta_color="off" if better is None else "inverse",
+            delta_arrow="off" if better is None else "auto",
+            help="Simulated seconds until the last byte arrived.",
+        )
 
 
 def _static(view: SimulatedRuns, chosen: Sequence[SimulationInfo], theme: str) -> None:
@@ -242,12 +262,9 @@ def _static(view: SimulatedRuns, chosen: Sequence[SimulationInfo], theme: str) -
 def _files(whole: Sequence[StoredSimulation]) -> None:
     """The traffic over time of the chosen runs as a file."""
     runs = {one.id: one.simulation for one in whole}
-    st.download_button(
+    download(
         "Traffic over time as CSV",
         lambda: csv_text(over_time(runs)),
-        file_name="traffic-over-time.csv",
-        mime="text/csv",
-        on_click="ignore",
-        icon=":material/download:",
+        "traffic-over-time.csv",
         key="points csv",
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from dashboard import tables
 from dashboard.choices import choose
 from dashboard.components.fabric_map import fabric_map
+from dashboard.downloads import download
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.queries.kept import content_kept, drawing
@@ -95,18 +95,14 @@ def _table(snapshot: Snapshot, run_id: str, run: Simulation, alike: Mapping[str,
         height=320,
         key="busy table",
     )
-    st.download_button(
+    download(
         "All links that were used as CSV",
         lambda: _csv(snapshot, run, parts),
-        file_name=f"{run_id}-links.csv",
-        mime="text/csv",
-        on_click="ignore",
-        icon=":material/download:",
+        f"{run_id}-links.csv",
         key="busy csv",
     )
 
 
 def _csv(snapshot: Snapshot, run: Simulation, parts: Mapping[str, Floats]) -> str:
     _, table = loaded_links(snapshot.fabric, parts, run.link_bytes, None)
-    named: pd.DataFrame = table.rename(columns={name: f"{name} ({base})" for name, base in LOADS.items()})
-    return csv_text(named)
+    return csv_text(table, LOADS)

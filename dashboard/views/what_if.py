@@ -9,11 +9,13 @@ import streamlit as st
 from dashboard import queries, tables
 from dashboard.choices import choose, moment, parsed_moment, toggle
 from dashboard.components.fabric_map import Item, fabric_map
+from dashboard.downloads import download
 from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing
 from dashboard.messages import plain, show_empty, show_unknown
+from dashboard.opening import job_link
 from dashboard.queries.fabric import FabricView, fabric_view, seen_clusters
 from dashboard.queries.what_if import Imagined, imagined_kept
 from dashboard.site import Site
@@ -271,22 +273,10 @@ def _jobs(found: WhatIf, site: Site, cluster: str) -> None:
     if found.unchanged is found.before:
         table = table.drop(columns="unchanged")
     seconds = [name for name in ("before", "unchanged", "after") if name in table.columns]
-    shown = tables.in_units(table.drop(columns="unreachable bytes"), dict.fromkeys(seconds, units.SECONDS))
+    bases = dict.fromkeys(seconds, units.SECONDS)
+    shown = tables.in_units(table.drop(columns="unreachable bytes"), bases)
     st.dataframe(shown, hide_index=True, key="effects")
-    st.download_button(
-        "As CSV",
-        csv_text(table.rename(columns={name: f"{name} (s)" for name in seconds})),
-        file_name=f"{cluster}-what-if.csv",
-        mime="text/csv",
-        on_click="ignore",
-        icon=":material/download:",
-        key="effects csv",
-    )
+    download("As CSV", csv_text(table, bases), f"{cluster}-what-if.csv", key="effects csv")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         job = st.selectbox("Job to open", table["job"].tolist(), key="what if job", width=300)
-        st.page_link(
-            site.job,
-            label=f"Open job {plain(str(job))}",
-            icon=":material/arrow_forward:",
-            query_params={"job": f"{cluster}/{job}"},
-        )
+        job_link(site.job, cluster, str(job))

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mapping.reconfigure.bounds import UpperBound, throughput_bound
-from mapping.reconfigure.co_optimise import PATIENCE, SKIP, Iteration, Reconfiguration, reconfigure
+from mapping.reconfigure.co_optimise import GAIN, PATIENCE, SKIP, Iteration, Reconfiguration, reconfigure
+from mapping.reconfigure.few_moves import fewer_circuits
 from mapping.reconfigure.improving import BEST_SEEDS, TRIALS, best_of
 from mapping.reconfigure.next_configuration import Proposal, break_even_seconds, next_configuration
 from mapping.reconfigure.pinned_bounds import pinned_bound
-from mapping.reconfigure.place_and_route import place_and_route
 from mapping.reconfigure.problem import Application, Machine
 from mapping.reconfigure.seeds import CONDENSED
+from mapping.reconfigure.settling import settled
+from mapping.reconfigure.solution import Solution
 from mapping.reconfigure.topology import Topology
 from registry.errors import InvalidValue
 from registry.model import Ints
@@ -26,6 +28,8 @@ from registry.progress import Progress, silent
 
 GIVEN = "given"
 """What a first topology that was given is called."""
+PRESENT = 0.25
+"""Part of the seconds of a search that goes to what the present circuits could give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,6 +51,8 @@ class CircuitSearch:
     seed : int
     reconfiguration_seconds : float or None
         For which nothing flows while circuits move; finite, >= 0.
+    weights : str or None
+        Tells the vertices' weights apart, such as a digest; None: all alike.
     """
 
     method: str = BEST
@@ -57,6 +63,7 @@ class CircuitSearch:
     seconds: float | None = None
     seed: int = 0
     reconfiguration_seconds: float | None = None
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -71,7 +78,7 @@ class CircuitSearch:
         start = GIVEN if isinstance(self.start, Topology) else self.start
         told: dict[str, str | int | float | None] = {
             "start": start,
-            **{name: getattr(self, name) for name in ("patience", "skip", "trials", "seconds")},
+            **{name: getattr(self, name) for name in ("patience", "skip", "trials", "seconds", "weights")},
         }
         return {name: value for name, value in told.items() if value is not None}
 
@@ -82,21 +89,32 @@ class Planned:
 
     Attributes
     ----------
+    application : Application
+        Vertices are ranks, or the switch's nodes under ranks that stay.
+    of_nodes : bool
+        Whether it is the latter.
+    found : Reconfiguration
+        Circuits with the route of every edge.
     plan : CircuitPlan
     bound : UpperBound
         Of `plan`, with its proof.
-    trail : tuple of Iteration
-        Of `plan`, with the circuits that went and came.
     search : CircuitSearch
     seconds : float
         Wall seconds spent.
     """
 
+    application: Application
+    of_nodes: bool
+    found: Reconfiguration
     plan: CircuitPlan
     bound: UpperBound
-    trail: tuple[Iteration, ...]
     search: CircuitSearch
     seconds: float
+
+    @property
+    def trail(self) -> tuple[Iteration, ...]:
+        """Iterations, with the circuits that went and came."""
+        return self.found.trail
 
 
 def plan_circuits(
@@ -112,7 +130,9 @@ def plan_circuits(
     Parameters
     ----------
     present : Topology, optional
-        Circuits that there are; the application gets the partition and the routes that suit them.
+        Circuits that there are; the application gets the partition and the routes that suit them
+        (`mapping.reconfigure.settling`). Where none better are found they are what is proposed, but by
+        the paper's loop.
 
     Raises
     ------
@@ -122,18 +142,20 @@ def plan_circuits(
     begun = time.perf_counter()
     if present is not None:
         present.require(machine)
-    found = _searched(application, machine, search, progress)
+    bound = throughput_bound(application, machine)  # first: an interrupt later must not lose what was found
+    found = _searched(application, machine, search, present is not None, progress)
     now = math.nan
     if present is not None:
-        generator = np.random.default_rng(search.seed)
-        now = place_and_route(application, present, machine, generator).throughput
-    gain = found.throughput / now
+        found, now = _beside(application, machine, search, present, found)
+    gain = found.throughput / now if found.throughput != now else 1.0
     return _planned(
+        application,
         machine,
         search,
         found,
-        throughput_bound(application, machine),
+        bound,
         begun,
+        of_nodes=False,
         node_of_vertex=found.solution.node_of_vertex,
         present=present,
         present_throughput=now,
@@ -173,6 +195,7 @@ def plan_next(
     """
     begun = time.perf_counter()
     node = np.arange(machine.nodes)
+    bound = pinned_bound(application, machine, node)
     found = next_configuration(
         application,
         machine,
@@ -185,16 +208,17 @@ def plan_next(
         seconds=search.seconds,
         progress=progress,
     )
-    bound = pinned_bound(application, machine, node)
     if compute_throughput < bound.throughput:
         proof = "the fullest node computes so long, whatever the circuits"
         bound = UpperBound(name="compute", throughput=compute_throughput, proof=proof)
     return _planned(
+        application,
         machine,
         search,
         found.found,
         bound,
         begun,
+        of_nodes=True,
         node_of_vertex=np.asarray(node_of_rank, np.int32),
         present=present,
         present_throughput=_throughput(found, compute_throughput),
@@ -205,8 +229,11 @@ def plan_next(
 
 
 def _searched(
-    application: Application, machine: Machine, search: CircuitSearch, progress: Progress
+    application: Application, machine: Machine, search: CircuitSearch, weighed: bool, progress: Progress
 ) -> Reconfiguration:
+    """What the search finds; where it is `weighed` against present circuits, these get a part of its time."""
+    part = 1.0 - PRESENT if weighed else 1.0
+    seconds = None if search.seconds is None else part * search.seconds
     if search.method != PAPER:
         return best_of(
             application,
@@ -214,7 +241,7 @@ def _searched(
             seed_topologies=BEST_SEEDS if search.start is None else (search.start,),
             trials=TRIALS if search.trials is None else search.trials,
             seed=search.seed,
-            seconds=search.seconds,
+            seconds=seconds,
             progress=progress,
         )
     return reconfigure(
@@ -224,9 +251,57 @@ def _searched(
         patience=PATIENCE if search.patience is None else search.patience,
         skip=SKIP if search.skip is None else search.skip,
         seed=search.seed,
-        seconds=search.seconds,
+        seconds=seconds,
         progress=progress,
     )
+
+
+def _beside(
+    application: Application,
+    machine: Machine,
+    search: CircuitSearch,
+    present: Topology,
+    found: Reconfiguration,
+) -> tuple[Reconfiguration, float]:
+    """What is proposed, and the throughput of the present circuits; nan where an interrupt came before that.
+
+    Ours proposes the present circuits where none better were found, and else leaves those that are not in the
+    way. The paper's loop is told as it ended.
+    """
+    try:
+        now, complete = settled(
+            application,
+            machine,
+            present,
+            partitions=[found.solution.node_of_vertex],
+            seed=search.seed,
+            seconds=None if search.seconds is None else PRESENT * search.seconds,
+        )
+    except KeyboardInterrupt:
+        return replace(found, complete=False), math.nan
+    found = replace(found, complete=found.complete and complete)
+    same = not (found.topology.beyond(present) or present.beyond(found.topology))
+    if same and found.throughput >= now.throughput:
+        return found, found.throughput
+    if search.method == PAPER:
+        return found, now.throughput
+    if found.throughput <= now.throughput * (1.0 + GAIN):
+        return _staying(found, present, now), now.throughput
+    made, solution = fewer_circuits(application, machine, present, found.topology, found.solution)
+    return replace(found, topology=made, solution=solution), now.throughput
+
+
+def _staying(found: Reconfiguration, present: Topology, now: Solution) -> Reconfiguration:
+    """The present circuits, after all that was tried: its last iteration."""
+    before = found.trail[-1]
+    last = Iteration.of(
+        before.number + 1,
+        now,
+        removed=found.topology.beyond(present),
+        inserted=present.beyond(found.topology),
+        seconds=before.seconds,
+    )
+    return replace(found, topology=present, solution=now, trail=(*found.trail, last))
 
 
 def _throughput(found: Proposal, compute_throughput: float) -> float:
@@ -241,12 +316,14 @@ def _pays_after(gain: float, reconfiguration_seconds: float | None) -> float:
 
 
 def _planned(
+    application: Application,
     machine: Machine,
     search: CircuitSearch,
     found: Reconfiguration,
     bound: UpperBound,
     begun: float,
     *,
+    of_nodes: bool,
     node_of_vertex: Ints,
     present: Topology | None,
     present_throughput: float,
@@ -285,5 +362,11 @@ def _planned(
         method=search.method,
     )
     return Planned(
-        plan=plan, bound=bound, trail=found.trail, search=search, seconds=time.perf_counter() - begun
+        application=application,
+        of_nodes=of_nodes,
+        found=found,
+        plan=plan,
+        bound=bound,
+        search=search,
+        seconds=time.perf_counter() - begun,
     )

@@ -3,6 +3,9 @@
 numba keeps compiled code beside a module and forgets it when that module changes, but not when a kernel or a
 tuple type of another module does that it has taken in. So all is forgotten as soon as any of these modules
 has changed.
+
+A kernel is compiled anew for every combination of argument types, and an int32, an int64 and a constant are
+three. So kernels that others call are given ``int(np.int64(x))``, one type, and compiled once.
 """
 
 from __future__ import annotations

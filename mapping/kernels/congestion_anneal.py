@@ -275,7 +275,7 @@ def pend_flows(runs: Runs, pending: Flows, number: int, cables: bool, loads: Loa
     row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = runs.hosts
     shifted, place, minus, plus = runs.shifts.on, runs.shifts.place, runs.shifts.minus, runs.shifts.plus
     where, cell, share, mode = runs.table
-    count, begin, complete = 0, 0, mode[0] > 0
+    count, begin, complete = 0, int(np.int64(0)), mode[0] > 0
     while begin < number:
         end = number if complete else begin + 1
         if not complete:
@@ -338,8 +338,8 @@ def _propose_rank(talk: Talk, part: Part, hot: int, state: State) -> tuple[int, 
     """A rank of the worker's, and the partner that it is to come near."""
     if len(part.hot_rank) > 0 and below(state, 100) < hot:
         at = below(state, len(part.hot_rank))
-        return int(part.hot_rank[at]), int(part.hot_partner[at])
-    rank = int(part.rank[below(state, len(part.rank))])
+        return int(np.int64(part.hot_rank[at])), int(part.hot_partner[at])
+    rank = int(np.int64(part.rank[below(state, len(part.rank))]))
     first = talk.indptr[rank]
     return rank, int(talk.partner[first + below(state, talk.indptr[rank + 1] - first)])
 
@@ -397,8 +397,8 @@ def exchange_on_congestion(
             continue
         counts[1] += 1
         number = note_exchange(talk, host_of_rank, rank, other, here, there, pending)
-        count, begin, step = 0, 0, number
-        if not complete and not ready(runs, source, sink, 0, number):
+        count, begin, step = 0, int(np.int64(0)), number
+        if not complete and not ready(runs, source, sink, begin, number):
             step = 1  # so little memory that not even the runs of one proposal are kept together
         while begin < number:
             if step == 1 and not complete:

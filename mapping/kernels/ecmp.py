@@ -84,7 +84,7 @@ def carry_hashed(
                 continue
             for flow in range(flows):
                 word = _mixed(_mixed(np.uint64(seed), key[d]), flow)
-                u = start[d]
+                u = int(np.int64(start[d]))
                 while u != goal:
                     u = _next(
                         u, goal, hops, out_ptr, head, forwards, cable_ptr, cable, cables,

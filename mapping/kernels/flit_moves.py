@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from numba import njit
 
-from mapping.kernels.next_hops import ADAPTIVE, RANDOM, mixed_below, next_set
+from mapping.kernels.next_hops import channels_of, next_set
 from mapping.kernels.random_numbers import State, below
-from mapping.kernels.simulated_ranks import GOAL_PORT, PAYLOAD, SIZE, STATE
+from mapping.kernels.simulated_ranks import PAYLOAD, SIZE, STATE
 from registry.model import Ints, Longs
 
 PERIOD, CYCLES, IDLE_AT, TURN, SENT_FLITS, CARRIED = range(6)
@@ -149,13 +149,7 @@ def give_channels(
                 buffer[place, OUT] = TAKEN_UP
                 moved += 1
                 continue
-            one, end = ptr[segment], ptr[segment + 1]
-            if selection != ADAPTIVE and end - one > 1:
-                if selection == RANDOM:
-                    one += below(random, end - one)
-                else:
-                    one += mixed_below(packet[p, GOAL_PORT], packet[p, STATE], end - one)
-                end = one + 1
+            one, end = channels_of(ptr, segment, selection, packet, p, random)
             buffer[place, WISH], buffer[place, WISHES] = one, end
         d = _choose(buffer[place, WISH], buffer[place, WISHES], choice, lanes, width, alone, channel, random)
         if d < 0:

@@ -149,13 +149,14 @@ def pair_flows(
     found = pair_channels(flows.ends, flows.hops, i, j, channels)
     if found == 0:
         return -1
-    count = 0
+    count = int(np.int64(0))
     for c in range(found):
-        p, q, weight = channels.source[c], channels.port[c], channels.weight[c]
+        p, q = int(np.int64(channels.source[c])), int(np.int64(channels.port[c]))
+        weight = channels.weight[c]
         count = _cables(flows.ends.up_ptr, flows.ends.up_link, flows.ends.up_share, p, weight,
                         scratch.load, links_out, count)  # fmt: skip
-        count = row_flows(flows, scratch, flows.ends.port_row[p], channels.target[c], weight,
-                          links_out, count)  # fmt: skip
+        row, to = int(np.int64(flows.ends.port_row[p])), int(np.int64(channels.target[c]))
+        count = row_flows(flows, scratch, row, to, weight, links_out, count)
         count = _cables(flows.ends.down_ptr, flows.ends.down_link, flows.ends.down_share, q, weight,
                         scratch.load, links_out, count)  # fmt: skip
     for e in range(count):
@@ -211,7 +212,7 @@ def _over_paths(
     link_ptr, link, share = graph.link_ptr, graph.link, graph.share
     rest, paths, known, arcs = spread.amount, spread.paths, spread.known, spread.arc
     order, first = spread.order, spread.first
-    far = int(hops[source])
+    far = int(np.int64(hops[source]))
     if far <= 0:
         return count
     spread.level[far], rest[source] = source, weight

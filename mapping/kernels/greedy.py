@@ -117,12 +117,12 @@ def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, by
                 host = int(host_of_rank[sender])
             if room[host] == 0:
                 number += 1
-                host = _closest(graph, search, room, host, -1, number)
+                host = _closest(graph, search, room, host, int(np.int64(-1)), number)
             host_of_rank[rank] = host
             room[host] -= 1
             if sender >= 0 and host_of_rank[sender] != host:
                 number += 1
-                _closest(graph, search, room, int(host_of_rank[sender]), host, number)
+                _closest(graph, search, room, int(np.int64(host_of_rank[sender])), host, number)
                 _add_along(graph, search, host, number, -weight)
             _follow(guest, host_of_rank, int(rank), queue)
     return host_of_rank

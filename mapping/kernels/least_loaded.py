@@ -49,7 +49,7 @@ def carry_singly(
     known, least, best = spread.known, spread.paths, np.empty(len(forwards), np.int32)
     for d in range(len(start)):
         near, v = hops_to[goal[d]], start[d]
-        far = int(near[v])
+        far = int(np.int64(near[v]))
         length[d] = far
         if far < 0:
             continue

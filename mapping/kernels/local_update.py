@@ -94,12 +94,12 @@ def make_best(bench: Bench) -> None:
         e = number - len(node) * nodes
         free_around(bench, guest.source[e])
         free_around(bench, guest.target[e])
-        reroute(bench, e, NONE, np.inf, True)
+        reroute(bench, e, int(np.int64(NONE)), np.inf, True)
     free_changed(bench)
     keep_changes(bench.notes)
 
 
-@nb.njit(cache=True)
+@nb.njit(inline="always")
 def _look_at(bench: Bench, entry: int, limit: float) -> None:
     """Try all steps that lower an entry whose load is `limit`, but for those that lift one above it.
 
@@ -121,7 +121,7 @@ def _look_at(bench: Bench, entry: int, limit: float) -> None:
     memo.stuck[entry] = memo.sure[0]
 
 
-@nb.njit(cache=True)
+@nb.njit(inline="always")
 def _relieve_link(bench: Bench, link: int, limit: float) -> None:
     """Try to re-route each flow of a link, and to move both of its ends."""
     guest, standing = bench.guest, bench.standing
@@ -130,7 +130,7 @@ def _relieve_link(bench: Bench, link: int, limit: float) -> None:
         for k in range(length[e]):
             if route[e, k] == link and flow[e] > 0.0:
                 _try_reroute(bench, e, link, limit)
-                for v in (int(guest.source[e]), int(guest.target[e])):
+                for v in (int(np.int64(guest.source[e])), int(np.int64(guest.target[e]))):
                     if bench.thorough:
                         _try_moves(bench, v, limit)
                     else:
@@ -148,10 +148,10 @@ def _try_moves(bench: Bench, v: int, limit: float) -> None:
         bench.seen[v] = bench.round[0]
     net, here = bench.net, bench.standing.node[v]
     for a in range(net.first[here], net.first[here + 1]):
-        _try_move(bench, v, int(net.head[a]), int(net.link[a]), limit)
+        _try_move(bench, v, int(np.int64(net.head[a])), int(net.link[a]), limit)
 
 
-@nb.njit(cache=True)
+@nb.njit(inline="always")
 def _try_moves_across(bench: Bench, e: int, v: int, link: int, limit: float) -> None:
     """Try to move an end of a flow to nodes of its route that lie beyond a link.
 
@@ -161,7 +161,7 @@ def _try_moves_across(bench: Bench, e: int, v: int, link: int, limit: float) -> 
     at = int(here)
     if bench.seen[v] != bench.round[1]:
         bench.seen[v], tried[v] = bench.round[1], 0
-    for k in range(bench.standing.length[e]):
+    for k in range(np.int64(bench.standing.length[e])):
         one = link_at(bench, e, v, k)
         at = int(net.ends[one]) - at
         across = across or one == link
@@ -190,7 +190,7 @@ def _try_move(bench: Bench, v: int, q: int, link: int, limit: float) -> None:
     undo(bench.notes)
 
 
-@nb.njit(cache=True)
+@nb.njit(inline="always")
 def _try_reroute(bench: Bench, e: int, link: int, limit: float) -> None:
     if reroute(bench, e, link, limit, False):
         number = len(bench.standing.node) * (len(bench.net.first) - 1) + e

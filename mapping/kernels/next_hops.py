@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from mapping.kernels.random_numbers import State, below
 from mapping.kernels.simulated_ranks import GOAL, GOAL_PORT, STATE
 from registry.model import Ints, Longs
 
@@ -102,3 +103,18 @@ def mixed_below(one: int, other: int, n: int) -> int:
     z = (z ^ (z >> np.uint64(30))) * _MIX
     z = (z ^ (z >> np.uint64(27))) * _GAMMA
     return int(np.int64(((z >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
+
+
+@njit(inline="always")
+def channels_of(
+    ptr: Longs, found: int, selection: int, packet: Ints, p: int, random: State
+) -> tuple[int, int]:
+    """Begin and end, in the list of channels, of those of a set that a packet may take: all of it, or one."""
+    first, last = ptr[found], ptr[found + 1]
+    if selection != ADAPTIVE and last - first > 1:
+        if selection == RANDOM:
+            first += below(random, last - first)
+        else:
+            first += mixed_below(packet[p, GOAL_PORT], packet[p, STATE], last - first)
+        last = first + 1
+    return first, last

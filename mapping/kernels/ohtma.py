@@ -181,7 +181,7 @@ def _best_rank(bench: Bench, own_edge: bool) -> int:
     """The lower rank of the best pair (the lowest pair among equals), or nobody."""
     gain, stale = bench.gain, bench.stale
     while True:
-        best, rank = -np.inf, NOBODY
+        best, rank = -np.inf, int(np.int64(NOBODY))
         for i in range(len(gain)):
             if gain[i] > best:
                 best, rank = gain[i], i
@@ -239,8 +239,8 @@ def _exchange(bench: Bench, rank: int, other: int) -> None:
     bench.locked[rank] = bench.locked[other] = True
     bench.stale[rank] = bench.stale[other] = False
     bench.gain[rank] = bench.gain[other] = -np.inf
-    _charge(bench, rank, bench.group[here], bench.group[there])
-    _charge(bench, other, bench.group[there], bench.group[here])
+    _charge(bench, int(np.int64(rank)), bench.group[here], bench.group[there])
+    _charge(bench, int(np.int64(other)), bench.group[there], bench.group[here])
 
 
 @nb.njit(cache=True)

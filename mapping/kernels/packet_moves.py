@@ -153,9 +153,7 @@ def wait(
 
 
 @njit(inline="always")
-def longest_waiting(
-    row: int, width: int, most: int, packet: Ints, channel: Longs, buffer: Longs, entry: Ints
-) -> int:
+def longest_waiting(row: int, width: int, most: int, packet: Ints, channel: Longs, buffer: Longs) -> int:
     """The entry that waits longest of those first in line at a link's channels that have room; -1 none."""
     best, ticket = -1, 0
     for d in range(row * width, (row + 1) * width):
@@ -262,8 +260,3 @@ def _stop_waiting(
                 # Who is first now may be smaller than what room was missing for.
                 put_in(time, event, waiting, now, room_event(d, 0))
     buffer[place, WAITS] = 0
-
-
-def new_packet_rows(rows: int) -> tuple[Ints, Floats, Ints]:
-    """Room for so many packets: rows, times of their tails, and the list of free rows, all of them."""
-    return np.zeros((rows, 8), np.int32), np.zeros(rows), np.arange(rows, dtype=np.int32)[::-1].copy()

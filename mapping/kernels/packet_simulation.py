@@ -30,7 +30,7 @@ from mapping.kernels.event_queue import (
     put_in,
     soonest,
 )
-from mapping.kernels.next_hops import ADAPTIVE, RANDOM, NextHops, mixed_below, next_set
+from mapping.kernels.next_hops import NextHops, channels_of, next_set
 from mapping.kernels.packet_moves import (
     BODY,
     BUSY,
@@ -65,10 +65,8 @@ from mapping.kernels.packet_moves import (
     wait,
 )
 from mapping.kernels.paths import HopArray
-from mapping.kernels.random_numbers import below
 from mapping.kernels.simulated_ranks import (
     AT,
-    GOAL_PORT,
     KIND_BITS,
     MESSAGE,
     NEXT,
@@ -76,7 +74,6 @@ from mapping.kernels.simulated_ranks import (
     ROUND,
     ROUND_LEFT,
     SIZE,
-    STATE,
     Ranks,
     after_packet,
     arrive,
@@ -202,7 +199,7 @@ def run_packets(
         while a < asks:
             place, chosen, first, last = -1, -1, 0, 0
             if a < 0:
-                waits = longest_waiting(freed, width, most, packet, channel, buffer, entry)
+                waits = longest_waiting(freed, width, most, packet, channel, buffer)
                 if waits >= 0:
                     place, chosen = waits // most, int(np.int64(entry[waits, CHANNEL]))
             else:
@@ -221,13 +218,7 @@ def run_packets(
                     put_in(time, event, waiting, max(now, tail_at[p]), DELIVER | (p << KIND_BITS))
                     a += 1
                     continue
-                first, last = ptr[segment], ptr[segment + 1]
-                if selection != ADAPTIVE and last - first > 1:
-                    if selection == RANDOM:
-                        first += below(random, last - first)
-                    else:
-                        first += mixed_below(packet[p, GOAL_PORT], packet[p, STATE], last - first)
-                    last = first + 1
+                first, last = channels_of(ptr, segment, selection, packet, p, random)
                 size = packet[p, SIZE]
                 chosen = free_channel(first, last, choice, lanes, width, size, sending, channel, random)
             if chosen >= 0:

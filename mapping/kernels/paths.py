@@ -201,10 +201,10 @@ def carry(
     level, later, rest = spread.level, spread.later, spread.amount
     order, first, listed, known, paths = spread.order, spread.first, spread.arc, spread.known, spread.paths
     for row in range(len(hops)):
-        near, furthest = hops[row], -1
+        near, furthest = hops[row], int(np.int64(-1))
         for d in range(demand_ptr[row], demand_ptr[row + 1]):
             v = start[d]
-            far = int(near[v])
+            far = int(np.int64(near[v]))
             length[d] = far
             if far >= 0 and amount[d] > 0.0:
                 if rest[v] == 0.0:

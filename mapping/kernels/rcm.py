@@ -35,18 +35,18 @@ def reverse_cuthill_mckee(ptr: Longs, neighbour: Ints, peripheral: bool) -> Ints
     n = len(ptr) - 1
     degree = (ptr[1:] - ptr[:-1]).astype(np.int32)
     order, level = np.empty(n, np.int32), np.full(n, -1, np.int32)
-    placed = 0
+    placed = int(np.int64(0))
     for lowest in range(n):
         if level[lowest] >= 0:
             continue
         end, _ = _search(ptr, neighbour, degree, lowest, order, placed, level)
-        root = _least(order, placed, end, degree)
+        root = int(np.int64(_least(order, placed, end, degree)))
         end, deepest = _search(ptr, neighbour, degree, root, order, placed, level)
         while peripheral:
             first = end
             while first > placed and level[order[first - 1]] == deepest:
                 first -= 1
-            other = _least(order, first, end, degree)
+            other = int(np.int64(_least(order, first, end, degree)))
             _, depth = _search(ptr, neighbour, degree, other, order, placed, level)
             if depth <= deepest:
                 _search(ptr, neighbour, degree, root, order, placed, level)

@@ -57,7 +57,7 @@ def fill_resistances(
             if j < 0:
                 out[a, b] = 0.0
                 continue
-            count = pair_flows(flows, scratch, i, j, links, shares)
+            count = pair_flows(flows, scratch, int(np.int64(i)), int(np.int64(j)), links, shares)
             if count < 0:
                 out[a, b] = np.inf
                 continue

@@ -218,7 +218,7 @@ def _compute(origin: Origin, row: int, target: int) -> int:
     link, share, load = origin.link, origin.share, origin.scratch.load
     if not origin.by_row:
         return max(pair_flows(origin.flows, origin.scratch, row, target, link, share), 0)
-    count = row_flows(origin.flows, origin.scratch, row, target, 1.0, link, 0)
+    count = row_flows(origin.flows, origin.scratch, row, target, 1.0, link, int(np.int64(0)))
     for e in range(count):
         share[e] = load[link[e]]
         load[link[e]] = 0.0
@@ -318,7 +318,7 @@ def list_path_runs(
     known, order = spread.known, spread.order
     position, queue = np.empty((2, len(graph.forwards)), np.int32)
     for goal in range(begin // width, end // width):
-        furthest, started = 0, used
+        furthest, started = int(np.int64(0)), used
         for row in range(goal):
             v = graph.vertex[row]
             far = int(graph.hops_to[goal, v])

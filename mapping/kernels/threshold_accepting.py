@@ -120,7 +120,7 @@ def accept_below_thresholds(
         if here == there or seats.fixed[rank] or (other >= 0 and seats.fixed[other]):
             continue
         number = note_exchange(talk, seats.host_of_rank, rank, other, here, there, pending)
-        touched = pend_flows(runs, pending, number, True, loads)
+        touched = pend_flows(runs, pending, number, bool(np.bool_(True)), loads)
         _value_after(loads, links, touched, value, new)
         keep = _acceptable(value, new, threshold, unit)
         _settle(loads, links, touched, keep)

@@ -132,7 +132,8 @@ def _reroute_all(bench: Bench, v: int, q: int, limit: float, lasting: bool) -> b
             add(notes, nodes + standing.route[e, k], -guest.flow[e])
     for at in range(guest.first[v], guest.first[v + 1]):
         e = guest.edge[at]
-        start, goal = int(standing.node[guest.source[e]]), int(standing.node[guest.target[e]])
+        start = int(np.int64(standing.node[guest.source[e]]))
+        goal = int(np.int64(standing.node[guest.target[e]]))
         if guest.source[e] == v:
             start = q
         else:
@@ -157,9 +158,9 @@ def _grow_or_shrink(bench: Bench, v: int, q: int, link: int, lasting: bool) -> b
     net, guest, standing = bench.net, bench.guest, bench.standing
     nodes, route, length = len(net.first) - 1, standing.route, standing.length
     for at in range(guest.first[v], guest.first[v + 1]):
-        e = guest.edge[at]
+        e = int(np.int64(guest.edge[at]))
         flow, here, cut = guest.flow[e], int(standing.node[v]), 0
-        for k in range(length[e]):
+        for k in range(np.int64(length[e])):
             here = int(net.ends[link_at(bench, e, v, k)]) - here
             if here == q:
                 cut = k + 1
@@ -213,7 +214,8 @@ def reroute(bench: Bench, e: int, avoided: int, limit: float, lasting: bool) -> 
     nodes, flow = len(net.first) - 1, guest.flow[e]
     for k in range(standing.length[e]):
         add(bench.notes, nodes + standing.route[e, k], -flow)
-    start, goal = int(standing.node[guest.source[e]]), int(standing.node[guest.target[e]])
+    start = int(np.int64(standing.node[guest.source[e]]))
+    goal = int(np.int64(standing.node[guest.target[e]]))
     if avoided != NONE and not _joined(bench, start, goal, flow, avoided, limit):
         return False
     count = least_congested(net, standing.load[nodes:], start, goal, flow, bench.search)

@@ -204,7 +204,7 @@ def route_shortest(net: Net, guest: Guest, standing: Standing, search: Search) -
     """
     node, free = standing.node, np.zeros(len(net.ends))
     for e in range(len(guest.flow)):
-        start, goal = int(node[guest.source[e]]), int(node[guest.target[e]])
+        start, goal = int(np.int64(node[guest.source[e]])), int(np.int64(node[guest.target[e]]))
         count = fewest_links(net, free, start, goal, 0.0, np.inf, search)
         if count < 0:
             return e
@@ -236,7 +236,7 @@ def relieve(net: Net, guest: Guest, standing: Standing, order: Longs, search: Se
         before = load.max()
         for k in range(count):
             links[route[e, k]] -= flow
-        start, goal = int(node[guest.source[e]]), int(node[guest.target[e]])
+        start, goal = int(np.int64(node[guest.source[e]])), int(np.int64(node[guest.target[e]]))
         found = least_congested(net, links, start, goal, flow, search)
         for k in range(found):
             links[path[k]] += flow

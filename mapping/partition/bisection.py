@@ -6,7 +6,7 @@ architectures", 2011, section 3.2.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pymetis
@@ -39,27 +39,73 @@ def weighted_graph(source: ArrayLike, target: ArrayLike, weight: Floats, vertice
     return graph
 
 
+class Adjacency(NamedTuple):
+    """A graph's rows alone: what scipy's matrices also have, without what it costs to make one.
+
+    Attributes
+    ----------
+    indptr : int64[n + 1]
+    indices : int32 or int64[2e]
+        Neighbours of each vertex.
+    data : int64[2e]
+        Weights.
+    """
+
+    indptr: Longs
+    indices: Longs
+    data: Longs
+
+    @classmethod
+    def of(cls, graph: csr_matrix) -> Self:
+        """The rows of a graph."""
+        return cls(graph.indptr.astype(np.int64), graph.indices, graph.data)
+
+    @property
+    def nnz(self) -> int:
+        """Edges, both directions counted."""
+        return len(self.data)
+
+    def among(self, kept: Longs) -> Adjacency:
+        """The graph of some vertices (int64[k]) and of the edges among them, numbered in their order."""
+        first = self.indptr[kept]
+        begin = np.concatenate(([0], np.cumsum(self.indptr[kept + 1] - first)))
+        entry = np.arange(begin[-1]) + np.repeat(first - begin[:-1], np.diff(begin))
+        number = np.full(len(self.indptr) - 1, -1, np.int64)
+        number[kept] = np.arange(len(kept))
+        head = number[self.indices[entry]]
+        inside = head >= 0
+        before = np.concatenate(([0], np.cumsum(inside)))
+        return Adjacency(before[begin], head[inside], self.data[entry[inside]])
+
+    def dense(self) -> Longs:
+        """int64[n, n]."""
+        count = len(self.indptr) - 1
+        found = np.zeros((count, count), np.int64)
+        found[np.repeat(np.arange(count), np.diff(self.indptr)), self.indices] = self.data
+        return found
+
+
 def subgraph(graph: csr_matrix, kept: Longs) -> csr_matrix:
     """The graph of some vertices (int64[k]) and of the edges among them, numbered in their order."""
-    rows = graph[kept]
-    number = np.full(graph.shape[0], -1, np.int64)
-    number[kept] = np.arange(rows.shape[0])
-    head = number[rows.indices]
-    inside = head >= 0
-    before = np.r_[0, np.cumsum(inside)]
-    found: Any = csr_matrix((rows.shape[0], rows.shape[0]), dtype=np.int64)
-    found.indptr, found.indices, found.data = before[rows.indptr], head[inside], rows.data[inside]
+    found: Any = csr_matrix((len(kept), len(kept)), dtype=np.int64)
+    found.indptr, found.indices, found.data = Adjacency.of(graph).among(kept)
     return found
 
 
 def bisect(
-    graph: csr_matrix, weight: Longs, share: float, *, seed: int, cuts: int = 1, slack: float = 0.001
+    graph: csr_matrix | Adjacency,
+    weight: Longs,
+    share: float,
+    *,
+    seed: int,
+    cuts: int = 1,
+    slack: float = 0.001,
 ) -> Bools:
     """bool[n]: the vertices of the first of two parts, cut apart by METIS's recursive bisection.
 
     Parameters
     ----------
-    graph : csr_matrix
+    graph : csr_matrix or Adjacency
         From `weighted_graph`.
     weight : int64[n]
         Weight of each vertex, >= 0.
@@ -91,7 +137,7 @@ def bisect(
     return inside
 
 
-def repaired(graph: csr_matrix, first: Bools, size: int) -> Bools:
+def repaired(graph: csr_matrix | Adjacency, first: Bools, size: int) -> Bools:
     """bool[n]: the first part made to have `size` vertices.
 
     As often as needed, the vertex with the lowest cumulative edge weight goes from the part that is too
@@ -101,7 +147,8 @@ def repaired(graph: csr_matrix, first: Bools, size: int) -> Bools:
     if extra == 0:
         return first
     candidates = np.flatnonzero(first == (extra > 0))
-    total = np.asarray(graph.sum(axis=1)).reshape(-1)[candidates]
+    before = np.concatenate(([0], np.cumsum(graph.data)))
+    total = (before[graph.indptr[1:]] - before[graph.indptr[:-1]])[candidates]
     mended = first.copy()
     mended[candidates[np.argsort(total, kind="stable")[: abs(extra)]]] = extra < 0
     return mended

@@ -15,6 +15,7 @@ import numpy as np
 
 from mapping.reconfigure.clusters import Clusters, clusters, least_leaving
 from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfigure.solution import throughput_under
 from registry.model import Floats
 
 FINE, COARSE = 1e-6, 1e-2
@@ -59,7 +60,7 @@ def throughput_bound(application: Application, machine: Machine, *, flows: int =
 
 def loose_bound(application: Application, machine: Machine) -> float:
     """Throughput of a perfect balance where links carry anything: the paper's r_looseub is relative to it."""
-    return _least(machine.compute_speed * machine.nodes, float(application.vertex_weight.sum()))
+    return throughput_under(machine.compute_speed * machine.nodes, float(application.vertex_weight.sum()))
 
 
 def throughput_bounds(
@@ -77,7 +78,7 @@ def throughput_bounds(
         graphs of more than `WORK` / `flows` clusters there are fewer.
     """
     proved = _of_vertices(application, machine)
-    alone = _least(machine.compute_speed, float(application.vertex_weight.sum()))
+    alone = throughput_under(machine.compute_speed, float(application.vertex_weight.sum()))
     for name, refutes, step, words in _arguments(machine, flows):
         now = min(bound.throughput for bound in proved)
         lowest = _lowest(application, machine, refutes, alone, now, step)
@@ -99,12 +100,12 @@ def _of_vertices(application: Application, machine: Machine) -> list[UpperBound]
         ),
         UpperBound(
             name=HEAVIEST_VERTEX,
-            throughput=_least(speed, float(falling[0])),
+            throughput=throughput_under(speed, float(falling[0])),
             proof=f"one node computes the heaviest vertex, of weight {falling[0]:.6g}",
         ),
         UpperBound(
             name=PIGEONHOLE,
-            throughput=_least(speed, shared),
+            throughput=throughput_under(speed, shared),
             proof=f"of the {nodes * at + 1} heaviest vertices {at + 1} share a node: {shared:.6g} at least",
         ),
     ]
@@ -221,7 +222,3 @@ def _links(at: Clusters, machine: Machine, flows: int) -> bool:
 
 def _affordable(at: Clusters, flows: int) -> int:
     return min(flows, max(WORK // len(at.weight), 1))
-
-
-def _least(speed: float, weight: float) -> float:
-    return speed / weight if weight > 0 else math.inf

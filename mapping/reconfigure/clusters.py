@@ -59,8 +59,7 @@ def clusters(application: Application, machine: Machine, throughput: float) -> C
     label = components(application.vertices, application.source[heavy], application.target[heavy])
     count = int(label.max()) + 1
     rows = rows_of("clusters", count, label[application.source], label[application.target])
-    kept = rows.first >= 0
-    flow = np.bincount(rows.first[kept], weights=application.weight[kept], minlength=len(rows.source))
+    flow = rows.sums(application.weight)
     leaving = np.bincount(rows.source, weights=flow, minlength=count)
     leaving += np.bincount(rows.target, weights=flow, minlength=count)
     weight = np.bincount(label, weights=application.vertex_weight, minlength=count)
@@ -71,7 +70,7 @@ def clusters(application: Application, machine: Machine, throughput: float) -> C
         weight.astype(np.float64),
         rows.source,
         rows.target,
-        flow.astype(np.float64),
+        flow,
         leaving.astype(np.float64),
     )
 

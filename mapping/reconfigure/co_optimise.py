@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -65,6 +65,31 @@ class Iteration:
     communication_throughput: float
     best: float
     seconds: float = field(compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        solution: Solution,
+        *,
+        removed: tuple[Pair, ...] = (),
+        inserted: tuple[Pair, ...] = (),
+        best: float | None = None,
+        seconds: float,
+    ) -> Self:
+        """What was reached by a solution, on its topology; `best` is its throughput unless told."""
+        return cls(
+            number=number,
+            removed=removed,
+            inserted=inserted,
+            links=len(solution.link_load),
+            bottleneck=bottleneck(solution),
+            throughput=solution.throughput,
+            compute_throughput=solution.compute_throughput,
+            communication_throughput=solution.communication_throughput,
+            best=solution.throughput if best is None else best,
+            seconds=seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -208,7 +233,7 @@ class _Loop:
         """Steps 1 to 3: the seed topology, a partition and routes for it."""
         topology = seed_topology(seed, self._application, self._machine, self._generator)
         self.now = self.best = topology, self._solve(topology)
-        self._write((), (), *self.best, gained=False)
+        self.trail.append(Iteration.of(0, self.now[1], seconds=self.elapsed))
         self._tell()
 
     def step(self, skip: float) -> bool:
@@ -218,10 +243,17 @@ class _Loop:
             return False
         now = swap.topology, self._solve(swap.topology)
         gained = now[1].throughput > self.best[1].throughput * (1 + GAIN)
-        self._write(swap.removed, swap.inserted, *now, gained=gained)
-        if gained:
-            self.best = now
-        self.now = now
+        best = now if gained else self.best
+        iteration = Iteration.of(
+            len(self.trail),
+            now[1],
+            removed=swap.removed,
+            inserted=swap.inserted,
+            best=best[1].throughput,
+            seconds=self.elapsed,
+        )
+        self.trail.append(iteration)  # first, so that the best is in the trail whenever an interrupt comes
+        self.now, self.best = now, best
         self.idle = 0 if gained else self.idle + 1
         self._tell()
         return True
@@ -236,30 +268,6 @@ class _Loop:
             steps=self._refining.steps,
             levels=self._levels,
         )
-
-    def _write(
-        self,
-        removed: tuple[Pair, ...],
-        inserted: tuple[Pair, ...],
-        topology: Topology,
-        solution: Solution,
-        *,
-        gained: bool,
-    ) -> None:
-        """Put an iteration into the trail: before its solution is the best, so that the trail has that."""
-        iteration = Iteration(
-            number=len(self.trail),
-            removed=removed,
-            inserted=inserted,
-            links=topology.links,
-            bottleneck=bottleneck(solution),
-            throughput=solution.throughput,
-            compute_throughput=solution.compute_throughput,
-            communication_throughput=solution.communication_throughput,
-            best=solution.throughput if gained else self.best[1].throughput,
-            seconds=self.elapsed,
-        )
-        self.trail.append(iteration)
 
     def _tell(self) -> None:
         self._progress("iterations", self.trail[-1].number, None, self.trail[-1].best)

@@ -6,9 +6,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
-from mapping.partition.bisection import MOST, bisect, repaired, subgraph, weighted_graph
+from mapping.partition.bisection import MOST, Adjacency, bisect, repaired, weighted_graph
 from mapping.reconfigure.coarsening import Level
 from mapping.reconfigure.topology import Topology
 from registry.model import Bools, Floats, Ints, Longs
@@ -23,11 +22,11 @@ class _Part(NamedTuple):
     """Vertices (int64[k]) of a graph, ascending, and the graph of these."""
 
     kept: Longs
-    graph: csr_matrix
+    graph: Adjacency
 
     def half(self, inside: Bools) -> _Part:
         place = np.flatnonzero(inside)
-        return _Part(self.kept[place], subgraph(self.graph, place))
+        return _Part(self.kept[place], self.graph.among(place))
 
 
 def dual_bisection(level: Level, topology: Topology, generator: np.random.Generator) -> Ints:
@@ -53,7 +52,7 @@ def dual_bisection(level: Level, topology: Topology, generator: np.random.Genera
     guest = weighted_graph(level.source, level.target, level.weight, vertices)
     host = weighted_graph(topology.source, topology.target, np.ones(len(topology.source)), nodes)
     node_of_vertex = np.zeros(vertices, np.int32)
-    parts = [(_Part(np.arange(vertices), guest), _Part(np.arange(nodes), host))]
+    parts = [(_Part(np.arange(vertices), Adjacency.of(guest)), _Part(np.arange(nodes), Adjacency.of(host)))]
     while parts:
         mine, places = parts.pop()
         if len(places.kept) == 1:
@@ -69,7 +68,7 @@ def dual_bisection(level: Level, topology: Topology, generator: np.random.Genera
     return node_of_vertex
 
 
-def cut(graph: csr_matrix, weight: Floats, share: float, seed: int) -> Bools:
+def cut(graph: Adjacency, weight: Floats, share: float, seed: int) -> Bools:
     """bool[k]: the first of two parts of an application, which shall have this share of the weight."""
     if not weight.any():
         weight = np.ones(len(weight))
@@ -79,7 +78,7 @@ def cut(graph: csr_matrix, weight: Floats, share: float, seed: int) -> Bools:
     return bisect(graph, whole, share, seed=seed, slack=SLACK)
 
 
-def cut_small(graph: csr_matrix, weight: Floats, share: float) -> Bools:
+def cut_small(graph: Adjacency, weight: Floats, share: float) -> Bools:
     """bool[k]: the first part of the best of all cuts of fewer than 8 vertices.
 
     Balanced cuts, neither part more than 5% above its share, come first, by what they cut; then
@@ -88,7 +87,7 @@ def cut_small(graph: csr_matrix, weight: Floats, share: float) -> Bools:
     inside = _all_parts(len(weight))
     load, total = inside @ weight, float(weight.sum())
     above = np.maximum(load / share, (total - load) / (1.0 - share)) / total - 1.0
-    between = ((inside @ graph.toarray()) * ~inside).sum(axis=1)
+    between = ((inside @ graph.dense()) * ~inside).sum(axis=1)
     unbalanced = np.where(above <= max(SLACK, float(above.min()) + 1e-12), 0.0, above)
     best = np.lexsort((above, between, unbalanced))[0]
     chosen: Bools = inside[best]

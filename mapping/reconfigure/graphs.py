@@ -29,6 +29,12 @@ class Rows(NamedTuple):
     target: Ints
     first: Longs
 
+    def sums(self, weight: Floats) -> Floats:
+        """float64[e]: what the given edges (float64[given]) of each row weigh together."""
+        kept = self.first >= 0
+        found = np.bincount(self.first[kept], weight[kept], len(self.source))
+        return found.astype(np.float64)
+
 
 class Incidence(NamedTuple):
     """Edges by vertex: entries ``indptr[v] .. indptr[v + 1]`` are those of vertex v, rows ascending.

@@ -17,19 +17,16 @@ from mapping.reconfigure.co_optimise import GAIN, Iteration, Reconfiguration
 from mapping.reconfigure.few_moves import fewer_circuits, fewer_moves
 from mapping.reconfigure.fitting import LoadedTopology, connect, satisfy_max_degree, satisfy_max_edges
 from mapping.reconfigure.graphs import rows_of
-from mapping.reconfigure.improving import TRIALS, improve
+from mapping.reconfigure.improving import ROUNDING, TRIALS, improve
 from mapping.reconfigure.loading import load_kernels
 from mapping.reconfigure.pinned_bounds import checked_nodes, pinned_bound
 from mapping.reconfigure.problem import Application, Machine
 from mapping.reconfigure.relieving import relieved, routed
 from mapping.reconfigure.solution import Solution
-from mapping.reconfigure.swaps import Pair, bottleneck
+from mapping.reconfigure.swaps import Pair
 from mapping.reconfigure.topology import Topology
 from registry.errors import InvalidValue
 from registry.progress import Progress, silent
-
-ROUNDING = 1e-9
-"""Relative distance to the certified bound below which no search goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -97,7 +94,7 @@ def next_configuration(
     InvalidValue
         A topology beyond the machine's limits, a vertex on no node, a parameter out of range.
     """
-    _check(reconfiguration_seconds, compute_throughput)
+    _check(reconfiguration_seconds, compute_throughput, seconds)
     if present is not None:
         present.require(machine)
     load_kernels(progress)
@@ -111,19 +108,14 @@ def next_configuration(
     best: Reconfiguration | None = None
     for number, top in enumerate(tops):
         left = None if seconds is None else _left(seconds, begun) / (len(tops) - number)
-        start = _standing(still, machine, top, node_of_vertex)
-        now = start.solution if top is present else now
-        found = improve(
-            still,
-            machine,
-            start,
-            pinned=True,
-            trials=trials if start.throughput < most else 0,
-            seed=seed,
-            seconds=left,
-            progress=progress,
-        )
-        found = _settled(still, machine, found)
+        try:
+            begin, found = _searched(still, machine, top, node_of_vertex, most, trials, seed, left, progress)
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            best = replace(best, complete=False)
+            break
+        now = begin if top is present else now
         if best is None or found.throughput > best.throughput * (1 + GAIN):
             best = found if best is None else _one_trail(best, found)
         if not found.complete:
@@ -146,8 +138,7 @@ def direct_circuits(application: Application, machine: Machine, node_of_vertex: 
     """
     node = checked_nodes(node_of_vertex, application, machine.nodes)
     rows = rows_of("direct_circuits", machine.nodes, node[application.source], node[application.target])
-    apart = rows.first >= 0
-    weight = np.bincount(rows.first[apart], application.weight[apart], len(rows.source)).astype(np.float64)
+    weight = rows.sums(application.weight)
     free = np.full(machine.nodes, machine.max_degree)
     taken: list[int] = []
     for row in np.argsort(-weight, kind="stable").tolist():
@@ -177,7 +168,7 @@ def break_even_seconds(gain: float, reconfiguration_seconds: float) -> float:
     return reconfiguration_seconds * gain / (gain - 1) if math.isfinite(gain) else reconfiguration_seconds
 
 
-def _check(reconfiguration_seconds: float | None, compute_throughput: float) -> None:
+def _check(reconfiguration_seconds: float | None, compute_throughput: float, seconds: float | None) -> None:
     given = reconfiguration_seconds
     if given is not None and not (math.isfinite(given) and given >= 0):
         reason = f"is {given}, must be finite and not negative"
@@ -185,10 +176,41 @@ def _check(reconfiguration_seconds: float | None, compute_throughput: float) -> 
     if not compute_throughput > 0:
         reason = f"is {compute_throughput}, must be above zero"
         raise InvalidValue("next_configuration.compute_throughput", reason)
+    if seconds is not None and not seconds >= 0:
+        raise InvalidValue("next_configuration.seconds", f"is {seconds}, must not be negative")
 
 
 def _left(seconds: float, begun: float) -> float:
     return max(seconds - (time.perf_counter() - begun), 0.0)
+
+
+def _searched(
+    application: Application,
+    machine: Machine,
+    topology: Topology,
+    node_of_vertex: ArrayLike,
+    most: float,
+    trials: int,
+    seed: int,
+    seconds: float | None,
+    progress: Progress,
+) -> tuple[Solution, Reconfiguration]:
+    """Routes of a topology, and what a search from there finds; none where that reaches `most` at once.
+
+    An interrupt of the search ends it with the best so far; one before it is passed on.
+    """
+    start = _standing(application, machine, topology, node_of_vertex)
+    found = improve(
+        application,
+        machine,
+        start,
+        pinned=True,
+        trials=trials if start.throughput < most else 0,
+        seed=seed,
+        seconds=seconds,
+        progress=progress,
+    )
+    return start.solution, _settled(application, machine, found)
 
 
 def _standing(
@@ -197,37 +219,20 @@ def _standing(
     """A topology with routes, as a search that has seen nothing else."""
     begun = time.perf_counter()
     solution = routed(application, topology, machine, node_of_vertex)
-    start = Iteration(
-        number=0,
-        removed=(),
-        inserted=(),
-        links=topology.links,
-        bottleneck=bottleneck(solution),
-        throughput=solution.throughput,
-        compute_throughput=solution.compute_throughput,
-        communication_throughput=solution.communication_throughput,
-        best=solution.throughput,
-        seconds=time.perf_counter() - begun,
-    )
+    start = Iteration.of(0, solution, seconds=time.perf_counter() - begun)
     return Reconfiguration(topology=topology, solution=solution, trail=(start,), complete=True)
 
 
 def _settled(application: Application, machine: Machine, found: Reconfiguration) -> Reconfiguration:
     """The same circuits with routes that are relieved; one more iteration where that gains anything."""
-    solution = relieved(application, found.topology, machine, found.solution)
+    try:
+        solution = relieved(application, found.topology, machine, found.solution)
+    except KeyboardInterrupt:
+        return replace(found, complete=False)
     if not solution.throughput > found.throughput * (1 + GAIN):
         return found
-    last = replace(
-        found.trail[-1],
-        number=found.trail[-1].number + 1,
-        removed=(),
-        inserted=(),
-        bottleneck=bottleneck(solution),
-        throughput=solution.throughput,
-        compute_throughput=solution.compute_throughput,
-        communication_throughput=solution.communication_throughput,
-        best=solution.throughput,
-    )
+    before = found.trail[-1]
+    last = Iteration.of(before.number + 1, solution, seconds=before.seconds)
     return replace(found, solution=solution, trail=(*found.trail, last))
 
 
@@ -246,13 +251,9 @@ def _one_trail(first: Reconfiguration, second: Reconfiguration) -> Reconfigurati
 
 def _without_present(found: Reconfiguration) -> Proposal:
     inserted = tuple((one, other) for one, other in found.topology.pairs.tolist())
+    nan = math.nan
     return Proposal(
-        present=None,
-        found=found,
-        removed=(),
-        inserted=inserted,
-        gain=math.nan,
-        break_even_seconds=math.nan,
+        present=None, found=found, removed=(), inserted=inserted, gain=nan, break_even_seconds=nan
     )
 
 

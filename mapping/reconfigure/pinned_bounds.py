@@ -6,17 +6,14 @@ nodes is given now; only circuits and routes are free.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mapping.reconfigure.bounds import UpperBound
 from mapping.reconfigure.graphs import rows_of
 from mapping.reconfigure.problem import Application, Machine
-from registry.errors import InvalidValue
+from mapping.reconfigure.solution import indices, throughput_under
 from registry.model import Floats, Longs
-from registry.model.arrays import whole_numbers
 
 HEAVIEST_FLOW, NODE_PORTS = "heaviest-flow", "node-ports"
 SHARED_PORT, DISTANCES = "shared-port", "distances"
@@ -46,7 +43,7 @@ def pinned_bounds(
     """
     node = checked_nodes(node_of_vertex, application, machine.nodes)
     return tuple(
-        UpperBound(name=name, throughput=_least(machine.link_speed, load), proof=words)
+        UpperBound(name=name, throughput=throughput_under(machine.link_speed, load), proof=words)
         for name, load, words in _loads(application, machine, node)
     )
 
@@ -94,15 +91,7 @@ def checked_nodes(node_of_vertex: ArrayLike, application: Application, nodes: in
     InvalidValue
         Not one a vertex, or one that there is not.
     """
-    node = whole_numbers(node_of_vertex, "node_of_vertex")
-    if len(node) != application.vertices:
-        raise InvalidValue("node_of_vertex", f"has {len(node)} entries, not {application.vertices}")
-    wrong = (node < 0) | (node >= nodes)
-    if wrong.any():
-        vertex = int(np.argmax(wrong))
-        reason = f"is {node[vertex]} at {vertex}, not within 0 .. {nodes - 1}"
-        raise InvalidValue("node_of_vertex", reason)
-    return node
+    return indices("node_of_vertex", node_of_vertex, application.vertices, nodes)
 
 
 def _shared_port(end: Longs, flow: Floats, nodes: int, ports: int) -> tuple[float, int, int]:
@@ -126,9 +115,7 @@ def _shared_port(end: Longs, flow: Floats, nodes: int, ports: int) -> tuple[floa
 def _between(application: Application, nodes: int, node: Longs) -> tuple[Longs, Longs, Floats]:
     """Pairs of nodes that exchange something, and what."""
     rows = rows_of("pinned_bounds", nodes, node[application.source], node[application.target])
-    apart = rows.first >= 0
-    weight = np.bincount(rows.first[apart], application.weight[apart], len(rows.source))
-    return rows.source.astype(np.int64), rows.target.astype(np.int64), weight.astype(np.float64)
+    return rows.source.astype(np.int64), rows.target.astype(np.int64), rows.sums(application.weight)
 
 
 def _carried(source: Longs, target: Longs, weight: Floats, nodes: int, ports: int, links: int) -> float:
@@ -156,7 +143,3 @@ def _hops(nodes: int, ports: int) -> Floats:
         found[start : start + room] = far
         start, room, far = start + room, room * (ports - 1), far + 1
     return found
-
-
-def _least(speed: float, load: float) -> float:
-    return speed / load if load > 0 else math.inf

@@ -16,9 +16,9 @@ from mapping.reconfigure.coarsening import LOWEST, Level, coarsen
 from mapping.reconfigure.dual_bisection import dual_bisection
 from mapping.reconfigure.problem import Application, Machine
 from mapping.reconfigure.refinement import DEPTH, Scale, guest_of, projected, refine
-from mapping.reconfigure.solution import Solution, evaluate
+from mapping.reconfigure.solution import Solution
 from mapping.reconfigure.topology import Topology
-from mapping.reconfigure.unsplit import flat_routes, longest_route, net_of, route_unsplit
+from mapping.reconfigure.unsplit import evaluated, longest_route, net_of, route_unsplit
 
 
 def place_and_route(
@@ -71,5 +71,4 @@ def place_and_route(
         guest = guest_of(fine, scale)
         standing = projected(net, guest, standing, coarse)
         refine(net, guest, standing, depth=depth, thorough=thorough, steps=steps)
-    ptr = np.concatenate(([0], np.cumsum(standing.length, dtype=np.int64)))
-    return evaluate(application, topology, machine, standing.node, ptr, flat_routes(standing))
+    return evaluated(application, topology, machine, standing)

@@ -15,6 +15,9 @@ from registry.errors import InvalidValue
 from registry.model import Floats, Ints, Profile
 from registry.model.arrays import freeze
 
+MOST_NODES = 1 << 14
+"""Nodes of a machine: more than optical switches have ports, few enough for a table of their pairs."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Application:
@@ -91,13 +94,11 @@ class Application:
         if len(size) != len(rows.first):
             raise InvalidValue("Application.weight", f"has {len(size)} entries, not {len(rows.first)}")
         check_weights("Application.weight", size)
-        kept = rows.first >= 0
-        summed = np.bincount(rows.first[kept], weights=size[kept], minlength=len(rows.source))
         found = cls(
             vertex_weight=np.ones(count) if vertex_weight is None else np.asarray(vertex_weight, np.float64),
             source=rows.source,
             target=rows.target,
-            weight=summed.astype(np.float64),
+            weight=rows.sums(size),
         )
         if connected:
             found.require_connected()
@@ -166,7 +167,7 @@ class Machine:
     Attributes
     ----------
     nodes : int
-        N_P, >= 1.
+        N_P, from 1 to `MOST_NODES`.
     max_degree : int
         Ports of a node: most links that may end at it. At least 2 where there are more than two nodes.
     max_edges : int
@@ -190,6 +191,8 @@ class Machine:
 
     def __post_init__(self) -> None:
         _whole("Machine.nodes", self.nodes, 1, "a machine has at least one node")
+        if self.nodes > MOST_NODES:
+            raise InvalidValue("Machine.nodes", f"is {self.nodes}, must be at most {MOST_NODES}")
         joins = f"fewer links do not join {self.nodes} nodes"
         _whole("Machine.max_degree", self.max_degree, min(self.nodes - 1, 2), joins)
         _whole("Machine.max_edges", self.max_edges, self.nodes - 1, joins)

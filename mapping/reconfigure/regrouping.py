@@ -20,6 +20,8 @@ STEPS = 20_000
 """Proposals of the mapping engine, unless told."""
 SEARCHES = ("congestion-descent", "random+congestion-descent")
 """Its searches: from where clusters are, and from anywhere."""
+MOST_GATHERED = 1000
+"""Vertices up to which all are put on one node to begin anew: of more, each spreads too slowly."""
 SHAKE = 0.2
 """Probability of moving a vertex at random, against partitions that nothing else leaves."""
 FEWEST_NODES, MOST_NODES = 3, 2048

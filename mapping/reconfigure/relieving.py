@@ -18,7 +18,7 @@ from mapping.reconfigure.problem import Application, Machine
 from mapping.reconfigure.refinement import Scale, guest_of
 from mapping.reconfigure.solution import Solution, evaluate
 from mapping.reconfigure.topology import Topology
-from mapping.reconfigure.unsplit import flat_routes, longest_route, net_of, route_unsplit
+from mapping.reconfigure.unsplit import evaluated, longest_route, net_of, route_unsplit
 from registry.model import Ints
 
 PASSES = 100
@@ -35,9 +35,7 @@ def routed(
     node = checked_nodes(node_of_vertex, application, topology.nodes)
     guest = guest_of(coarsen(application, topology.nodes)[0], Scale.of(application, machine))
     standing = route_unsplit(net_of(topology), guest, node.astype(np.int32), longest_route(topology))
-    route_ptr = np.r_[0, np.cumsum(standing.length, dtype=np.int64)].astype(np.int64)
-    found = evaluate(application, topology, machine, node, route_ptr, flat_routes(standing))
-    return relieved(application, topology, machine, found)
+    return relieved(application, topology, machine, evaluated(application, topology, machine, standing))
 
 
 def relieved(application: Application, topology: Topology, machine: Machine, solution: Solution) -> Solution:

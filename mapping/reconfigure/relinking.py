@@ -55,7 +55,7 @@ def relinked(
         if len(inserted) > 1:
             inserted.pop()
             continue
-        row = _light(topology, solution, np.arange(topology.links), removed, generator)
+        row = _light(solution, np.arange(topology.links), removed, generator)
         if row < 0:
             return None
         removed.append(row)
@@ -134,20 +134,14 @@ def _room(
     indptr, _, link = topology.neighbours
     for node in ends:
         if topology.degree[node] >= machine.max_degree:
-            row = _light(topology, solution, link[indptr[node] : indptr[node + 1]], removed, generator)
+            row = _light(solution, link[indptr[node] : indptr[node + 1]], removed, generator)
             if row < 0:
                 return None
             removed.append(row)
     return removed
 
 
-def _light(
-    topology: Topology,
-    solution: Solution,
-    rows: Ints | Longs,
-    removed: list[int],
-    generator: np.random.Generator,
-) -> int:
+def _light(solution: Solution, rows: Ints | Longs, removed: list[int], generator: np.random.Generator) -> int:
     """One of the lightest of these links, less those that go already; -1 for none."""
     left = np.setdiff1d(rows, removed)
     if len(left) == 0:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,16 +80,16 @@ def evaluate(
     """
     if topology.nodes != machine.nodes:
         raise InvalidValue("Topology.nodes", f"is {topology.nodes}, the machine has {machine.nodes}")
-    node = _entries("node_of_vertex", node_of_vertex, len(application.vertex_weight), topology.nodes)
-    rows = _entries("route", route, None, len(topology.source))
-    ptr = _entries("route_ptr", route_ptr, len(application.source) + 1, len(rows) + 1)
+    node = indices("Solution.node_of_vertex", node_of_vertex, application.vertices, topology.nodes)
+    rows = indices("Solution.route", route, None, topology.links)
+    ptr = indices("Solution.route_ptr", route_ptr, application.edges + 1, len(rows) + 1)
     if ptr[0] != 0 or ptr[-1] != len(rows) or (np.diff(ptr) < 0).any():
         raise InvalidValue("Solution.route_ptr", f"does not rise from 0 to {len(rows)}")
     _check_routes(application, topology, node, ptr, rows)
     on_node = np.bincount(node, application.vertex_weight, topology.nodes)
     on_link = np.bincount(rows, np.repeat(application.weight, np.diff(ptr)), len(topology.source))
-    compute = _least(machine.compute_speed, on_node.astype(np.float64))
-    communication = _least(machine.link_speed, on_link.astype(np.float64))
+    compute = throughput_under(machine.compute_speed, float(on_node.max(initial=0.0)))
+    communication = throughput_under(machine.link_speed, float(on_link.max(initial=0.0)))
     return Solution(
         node_of_vertex=node.astype(np.int32),
         route_ptr=ptr,
@@ -112,15 +115,40 @@ def performance_vector(solution: Solution, machine: Machine) -> Floats:
         )
 
 
-def _entries(name: str, values: ArrayLike, size: int | None, most: int) -> Longs:
-    """int64[size]: whole numbers from 0 to below `most`."""
-    found = whole_numbers(values, f"Solution.{name}")
+def ways(application: Application, topology: Topology, solution: Solution) -> Iterator[tuple[int, ...]]:
+    """Nodes that the route of each edge leads over, from that of its source to that of its target.
+
+    One node where both are there.
+    """
+    start = solution.node_of_vertex[application.source].tolist()
+    ends, ptr = (topology.source + topology.target).tolist(), solution.route_ptr.tolist()
+    route = solution.route.tolist()
+    for at, begin, end in zip(start, ptr[:-1], ptr[1:], strict=True):
+        yield tuple(
+            itertools.accumulate((ends[row] for row in route[begin:end]), lambda a, b: b - a, initial=at)
+        )
+
+
+def throughput_under(speed: float, load: float) -> float:
+    """Elements of output a unit of time where this is the largest load; infinite without any."""
+    return speed / load if load > 0 else math.inf
+
+
+def indices(field: str, values: ArrayLike, size: int | None, most: int) -> Longs:
+    """int64[size]: whole numbers from 0 to below `most`, any number of them where `size` is None.
+
+    Raises
+    ------
+    InvalidValue
+        Naming `field`, the entry and the value.
+    """
+    found = whole_numbers(values, field)
     if size is not None and len(found) != size:
-        raise InvalidValue(f"Solution.{name}", f"has {len(found)} entries, not {size}")
+        raise InvalidValue(field, f"has {len(found)} entries, not {size}")
     wrong = (found < 0) | (found >= most)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InvalidValue(f"Solution.{name}", f"is {found[row]} at {row}, not within 0 .. {most - 1}")
+        raise InvalidValue(field, f"is {found[row]} at {row}, not within 0 .. {most - 1}")
     return found
 
 
@@ -145,9 +173,3 @@ def _check_routes(
 
 def _refuse(edge: int, reason: str) -> None:
     raise InvalidValue("Solution.route", f"route of edge {edge}: {reason}")
-
-
-def _least(speed: float, load: Floats) -> float:
-    """Throughput under the largest of these loads."""
-    most = float(load.max(initial=0.0))
-    return speed / most if most > 0 else float("inf")

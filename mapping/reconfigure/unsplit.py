@@ -17,6 +17,8 @@ from mapping.kernels.unsplit_routes import (
     relieve,
     route_shortest,
 )
+from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfigure.solution import Solution, evaluate
 from mapping.reconfigure.topology import Topology
 from registry.errors import InvalidValue
 from registry.model import Ints, Longs
@@ -142,6 +144,18 @@ def route_anew(net: Net, guest: Guest, standing: Standing, edges: Longs) -> None
         standing.route[edge, :count] = path
         standing.length[edge] = count
         links[path] += flow
+
+
+def evaluated(application: Application, topology: Topology, machine: Machine, standing: Standing) -> Solution:
+    """The solution that a partition and its routes are.
+
+    Raises
+    ------
+    InvalidValue
+        As `mapping.reconfigure.solution.evaluate`.
+    """
+    route_ptr = np.r_[0, np.cumsum(standing.length, dtype=np.int64)]
+    return evaluate(application, topology, machine, standing.node, route_ptr, flat_routes(standing))
 
 
 def set_loads(net: Net, guest: Guest, standing: Standing) -> None:

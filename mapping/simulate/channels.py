@@ -157,9 +157,7 @@ def _by_paths(flows: FlowArrays, fabric: Fabric) -> _Layer:
         on = (far > 0) & (near[head] == far - 1) & ((far == 1) | graph.forwards[head])
         segments.append(target * states + tail[on])
         links.append(link[on])
-    found = np.concatenate(links) if links else np.zeros(0, np.int32)
-    segment = np.concatenate(segments) if segments else np.zeros(0, np.int64)
-    return _Layer(segment, found, np.zeros_like(found), onward, states, 1)
+    return _of_targets(segments, links, onward, states)
 
 
 def _by_arcs(flows: FlowArrays, fabric: Fabric) -> _Layer:
@@ -172,19 +170,16 @@ def _by_arcs(flows: FlowArrays, fabric: Fabric) -> _Layer:
     onward = np.full(flows.links, -1, np.int32)
     onward[link] = head
     place = torus.coordinates[fabric.forwards].astype(np.int64)
-    states, segments, links, classes = len(graph.forwards), [], [], []
+    states, goes_around = len(graph.forwards), bool(torus.wraps.any())
+    segments, links, classes = [], [], []
     for target, onto in enumerate(graph.next_arc):
         on = (onto[tail] == number) & (onto[tail] != NO_ARC)
         segments.append(target * states + tail[on])
         links.append(link[on])
-        goal = place[int(graph.vertex[target])]
-        classes.append(_need_not_go_around(torus, place[tail[on]], place[head[on]], goal))
-    of_class = np.concatenate(classes) if classes else np.zeros(0, np.int32)
-    found = np.concatenate(links) if links else np.zeros(0, np.int32)
-    segment = np.concatenate(segments) if segments else np.zeros(0, np.int64)
-    if not bool(torus.wraps.any()):
-        return _Layer(segment, found, np.zeros_like(found), onward, states, 1)
-    return _Layer(segment, found, of_class, onward, states, 2)
+        if goes_around:
+            goal = place[int(graph.vertex[target])]
+            classes.append(_need_not_go_around(torus, place[tail[on]], place[head[on]], goal))
+    return _of_targets(segments, links, onward, states, classes if goes_around else None)
 
 
 def _need_not_go_around(torus: Torus, tail: Longs, head: Longs, goal: Longs) -> Ints:
@@ -209,9 +204,17 @@ def _by_tables(flows: FlowArrays, fabric: Fabric) -> _Layer:
         segments.append(target * states + switch[known])
         links.append(link[known])
     onward = np.where(tables.link_port >= 0, -1, tables.link_switch).astype(np.int32)
-    found = np.concatenate(links).astype(np.int32) if links else np.zeros(0, np.int32)
-    segment = np.concatenate(segments) if segments else np.zeros(0, np.int64)
-    return _Layer(segment, found, np.zeros_like(found), onward, states, 1)
+    return _of_targets(segments, links, onward, states)
+
+
+def _of_targets(
+    segments: list[Longs], links: list[Ints], onward: Ints, states: int, classes: list[Ints] | None = None
+) -> _Layer:
+    """The layer of what was found target by target; of two classes where those are given, else of one."""
+    link = np.concatenate([np.zeros(0, np.int32), *links]).astype(np.int32)
+    segment = np.concatenate([np.zeros(0, np.int64), *segments])
+    of_class = np.zeros_like(link) if classes is None else np.concatenate([link[:0], *classes])
+    return _Layer(segment, link, of_class, onward, states, 1 if classes is None else 2)
 
 
 def _cables_of_arcs(flows: FlowArrays) -> tuple[Longs, Ints, Ints]:

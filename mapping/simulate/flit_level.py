@@ -1,10 +1,9 @@
-"""A flit-level simulation in memory: made, run in slices, given more room, read."""
+"""A flit-level simulation in memory."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mapping.kernels.event_queue import WAITING, new_queue, wider_queue
 from mapping.kernels.flit_moves import (
     CARRIED,
     COUNT,
@@ -26,8 +25,8 @@ from mapping.kernels.flit_moves import (
     Flits,
 )
 from mapping.kernels.flit_simulation import run_flits
-from mapping.kernels.packet_moves import FULL, MORE
 from mapping.kernels.random_numbers import state_from
+from mapping.simulate.level import Level, more_packets, new_packets
 from mapping.simulate.options import MOST_CYCLES, Options
 from mapping.simulate.sending import Senders
 from registry.errors import InvalidValue
@@ -39,7 +38,7 @@ SPARE_FLITS = 9
 """Room of a buffer, unless told, beyond the cycles of its link; one of them is needed to send in each."""
 
 
-class FlitLevel:
+class FlitLevel(Level):
     """Wormhole switching, cycle by cycle.
 
     Parameters
@@ -65,7 +64,7 @@ class FlitLevel:
         alone: bool,
     ) -> None:
         hops_on, links = senders.next_hops, len(fabric.links)
-        self._senders = senders
+        super().__init__(senders, 2 * len(senders.ranks.host) + 64)
         flit, capacity = options.flit_bytes, fabric.links.capacity
         self._cycle = flit / (float(capacity.max()) if links else 1.0)
         link = _links(fabric, options, self._cycle)
@@ -77,15 +76,15 @@ class FlitLevel:
         channel[:, [OWNER, LAST_OWNER]] = -1
         buffer = np.zeros((channels + ports, 7), np.int64)
         buffer[:, [OUT, WISH]] = NONE
-        rows = 4 * ports + channels + 64
+        packet, free = new_packets(4 * ports + channels + 64)
         self._state = Flits(
             link=link,
             channel=channel,
             buffer=buffer,
             flight=np.full((int(link[:, CYCLES].max(initial=1)) + 1, links), -1, np.int32),
             worm=np.zeros((channels + ports, int(buffers.max(initial=1)) + 2, 2), np.int32),
-            packet=np.zeros((rows, 8), np.int32),
-            free=np.arange(rows, dtype=np.int32)[::-1].copy(),
+            packet=packet,
+            free=free,
             touched=np.zeros(channels, np.int32),
             wanted=np.zeros(channels, np.int32),
             winner=np.full(channels, -1, np.int32),
@@ -97,30 +96,19 @@ class FlitLevel:
             cycle_seconds=self._cycle,
             random=state_from(generator),
         )
-        self._state.counts[FREE] = rows
-        self._queue = new_queue(2 * len(senders.ranks.host) + 64)
+        self._state.counts[FREE] = len(free)
 
-    def advance(self) -> bool:
-        """Run a slice; whether anything may happen after it."""
+    def _run(self) -> int:
         senders = self._senders
-        while True:
-            ended = run_flits(
-                senders.next_hops, senders.ranks, *senders.channels, self._queue, self._state, SLICE
-            )
-            if ended != FULL:
-                return bool(ended == MORE)
-            self._grow()
+        return int(
+            run_flits(senders.next_hops, senders.ranks, *senders.channels, self._queue, self._state, SLICE)
+        )
 
-    def _grow(self) -> None:
-        state, queue = self._state, self._queue
-        if int(queue.counts[WAITING]) * 2 > len(queue.time):
-            self._queue = wider_queue(queue, 2 * len(queue.time))
-        rows, left = len(state.free), int(state.counts[FREE])
+    def _add_packets(self) -> None:
+        state, rows = self._state, len(self._state.free)
+        left = int(state.counts[FREE])
         if left * 2 <= rows:
-            packet = np.zeros((2 * rows, 8), np.int32)
-            packet[:rows] = state.packet
-            free = np.zeros(2 * rows, np.int32)
-            free[:left], free[left : left + rows] = state.free[:left], np.arange(rows, 2 * rows)
+            packet, free = more_packets(state.packet, state.free, left)
             state.counts[FREE] = left + rows
             self._state = state._replace(packet=packet, free=free)
 

@@ -14,6 +14,10 @@ from registry.model import Floats, Longs
 
 MOST_CYCLES = 1 << 20
 """Longest latency of a link in cycles."""
+MOST_LANES = 64
+"""Of a class: InfiniBand has 15."""
+MOST_ROOM = 1 << 40
+"""Bytes of a buffer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,7 +37,7 @@ class Options:
         Of each channel at the far end of a link; unless told, as much as is sent until room is known of,
         and four packets (nine flits) more.
     lanes : int
-        Channels of each class that a link has.
+        Channels of each class that a link has, 1 to `MOST_LANES`.
     selection : str
         How packets choose among several next channels; see ``channels.SELECTIONS``.
     rails : str
@@ -55,8 +59,15 @@ class Options:
         for name, low in (("packet_bytes", 1), ("header_bytes", 0), ("lanes", 1), ("flit_bytes", 1)):
             if getattr(self, name) < low:
                 raise InvalidValue(f"simulate.{name}", f"must be {low} or more, is {getattr(self, name)}")
-        if self.largest >= LARGEST_PACKET:
-            raise InvalidValue("simulate.packet_bytes", f"must be below {LARGEST_PACKET}, is {self.largest}")
+        for name, size in (("packet_bytes", self.largest), ("flit_bytes", self.flit_bytes)):
+            if size >= LARGEST_PACKET:
+                raise InvalidValue(f"simulate.{name}", f"must be below {LARGEST_PACKET}, is {size}")
+        if self.lanes > MOST_LANES:
+            raise InvalidValue("simulate.lanes", f"must be {MOST_LANES} or fewer, is {self.lanes}")
+        if self.buffer_bytes is not None and bool((np.asarray(self.buffer_bytes) > MOST_ROOM).any()):
+            raise InvalidValue(
+                "simulate.buffer_bytes", f"must be at most {MOST_ROOM}, is {self.buffer_bytes}"
+            )
         latency = np.asarray(self.latency_seconds, np.float64)
         if not bool((np.isfinite(latency) & (latency >= 0)).all()):
             raise InvalidValue("simulate.latency_seconds", f"must be finite and not negative, is {latency}")

@@ -1,10 +1,10 @@
-"""A packet-level simulation in memory: made, run in slices, given more room, read."""
+"""A packet-level simulation in memory."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mapping.kernels.event_queue import WAITING, new_lines, new_queue, wider_lines, wider_queue
+from mapping.kernels.event_queue import new_lines, wider_lines
 from mapping.kernels.packet_moves import (
     BUSY,
     CAPACITY,
@@ -12,20 +12,18 @@ from mapping.kernels.packet_moves import (
     CHANNEL,
     CREDIT,
     FREE,
-    FULL,
     HEAD,
     HOPS,
     LATENCY,
-    MORE,
     TAIL,
     WAITS,
     WHO,
     Packets,
-    new_packet_rows,
 )
 from mapping.kernels.packet_simulation import run_packets
 from mapping.kernels.random_numbers import state_from
-from mapping.simulate.options import Options
+from mapping.simulate.level import Level, more_packets, new_packets
+from mapping.simulate.options import MOST_ROOM, Options
 from mapping.simulate.sending import Senders
 from registry.model import Fabric, Floats, Longs
 
@@ -33,10 +31,9 @@ SLICE = 1 << 18
 """Events between two looks at the clock: a small part of a second."""
 PACKETS_OF_ROOM = 4
 """Packets that a buffer holds, unless told, beside what is sent until room is known of."""
-MOST_ROOM = 1 << 40
 
 
-class PacketLevel:
+class PacketLevel(Level):
     """Virtual cut-through, event by event.
 
     Parameters
@@ -54,11 +51,12 @@ class PacketLevel:
         self, fabric: Fabric, senders: Senders, options: Options, generator: np.random.Generator
     ) -> None:
         hops_on, links = senders.next_hops, len(fabric.links)
-        self._senders = senders
         there_and_back = np.ceil(2 * options.latency(links) * fabric.links.capacity)
         enough = PACKETS_OF_ROOM * options.largest + np.minimum(there_and_back, MOST_ROOM).astype(np.int64)
         buffers = options.buffers(links, at_least=options.largest, unless_told=enough)
         channels, ports = len(hops_on.state_of), len(hops_on.start)
+        super().__init__(senders, 2 * (2 * ports + len(senders.ranks.host) + channels + hops_on.most) + 64)
+        self._lines = new_lines(channels + ports + 64)
         link, sending = np.zeros((links, 4)), np.zeros((links, 4), np.int64)
         link[:, CAPACITY], link[:, LATENCY] = fabric.links.capacity, options.latency(links)
         sending[:, WHO] = -1
@@ -66,7 +64,7 @@ class PacketLevel:
         channel[:, CREDIT] = np.repeat(buffers, hops_on.width)
         buffer = np.zeros((channels + ports, 5), np.int64)
         buffer[:, [HEAD, TAIL]] = -1
-        packet, tail_at, free = new_packet_rows(2 * ports + channels + 64)
+        packet, free = new_packets(2 * ports + channels + 64)
         self._state = Packets(
             link=link,
             sending=sending,
@@ -74,45 +72,31 @@ class PacketLevel:
             buffer=buffer,
             entry=np.full(((channels + ports) * hops_on.most, 3), -1, np.int32),
             packet=packet,
-            tail_at=tail_at,
+            tail_at=np.zeros(len(free)),
             free=free,
             ask=np.zeros(ports + 4, np.int64),
             counts=np.array([len(free), 0, 0], np.int64),
             header_bytes=options.header_bytes,
             random=state_from(generator),
         )
-        ranks = len(senders.ranks.host)
-        self._queue = new_queue(2 * (2 * ports + ranks + channels + hops_on.most) + 64)
-        self._lines = new_lines(channels + ports + 64)
 
-    def advance(self) -> bool:
-        """Run a slice; whether anything may happen after it."""
-        senders = self._senders
-        while True:
-            ended = run_packets(
-                senders.next_hops,
-                senders.ranks,
-                *senders.channels,
-                self._queue,
-                self._lines,
-                self._state,
-                SLICE,
-            )
-            if ended != FULL:
-                return bool(ended == MORE)
-            self._grow()
+    def _run(self) -> int:
+        senders, lines = self._senders, self._lines
+        ways = senders.channels
+        return int(
+            run_packets(senders.next_hops, senders.ranks, *ways, self._queue, lines, self._state, SLICE)
+        )
 
-    def _grow(self) -> None:
-        state, queue = self._state, self._queue
-        if int(queue.counts[WAITING]) * 2 > len(queue.time):
-            self._queue = wider_queue(queue, 2 * len(queue.time))
-            self._lines = wider_lines(self._lines, 2 * self._lines.time.shape[1])
-        rows, left = len(state.free), int(state.counts[FREE])
+    def _widen(self) -> None:
+        super()._widen()
+        self._lines = wider_lines(self._lines, 2 * self._lines.time.shape[1])
+
+    def _add_packets(self) -> None:
+        state, rows = self._state, len(self._state.free)
+        left = int(state.counts[FREE])
         if left * 2 <= rows:
-            packet, tail_at, free = new_packet_rows(2 * rows)
-            packet[:rows], tail_at[:rows] = state.packet, state.tail_at
-            added = free[: len(free) - rows].copy()  # the new rows
-            free[:left], free[left : left + rows] = state.free[:left], added
+            packet, free = more_packets(state.packet, state.free, left)
+            tail_at = np.r_[state.tail_at, np.zeros(rows)]
             state.counts[FREE] = left + rows
             self._state = state._replace(packet=packet, tail_at=tail_at, free=free)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from mapping.kernels.simulated_ranks import BYTES, DELIVERED, LAST_DELIVERY, NOW
@@ -11,38 +9,19 @@ from mapping.routing.catalog import choose_routing
 from mapping.simulate.channels import MINIMAL_ADAPTIVE, build_ways
 from mapping.simulate.deadlock import circle_of_links
 from mapping.simulate.flit_level import FlitLevel
+from mapping.simulate.level import Level
 from mapping.simulate.messages import Messages, check_messages
 from mapping.simulate.options import Options
 from mapping.simulate.packet_level import PacketLevel
 from mapping.simulate.sending import Senders, new_senders
 from registry.errors import DeadlockFound, InvalidPlacement, InvalidValue, UnknownName
-from registry.model import Fabric, Floats, Longs, Placement
+from registry.model import Fabric, Placement
 from registry.model.simulation import FLITS, MODES, PACKETS, Simulation
 from registry.progress import Progress, silent
 
 EVERY = 10_000
 """Messages between two points of traffic over time, as in the figures of the 2004 paper."""
-
-
-class Level(Protocol):
-    """A simulation of one mode."""
-
-    @property
-    def link_bytes(self) -> Floats: ...
-
-    @property
-    def link_busy_seconds(self) -> Floats: ...
-
-    @property
-    def hops(self) -> int: ...
-
-    def advance(self) -> bool:
-        """Run a slice; whether anything may happen after it."""
-        ...
-
-    def waiting_for(self) -> Longs:
-        """int64[channels]: the channel that the first packet of each channel waits for; -1 none."""
-        ...
+MOST_EVERY = 1 << 40
 
 
 def simulate(
@@ -101,8 +80,8 @@ def simulate(
     chosen = options or Options()
     if mode not in MODES:
         raise UnknownName("mode", mode, MODES)
-    if every < 1:
-        raise InvalidValue("simulate.every", f"must be 1 or more, is {every}")
+    if not 1 <= every <= MOST_EVERY:
+        raise InvalidValue("simulate.every", f"must be 1 to {MOST_EVERY}, is {every}")
     checked = check_messages(messages, placement.ranks)
     hosts = np.unique(placement.host_of_rank)
     if len(hosts) and not 0 <= int(hosts[0]) <= int(hosts[-1]) < len(fabric):

@@ -35,17 +35,6 @@ __all__ = [
     "save_placement",
 ]
 
-_FIND = """
-MATCH (p:Placement)
-WHERE p.id STARTS WITH $placement
-RETURN collect(p.id) AS ids
-"""
-
-_IDS = """
-MATCH (p:Placement)
-RETURN collect(p.id) AS ids
-"""
-
 _READ = """
 MATCH (p:Placement {id: $placement})-[:IN]->(x:Content)
 OPTIONAL MATCH (p)-[:OF]->(f:Profile)
@@ -54,7 +43,7 @@ OPTIONAL MATCH (p)-[:HAS_LOADS]->(l:LinkLoads)
 RETURN p, x.id AS content, f.id AS profile, j.job AS job, l.blob AS loads
 """
 
-_BY_ID = ById("placement", _READ, _FIND, _IDS)
+_BY_ID = ById("placement", "Placement", _READ)
 
 _COUNT = """
 MATCH (p:Placement)

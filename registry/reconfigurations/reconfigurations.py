@@ -27,6 +27,7 @@ from registry.reconfigurations.records import (
     StoredReconfiguration,
 )
 from registry.reconfigurations.switches import applied, known_cluster
+from registry.some_rows import some_rows
 from registry.wiring.observations import take_cluster
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -79,23 +80,12 @@ MATCH (r:Reconfiguration {id: $reconfiguration})
 SET r.applied_at = $at
 """
 
-_FIND = """
-MATCH (r:Reconfiguration)
-WHERE r.id STARTS WITH $configuration
-RETURN collect(r.id) AS ids
-"""
-
-_IDS = """
-MATCH (r:Reconfiguration)
-RETURN collect(r.id) AS ids
-"""
-
 _READ = """
 MATCH (r:Reconfiguration {id: $configuration})
 RETURN r AS node
 """
 
-_BY_ID = ById("configuration", _READ, _FIND, _IDS)
+_BY_ID = ById("configuration", "Reconfiguration", _READ)
 
 _ARRAYS = (
     *("node_of_vertex", "source", "target", "link_load", "present_source", "present_target"),
@@ -193,10 +183,10 @@ class Reconfigurations:
 
         def work(transaction: Transaction) -> list[dict[str, Any]]:
             if cluster is not None:
-                return transaction.run(_LIST_OF_CLUSTER, cluster=cluster, since=after)
-            return transaction.run(_LIST, since=after)
+                return some_rows(transaction, _LIST_OF_CLUSTER, limit, cluster=cluster, since=after)
+            return some_rows(transaction, _LIST, limit, since=after)
 
-        return tuple(_info(row) for row in self._database.read(work)[:limit])
+        return tuple(_info(row) for row in self._database.read(work))
 
     def apply(self, reconfiguration: str) -> StoredReconfiguration:
         """Remember that the cluster's switch is set now as was proposed: these are its circuits from now on.

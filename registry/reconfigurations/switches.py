@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -184,17 +184,7 @@ def applied(transaction: Transaction, plan: StoredReconfiguration, at: datetime)
     now = _read(transaction, plan.cluster)
     if now.hosts != plan.hosts:
         raise InvalidValue("reconfiguration", f"{plan.id} is for other hosts than the switch has now")
-    then = OpticalSwitch(
-        cluster=now.cluster,
-        hosts=now.hosts,
-        max_degree=now.max_degree,
-        max_edges=now.max_edges,
-        link_speed=now.link_speed,
-        compute_seconds=now.compute_seconds,
-        circuits=plan.plan.circuits,
-        plan=plan.id,
-    )
-    _write(transaction, then, at)
+    _write(transaction, replace(now, circuits=plan.plan.circuits, plan=plan.id), at)
 
 
 def _read(transaction: Transaction, cluster: str) -> OpticalSwitch:

@@ -17,6 +17,7 @@ from registry.database import Database, Transaction
 from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Simulation
 from registry.simulations.records import SimulationInfo, SimulationRecord, StoredSimulation
+from registry.some_rows import some_rows
 from registry.wiring.observations import read_content, take_cluster
 
 _KNOWN = """
@@ -63,23 +64,12 @@ MATCH (t:Trace {id: $trace})
 CREATE (s)-[:REPLAYS]->(t)
 """
 
-_FIND = """
-MATCH (s:Simulation)
-WHERE s.id STARTS WITH $simulation
-RETURN collect(s.id) AS ids
-"""
-
-_IDS = """
-MATCH (s:Simulation)
-RETURN collect(s.id) AS ids
-"""
-
 _READ = """
 MATCH (s:Simulation {id: $simulation})
 RETURN s AS node
 """
 
-_BY_ID = ById("simulation", _READ, _FIND, _IDS)
+_BY_ID = ById("simulation", "Simulation", _READ)
 
 _NUMBERS = (
     *("mode", "routing", "seed", "complete", "completion_seconds", "delivered_bytes", "messages"),
@@ -114,6 +104,7 @@ WHERE s.cluster = $cluster
 
 _LIST_OF_PLACEMENT = f"""
 MATCH (s:Simulation)-[:OF]->(p:Placement {{id: $placement}})
+WHERE $cluster IS NULL OR s.cluster = $cluster
 {_TOLD}
 """
 
@@ -160,7 +151,7 @@ class Simulations:
         """
 
         def work(transaction: Transaction) -> StoredSimulation:
-            return _stored(by_beginning(transaction, _BY_ID, simulation)["node"])
+            return stored_simulation(by_beginning(transaction, _BY_ID, simulation)["node"])
 
         return self._database.read(work)
 
@@ -179,15 +170,14 @@ class Simulations:
 
         def work(transaction: Transaction) -> list[dict[str, Any]]:
             if placement is not None:
-                return transaction.run(_LIST_OF_PLACEMENT, placement=placement)
+                asked = {"placement": placement, "cluster": cluster}
+                return some_rows(transaction, _LIST_OF_PLACEMENT, limit, **asked)
             if cluster is not None:
-                return transaction.run(_LIST_OF_CLUSTER, cluster=cluster)
-            return transaction.run(_LIST)
+                return some_rows(transaction, _LIST_OF_CLUSTER, limit, cluster=cluster)
+            return some_rows(transaction, _LIST, limit)
 
-        rows = [row for row in self._database.read(work) if cluster in (None, row["cluster"])]
-        return tuple(
-            SimulationInfo(parameters=json.loads(row.pop("parameters")), **row) for row in rows[:limit]
-        )
+        rows = self._database.read(work)
+        return tuple(SimulationInfo(parameters=json.loads(row.pop("parameters")), **row) for row in rows)
 
 
 def simulation_id(record: SimulationRecord) -> str:
@@ -272,7 +262,7 @@ def _columns(simulation: Simulation) -> dict[str, codec.Column]:
     return {name: getattr(simulation, name) for name in _ARRAYS}
 
 
-def _stored(node: Mapping[str, Any]) -> StoredSimulation:
+def stored_simulation(node: Mapping[str, Any]) -> StoredSimulation:
     columns = codec.unpack(node["blob"])
     try:
         simulation = Simulation(

@@ -40,18 +40,7 @@ MATCH (t:Trace {id: $trace})
 RETURN t.id AS id, t.profile AS profile, t.ranks AS ranks, t.recorded_at AS recorded_at, t.blob AS blob
 """
 
-_FIND = """
-MATCH (t:Trace)
-WHERE t.id STARTS WITH $trace
-RETURN collect(t.id) AS ids
-"""
-
-_IDS = """
-MATCH (t:Trace)
-RETURN collect(t.id) AS ids
-"""
-
-_BY_ID = ById("trace", _READ, _FIND, _IDS)
+_BY_ID = ById("trace", "Trace", _READ)
 
 _TOLD = """
 RETURN t.id AS id, t.profile AS profile, t.ranks AS ranks, t.messages AS messages, t.bytes AS bytes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 from dataclasses import replace
 from pathlib import Path
@@ -181,6 +182,22 @@ def test_the_next_circuits_suit_the_running_jobs(
     (info,) = registry.reconfigurations.list("opt")
     assert (info.id, set(info.jobs)) == (told["configuration"], {"1", "2"})
     assert registry.reconfigurations.read(info.id).hosts == hosts
+
+
+def test_routes_are_told_by_hosts_where_ranks_stay(
+    switched: Almanac, hosts: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "routes.csv"
+    told = found(switched, "--routes", path)
+    load = {frozenset((one["a"], one["b"])): 0.0 for one in told["circuits"]}
+    for row in csv.DictReader(path.read_text("utf-8").splitlines()):
+        way = row["route"].split()
+        assert (way[0], way[-1]) == (row["one"], row["other"])
+        assert set(way) <= set(hosts)
+        for one, other in itertools.pairwise(way):
+            load[frozenset((one, other))] += float(row["bytes"])
+    assert load == {frozenset((one["a"], one["b"])): one["bytes"] for one in told["circuits"]}
+    assert sum(load.values()) > 0
 
 
 def test_an_applied_plan_leaves_nothing_to_gain(switched: Almanac) -> None:

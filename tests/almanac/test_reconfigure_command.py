@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,70 @@ def test_the_present_circuits_are_told_beside_those_found(profiles: Almanac, tmp
     shown = profiles("reconfigure", "cg", *MACHINE, "--present", path)
     assert shown.code == 0
     assert "certified upper bound" in shown.out
+
+
+def test_written_routes_load_circuits_as_is_told_and_go_one_way(profiles: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "routes.csv"
+    told = reconfigure(profiles, "--compute-seconds", 100, "--routes", path)
+    load = dict.fromkeys(((one["a"], one["b"]) for one in told["circuits"]), 0.0)
+    seen = set()
+    for row in csv.DictReader(path.read_text("utf-8").splitlines()):
+        one, other = int(row["one"]), int(row["other"])
+        way = [int(node) for node in row["route"].split()]
+        assert (way[0], way[-1]) == (told["node_of_rank"][one], told["node_of_rank"][other])
+        assert (one, other) not in seen
+        seen.add((one, other))
+        for pair in itertools.pairwise(way):
+            a, b = sorted(pair)
+            load[a, b] += float(row["bytes"])
+    assert seen
+    assert load == pytest.approx({(one["a"], one["b"]): one["bytes"] for one in told["circuits"]})
+
+
+def test_ranks_compute_by_their_weights(profiles: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "weights.csv"
+    weight = [7.0, *[0.5] * 15]
+    path.write_text("rank,weight\n" + "".join(f"{at},{one}\n" for at, one in enumerate(weight)), "utf-8")
+    told = reconfigure(profiles, "--compute-seconds", 2, "--weights", path)
+    load = [0.0] * 4
+    for rank, node in enumerate(told["node_of_rank"]):
+        load[node] += 2 * weight[rank]
+    assert told["compute_throughput"] == pytest.approx(1 / max(load))
+    assert told["upper_bound"]["throughput"] == pytest.approx(1 / 14)
+    assert told["weights"] == str(path)
+    (kept,) = profiles("history", "--circuits", "--json").json
+    assert len(kept["parameters"]["weights"]) == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("rank,load\n", "columns rank,weight"),
+        ("rank,weight\n0,1\n", "rank 1 has no weight"),
+        ("rank,weight\n16,1\n", "not one of 16 ranks"),
+        ("rank,weight\n0,-1\n", "not one of 16 ranks"),
+        ("rank,weight\n0,nan\n", "not one of 16 ranks"),
+        ("rank,weight\n0,much\n", "not one of 16 ranks"),
+        ("rank,weight\n0,1\n\n0,2\n", "rank 0 a second time"),
+    ],
+    ids=["columns", "missing", "unknown", "negative", "nan", "word", "twice"],
+)
+def test_weights_that_cannot_be_are_refused_with_their_line(
+    profiles: Almanac, tmp_path: Path, text: str, reason: str
+) -> None:
+    path = tmp_path / "weights.csv"
+    path.write_text(text, "utf-8")
+    outcome = profiles("reconfigure", "cg", *MACHINE, "--weights", path, "--json")
+    assert outcome.code == 1
+    assert reason in outcome.error["reason"]
+    assert profiles("history", "--circuits", "--json").json == []
+
+
+def test_a_limit_that_nobody_told_is_named(profiles: Almanac) -> None:
+    hint = "computing is the limit, at 1 s a rank"
+    fast = ("reconfigure", "cg", *MACHINE, "--link-speed", 1e12)
+    assert hint in profiles(*fast).err
+    assert hint not in profiles(*fast, "--compute-seconds", 1).err
 
 
 def test_written_circuits_can_be_started_from(profiles: Almanac, tmp_path: Path) -> None:

@@ -187,6 +187,28 @@ def test_an_interrupted_run_is_told_and_saved_and_no_further_one_begun(
     assert "interrupted" in cluster("simulate", "four", "--cluster", "ft", *asked).out
 
 
+def test_an_interrupt_before_a_later_run_has_begun_tells_those_before_it(
+    cluster: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mapping.simulate import simulate as module
+
+    real, calls = module.simulate, []
+
+    def interrupted(*arguments: Any, **options: Any) -> Simulation:
+        calls.append(arguments)
+        if len(calls) % 2 == 0:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(module, "simulate", interrupted)
+    asked = ("--placement", order(tmp_path), "--placement", placed(cluster))
+    outcome = cluster("simulate", "four", "--cluster", "ft", *asked, "--json")
+    assert outcome.code == 130
+    assert (outcome.json["complete"], len(outcome.json["runs"])) == (False, 1)
+    assert outcome.json["runs"][0]["complete"] is True
+    assert "interrupted before it was sent" in cluster("simulate", "four", "--cluster", "ft", *asked).out
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -199,6 +221,7 @@ def test_an_interrupted_run_is_told_and_saved_and_no_further_one_begun(
         ("--placement", "p", "--scale", "soon"),
         ("--placement", "p", "--mode", "letters"),
         ("--placement", "p", "--packet-bytes", 0),
+        ("--placement", "p", "--seed", 1 << 64),
     ],
     ids=str,
 )

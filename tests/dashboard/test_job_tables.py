@@ -110,3 +110,9 @@ def test_no_cell_of_a_file_begins_as_a_formula(names: list[str]) -> None:
 def test_times_and_nothing_are_written_plainly() -> None:
     at = pd.to_datetime(pd.Series(["2026-01-02T03:04:05", None]))
     assert csv_text(pd.DataFrame({"at": at, "n": [1.0, np.nan]})) == "at,n\n2026-01-02T03:04:05Z,1.0\n,\n"
+
+
+def test_a_file_names_base_units_behind_its_columns() -> None:
+    table = pd.DataFrame({"load": [1.0], "job": ["7"]})
+    assert csv_text(table, {"load": "s", "not there": "B"}) == "load (s),job\n1.0,7\n"
+    assert list(table.columns) == ["load", "job"]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.queries.simulated import simulated, whole_run
+from dashboard.queries.simulated import simulated, whole_runs
 from dashboard.viewer import Access, Viewer
 from registry.database import Database
 from registry.errors import DatabaseUnavailable
@@ -203,5 +203,5 @@ def test_the_view_takes_few_statements(filled: Filled, runs: dict[str, str]) -> 
                 assert len(database.statements) <= allowed
         for allowed in (1, 0):
             database.statements.clear()
-            whole_run(registry, runs["first"])
+            whole_runs(registry, [runs["first"], runs["second"]])
             assert len(database.statements) <= allowed

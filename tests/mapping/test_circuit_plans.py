@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from mapping.reconfigure.bounds import throughput_bound
 from mapping.reconfigure.pinned_bounds import pinned_bound
 from mapping.reconfigure.problem import Application
 from mapping.reconfigure.seeds import ring
+from mapping.reconfigure.topology import Topology
 from registry.errors import InvalidValue
 from tests.reconfigure_problems import every_pair, links_of, machine
 
@@ -53,6 +55,60 @@ def test_a_free_plan_is_weighed_against_the_present_circuits() -> None:
         assert plan.break_even_seconds == math.inf
     with pytest.raises(InvalidValue, match=r"nodes: is 5, the machine has 4"):
         plan_circuits(every_pair(6), LIMITS, search, present=ring(5))
+
+
+def clusters() -> Application:
+    """Eight kernels on a path of heavy pairs: links carry the light edges between them alone."""
+    return Application.from_edges(range(7), range(1, 8), [50.0, 1.0] * 3 + [50.0])
+
+
+@pytest.mark.parametrize("method", ["best", "paper"])
+@pytest.mark.parametrize("link_speed", [0.01, 2.0, 1e3])
+def test_circuits_that_are_there_already_gain_nothing(method: str, link_speed: float) -> None:
+    """What was found, set, and searched again: no circuit moves, and no other throughput is told for it."""
+    limits = machine(4, max_degree=3, max_edges=4, link_speed=link_speed, compute_speed=1.0)
+    search = CircuitSearch(method=method, trials=None if method == "paper" else 40, seed=1)
+    first = plan_circuits(clusters(), limits, search).plan
+    present = Topology.of(4, first.circuits)
+    again = plan_circuits(clusters(), limits, search, present=present).plan
+    assert (again.removed, again.inserted) == ((), ())
+    assert again.present_throughput >= again.throughput >= first.throughput
+    assert again.gain == again.throughput / again.present_throughput
+    assert again.gain == 1.0 or method == "paper"
+
+
+def test_present_circuits_that_suit_better_stay() -> None:
+    """A search that tries nothing finds less than the present circuits give: they are what is proposed."""
+    limits = machine(4, max_degree=3, max_edges=6, link_speed=1.0, compute_speed=100.0)
+    complete = Topology.of(4, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+    path = Topology.of(4, [(0, 1), (1, 2), (2, 3)])
+    search = CircuitSearch(trials=0, start=path)
+    plan = plan_circuits(every_pair(4), limits, search, present=complete).plan
+    assert (plan.circuits, plan.removed, plan.inserted, plan.gain) == (plan.present, (), (), 1.0)
+    assert plan.throughput == plan.present_throughput == plan.trail_throughput[-1]
+    assert plan.throughput == plan.trail_throughput.max()
+
+
+def test_circuits_that_carry_nothing_do_not_move() -> None:
+    """All is best on one node: whatever circuits there are stay."""
+    limits = machine(6, max_degree=3, max_edges=7, link_speed=1e-9)
+    plan = plan_circuits(every_pair(5), limits, FEW, present=ring(6)).plan
+    assert plan.link_load.tolist() == [0.0] * 6
+    assert (plan.removed, plan.inserted) == ((), ())
+
+
+def test_an_interrupt_while_the_present_circuits_are_judged_keeps_what_was_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mapping.reconfigure.settling.place_and_route", interrupted)
+    found = plan_circuits(every_pair(6), LIMITS, FEW, present=ring(4)).plan
+    assert not found.complete
+    assert math.isnan(found.present_throughput)
+    assert math.isnan(found.gain)
+    assert found.throughput == plan_circuits(every_pair(6), LIMITS, FEW).plan.throughput
 
 
 def test_ranks_that_stay_get_the_next_circuits() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mapping.reconfigure import next_configuration as next_configuration_module
 from mapping.reconfigure.enumeration import maximal_topologies
 from mapping.reconfigure.next_configuration import direct_circuits, next_configuration
 from mapping.reconfigure.pinned_bounds import PINNED_NAMES, pinned_bound, pinned_bounds
@@ -20,6 +21,9 @@ from mapping.reconfigure.topology import Topology
 from mapping.reconfigure.unsplit import least_congested_path
 from registry.errors import InvalidValue
 from tests.reconfigure_problems import applications, every_pair, links_of, machine, machines
+
+HEAVY = Application.from_edges([0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3], [1.0] * 5 + [10.0])
+"""A path of six, whose opposite ends of a ring exchange most."""
 
 
 def on_any(data: st.DataObject, application: Application, nodes: int) -> list[int]:
@@ -180,6 +184,35 @@ def test_an_interrupt_of_the_first_search_keeps_what_it_had() -> None:
     )
     assert not found.found.complete
     assert found.gain > 1.0
+
+
+@pytest.mark.parametrize("what", ["routed", "relieved"])
+def test_an_interrupt_between_searches_keeps_what_the_first_one_found(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Routes of the second topology are being made, or those of the first search settled."""
+    real, calls = getattr(next_configuration_module, what), []
+
+    def interrupted(*given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == (2 if what == "routed" else 1):
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(next_configuration_module, what, interrupted)
+    limits = machine(6, max_degree=3, max_edges=7)
+    found = next_configuration(HEAVY, limits, ring(6), range(6), reconfiguration_seconds=1.0, trials=0)
+    assert not found.found.complete
+    assert found.present is not None
+    assert found.found.throughput >= found.present.throughput
+
+
+@pytest.mark.parametrize("seconds", [math.nan, -1.0])
+def test_a_time_to_search_that_cannot_be_is_refused(seconds: float) -> None:
+    with pytest.raises(InvalidValue, match="seconds: is"):
+        next_configuration(
+            HEAVY, machine(6), ring(6), range(6), reconfiguration_seconds=None, seconds=seconds
+        )
 
 
 @given(applications(), machines(min_nodes=2, max_nodes=6), st.data())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.partition.bisection import weighted_graph
+from mapping.partition.bisection import Adjacency, weighted_graph
 from mapping.reconfigure.coarsening import (
     EXPANSIONS,
     LOWEST,
@@ -157,7 +157,7 @@ def test_small_graphs_are_cut_as_well_as_by_trying_all_cuts(
     edges = {pair: data.draw(st.integers(0, 5)) for pair in pairs}
     ends = np.array(pairs, int).reshape(-1, 2)
     graph = weighted_graph(ends[:, 0], ends[:, 1], np.array(list(edges.values()), float), size)
-    inside = cut_small(graph, np.array(weight, float), share)
+    inside = cut_small(Adjacency.of(graph), np.array(weight, float), share)
     first = sum(w for w, within in zip(weight, inside, strict=True) if within)
     above = max(first / share, (sum(weight) - first) / (1 - share)) / sum(weight) - 1
     between = sum(one for (a, b), one in edges.items() if inside[a] != inside[b])
@@ -166,7 +166,7 @@ def test_small_graphs_are_cut_as_well_as_by_trying_all_cuts(
 
 def test_vertices_without_weight_are_halved_by_number() -> None:
     line = weighted_graph([0, 1, 2], [1, 2, 3], np.ones(3), 4)
-    assert cut(line, np.zeros(4), 0.5, seed=0).sum() == 2
+    assert cut(Adjacency.of(line), np.zeros(4), 0.5, seed=0).sum() == 2
 
 
 def clusters(sizes: list[int], heavy: float = 9.0) -> tuple[Application, Ints]:

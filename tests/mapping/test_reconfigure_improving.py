@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mapping.reconfigure import improving, trials
 from mapping.reconfigure.bounds import throughput_bound
 from mapping.reconfigure.co_optimise import Reconfiguration, reconfigure
 from mapping.reconfigure.enumeration import maximal_topologies
@@ -96,6 +98,41 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
     assert not found.complete
     assert found.throughput > start.throughput
     consistent(complete, limits, found)
+
+
+def test_an_interrupt_as_another_seed_begins_keeps_what_the_first_one_gave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    complete, limits = every_pair(6), machine(6, max_degree=4)
+
+    def interrupted(*given: Any, **options: Any) -> Reconfiguration:
+        if options["seed_topology"] == "torus":
+            raise KeyboardInterrupt
+        return reconfigure(*given, **options)
+
+    monkeypatch.setattr(improving, "reconfigure", interrupted)
+    found = best_of(complete, limits, seed_topologies=("ring", "torus"))
+    assert not found.complete
+    assert (
+        replace(found, complete=True).trail
+        == reconfigure(complete, limits, seed_topology="ring", expansion="highest").trail
+    )
+    with pytest.raises(KeyboardInterrupt):
+        best_of(complete, limits, seed_topologies=("torus", "ring"))
+
+
+def test_an_interrupt_before_our_own_search_has_begun_keeps_what_the_loop_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    complete, limits = every_pair(6), machine(6, max_degree=4)
+    start = reconfigure(complete, limits, seed_topology="ring", patience=0)
+    monkeypatch.setattr(trials, "coarsen", interrupted)
+    found = improve(complete, limits, start)
+    assert not found.complete
+    assert same(replace(found, complete=True), start)
 
 
 def test_no_time_and_no_trials_change_nothing() -> None:

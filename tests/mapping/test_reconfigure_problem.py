@@ -104,6 +104,7 @@ def test_incidence_lists_each_edge_at_both_ends_in_order(application: Applicatio
     ("change", "message"),
     [
         ({"nodes": 0}, "nodes: is 0, must be at least 1"),
+        ({"nodes": 999_999_999, "max_edges": 1 << 40}, "nodes: is 999999999, must be at most 16384"),
         ({"nodes": 2.5}, "nodes: is 2.5, must be a whole number"),
         ({"max_degree": 1}, "max_degree: is 1, must be at least 2: fewer links do not join 6 nodes"),
         ({"max_edges": 4}, "max_edges: is 4, must be at least 5"),

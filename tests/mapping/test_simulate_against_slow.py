@@ -7,11 +7,11 @@ from hypothesis import given
 
 from mapping.simulate.channels import build_ways
 from mapping.simulate.flit_level import FlitLevel
+from mapping.simulate.level import Level
 from mapping.simulate.messages import check_messages
 from mapping.simulate.options import Options
 from mapping.simulate.packet_level import PacketLevel
 from mapping.simulate.sending import Senders, new_senders
-from mapping.simulate.simulate import Level
 from registry.model import Floats
 from tests.slow_simulation import Case, cases, slow_flits, slow_packets
 

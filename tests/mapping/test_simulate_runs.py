@@ -165,10 +165,13 @@ def test_more_lanes_let_packets_past_one_that_waits() -> None:
     [
         ({"packet_bytes": 0}, "packet_bytes"),
         ({"packet_bytes": 1 << 30}, "packet_bytes"),
+        ({"flit_bytes": 1 << 30}, "flit_bytes"),
         ({"lanes": 0}, "lanes"),
+        ({"lanes": 1_000_000}, "lanes"),
         ({"latency_seconds": -1.0}, "latency_seconds"),
         ({"latency_seconds": np.zeros(2)}, "latency_seconds"),
         ({"buffer_bytes": 100}, "buffer_bytes"),
+        ({"buffer_bytes": 10**30}, "buffer_bytes"),
         ({"buffer_bytes": np.zeros(2)}, "buffer_bytes"),
     ],
 )
@@ -200,8 +203,9 @@ def test_other_names_that_there_are_not_are_refused() -> None:
         simulate(fabric, placement, messages, options=Options(selection="best"))
     with pytest.raises(InvalidValue, match="selection"):
         build_ways("minimal-adaptive", fabric, fabric.hosts, selection="fixed")
-    with pytest.raises(InvalidValue, match="every"):
-        simulate(fabric, placement, messages, every=0)
+    for every in (0, 10**20):
+        with pytest.raises(InvalidValue, match="every"):
+            simulate(fabric, placement, messages, every=every)
 
 
 def test_hosts_that_are_not_joined_are_refused() -> None:

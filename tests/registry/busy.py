@@ -130,11 +130,12 @@ def advise(registry: Registry, name: str, present: str, proposed: str | None, **
 
 
 class CountingDatabase:
-    """A database that remembers the statements that it is asked to read by."""
+    """A database that remembers the statements that it is asked to read by, and counts the rows it gave."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.statements: list[str] = []
+        self.rows = 0
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         def counted(transaction: Transaction) -> T:
@@ -143,7 +144,9 @@ class CountingDatabase:
             class Counting:
                 def run(self, statement: str, /, **parameters: object) -> list[dict[str, Any]]:
                     outer.statements.append(statement)
-                    return transaction.run(statement, **parameters)
+                    found = transaction.run(statement, **parameters)
+                    outer.rows += len(found)
+                    return found
 
             return work(cast(Transaction, Counting()))
 
@@ -152,9 +155,18 @@ class CountingDatabase:
 
 def statements_of(registry: Registry, asked: Callable[[Registry], object]) -> int:
     """How many statements something asks of the registry."""
+    return len(_counted(registry, asked).statements)
+
+
+def rows_of(registry: Registry, asked: Callable[[Registry], object]) -> int:
+    """How many rows something gets from the database."""
+    return _counted(registry, asked).rows
+
+
+def _counted(registry: Registry, asked: Callable[[Registry], object]) -> CountingDatabase:
     counting = CountingDatabase(registry.database)
     asked(Registry(cast(Database, counting)))
-    return len(counting.statements)
+    return counting
 
 
 __all__ = [
@@ -168,5 +180,6 @@ __all__ = [
     "job",
     "place",
     "record",
+    "rows_of",
     "statements_of",
 ]

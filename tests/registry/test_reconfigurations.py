@@ -19,6 +19,7 @@ from registry.reconfigurations.records import ReconfigurationRecord
 from registry.registry import Registry
 from registry.saving.intake import Intake
 from tests.conftest import empty
+from tests.registry.busy import rows_of
 from tests.registry.test_reconfiguration_model import circuit_plan, optical_switch, reconfiguration_record
 from tests.registry.wiring import at, fat_tree
 
@@ -141,6 +142,16 @@ def test_plans_are_listed_the_newest_first(known: Registry) -> None:
     (info,) = known.reconfigurations.list("toy")
     later = known.reconfigurations.list(since=info.recorded_at)
     assert first not in {one.id for one in later}
+
+
+@pytest.mark.parametrize("cluster", [None, "toy"])
+def test_the_database_cuts_a_list_of_plans(known: Registry, cluster: str | None) -> None:
+    plans = [circuit_plan(node_of_vertex=[0, 1, 3, 2, 2, 1], seed=seed) for seed in range(3)]
+    saved = [known.reconfigurations.save(record_of(known, plan=plan)) for plan in plans]
+    assert rows_of(known, lambda registry: registry.reconfigurations.list(cluster)) == 3
+    assert rows_of(known, lambda registry: registry.reconfigurations.list(cluster, limit=2)) == 2
+    newest = [info.id for info in known.reconfigurations.list(cluster, limit=2)]
+    assert newest == saved[:0:-1]
 
 
 def test_a_row_of_the_list_tells_the_plan(known: Registry) -> None:

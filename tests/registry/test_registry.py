@@ -19,6 +19,7 @@ import neo4j
 import pytest
 
 import registry as registry_package
+from registry.by_beginning import ById
 from registry.database import Database
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName
 from registry.local.server import ServerAddress
@@ -62,6 +63,9 @@ def statements() -> Iterator[tuple[str, str]]:
             for constant, value in vars(importlib.import_module(module.name)).items():
                 if isinstance(value, str) and constant.isupper() and CYPHER.match(value):
                     yield f"{module.name}.{constant}", value
+                if isinstance(value, ById):
+                    yield f"{module.name}.{constant}.begun", value.begun
+                    yield f"{module.name}.{constant}.ids", value.ids
 
 
 def test_all_of_an_intake_is_saved_and_told(registry: Registry) -> None:

@@ -19,6 +19,7 @@ from registry.saving.intake import Intake
 from registry.simulations.records import SimulationRecord
 from registry.simulations.simulations import simulation_id
 from tests.conftest import empty
+from tests.registry.busy import rows_of
 from tests.registry.test_trace_model import simulation, trace
 from tests.registry.wiring import at, fat_tree, tree_tables
 
@@ -165,8 +166,21 @@ def test_runs_are_listed_the_newest_first(known: Registry) -> None:
     assert known.simulations.list("other") == ()
     (placement,) = known.placements.history()
     assert [info.id for info in known.simulations.list(placement=placement.id)] == [second, first]
+    assert [info.id for info in known.simulations.list(placement=placement.id, limit=1)] == [second]
+    assert [info.id for info in known.simulations.list("toy", placement=placement.id)] == [second, first]
     assert known.simulations.list("other", placement=placement.id) == ()
     assert known.simulations.list(placement="none") == ()
+
+
+@pytest.mark.parametrize("asked", [{}, {"cluster": "toy"}, {"placement": True}])
+def test_the_database_cuts_a_list_of_runs(known: Registry, asked: dict[str, Any]) -> None:
+    for seed in range(3):
+        known.simulations.save(record_on(known, simulation=run_on(known, seed=seed)))
+    if asked.get("placement"):
+        asked = {"placement": known.placements.history()[0].id}
+    assert rows_of(known, lambda registry: registry.simulations.list(**asked)) == 3
+    assert rows_of(known, lambda registry: registry.simulations.list(**asked, limit=2)) == 2
+    assert rows_of(known, lambda registry: registry.simulations.list(**asked, limit=9)) == 3
 
 
 def test_a_row_of_the_list_tells_the_run(known: Registry) -> None:
