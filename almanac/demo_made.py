@@ -1,18 +1,20 @@
 """What the demonstration makes beside its real files, so that every page and command has something to tell.
 
 Made, and named so where it is saved: a scan of the day before, in which three cables of the real one are
-missing; two applications by formula; and port counters as the running jobs would leave them if the prediction
-were right but for chance.
+missing; two applications by formula; port counters as the running jobs would leave them if the prediction
+were right but for chance; and a small cluster with an optical switch, and two jobs on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
-from registry.model import CounterSweep, Fabric, Floats, Profile
+from registry.model import CounterSweep, Fabric, Floats, ForwardingTables, Job, Profile
+from registry.reconfigurations.switches import OpticalSwitch
 
 SOURCE = "made for the demonstration"
 EARLIER = timedelta(days=1)
@@ -24,6 +26,11 @@ RAIL_OF = "b07-p1-dgx-07-c09"
 """The host that lacks a rail in the earlier scan."""
 BUSY = 0.6
 """Of its capacity that the hottest link carries."""
+OPTICAL_SIDES = (4, 4)
+"""Hosts on the optical switch, which is set as a torus of these sides."""
+OPTICAL_DEGREE = 4
+OPTICAL_SPEED = 25e9
+"""Bytes/s of a circuit: 200 Gbit/s."""
 
 
 def earlier(fabric: Fabric) -> Fabric:
@@ -87,6 +94,56 @@ def counters(fabric: Fabric, link_bytes: Floats) -> tuple[CounterSweep, ...]:
             )
         )
     return tuple(sweeps)
+
+
+def optical_cluster() -> tuple[Fabric, ForwardingTables]:
+    """Sixteen hosts below two leaf switches and two spines; the optical switch joins them besides."""
+    from ingest.generate.infiniband import fat_tree, forwarding_tables
+    from ingest.generate.written import as_fabric
+
+    hosts = int(np.prod(OPTICAL_SIDES))
+    devices = fat_tree(leaves=2, hosts_per_leaf=hosts // 2, spines=2, cables=2)
+    return as_fabric(devices), forwarding_tables(devices)
+
+
+def optical_jobs(fabric: Fabric, at: datetime, jobs: Sequence[str]) -> tuple[Job, ...]:
+    """Jobs of 64 ranks that share the hosts of the optical cluster evenly, and have begun before a time."""
+    each = len(fabric.hosts) // len(jobs)
+    names = [fabric.names[host] for host in fabric.hosts.tolist()]
+    return tuple(
+        Job(
+            id=job,
+            name=f"optical-{job}",
+            user="dave",
+            account="optics",
+            state="RUNNING",
+            submitted_at=at - timedelta(hours=1),
+            started_at=at - timedelta(minutes=30),
+            hosts=tuple(names[number * each : (number + 1) * each]),
+            slots=(64 // each,) * each,
+            ranks=64,
+            source=SOURCE,
+        )
+        for number, job in enumerate(jobs)
+    )
+
+
+def optical_switch(cluster: str, fabric: Fabric) -> OpticalSwitch:
+    """All hosts of the optical cluster on a switch that is set as a torus, as for jobs of another shape."""
+    from ingest.generate.tori import torus
+
+    links = torus(OPTICAL_SIDES).links
+    pairs = sorted(
+        {(a, b) for a, b in zip(links.source.tolist(), links.target.tolist(), strict=True) if a < b}
+    )
+    return OpticalSwitch(
+        cluster=cluster,
+        hosts=tuple(fabric.names[host] for host in fabric.hosts.tolist()),
+        max_degree=OPTICAL_DEGREE,
+        max_edges=len(pairs),
+        link_speed=OPTICAL_SPEED,
+        circuits=tuple(pairs),
+    )
 
 
 def _back(fabric: Fabric, row: int) -> int:

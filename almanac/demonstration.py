@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from almanac import demo_made
+from registry.errors import UnknownName
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from mapping.service import Answer
+    from almanac.commands.simulated import Heading, Run
+    from mapping.answers.circuits import Planned
+    from mapping.service import Answer, OnSwitch
     from registry.model import Fabric
     from registry.registry import Registry
 
@@ -23,10 +29,55 @@ RUNNING = {"4712": PROFILE, "4713": "demo-training-64", "4714": "demo-lulesh-64"
 """The profile of each running job."""
 ADVICE_STEPS = 40_000
 """Proposals for each running job."""
+BESIDE = {"in order": "in-order", "random": "random"}
+"""What the placement that is found is simulated beside: its name, and the strategy."""
+ROUNDS = 50
+"""In which the profile is sent: HPCG makes 50 iterations at a time."""
+EVERY = 500
+"""Messages between two points of the simulated traffic over time."""
+OPTICAL = "demo-optical"
+ON_CIRCUITS = {"5001": PROFILE, "5002": "demo-training-64"}
+"""The profile of each job that runs on the optical cluster."""
+RECONFIGURATION_SECONDS = 3.0
 
 
-def fill(registry: Registry, progress: Progress = silent) -> Answer:
-    """Save all of it, and find where the ranks of `JOB` should sit; done again it adds nothing."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Demonstrated:
+    """What was found, simulated and planned; all of it is saved.
+
+    Attributes
+    ----------
+    found : Answer
+        For the ranks of `JOB`.
+    heading : Heading
+    runs : tuple of Run
+        The placements of `BESIDE` and the one that was found, under these names; fewer after an interrupt.
+    on : OnSwitch
+        What runs on the optical cluster.
+    planned : Planned
+        Its next circuits.
+    plan : str
+        Id of the saved plan.
+    """
+
+    found: Answer
+    heading: Heading
+    runs: tuple[Run, ...]
+    on: OnSwitch
+    planned: Planned
+    plan: str
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was interrupted."""
+        from almanac.commands import simulated
+
+        ran = simulated.complete(self.heading, self.runs)
+        return self.found.placement.complete and ran and self.planned.plan.complete
+
+
+def fill(registry: Registry, progress: Progress = silent) -> Demonstrated:
+    """Save all of it, and what is found, simulated and planned; done again it adds nothing."""
     from ingest.options import Options
     from ingest.pipeline import ingest
     from mapping.service import Question, answer
@@ -38,13 +89,20 @@ def fill(registry: Registry, progress: Progress = silent) -> Answer:
     ingest(registry, [DATA / "hpcg_16_64.tar.gz"], Options(name=PROFILE), progress=progress)
     fabric = registry.fabrics.read(CLUSTER).fabric
     _save_what_is_made(registry, fabric)
-    found = answer(registry, Question(profile=PROFILE, job=JOB, cluster=CLUSTER, steps=STEPS), progress)
+    question = Question(profile=PROFILE, job=JOB, cluster=CLUSTER, steps=1)
+    placed = {
+        name: answer(registry, replace(question, strategies=(strategy,)), progress).placement_id
+        for name, strategy in BESIDE.items()
+    }
+    found = answer(registry, replace(question, steps=STEPS), progress)
     _watch_running_jobs(registry, fabric, progress)
-    return found
+    heading, runs = _simulate(registry, {**placed, "found": found.placement_id}, progress)
+    on, planned, plan = _plan_circuits(registry, progress)
+    return Demonstrated(found=found, heading=heading, runs=runs, on=on, planned=planned, plan=plan)
 
 
 def _save_what_is_made(registry: Registry, fabric: Fabric) -> None:
-    """An earlier scan and two applications; and which job ran which application."""
+    """An earlier scan, two applications, the optical cluster; and which job ran which application."""
     from registry.saving.intake import Intake
 
     assert fabric.observed_at is not None
@@ -57,9 +115,29 @@ def _save_what_is_made(registry: Registry, fabric: Fabric) -> None:
         )
     )
     registry.save(Intake(profiles=demo_made.applications(), source=demo_made.SOURCE))
-    for job, profile in {JOB: PROFILE, **RUNNING}.items():
-        if registry.jobs.read(job, CLUSTER).profile is None:
-            registry.jobs.attach(job, registry.profiles.read(profile).id, CLUSTER)
+    _save_optical_cluster(registry, fabric.observed_at)
+    jobs = {(CLUSTER, job): name for job, name in {JOB: PROFILE, **RUNNING}.items()}
+    jobs |= {(OPTICAL, job): name for job, name in ON_CIRCUITS.items()}
+    for (cluster, job), profile in jobs.items():
+        if registry.jobs.read(job, cluster).profile is None:
+            registry.jobs.attach(job, registry.profiles.read(profile).id, cluster)
+
+
+def _save_optical_cluster(registry: Registry, at: datetime) -> None:
+    """Its hosts, jobs and switch; how the switch is set is left where it is known."""
+    from registry.saving.intake import Intake
+
+    fabric, tables = demo_made.optical_cluster()
+    jobs = demo_made.optical_jobs(fabric, at, tuple(ON_CIRCUITS))
+    registry.save(
+        Intake(
+            cluster=OPTICAL, observed_at=at, fabric=fabric, tables=tables, jobs=jobs, source=demo_made.SOURCE
+        )
+    )
+    try:
+        registry.optical.read(OPTICAL)
+    except UnknownName:
+        registry.optical.save(demo_made.optical_switch(OPTICAL, registry.fabrics.read(OPTICAL).fabric))
 
 
 def _watch_running_jobs(registry: Registry, fabric: Fabric, progress: Progress) -> None:
@@ -74,3 +152,29 @@ def _watch_running_jobs(registry: Registry, fabric: Fabric, progress: Progress) 
         pass
     sweeps = demo_made.counters(fabric, live.shared.link_bytes)
     registry.save(Intake(cluster=CLUSTER, counters=sweeps, source=demo_made.SOURCE))
+
+
+def _simulate(
+    registry: Registry, placed: Mapping[str, str], progress: Progress
+) -> tuple[Heading, tuple[Run, ...]]:
+    """Runs of saved placements, by the names that these have here."""
+    from almanac.commands.simulate import replay
+    from almanac.commands.simulating import Ask, from_registry
+
+    ask = Ask(profile=PROFILE, cluster=CLUSTER, placements=tuple(placed.values()), rounds=ROUNDS, every=EVERY)
+    heading, runs = replay(from_registry(registry, ask), ask, registry, progress)
+    # fewer runs after an interrupt
+    return heading, tuple(run._replace(placement=name) for name, run in zip(placed, runs, strict=False))
+
+
+def _plan_circuits(registry: Registry, progress: Progress) -> tuple[OnSwitch, Planned, str]:
+    """The next circuits for what runs on the optical cluster, and the id of the saved plan."""
+    from mapping.answers.circuits import CircuitSearch
+    from mapping.service import next_circuits, on_switch, save_circuits
+
+    on = on_switch(registry, OPTICAL)
+    search = CircuitSearch(reconfiguration_seconds=RECONFIGURATION_SECONDS)
+    planned = next_circuits(on, search, progress=progress)
+    stored = [job.stored for job in on.jobs]
+    profiles, jobs = [one.profile or "" for one in stored], [one.job.id for one in stored]
+    return on, planned, save_circuits(registry, planned, profiles, on.ranks, switch=on.switch, jobs=jobs)

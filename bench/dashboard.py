@@ -167,6 +167,8 @@ def views(registry: Registry) -> tuple[View, ...]:
         View(name="job", path="job", address={**job, **placement}),
         View(name="interference", path="interference", address=here),
         View(name="history", path="history", address=here),
+        View(name="runs", path="runs", address=here, draws_map=True),
+        View(name="circuits", path="circuits", address=here),
         View(name="changes", path="changes", address=here),
         View(name="ingest", path="ingest", address=here),
     )
@@ -225,6 +227,8 @@ def _sizes(registry: Registry) -> dict[str, int]:
         "running": sum(stored.job.state == "RUNNING" for stored in jobs),
         "placements": len(registry.placements.history(CLUSTER)),
         "profiles": len(registry.profiles.list()),
+        "simulated runs": len(registry.simulations.list(CLUSTER)),
+        "plans of circuits": len(registry.reconfigurations.list(CLUSTER)),
     }
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from bench.dashboard_jobs import DAYS, Planned, month, profiles
 from bench.dashboard_machine import Machine, cable_ends, damaged, machine, story
 from bench.dashboard_placements import CLUSTER, Era, write_placements
+from bench.dashboard_runs import write_plans, write_simulations
 from registry.database import Transaction
 from registry.errors import InvalidValue
 from registry.local.server import ensure_server
@@ -101,6 +102,10 @@ def write(
     lap("placements and advice")
     write_counters(registry, eras[-1].fabric, load, now, sizes.seed)
     lap("counters")
+    write_simulations(registry, eras[-1], now)
+    lap("simulated runs")
+    write_plans(registry, now)
+    lap("plans of circuits")
     write_runs(registry, eras, now, sizes.seed)
     lap("runs")
 

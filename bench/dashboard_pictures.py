@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from almanac.demonstration import CLUSTER, JOB, fill
+from almanac.demonstration import CLUSTER, JOB, OPTICAL, fill
 from bench.dashboard import MAP, settle
 from bench.served import Served, chromium, serve
 from registry.local.server import stop
@@ -32,6 +32,8 @@ PICTURES = {
     "job": f"job?job={CLUSTER}/{JOB}",
     "interference": f"interference?{HERE}",
     "history": f"history?{HERE}",
+    "runs": f"runs?{HERE}",
+    "circuits": f"circuits?cluster={OPTICAL}",
     "changes": f"changes?{HERE}",
     "ingest": "ingest",
 }

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from almanac.commands import circuits, simulated
 from almanac.commands.answers import show_answer
 from almanac.commands.common import open_registry
 from almanac.output import note, progress_bars, write_text
+
+if TYPE_CHECKING:
+    from almanac.demonstration import Demonstrated
+    from registry.model import Fabric
 
 RANKFILE = "openmpi-rankfile"
 
@@ -23,22 +30,37 @@ RANKFILE = "openmpi-rankfile"
 def command(output: str) -> None:
     """Load a real fabric, its routes, a real profile and jobs; place a job's ranks; save everything.
 
-    Run again it adds nothing: the same files and the same search give the same ids.
+    What is placed is replayed by the simulator, beside ranks in order and at random; and for a small made
+    cluster the next circuits of its optical switch are found. Run again it adds nothing: the same files and
+    the same searches give the same ids.
     """
     from almanac.demonstration import CLUSTER, fill
     from mapping.exports.catalog import write
 
     with open_registry() as registry, progress_bars() as progress:
-        found = fill(registry, progress)
+        made = fill(registry, progress)
         fabric = registry.fabrics.read(CLUSTER).fabric
-    write_text(output, write(RANKFILE, found.placement, found.fabric))
-
-    click.echo(
-        f"fabric {CLUSTER}: {len(fabric.hosts)} hosts with {len(fabric.adapters)} adapters, "
-        f"{len(fabric.switches)} switches, {fabric.cable_count} cables (a real NDR fabric)"
-    )
-    show_answer(found)
+    write_text(output, write(RANKFILE, made.found.placement, made.found.fabric))
+    _show(made, fabric)
     click.echo(f"rankfile for mpirun -rf: {output}")
     note("next: almanac dashboard     (from the checkout: make dashboard)")
-    if not found.placement.complete:
+    if not made.complete:
         click.get_current_context().exit(130)
+
+
+def _show(made: Demonstrated, fabric: Fabric) -> None:
+    click.echo(
+        f"fabric {made.found.case.cluster}: {len(fabric.hosts)} hosts with {len(fabric.adapters)} adapters, "
+        f"{len(fabric.switches)} switches, {fabric.cable_count} cables (a real NDR fabric)"
+    )
+    show_answer(made.found)
+    click.echo("")
+    simulated.show_table(made.heading, made.runs)
+    click.echo("")
+    on = made.on
+    click.echo(
+        f"{on.switch.cluster}: {len(on.switch.hosts)} made hosts on an optical switch, {len(on.jobs)} made "
+        f"jobs run; circuits to move:"
+    )
+    told = circuits.plan_told(made.planned, on.switch.hosts, made.plan)
+    circuits.show_moves(told["present"])

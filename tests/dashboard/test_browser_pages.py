@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page
 
-from almanac.demonstration import CLUSTER
+from almanac.demonstration import CLUSTER, OPTICAL
 from bench.served import Served, Watch
 from tests.dashboard.browsing import NARROW, WIDE, Visitor, keep, mapped, ready
 
@@ -21,6 +21,8 @@ PAGES = {
     "job": ("Job", f"job?job={CLUSTER}/4712"),
     "interference": ("Interference", f"interference?{HERE}"),
     "history": ("History", f"history?{HERE}"),
+    "runs": ("Simulated runs", f"runs?{HERE}"),
+    "circuits": ("Circuits", f"circuits?cluster={OPTICAL}"),
     "changes": ("Changes", f"changes?{HERE}"),
     "ingest": ("Ingest", "ingest"),
 }
@@ -46,7 +48,7 @@ def test_a_page_stands_and_fits_the_window(look: tuple[Page, str], demo: Served,
     title, address = PAGES[name]
     page.goto(f"{demo.url}/{address}")
     ready(page, title)
-    if name == "fabric":
+    if name in ("fabric", "runs"):
         mapped(page)
     wide = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
     assert wide <= 0
@@ -69,7 +71,7 @@ MARK = """
 () => {
   const all = [...document.querySelectorAll(
     '[data-testid="stMain"] :is(a[href], button, input, canvas[tabindex="0"])')]
-    .filter(one => one.checkVisibility() && !one.disabled && one.tabIndex >= 0)
+    .filter(one => one.checkVisibility({visibilityProperty: true}) && !one.disabled && one.tabIndex >= 0)
     .filter(one => one.type !== 'radio' || one.checked)
     .map(one => one.closest('[role="radiogroup"]') ?? one);
   return [...new Set(all)].map((one, number) => {

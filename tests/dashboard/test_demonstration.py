@@ -1,0 +1,152 @@
+"""What ``almanac demo`` saves and prints: simulated runs, a plan of circuits; a second time adds nothing."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from almanac import demo_made
+from almanac.cli import main
+from almanac.demonstration import BESIDE, CLUSTER, JOB, ON_CIRCUITS, OPTICAL, PROFILE, ROUNDS
+from mapping.reconfigure.topology import Topology
+from mapping.service import machine_of
+from registry.database import Transaction
+from registry.registry import Registry
+from tests.dashboard.conftest import Connect
+from tests.dashboard.test_pages import messages, page
+from tests.dashboard.test_standing_pages import titles, whole
+
+KEPT = (
+    *("Cluster", "Content", "Observation", "Routing", "Profile", "Job", "Placement", "LinkLoads", "Advice"),
+    *("CounterSweep", "Simulation", "Reconfiguration"),
+)
+"""Labels of what a second run of the demo must not add to; that it ran is kept each time."""
+
+
+@pytest.fixture
+def connect(demonstration: Path) -> Connect:
+    return lambda: Registry.open(home=demonstration, idle_seconds=300)
+
+
+def counted(registry: Registry) -> dict[str, int]:
+    def work(transaction: Transaction) -> dict[str, int]:
+        return {
+            label: transaction.run(f"MATCH (n:{label}) RETURN count(n) AS nodes")[0]["nodes"]
+            for label in KEPT
+        }
+
+    return registry.database.read(work)
+
+
+def test_the_demo_replays_what_it_finds_beside_ranks_in_order_and_at_random(connect: Connect) -> None:
+    with connect() as registry:
+        placed = {info.id: info for info in registry.placements.history(CLUSTER, job=JOB)}
+        runs = registry.simulations.list(CLUSTER)
+        profile = registry.profiles.read(PROFILE).profile
+    in_order, random, found = runs[::-1]
+    assert [placed[run.placement].strategy for run in (in_order, random)] == list(BESIDE.values())
+    assert {run.delivered_bytes for run in runs} == {profile.bytes.sum()}
+    assert all(run.complete and run.parameters["rounds"] == ROUNDS for run in runs)
+    # what the static cost says holds in simulated time
+    static = [placed[run.placement].congestion_seconds or math.nan for run in (found, in_order, random)]
+    assert static[0] < static[1] < static[2]
+    assert found.completion_seconds < in_order.completion_seconds < random.completion_seconds
+
+
+def test_the_optical_cluster_is_a_switch_within_its_limits_with_all_jobs_on_it(connect: Connect) -> None:
+    with connect() as registry:
+        switch = registry.optical.read(OPTICAL)
+        fabric = registry.fabrics.read(OPTICAL).fabric
+        jobs = [stored.job for stored in registry.jobs.list(OPTICAL)]
+    assert switch.hosts == tuple(fabric.names[host] for host in fabric.hosts.tolist())
+    assert len(switch.hosts) == math.prod(demo_made.OPTICAL_SIDES)
+    topology = Topology.of(len(switch.hosts), switch.circuits)
+    topology.require(machine_of(switch))
+    assert (np.bincount(np.r_[topology.source, topology.target]) == demo_made.OPTICAL_DEGREE).all()
+    assert {job.id for job in jobs} == set(ON_CIRCUITS)
+    assert sorted(host for job in jobs for host in job.hosts) == sorted(switch.hosts)
+    assert {sum(job.slots) for job in jobs} == {64}
+
+
+def test_the_saved_plan_moves_circuits_and_gains(connect: Connect) -> None:
+    with connect() as registry:
+        (info,) = registry.reconfigurations.list(OPTICAL)
+        plan = registry.reconfigurations.read(info.id).plan
+        assert registry.optical.read(OPTICAL).circuits == plan.present
+    assert set(info.jobs) == set(ON_CIRCUITS)
+    assert plan.complete
+    assert 1.0 < plan.gain <= plan.upper_bound / plan.present_throughput * (1 + 1e-9)
+    assert len(plan.removed) > 0 < len(plan.inserted)
+
+
+def test_the_page_of_runs_shows_the_three_placements(connect: Connect) -> None:
+    app = page(connect, "runs", cluster=CLUSTER)
+    assert titles(app) == [
+        "Beside each other",
+        "What static costs foretold",
+        "How busy the links were",
+        "All runs",
+    ]
+    assert [metric.label.replace("\\", "") for metric in app.metric][:2] == ["A · in-order", "B · random"]
+    assert not app.error
+    assert "sent different messages" not in messages(app)
+    table = app.dataframe[-1].value
+    assert list(table["strategy"])[::-1][:2] == list(BESIDE.values())
+    facts = next(one.value for one in app.dataframe if "fact" in one.value.columns).set_index("fact")
+    assert [column for column in facts.columns if column != "differs"] == ["A", "B", "C"]
+    assert facts.loc["strategy", "A"] == "in-order"
+    gains = facts.loc["throughput over that of A"].to_dict()
+    assert float(gains["C"]) > 1.0 > float(gains["B"])
+    differs = facts["differs"].to_dict()
+    assert (differs["sent"], differs["network"]) == ("", "")
+
+
+def test_the_page_of_circuits_shows_the_plan_and_what_to_do_next(connect: Connect) -> None:
+    app = page(connect, "circuits")
+    assert titles(app) == ["Circuits to move", "All circuits", "Plans"]
+    assert not app.error
+    with connect() as registry:
+        (info,) = registry.reconfigurations.list(OPTICAL)
+    assert f"almanac cluster optical {OPTICAL} --applied {info.id}" in [code.value for code in app.code]
+    moves = app.dataframe[0].value
+    assert (list(moves["what"]).count("take away"), list(moves["what"]).count("put in")) == (
+        info.removed,
+        info.inserted,
+    )
+    assert f"jobs {', '.join(ON_CIRCUITS)}" in whole(app)
+
+
+def test_the_demo_run_again_tells_the_same_and_adds_nothing(
+    demonstration: Path,
+    connect: Connect,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with connect() as registry:
+        before = counted(registry)
+        (info,) = registry.reconfigurations.list(OPTICAL)
+        runs = registry.simulations.list(CLUSTER)
+    config = tmp_path / "config.toml"
+    config.write_text("")
+    monkeypatch.setenv("ALMANAC_CONFIG", str(config))
+    monkeypatch.setenv("ALMANAC_HOME", str(demonstration))
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", "-o", str(tmp_path / "ranks")])
+    assert not stop.value.code
+    with connect() as registry:
+        assert counted(registry) == before
+    printed = " ".join(capsys.readouterr().out.split())
+    for words in (
+        f"{PROFILE} on {CLUSTER}, in rounds; packets; routes: tables",
+        *(*BESIDE, "found", "certified lower bound"),
+        f"removed ({info.removed}):",
+        f"added ({info.inserted}):",
+        "times the present throughput",
+    ):
+        assert words in printed
+    assert len(runs) == len(BESIDE) + 1
+    assert len((tmp_path / "ranks").read_text("utf-8").splitlines()) == 64
