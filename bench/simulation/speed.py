@@ -76,8 +76,8 @@ def run(effort: Effort) -> Figure:
         title="Speed of simulated runs",
         setting=f"One core; processor time without compilation, the median of {REPEATS} runs. Uniform: "
         f"every rank sends {PARTNERS} others, drawn anew for each, {MESSAGES} messages of "
-        f"{MESSAGE_BYTES:,} bytes, in packets of 2,048. Aimed for: {GOAL_HOPS / 1e6:g} million packet hops a second, the trace of CG in less "
-        f"than {GOAL_SECONDS:g} s.",
+        f"{MESSAGE_BYTES:,} bytes, in packets of 2,048. Aimed for: {GOAL_HOPS / 1e6:g} million packet hops "
+        f"a second, the trace of CG in less than {GOAL_SECONDS:g} s.",
         rows=tuple(rows),
     )
 
