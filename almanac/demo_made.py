@@ -130,12 +130,9 @@ def optical_jobs(fabric: Fabric, at: datetime, jobs: Sequence[str]) -> tuple[Job
 
 def optical_switch(cluster: str, fabric: Fabric) -> OpticalSwitch:
     """All hosts of the optical cluster on a switch that is set as a torus, as for jobs of another shape."""
-    from ingest.generate.tori import torus
+    from mapping.reconfigure.seeds import torus
 
-    links = torus(OPTICAL_SIDES).links
-    pairs = sorted(
-        {(a, b) for a, b in zip(links.source.tolist(), links.target.tolist(), strict=True) if a < b}
-    )
+    pairs = [(a, b) for a, b in torus(*OPTICAL_SIDES).pairs.tolist()]
     return OpticalSwitch(
         cluster=cluster,
         hosts=tuple(fabric.names[host] for host in fabric.hosts.tolist()),

@@ -170,11 +170,9 @@ def _simulate(
 def _plan_circuits(registry: Registry, progress: Progress) -> tuple[OnSwitch, Planned, str]:
     """The next circuits for what runs on the optical cluster, and the id of the saved plan."""
     from mapping.answers.circuits import CircuitSearch
-    from mapping.service import next_circuits, on_switch, save_circuits
+    from mapping.service import next_circuits, on_switch, save_next_circuits
 
     on = on_switch(registry, OPTICAL)
     search = CircuitSearch(reconfiguration_seconds=RECONFIGURATION_SECONDS)
     planned = next_circuits(on, search, progress=progress)
-    stored = [job.stored for job in on.jobs]
-    profiles, jobs = [one.profile or "" for one in stored], [one.job.id for one in stored]
-    return on, planned, save_circuits(registry, planned, profiles, on.ranks, switch=on.switch, jobs=jobs)
+    return on, planned, save_next_circuits(registry, planned, on)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from bench.dashboard_placements import CLUSTER, Era
-from ingest.generate.chordal_rings import chordal_ring
 from mapping.answers.circuits import CircuitSearch
-from mapping.service import next_circuits, on_switch, save_circuits
+from mapping.reconfigure.seeds import chordal_ring, ring
+from mapping.service import next_circuits, on_switch, save_next_circuits
 from mapping.simulate.messages import from_profile
 from mapping.simulate.options import Options
 from mapping.simulate.simulate import simulate
@@ -73,30 +73,20 @@ def write_plans(registry: Registry, now: datetime) -> int:
     hosts = _hosts(registry, now)
     if len(hosts) < 3:
         return 0
-    links = chordal_ring(len(hosts), (CHORD,) if len(hosts) >= 2 * CHORD else ()).links
-    ends = zip(links.source.tolist(), links.target.tolist(), strict=True)
+    present = chordal_ring(len(hosts), CHORD) if len(hosts) >= 2 * CHORD else ring(len(hosts))
     switch = OpticalSwitch(
         cluster=CLUSTER,
         hosts=hosts,
         max_degree=DEGREE,
         max_edges=DEGREE * len(hosts) // 2,
         link_speed=SPEED,
-        circuits=tuple(sorted({(a, b) for a, b in ends if a < b})),
+        circuits=tuple((a, b) for a, b in present.pairs.tolist()),
     )
     registry.optical.save(switch)
     on = on_switch(registry, CLUSTER, now)
-    stored = [one.stored for one in on.jobs]
     for seed in range(PLANS):
         search = CircuitSearch(trials=TRIALS, seed=seed, reconfiguration_seconds=1.0)
-        planned = next_circuits(on, search)
-        save_circuits(
-            registry,
-            planned,
-            [one.profile or "" for one in stored],
-            on.ranks,
-            switch=on.switch,
-            jobs=[one.job.id for one in stored],
-        )
+        save_next_circuits(registry, next_circuits(on, search), on)
     return PLANS
 
 

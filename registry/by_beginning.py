@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Container
 from typing import Any, NamedTuple
 
 from registry.database import Transaction
@@ -34,6 +35,13 @@ class ById(NamedTuple):
         return f"MATCH (n:{self.label})\nRETURN collect(n.id) AS ids\n"
 
 
+def require_all(transaction: Transaction, asked: ById, ids: Collection[str], found: Container[str]) -> None:
+    """Raise `UnknownName`, with the closest ids, for the first id that was not found."""
+    for one in ids:
+        if one not in found:
+            raise _unknown(transaction, asked, one)
+
+
 def by_beginning(transaction: Transaction, asked: ById, text: str) -> dict[str, Any]:
     """The row of what has this id, or the only one that begins so.
 
@@ -46,6 +54,10 @@ def by_beginning(transaction: Transaction, asked: ById, text: str) -> dict[str, 
     if not found:
         begun = transaction.run(asked.begun, beginning=text)[0]["ids"] if text else []
         if len(begun) != 1:
-            raise UnknownName(asked.kind, text, transaction.run(asked.ids)[0]["ids"])
+            raise _unknown(transaction, asked, text)
         found = transaction.run(asked.read, **{asked.kind: begun[0]})
     return found[0]
+
+
+def _unknown(transaction: Transaction, asked: ById, text: str) -> UnknownName:
+    return UnknownName(asked.kind, text, transaction.run(asked.ids)[0]["ids"])

@@ -239,7 +239,7 @@ def _for_profile(
 
 
 def _for_jobs(registry: Registry, cluster: str, at: datetime | None, ask: Ask, progress: Progress) -> Found:
-    from mapping.service import next_circuits, on_switch, save_circuits
+    from mapping.service import next_circuits, on_switch, save_next_circuits
 
     on = on_switch(registry, cluster, at)
     running.tell_left_out(on)
@@ -255,16 +255,14 @@ def _for_jobs(registry: Registry, cluster: str, at: datetime | None, ask: Ask, p
     planned = next_circuits(
         on, ask.search(None), present=present, compute_seconds=ask.compute_seconds, progress=progress
     )
-    profiles = [job.stored.profile or "" for job in on.jobs]
-    jobs = [job.stored.job.id for job in on.jobs]
-    identity = save_circuits(registry, planned, profiles, on.ranks, switch=switch, jobs=jobs)
+    identity = save_next_circuits(registry, planned, on)
     told = {
         **_heading(on),
         "compute_seconds": switch.compute_seconds if ask.compute_seconds is None else ask.compute_seconds,
         **circuits.plan_told(planned, hosts, identity),
     }
     when = units.moment_text(on.running.at)
-    title = f"{cluster} at {when}: {len(jobs)} of {len(on.running.jobs)} running jobs, their ranks stay"
+    title = f"{cluster} at {when}: {len(on.jobs)} of {len(on.running.jobs)} running jobs, their ranks stay"
     return Found(planned=planned, hosts=hosts, title=title, told=told)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from bench.instances import DATA, real
-from bench.simulation.runs import Effort, TracesMissing
+from bench.simulation.runs import Effort, TracesMissing, side_by_side
 from ingest.fabrics import ibnetdiscover
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
@@ -15,10 +17,37 @@ from ingest.options import Options as Reading
 from ingest.routes import opensm_lfts
 from ingest.source import read_paths
 from mapping.simulate.messages import Messages, from_profile, from_trace
-from registry.model import Fabric, Profile
+from mapping.simulate.simulate import simulate
+from registry.model import Fabric, Placement, Profile
 
 ROUNDS = 10
 FAT_TREE = DATA / "infiniband" / "fattree2-64-ftree"
+
+
+class Setting(NamedTuple):
+    """A program on a fabric, by their names, and how it is simulated."""
+
+    fabric_name: str
+    fabric: Fabric
+    routing: str
+    program: str
+    profile: Profile
+    messages: Messages
+
+    def seconds(self, placements: Sequence[Placement]) -> list[float]:
+        """Simulated completion times."""
+        return side_by_side(self._seconds, placements)
+
+    def _seconds(self, placement: Placement) -> float:
+        return simulate(self.fabric, placement, self.messages, routing=self.routing).completion_seconds
+
+
+def settings(effort: Effort) -> Iterator[Setting]:
+    """Every program on every fabric."""
+    sends = programs(effort)
+    for name, (fabric, routing) in fabrics().items():
+        for program, (profile, messages) in sends.items():
+            yield Setting(name, fabric, routing, program, profile, messages)
 
 
 def fabrics() -> dict[str, tuple[Fabric, str]]:

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from bench.papers.record import Figure, Row
 from bench.plots import Curve, Panel
-from bench.simulation.cases import fabrics, programs, sent
-from bench.simulation.placements import Tried, of_every_kind
+from bench.simulation.cases import Setting, sent, settings
+from bench.simulation.placements import of_every_kind
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
-from bench.simulation.runs import Effort, say, side_by_side
+from bench.simulation.runs import Effort, say
 from mapping.costs.distances import EQUIVALENT_2
 from mapping.evaluation.metrics import Coefficient, evaluate
-from mapping.simulate.messages import Messages
-from mapping.simulate.simulate import simulate
-from registry.model import Evaluation, Fabric, Floats, Longs, Profile
+from registry.model import Evaluation, Floats, Longs, Placement
 
 RESAMPLES = 500
 Both = tuple[Evaluation, Evaluation]
@@ -90,11 +87,10 @@ class Case:
 def run(effort: Effort) -> Figure:
     """All cases, then their coefficients."""
     cases: list[Case] = []
-    for name, (fabric, routing) in fabrics().items():
-        for program, (profile, messages) in programs(effort).items():
-            cases.append(_case(name, fabric, routing, program, profile, messages, effort.small))
-            best = max(METRICS, key=lambda metric: _rho(cases[-1], metric))
-            say(f"{name}, {program}: {best} {_rho(cases[-1], best):.3f}")
+    for setting in settings(effort):
+        cases.append(_case(setting, small=effort.small))
+        best = max(METRICS, key=lambda metric: _rho(cases[-1], metric))
+        say(f"{setting.fabric_name}, {setting.program}: {best} {_rho(cases[-1], best):.3f}")
     placements = sum(len(one.seconds) for one in cases)
     return Figure(
         title="Which static metric predicts the simulated completion time",
@@ -107,21 +103,13 @@ def run(effort: Effort) -> Figure:
     )
 
 
-def _case(
-    name: str,
-    fabric: Fabric,
-    routing: str,
-    program: str,
-    profile: Profile,
-    messages: Messages,
-    small: bool,
-) -> Case:
-    tried = of_every_kind(fabric, profile, routing, small=small)
-    judged = [_judged(fabric, profile, routing, one) for one in tried]
-    seconds = side_by_side(partial(_seconds, fabric, routing, messages), tried)
+def _case(setting: Setting, *, small: bool) -> Case:
+    tried = of_every_kind(setting.fabric, setting.profile, setting.routing, small=small)
+    judged = [_judged(setting, one.placement) for one in tried]
+    seconds = setting.seconds([one.placement for one in tried])
     return Case(
-        fabric=name,
-        program=program,
+        fabric=setting.fabric_name,
+        program=setting.program,
         kinds=tuple(one.kind for one in tried),
         values={metric: _order([of(both) for both in judged]) for metric, of in METRICS.items()},
         plain={metric: np.array([of(both)[0] for both in judged]) for metric, of in METRICS.items()},
@@ -129,16 +117,13 @@ def _case(
     )
 
 
-def _judged(fabric: Fabric, profile: Profile, routing: str, tried: Tried) -> Both:
+def _judged(setting: Setting, placement: Placement) -> Both:
+    fabric, profile = setting.fabric, setting.profile
     coefficient = Coefficient(distance=EQUIVALENT_2)
     return (
-        evaluate(fabric, profile, tried.placement, routing=routing, coefficient=coefficient),
-        evaluate(fabric, profile, tried.placement, routing="shortest-paths"),
+        evaluate(fabric, profile, placement, routing=setting.routing, coefficient=coefficient),
+        evaluate(fabric, profile, placement, routing="shortest-paths"),
     )
-
-
-def _seconds(fabric: Fabric, routing: str, messages: Messages, tried: Tried) -> float:
-    return simulate(fabric, tried.placement, messages, routing=routing).completion_seconds
 
 
 def _order(values: Sequence[tuple[float, ...]]) -> Floats:

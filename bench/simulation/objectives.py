@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from bench.papers.record import Figure, Row
-from bench.simulation.cases import fabrics, programs, sent
-from bench.simulation.runs import Effort, percent, say, side_by_side
+from bench.simulation.cases import Setting, sent, settings
+from bench.simulation.runs import Effort, percent, say
 from mapping.search.placing import place
-from mapping.simulate.messages import Messages
-from mapping.simulate.simulate import simulate
-from registry.model import Allocation, Fabric, Floats, Placement, Profile
+from registry.model import Allocation, Floats
 
 OBJECTIVES = (
     "congestion",
@@ -63,11 +60,7 @@ class Case:
 
 def run(effort: Effort) -> Figure:
     """All cases, then what each objective leads to."""
-    cases = [
-        _case(name, fabric, routing, program, *sends, small=effort.small)
-        for name, (fabric, routing) in fabrics().items()
-        for program, sends in programs(effort).items()
-    ]
+    cases = [_case(setting, small=effort.small) for setting in settings(effort)]
     steps, seeds = _sizes(effort.small)
     where = ", ".join(dict.fromkeys(one.fabric for one in cases))
     return Figure(
@@ -97,53 +90,33 @@ def rows_of(cases: Sequence[Case]) -> list[Row]:
     return rows
 
 
-def _case(
-    name: str,
-    fabric: Fabric,
-    routing: str,
-    program: str,
-    profile: Profile,
-    messages: Messages,
-    *,
-    small: bool,
-) -> Case:
+def _case(setting: Setting, *, small: bool) -> Case:
+    fabric, profile, routing = setting.fabric, setting.profile, setting.routing
     allocation = Allocation.of(fabric, fabric.hosts.tolist())
     steps, seeds = _sizes(small)
     found = [
-        place(
-            fabric,
-            profile,
-            allocation,
-            objective=objective,
-            routing=routing,
-            steps=steps,
-            seed=seed,
-        )
+        place(fabric, profile, allocation, objective=objective, routing=routing, steps=steps, seed=seed)
         for objective in OBJECTIVES
         for seed in range(seeds)
     ]
     order = place(fabric, profile, allocation, routing=routing, strategies=["in-order"], steps=0)
-    *seconds, in_order = side_by_side(partial(_seconds, fabric, routing, messages), [*found, order])
+    *seconds, in_order = setting.seconds([*found, order])
     case = Case(
-        fabric=name,
-        program=program,
+        fabric=setting.fabric_name,
+        program=setting.program,
         seconds=np.array(seconds).reshape(len(OBJECTIVES), seeds),
         in_order=in_order,
     )
     told = ", ".join(
         f"{objective} {value:.3f}" for objective, value in zip(OBJECTIVES, case.over_least, strict=True)
     )
-    say(f"{name}, {program}: {told}")
+    say(f"{case.fabric}, {case.program}: {told}")
     return case
 
 
 def _sizes(small: bool) -> tuple[int, int]:
     """Proposals and seeds."""
     return (500, 1) if small else (STEPS, SEEDS)
-
-
-def _seconds(fabric: Fabric, routing: str, messages: Messages, placement: Placement) -> float:
-    return simulate(fabric, placement, messages, routing=routing).completion_seconds
 
 
 def _spread(values: Floats) -> str:

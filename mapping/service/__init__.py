@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         next_circuits,
         on_switch,
         save_circuits,
+        save_next_circuits,
         topology_of,
     )
 
@@ -46,6 +47,7 @@ __all__ = [
     "placement_on",
     "save",
     "save_circuits",
+    "save_next_circuits",
     "solve",
     "subject_of",
     "topology_of",
@@ -68,7 +70,15 @@ _HOMES = {
     ),
     **dict.fromkeys(("change_of", "link_of"), "mapping.service.naming"),
     **dict.fromkeys(
-        ("OnSwitch", "machine_of", "next_circuits", "on_switch", "save_circuits", "topology_of"),
+        (
+            "OnSwitch",
+            "machine_of",
+            "next_circuits",
+            "on_switch",
+            "save_circuits",
+            "save_next_circuits",
+            "topology_of",
+        ),
         "mapping.service.reconfiguring",
     ),
 }

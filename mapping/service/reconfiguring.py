@@ -228,6 +228,13 @@ def save_circuits(
     return registry.reconfigurations.save(record)
 
 
+def save_next_circuits(registry: Registry, planned: Planned, on: OnSwitch) -> str:
+    """Save the next circuits for what runs on a switch, as of `save_circuits`; the plan's id."""
+    jobs = [one.stored for one in on.jobs]
+    profiles, ids = [one.profile or "" for one in jobs], [one.job.id for one in jobs]
+    return save_circuits(registry, planned, profiles, on.ranks, switch=on.switch, jobs=ids)
+
+
 def _nodes(placement: Placement, running: Running, switch: OpticalSwitch, profile: Profile) -> Ints:
     """int32[ranks]: nodes of the switch.
 

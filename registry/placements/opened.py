@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from registry.by_beginning import require_all
 from registry.database import Database, Transaction
-from registry.errors import UnknownName
 from registry.machines.fabrics import Snapshot
+from registry.placements.placements import BY_ID
 from registry.placements.records import StoredPlacement
 from registry.placements.rows import stored_placement
 from registry.profiles import StoredProfile, stored_profile
@@ -31,11 +32,6 @@ OPTIONAL MATCH (r:Routing {id: p.tables})-[h:HAS_TABLE]->(t:ForwardingTable)
 WITH p, x, observed_at, f, j, l, r, collect(h.guid) AS guids, collect(t.ports) AS ports
 RETURN p, x.id AS content, x.blob AS blob, observed_at, f, f.id AS profile, j.job AS job,
        l.blob AS loads, r.lids AS lids, guids, ports
-"""
-
-_IDS = """
-MATCH (p:Placement)
-RETURN collect(p.id) AS ids
 """
 
 
@@ -71,9 +67,7 @@ def open_placements(database: Database, placements: Sequence[str]) -> dict[str, 
 
     def work(transaction: Transaction) -> dict[str, OpenPlacement]:
         found = {opened.stored.id: opened for opened in map(_opened, transaction.run(_OPEN, placements=ids))}
-        for placement in ids:
-            if placement not in found:
-                raise UnknownName("placement", placement, transaction.run(_IDS)[0]["ids"])
+        require_all(transaction, BY_ID, ids, found)
         return found
 
     return database.read(work)

@@ -43,7 +43,7 @@ OPTIONAL MATCH (p)-[:HAS_LOADS]->(l:LinkLoads)
 RETURN p, x.id AS content, f.id AS profile, j.job AS job, l.blob AS loads
 """
 
-_BY_ID = ById("placement", "Placement", _READ)
+BY_ID = ById("placement", "Placement", _READ)
 
 _COUNT = """
 MATCH (p:Placement)
@@ -134,7 +134,7 @@ class Placements:
         """
 
         def work(transaction: Transaction) -> StoredPlacement:
-            return stored_placement(by_beginning(transaction, _BY_ID, placement))
+            return stored_placement(by_beginning(transaction, BY_ID, placement))
 
         return self._database.read(work)
 

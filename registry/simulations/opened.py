@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from registry.by_beginning import require_all
 from registry.database import Database, Transaction
-from registry.errors import UnknownName
 from registry.machines.fabrics import Snapshot
 from registry.simulations.records import StoredSimulation
-from registry.simulations.simulations import stored_simulation
+from registry.simulations.simulations import BY_ID, stored_simulation
 from registry.wiring.contents import unpack_fabric
 
 _OPEN = """
@@ -22,11 +22,6 @@ MATCH (s:Simulation {id: wanted})-[:IN]->(x:Content)
 OPTIONAL MATCH (o:Observation)-[:SAW]->(x)
 WITH s, x, max(o.at) AS observed_at
 RETURN s AS node, x.id AS content, x.blob AS blob, observed_at
-"""
-
-_IDS = """
-MATCH (n:Simulation)
-RETURN collect(n.id) AS ids
 """
 
 
@@ -54,9 +49,7 @@ def open_simulations(database: Database, simulations: Sequence[str]) -> dict[str
         for row in transaction.run(_OPEN, simulations=ids):
             opened = _opened(row, snapshots)
             found[opened.stored.id] = opened
-        for simulation in ids:
-            if simulation not in found:
-                raise UnknownName("simulation", simulation, transaction.run(_IDS)[0]["ids"])
+        require_all(transaction, BY_ID, ids, found)
         return found
 
     return database.read(work)

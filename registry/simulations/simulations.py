@@ -69,7 +69,7 @@ MATCH (s:Simulation {id: $simulation})
 RETURN s AS node
 """
 
-_BY_ID = ById("simulation", "Simulation", _READ)
+BY_ID = ById("simulation", "Simulation", _READ)
 
 _NUMBERS = (
     *("mode", "routing", "seed", "complete", "completion_seconds", "delivered_bytes", "messages"),
@@ -151,7 +151,7 @@ class Simulations:
         """
 
         def work(transaction: Transaction) -> StoredSimulation:
-            return stored_simulation(by_beginning(transaction, _BY_ID, simulation)["node"])
+            return stored_simulation(by_beginning(transaction, BY_ID, simulation)["node"])
 
         return self._database.read(work)
 
