@@ -1,4 +1,4 @@
-"""``almanac generate``: fabrics and profiles by formula, into files or straight into the registry."""
+"""``almanac generate``: fabrics, profiles and weights by formula, into files or the registry."""
 
 from __future__ import annotations
 
@@ -59,9 +59,15 @@ class Profiles(Generators):
     kind = "profile"
 
 
+class Weights(Generators):
+    """The generators of what ranks compute."""
+
+    kind = "weights"
+
+
 @click.group("generate")
 def command() -> None:
-    """Make fabrics and profiles by formula.
+    """Make fabrics, profiles and weights of ranks by formula.
 
     Without -o, --cluster or --save the file is printed; `almanac ingest -` reads it.
     """
@@ -77,6 +83,11 @@ def profile() -> None:
     """Communication profiles: give --save to keep one in the registry, -o to write a file."""
 
 
+@command.group("weights", cls=Weights)
+def weights() -> None:
+    """What ranks compute, for `almanac reconfigure --weights`: give -o to write a file."""
+
+
 def _command(generator: Generator) -> click.Command:
     """The subcommand of one generator."""
     options: list[click.Parameter] = [_option(parameter) for parameter in generator.parameters()]
@@ -84,7 +95,7 @@ def _command(generator: Generator) -> click.Command:
     options.append(click.Option(["--format", "format_name"], help="Format of the file (default: the first)."))
     if generator.kind == "fabric":
         options.append(click.Option(["--cluster"], help="Save it as this cluster, seen now."))
-    else:
+    elif generator.kind == "profile":
         options.append(click.Option(["--save"], is_flag=True, help="Save it in the registry."))
         options.append(click.Option(["--name"], help="Its name (default: the generator's)."))
     options.append(click.Option(["--json", "as_json"], is_flag=True, help="Tell as JSON what was made."))
@@ -132,7 +143,7 @@ def _run(generator: Generator, values: dict[str, Any]) -> None:
     if isinstance(made, Profile):
         made = replace(made, name=own["name"] or made.name or generator.name, source="generated")
     saves = bool(own["save"] or own["cluster"])
-    told = _told(made if isinstance(made, Profile) else as_fabric(made), generator)
+    told = _told(as_fabric(made) if generator.kind == "fabric" else made, generator)
     if own["format_name"] and not own["output"] and (saves or own["as_json"]):
         raise click.UsageError("--format says how a file is written: give -o FILE")
     if own["output"] or not (saves or own["as_json"]):
@@ -175,6 +186,8 @@ def _told(made: Any, generator: Generator) -> dict[str, Any]:
             "pairs": made.pairs,
             "bytes": float(made.bytes.sum()),
         }
+    if generator.kind == "weights":
+        return told | {"ranks": len(made), "sum": float(made.sum()), "heaviest": float(made.max())}
     return told | {
         "hosts": len(made.hosts),
         "switches": len(made.switches),
@@ -185,6 +198,8 @@ def _told(made: Any, generator: Generator) -> dict[str, Any]:
 def _line(told: dict[str, Any], output: str | None) -> str:
     if told["kind"] == "profile":
         what = f"profile {told['name']}: {told['ranks']} ranks, {told['pairs']} pairs"
+    elif told["kind"] == "weights":
+        what = f"weights of {told['ranks']} ranks"
     else:
         what = f"fabric: {told['hosts']} hosts, {told['switches']} switches, {told['cables']} cables"
     where = [f"written to {output}"] if output else []

@@ -1,4 +1,4 @@
-"""Generators of fabrics and profiles by name: one line each, parameters told by the function's signature.
+"""Generators of fabrics, profiles and weights by name: a line each, parameters from the signature.
 
 ``almanac generate`` builds its options from here. A function that is listed takes parameters annotated as
 int, float, bool, str, a `Literal`, sequences or tuples of these, or one of them or None; its docstring has a
@@ -16,7 +16,17 @@ from typing import Any
 from ingest.generate.signatures import REQUIRED, Parameter, parameters_of
 from registry.errors import InvalidValue, UnknownName
 
-__all__ = ["FABRICS", "GENERATORS", "PROFILES", "REQUIRED", "Generator", "Parameter", "find", "make"]
+__all__ = [
+    "FABRICS",
+    "GENERATORS",
+    "PROFILES",
+    "REQUIRED",
+    "WEIGHTS",
+    "Generator",
+    "Parameter",
+    "find",
+    "make",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +38,10 @@ class Generator:
     name : str
         What ``almanac generate KIND`` takes.
     kind : str
-        ``fabric`` or ``profile``.
+        ``fabric``, ``profile`` or ``weights``.
     function : str
-        ``module:function``; imported on use. It returns a `Fabric`, a `Profile`, or the list of
-        `ingest.fabrics.infiniband.Device` of an InfiniBand scan.
+        ``module:function``; imported on use. It returns a `Fabric`, a `Profile`, an array of
+        weights by rank, or the list of `ingest.fabrics.infiniband.Device` of an InfiniBand scan.
     about : str
         One line for the list of generators.
     """
@@ -63,6 +73,10 @@ def _fabric(name: str, function: str, about: str) -> Generator:
 
 def _profile(name: str, function: str, about: str) -> Generator:
     return Generator(name=name, kind="profile", function=f"ingest.generate.{function}", about=about)
+
+
+def _weights(name: str, function: str, about: str) -> Generator:
+    return Generator(name=name, kind="weights", function=f"ingest.generate.{function}", about=about)
 
 
 FABRICS: tuple[Generator, ...] = (
@@ -126,7 +140,12 @@ PROFILES: tuple[Generator, ...] = (
 )
 """Generators of profiles."""
 
-GENERATORS: tuple[Generator, ...] = (*FABRICS, *PROFILES)
+WEIGHTS: tuple[Generator, ...] = (
+    _weights("stream", "streams:stream_weights", "what the kernels of the profile stream compute"),
+)
+"""Generators of what ranks compute, float64[ranks], which a profile does not tell."""
+
+GENERATORS: tuple[Generator, ...] = (*FABRICS, *PROFILES, *WEIGHTS)
 
 
 def find(kind: str, name: str) -> Generator:
@@ -138,7 +157,7 @@ def find(kind: str, name: str) -> Generator:
     """
     known = {generator.name: generator for generator in GENERATORS if generator.kind == kind}
     if name not in known:
-        raise UnknownName(f"generator of a {kind}", name, list(known))
+        raise UnknownName(f"generator of {kind}", name, list(known))
     return known[name]
 
 

@@ -56,7 +56,7 @@ def stream(
 ) -> Profile:
     """A stream computing application: kernels as ranks, streams as what they send.
 
-    Weights of vertices, which a profile does not tell, come with `stream_graph` of the same parameters.
+    Weights of vertices, which a profile does not tell, come with `stream_weights` of the same seed.
 
     Parameters
     ----------
@@ -91,6 +91,29 @@ def stream(
         name=f"stream-{vertices}",
         application="stream computing",
     )
+
+
+def stream_weights(
+    vertices: int, *, vertex_weight: float = 1.0, vertex_spread: float = VERTEX_SPREAD, seed: int = 0
+) -> Floats:
+    """float64[vertices]: what the kernels of `stream` compute for one element of output, of the same seed.
+
+    Parameters
+    ----------
+    vertices : int
+        Kernels.
+    vertex_weight : float
+        Mean of what a kernel computes.
+    vertex_spread : float
+        Standard deviation of its logarithm; 0 makes all kernels alike.
+    seed : int
+
+    Raises
+    ------
+    InvalidValue
+    """
+    count = whole("stream.vertices", vertices, 1)
+    return _weights("vertex", vertex_weight, vertex_spread, count, _seeds(seed).vertex_weights)
 
 
 def stream_graph(
@@ -134,17 +157,29 @@ def stream_graph(
     if not 0 <= branching <= 0.5:
         raise InvalidValue("stream.branching", f"is {branching}, not within 0 .. 0.5")
     whole("stream.fan", fan, 2)
-    seeds = np.random.SeedSequence(seed).spawn(3)
-    growing = _Growing(count, starts, branching, fan, np.random.default_rng(seeds[0]))
+    seeds = _seeds(seed)
+    growing = _Growing(count, starts, branching, fan, np.random.default_rng(seeds.structure))
     growing.grow()
     edges = np.array(growing.edges, np.int32).reshape(-1, 2)
     return StreamGraph(
         source=edges[:, 0],
         target=edges[:, 1],
-        edge_weight=_weights("edge", edge_weight, edge_spread, len(edges), seeds[1]),
-        vertex_weight=_weights("vertex", vertex_weight, vertex_spread, count, seeds[2]),
+        edge_weight=_weights("edge", edge_weight, edge_spread, len(edges), seeds.edge_weights),
+        vertex_weight=_weights("vertex", vertex_weight, vertex_spread, count, seeds.vertex_weights),
         level=np.array(growing.level, np.int32),
     )
+
+
+class _Seeds(NamedTuple):
+    """One for each thing that is drawn: none depends on the others."""
+
+    structure: np.random.SeedSequence
+    edge_weights: np.random.SeedSequence
+    vertex_weights: np.random.SeedSequence
+
+
+def _seeds(seed: int) -> _Seeds:
+    return _Seeds(*np.random.SeedSequence(seed).spawn(3))
 
 
 class _Growing:

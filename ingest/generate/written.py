@@ -1,4 +1,4 @@
-"""Generated fabrics and profiles as files: by name of a format, each read back by its parser."""
+"""Generated fabrics, profiles and weights as files: by name of a format, each read back by its parser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ingest.profiles.edge_csv import csv_text
 from ingest.source import SourceFile
 from registry.errors import InvalidValue
 from registry.exports import catalog as exports
-from registry.model import Fabric, Profile
+from registry.model import Fabric, Floats, Profile
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -37,7 +37,7 @@ def write(made: Any, format: str | None = None) -> bytes:
 
     Parameters
     ----------
-    made : Fabric, Profile or list of Device
+    made : Fabric, Profile, float64[ranks] or list of Device
         What a generator returned.
     format : str, optional
         One of `formats_of`; the first of them unless told.
@@ -59,6 +59,8 @@ def formats_of(made: Any) -> Mapping[str, Callable[[Any], str | bytes]]:
     """Names of formats and their writers, the default first."""
     if isinstance(made, Profile):
         return PROFILE_FORMATS
+    if isinstance(made, np.ndarray):
+        return WEIGHT_FORMATS
     return FABRIC_FORMATS if isinstance(made, Fabric) else DEVICE_FORMATS
 
 
@@ -76,6 +78,12 @@ def npz_bytes(profile: Profile) -> bytes:
     return out.getvalue()
 
 
+def weights_csv(weights: Floats) -> str:
+    """Rows of a rank and what it computes (float64[ranks]), for ``almanac reconfigure --weights``."""
+    rows = (f"{rank},{weight!r}\n" for rank, weight in enumerate(weights.tolist()))
+    return "rank,weight\n" + "".join(rows)
+
+
 def _fabric_writer(name: str) -> Callable[[Any], str]:
     return lambda made: exports.write(name, as_fabric(made))
 
@@ -83,6 +91,7 @@ def _fabric_writer(name: str) -> Callable[[Any], str]:
 PROFILE_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType(
     {"edge-csv": csv_text, "npz": npz_bytes}
 )
+WEIGHT_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType({"csv": weights_csv})
 FABRIC_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType(
     {name: _fabric_writer(name) for name in exports.FORMATS}
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from almanac.commands.circuits import read_weights
 from tests.almanac.conftest import Almanac
 
 
@@ -75,6 +76,18 @@ def test_options_of_profiles_reach_their_readers(offline: Almanac, tmp_path: Pat
     assert offline("ingest", matrix, "--dry-run", "--collectives", "star").code == 2
 
 
-@pytest.mark.parametrize("kind", ["fabric", "profile"])
+@pytest.mark.parametrize("kind", ["fabric", "profile", "weights"])
 def test_the_list_needs_no_generator_imported(offline: Almanac, kind: str) -> None:
     assert offline("generate", kind, "--help").code == 0
+
+
+def test_weights_go_to_a_file_that_reconfigure_reads(offline: Almanac, tmp_path: Path) -> None:
+    path = tmp_path / "weights.csv"
+    told = offline("generate", "weights", "stream", "--vertices", 30, "--seed", 4, "-o", path, "--json").json
+    assert told["ranks"] == 30
+    assert told["sum"] >= told["heaviest"] > 0
+    assert read_weights(str(path), 30).sum() == told["sum"]
+    printed = offline("generate", "weights", "stream", "--vertices", 30, "--seed", 4)
+    assert printed.out == path.read_text()
+    assert offline("generate", "weights", "stream", "--vertices", 30, "--save").code == 2
+    assert "closest: stream" in offline("generate", "weights", "strem").err

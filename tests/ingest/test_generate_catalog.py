@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from almanac.commands.generate import OWN
 from ingest import catalog as formats
 from ingest.generate import catalog
-from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, Generator, find, make
+from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Generator, find, make
 from ingest.generate.signatures import REQUIRED, parameters_of
 from ingest.generate.written import as_fabric, formats_of, write
 from ingest.options import Options
@@ -69,7 +69,7 @@ def test_every_profile_is_made_of_text_and_read_back_from_each_format(generator:
 
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: f"{generator.kind}-{generator.name}")
 def test_every_line_leads_to_a_function_whose_parameters_can_be_given_as_text(generator: Generator) -> None:
-    assert generator.kind in {"fabric", "profile"}
+    assert generator.kind in {"fabric", "profile", "weights"}
     parameters = generator.parameters()
     assert all(parameter.type for parameter in parameters)
     assert not {parameter.name for parameter in parameters} & set(OWN)
@@ -80,7 +80,7 @@ def test_every_line_leads_to_a_function_whose_parameters_can_be_given_as_text(ge
 
 
 def test_names_are_unique_within_a_kind() -> None:
-    for kind in (FABRICS, PROFILES):
+    for kind in (FABRICS, PROFILES, WEIGHTS):
         assert len({generator.name for generator in kind}) == len(kind)
 
 
@@ -193,5 +193,5 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             parameter.read(text)
 
 
-def test_the_table_is_the_two_tables() -> None:
-    assert (*FABRICS, *PROFILES) == catalog.GENERATORS
+def test_the_table_is_the_three_tables() -> None:
+    assert (*FABRICS, *PROFILES, *WEIGHTS) == catalog.GENERATORS

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.generate.streams import StreamGraph, stream, stream_graph
+from ingest.generate.streams import StreamGraph, stream, stream_graph, stream_weights
 from registry.errors import InvalidValue
 from registry.model import Longs
 
@@ -147,3 +147,24 @@ def test_the_profile_is_the_graph_without_the_weights_of_kernels(vertices: int, 
 def test_parameters_out_of_range_are_named(vertices: int, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
         stream_graph(vertices, **options)
+
+
+@given(SIZES, SEEDS, st.floats(0.1, 10.0), st.floats(0.0, 3.0))
+def test_a_profile_and_weights_of_one_seed_are_the_graph(
+    vertices: int, seed: int, weight: float, spread: float
+) -> None:
+    found = stream_graph(vertices, vertex_weight=weight, vertex_spread=spread, seed=seed)
+    profile = stream(vertices, seed=seed)
+    assert profile.ranks == vertices
+    assert sorted(profile.bytes.tolist()) == sorted(found.edge_weight.tolist())
+    weights = stream_weights(vertices, vertex_weight=weight, vertex_spread=spread, seed=seed)
+    assert weights.tolist() == found.vertex_weight.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [({"vertices": 0}, "vertices"), ({"vertex_weight": 0.0}, "weight"), ({"vertex_spread": -1.0}, "spread")],
+)
+def test_weights_refuse_what_is_none(values: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidValue, match=field):
+        stream_weights(**{"vertices": 3} | values)
