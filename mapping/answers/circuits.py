@@ -17,6 +17,7 @@ from mapping.reconfigure.improving import BEST_SEEDS, TRIALS, best_of
 from mapping.reconfigure.next_configuration import Proposal, break_even_seconds, next_configuration
 from mapping.reconfigure.pinned_bounds import pinned_bound
 from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfigure.renaming import renamed
 from mapping.reconfigure.seeds import CONDENSED
 from mapping.reconfigure.settling import settled
 from mapping.reconfigure.solution import Solution
@@ -265,10 +266,12 @@ def _beside(
 ) -> tuple[Reconfiguration, float]:
     """What is proposed, and the throughput of the present circuits; nan where an interrupt came before that.
 
-    Ours proposes the present circuits where none better were found, and else leaves those that are not in the
-    way. The paper's loop is told as it ended.
+    Ours numbers its nodes so that few circuits move, proposes the present ones where none better were found,
+    and else leaves those that are not in the way. The paper's loop is told as it ended.
     """
     try:
+        if search.method != PAPER:
+            found = renamed(application, machine, present, found)
         now, complete = settled(
             application,
             machine,

@@ -6,6 +6,7 @@ architectures", 2011, section 3.2.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -68,8 +69,9 @@ class Adjacency(NamedTuple):
     def among(self, kept: Longs) -> Adjacency:
         """The graph of some vertices (int64[k]) and of the edges among them, numbered in their order."""
         first = self.indptr[kept]
-        begin = np.concatenate(([0], np.cumsum(self.indptr[kept + 1] - first)))
-        entry = np.arange(begin[-1]) + np.repeat(first - begin[:-1], np.diff(begin))
+        count = self.indptr[kept + 1] - first
+        begin = np.concatenate(([0], np.cumsum(count)))
+        entry = np.arange(begin[-1]) + np.repeat(first - begin[:-1], count)
         number = np.full(len(self.indptr) - 1, -1, np.int64)
         number[kept] = np.arange(len(kept))
         head = number[self.indices[entry]]
@@ -121,7 +123,6 @@ def bisect(
     if graph.nnz == 0:  # nothing is cut: the first vertices, up to the share
         first: Bools = np.cumsum(weight) <= share * float(weight.sum())
         return first
-    options = pymetis.Options(seed=seed, ncuts=cuts, ufactor=max(round(1000 * slack), 1))
     found = pymetis.part_graph(
         2,
         pymetis.CSRAdjacency(
@@ -131,10 +132,16 @@ def bisect(
         eweights=graph.data,
         tpwgts=[share, 1.0 - share],
         recursive=True,
-        options=options,
+        options=_options(seed, cuts, slack),
     )
     inside: Bools = np.asarray(found.vertex_part) == 0
     return inside
+
+
+@lru_cache(maxsize=16)
+def _options(seed: int, cuts: int, slack: float) -> pymetis.Options:
+    """METIS's options, kept: a recursive bisection asks for the same ones again and again."""
+    return pymetis.Options(seed=seed, ncuts=cuts, ufactor=max(round(1000 * slack), 1))
 
 
 def repaired(graph: csr_matrix | Adjacency, first: Bools, size: int) -> Bools:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -18,15 +18,23 @@ SLACK = 0.05
 """How far a part of the application may be above its share: a maximum imbalance of 1.05."""
 
 
-class _Part(NamedTuple):
-    """Vertices (int64[k]) of a graph, ascending, and the graph of these."""
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some vertices (int64[k]) of a graph, ascending; the graph of these is made where it is asked for."""
 
     kept: Longs
-    graph: Adjacency
+    whole: Adjacency
 
     def half(self, inside: Bools) -> _Part:
-        place = np.flatnonzero(inside)
-        return _Part(self.kept[place], self.graph.among(place))
+        return _Part(self.kept[inside], self.whole)
+
+    @cached_property
+    def graph(self) -> Adjacency:
+        return self.whole.among(self.kept)
+
+    @property
+    def edges(self) -> int:
+        return self.graph.nnz if len(self.kept) > 1 else 0
 
 
 def dual_bisection(level: Level, topology: Topology, generator: np.random.Generator) -> Ints:
@@ -113,7 +121,6 @@ def _cut_nodes(places: _Part, size: int, seed: int) -> Bools:
 def _by_size(part: _Part, inside: Bools, weight: Floats) -> tuple[_Part, _Part]:
     """The two halves of a part, the bigger first."""
     first, second = part.half(inside), part.half(~inside)
-    size: list[Any] = [
-        (float(weight[mask].sum()), half.graph.nnz) for mask, half in ((inside, first), (~inside, second))
-    ]
-    return (second, first) if size[1] > size[0] else (first, second)
+    one, other = float(weight[inside].sum()), float(weight[~inside].sum())
+    swapped = second.edges > first.edges if one == other else other > one
+    return (second, first) if swapped else (first, second)
