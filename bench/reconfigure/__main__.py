@@ -17,7 +17,8 @@ from bench.reconfigure.record import CALIBRATION, RESULTS, Effort, Part, calibra
 from bench.reconfigure.trial import Parameters
 
 TABLES, RINGS, OPTIMUM, SPEED = "tables-1-2", "table-3", "optimum", "speed"
-NAMES = (CALIBRATION, SPEED, OPTIMUM, TABLES, RINGS)
+DEFAULTS = "tables-1-2-defaults"
+NAMES = (CALIBRATION, SPEED, OPTIMUM, TABLES, DEFAULTS, RINGS)
 """Parts, in the order in which they run; the first chooses the parameters of the others."""
 
 
@@ -50,6 +51,9 @@ def run(name: str, effort: Effort, crew: Crew, parameters: Parameters) -> Iterat
     """A part as far as it has come, again and again to its end, and the parameters that it ran with."""
     if name == CALIBRATION:
         yield calibration.run(effort, crew)
+        return
+    if name == DEFAULTS:
+        yield from ((Parameters(), part) for part in tables.run_defaults(effort, crew))
         return
     rest = {OPTIMUM: optimum.run, TABLES: tables.run, RINGS: rings.run}
     parts = speed.run(parameters, effort) if name == SPEED else rest[name](parameters, effort, crew)

@@ -162,9 +162,12 @@ def test_the_distance_to_the_optimum_is_below_one_and_the_bounds_above() -> None
     assert len(optimum.machines(small=False)) == 9
 
 
-@pytest.mark.parametrize("name", ["tables-1-2", "table-3", "optimum"])
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [("tables-1-2", 2), ("tables-1-2-defaults", None), ("table-3", 2), ("optimum", 2)],
+)
 def test_a_part_runs_small_and_becomes_a_section(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, steps: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "table", lambda number: [{**row, "vertices": 40} for row in table(number)])
     monkeypatch.setattr(rings, "cases", lambda small: [rings.Case(26, 200.0, 300, 100.0)])
@@ -175,7 +178,7 @@ def test_a_part_runs_small_and_becomes_a_section(
     with Crew(1) as crew:
         *_, (parameters, part) = run(name, SMALL, crew, Parameters(patience=1, steps=2))
     path = save(name, part, parameters, SMALL, tmp_path)
-    assert json.loads(path.read_text())["parameters"]["steps"] == 2
+    assert json.loads(path.read_text())["parameters"]["steps"] == steps
     text = page(load(tmp_path, NAMES))
     assert part.title in text
     for one in part.tables:
