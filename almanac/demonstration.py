@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -76,8 +76,16 @@ class Demonstrated:
         return self.found.placement.complete and ran and self.planned.plan.complete
 
 
-def fill(registry: Registry, progress: Progress = silent) -> Demonstrated:
-    """Save all of it, and what is found, simulated and planned; done again it adds nothing."""
+def fill(
+    registry: Registry, progress: Progress = silent, *, before_runs: Callable[[], None] = lambda: None
+) -> Demonstrated:
+    """Save all of it, and what is found, simulated and planned; done again it adds nothing.
+
+    Parameters
+    ----------
+    before_runs : function
+        Called before placements are simulated and circuits searched.
+    """
     from ingest.options import Options
     from ingest.pipeline import ingest
     from mapping.service import Question, answer
@@ -96,6 +104,7 @@ def fill(registry: Registry, progress: Progress = silent) -> Demonstrated:
     }
     found = answer(registry, replace(question, steps=STEPS), progress)
     _watch_running_jobs(registry, fabric, progress)
+    before_runs()
     heading, runs = _simulate(registry, {**placed, "found": found.placement_id}, progress)
     on, planned, plan = _plan_circuits(registry, progress)
     return Demonstrated(found=found, heading=heading, runs=runs, on=on, planned=planned, plan=plan)

@@ -34,11 +34,12 @@ def command(output: str) -> None:
     cluster the next circuits of its optical switch are found. Run again it adds nothing: the same files and
     the same searches give the same ids.
     """
+    from almanac.ahead import kernels_ahead
     from almanac.demonstration import CLUSTER, fill
     from mapping.exports.catalog import write
 
-    with open_registry() as registry, progress_bars() as progress:
-        made = fill(registry, progress)
+    with open_registry() as registry, progress_bars() as progress, kernels_ahead(progress) as wait:
+        made = fill(registry, progress, before_runs=wait)
         fabric = registry.fabrics.read(CLUSTER).fabric
     write_text(output, write(RANKFILE, made.found.placement, made.found.fabric))
     _show(made, fabric)
