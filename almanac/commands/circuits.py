@@ -135,21 +135,17 @@ def circuit_rows(circuits: Circuits, hosts: Sequence[str] = ()) -> str:
     return csv_text(COLUMNS, named(circuits, hosts))
 
 
-def route_rows(planned: Planned, hosts: Sequence[str] = ()) -> str:
+def route_rows(plan: CircuitPlan, hosts: Sequence[str] = ()) -> str:
     """CSV text: the one way of what each two ranks exchange, or each two hosts under ranks that stay.
 
     What stays within a node has no row.
     """
-    from mapping.reconfigure.solution import ways
-
-    application, found = planned.application, planned.found
-    ends = zip(application.source.tolist(), application.target.tolist(), strict=True)
-    # one vertex a node: ranks stay, and what their hosts exchange is routed
-    pairs = named(tuple(ends), hosts if planned.of_nodes else ())
+    routes = plan.routes
+    assert routes is not None
+    ends = tuple(zip(routes.one.tolist(), routes.other.tolist(), strict=True))
+    pairs = named(ends, hosts if routes.of_nodes else ())
     rows = []
-    for (one, other), size, way in zip(
-        pairs, application.weight.tolist(), ways(application, found.topology, found.solution), strict=True
-    ):
+    for (one, other), size, way in zip(pairs, routes.bytes.tolist(), plan.ways(), strict=True):
         if len(way) > 1:
             over = " ".join(hosts[node] if hosts else str(node) for node in way)
             rows.append((one, other, whole(size), over))

@@ -104,7 +104,7 @@ def command(
         write_text(output, circuits.circuit_rows(found.planned.plan.circuits, found.hosts))
         note(f"circuits written to {output}")
     if routes is not None:
-        write_text(routes, circuits.route_rows(found.planned, found.hosts))
+        write_text(routes, circuits.route_rows(found.planned.plan, found.hosts))
         note(f"routes written to {routes}")
     if as_json:
         print_json(found.told)

@@ -139,6 +139,35 @@ def moves_table(record: ReconfigurationRecord) -> pd.DataFrame:
     )
 
 
+def ways_table(record: ReconfigurationRecord, most: int) -> pd.DataFrame:
+    """Flows that cross circuits, those of most bytes first, at most so many; ties in the plan's order.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``one``, ``other`` (ranks, or hosts under ranks that stay), ``bytes`` (of one profile),
+        ``circuits`` (that it crosses) and ``way`` (hosts that it leads over). Empty where ways are not known.
+    """
+    routes = record.plan.routes
+    if routes is None:
+        return pd.DataFrame({name: [] for name in ("one", "other", "bytes", "circuits", "way")})
+    length = np.diff(routes.first)
+    crossing = np.flatnonzero(length)
+    rows = crossing[np.argsort(-routes.bytes[crossing], kind="stable")][:most]
+    ends = (routes.one[rows].tolist(), routes.other[rows].tolist())
+    named = [[record.node_name(node) for node in end] if routes.of_nodes else end for end in ends]
+    ways = record.plan.ways(rows)
+    return pd.DataFrame(
+        {
+            "one": named[0],
+            "other": named[1],
+            "bytes": routes.bytes[rows],
+            "circuits": length[rows],
+            "way": [" ".join(map(record.node_name, way)) for way in ways],
+        }
+    )
+
+
 def facts(stored: StoredReconfiguration) -> dict[str, str]:
     """What a page tells of a plan in large."""
     plan = stored.plan

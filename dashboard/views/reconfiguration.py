@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import streamlit as st
 
 from dashboard import figures, tables
@@ -25,6 +26,7 @@ from dashboard.tables.reconfiguration import (
     plans_table,
     throughputs,
     trail_table,
+    ways_table,
 )
 from registry import units
 from registry.errors import UnknownName
@@ -33,6 +35,8 @@ from registry.registry import Registry
 
 LISTED = 100
 """Plans in the table, the newest ones."""
+WAYS = 5_000
+"""Flows in the table of ways, those of most bytes."""
 DRAWN = 4_000
 """Circuits of a matrix, at most."""
 
@@ -61,6 +65,7 @@ def draw(registry: Registry, site: Site) -> None:
     _figures(stored)
     _moves(stored)
     _circuits(stored)
+    _ways(stored)
     _plans(infos, site)
 
 
@@ -151,6 +156,26 @@ def _circuits(stored: StoredReconfiguration) -> None:
         percent = st.column_config.NumberColumn(format="percent")
         st.dataframe(shown, hide_index=True, column_config={"busy": percent}, key="circuits")
         download("Download as CSV", csv_text(table), f"{stored.id}-circuits.csv", key="circuits csv")
+
+
+def _ways(stored: StoredReconfiguration) -> None:
+    """The one way of what each two ranks, or hosts under ranks that stay, exchange."""
+    st.subheader("Ways")
+    routes = stored.plan.routes
+    if routes is None:
+        st.caption("Not known: this plan was saved before ways were kept.")
+        return
+    table = ways_table(stored, WAYS)
+    if not len(table):
+        st.caption("All that is exchanged stays within hosts.")
+        return
+    shown = tables.in_units(table, {"bytes": units.BYTES})
+    st.dataframe(shown, hide_index=True, height="content" if len(table) <= 16 else "auto", key="ways")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        download("Download as CSV", csv_text(table), f"{stored.id}-ways.csv", key="ways csv")
+        crossing = int(np.count_nonzero(np.diff(routes.first)))
+        if crossing > WAYS:
+            st.caption(f"The {WAYS:,} flows of most bytes, of {crossing:,}.")
 
 
 def _plans(infos: Sequence[ReconfigurationInfo], site: Site) -> None:

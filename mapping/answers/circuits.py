@@ -24,6 +24,7 @@ from mapping.reconfigure.solution import Solution
 from mapping.reconfigure.topology import Topology
 from registry.errors import InvalidValue
 from registry.model import Ints
+from registry.model.circuit_routes import CircuitRoutes
 from registry.model.reconfiguration import BEST, METHODS, PAPER, CircuitPlan
 from registry.progress import Progress, silent
 
@@ -90,12 +91,8 @@ class Planned:
 
     Attributes
     ----------
-    application : Application
-        Vertices are ranks, or the switch's nodes under ranks that stay.
-    of_nodes : bool
-        Whether it is the latter.
-    found : Reconfiguration
-        Circuits with the route of every edge.
+    trail : tuple of Iteration
+        With the circuits that went and came.
     plan : CircuitPlan
     bound : UpperBound
         Of `plan`, with its proof.
@@ -104,18 +101,11 @@ class Planned:
         Wall seconds spent.
     """
 
-    application: Application
-    of_nodes: bool
-    found: Reconfiguration
+    trail: tuple[Iteration, ...]
     plan: CircuitPlan
     bound: UpperBound
     search: CircuitSearch
     seconds: float
-
-    @property
-    def trail(self) -> tuple[Iteration, ...]:
-        """Iterations, with the circuits that went and came."""
-        return self.found.trail
 
 
 def plan_circuits(
@@ -363,11 +353,17 @@ def _planned(
         complete=found.complete,
         seed=search.seed,
         method=search.method,
+        routes=CircuitRoutes(
+            of_nodes=of_nodes,
+            one=application.source,
+            other=application.target,
+            bytes=application.weight,
+            first=found.solution.route_ptr,
+            circuit=found.solution.route,
+        ),
     )
     return Planned(
-        application=application,
-        of_nodes=of_nodes,
-        found=found,
+        trail=found.trail,
         plan=plan,
         bound=bound,
         search=search,

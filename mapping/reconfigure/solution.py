@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,20 +110,6 @@ def performance_vector(solution: Solution, machine: Machine) -> Floats:
             np.concatenate(
                 (machine.compute_speed / solution.node_load, machine.link_speed / solution.link_load)
             )
-        )
-
-
-def ways(application: Application, topology: Topology, solution: Solution) -> Iterator[tuple[int, ...]]:
-    """Nodes that the route of each edge leads over, from that of its source to that of its target.
-
-    One node where both are there.
-    """
-    start = solution.node_of_vertex[application.source].tolist()
-    ends, ptr = (topology.source + topology.target).tolist(), solution.route_ptr.tolist()
-    route = solution.route.tolist()
-    for at, begin, end in zip(start, ptr[:-1], ptr[1:], strict=True):
-        yield tuple(
-            itertools.accumulate((ends[row] for row in route[begin:end]), lambda a, b: b - a, initial=at)
         )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from registry.errors import InvalidValue
-from registry.model.arrays import Floats, Ints, check_range, freeze
+from registry.model.arrays import Floats, Ints, Longs, check_range, freeze
+from registry.model.circuit_routes import CircuitRoutes
 
 PAPER, BEST = METHODS = ("paper", "best")
 """The loop of the 2013 paper alone; the best of ours."""
@@ -71,6 +74,9 @@ class CircuitPlan:
     seed : int
     method : str
         One of `METHODS`.
+    routes : CircuitRoutes or None
+        The way of every flow over the proposed circuits; None where it is not known, as of plans that were
+        saved before ways were kept.
     """
 
     nodes: int
@@ -99,6 +105,7 @@ class CircuitPlan:
     complete: bool
     seed: int
     method: str
+    routes: CircuitRoutes | None = None
 
     def __post_init__(self) -> None:
         self._check_numbers()
@@ -122,6 +129,9 @@ class CircuitPlan:
             raise InvalidValue("CircuitPlan.link_load", "must be finite and not negative")
         if bool(np.isnan(self.trail_throughput).any()) or bool((self.trail_throughput < 0.0).any()):
             raise InvalidValue("CircuitPlan.trail_throughput", "must be numbers, and not negative")
+        if self.routes is not None:
+            ends = self.nodes if self.routes.of_nodes else len(self.node_of_vertex)
+            self.routes.check(ends, len(self.source))
 
     def _check_numbers(self) -> None:
         for name in _WHOLE:
@@ -167,6 +177,26 @@ class CircuitPlan:
     def inserted(self) -> Circuits:
         """Circuits to put in: all of them where the present ones are not known."""
         return tuple(sorted(set(self.circuits) - set(self.present)))
+
+    def ways(self, flows: Longs | None = None) -> Iterator[tuple[int, ...]]:
+        """Nodes that flows of `routes` lead over, from that of its one end to that of the other.
+
+        One node where both are there; nothing where routes are not known.
+
+        Parameters
+        ----------
+        flows : int64[k], optional
+            Rows of `routes`; all of them unless told.
+        """
+        if self.routes is None:
+            return
+        rows = np.arange(len(self.routes.one)) if flows is None else flows
+        one, first = self.routes.one[rows], self.routes.first
+        start = (one if self.routes.of_nodes else self.node_of_vertex[one]).tolist()
+        ends = self.source + self.target
+        for at, begin, end in zip(start, first[rows].tolist(), first[rows + 1].tolist(), strict=True):
+            over = ends[self.routes.circuit[begin:end]].tolist()
+            yield tuple(itertools.accumulate(over, lambda here, both: both - here, initial=at))
 
     @property
     def best(self) -> Floats:

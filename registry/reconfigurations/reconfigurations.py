@@ -20,6 +20,7 @@ from registry.database import Database, Transaction
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.jobs.jobs import job_key
 from registry.model import as_utc
+from registry.model.circuit_routes import CircuitRoutes
 from registry.model.reconfiguration import CircuitPlan
 from registry.reconfigurations.records import (
     ReconfigurationInfo,
@@ -96,6 +97,8 @@ _NUMBERS = (
     *("present_throughput", "upper_bound", "reconfiguration_seconds", "gain", "break_even_seconds"),
 )
 """Fields of a `CircuitPlan`, in the blob; as properties only where they are finite."""
+_ROUTES = ("one", "other", "bytes", "first", "circuit")
+"""Fields of its `CircuitRoutes`, in the blob with a prefix; not there in plans that were saved before."""
 _PLAIN = ("nodes", "max_degree", "max_edges", "bound", "complete", "seed", "method")
 _INFO = (
     *("id", "recorded_at", "applied_at", "cluster", "profiles", "jobs", "nodes", "max_degree", "max_edges"),
@@ -285,7 +288,22 @@ def _columns(record: ReconfigurationRecord) -> dict[str, codec.Column]:
         "bottleneck": plan.bottleneck,
         "hosts": record.hosts,
         "ranks": np.array(record.ranks, np.int64),
+        **_route_columns(plan.routes),
     }
+
+
+def _route_columns(routes: CircuitRoutes | None) -> dict[str, codec.Column]:
+    if routes is None:
+        return {}
+    of_nodes = np.array([routes.of_nodes])
+    return {"route_of_nodes": of_nodes, **{f"route_{name}": getattr(routes, name) for name in _ROUTES}}
+
+
+def _routes(columns: Mapping[str, Any]) -> CircuitRoutes | None:
+    if "route_of_nodes" not in columns:
+        return None
+    of_nodes = bool(columns["route_of_nodes"][0])
+    return CircuitRoutes(of_nodes=of_nodes, **{name: columns[f"route_{name}"] for name in _ROUTES})
 
 
 def _stored(node: Mapping[str, Any]) -> StoredReconfiguration:
@@ -297,6 +315,7 @@ def _stored(node: Mapping[str, Any]) -> StoredReconfiguration:
             **numbers,
             **{name: columns[name] for name in _ARRAYS},
             bottleneck=columns["bottleneck"],
+            routes=_routes(columns),
         )
         return StoredReconfiguration(
             id=node["id"],

@@ -26,10 +26,11 @@ from dashboard.tables.reconfiguration import (
     plans_table,
     throughputs,
     trail_table,
+    ways_table,
 )
 from registry.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration
 from tests.dashboard.test_figures import rows_of, spec
-from tests.registry.test_reconfiguration_model import circuit_plan, reconfiguration_record
+from tests.registry.test_reconfiguration_model import circuit_plan, circuit_routes, reconfiguration_record
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
 UNKNOWN: dict[str, Any] = {
@@ -168,3 +169,13 @@ def test_figures_draw_what_the_tables_hold(changed: dict[str, Any], theme: str) 
     bound = one.plan.upper_bound if math.isfinite(one.plan.upper_bound) else None
     trail = spec(trail_chart(trail_table(one.plan), bound, theme))
     assert len(trail["layer"]) == (2 if bound is None else 3)
+
+
+def test_ways_are_those_of_most_bytes_by_names_of_hosts() -> None:
+    table = ways_table(stored(), 10)
+    assert table.to_numpy().tolist() == [[0, 1, 30.0, 1, "n0 =n1"], [1, 2, 10.0, 2, "=n1 n0 n3"]]
+    assert ways_table(stored(), 1)["way"].tolist() == ["n0 =n1"]
+    of_nodes = circuit_routes(of_nodes=True, one=[3], other=[2], bytes=[5.0], first=[0, 1], circuit=[2])
+    (row,) = ways_table(stored(routes=of_nodes), 10).to_numpy().tolist()
+    assert row == ["n3", "n2", 5.0, 1, "n3 n2"]
+    assert not len(ways_table(stored(routes=None), 10))

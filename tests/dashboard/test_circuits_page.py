@@ -80,14 +80,15 @@ def test_an_empty_registry_says_what_to_run(nothing: Connect) -> None:
 
 def test_the_newest_plan_is_shown_with_all_that_it_is_for(planned: Planned) -> None:
     app = page(planned.connect, CIRCUITS)
-    assert titles(app) == ["Circuits to move", "All circuits", "Plans"]
+    assert titles(app) == ["Circuits to move", "All circuits", "Ways", "Plans"]
     assert planned.alone in whole(app)
     assert "was interrupted" in messages(app)
     assert len(app.get("vega_lite_chart")) == 3
     assert not app.error
-    moves, circuits, plans = (table.value for table in app.dataframe)
+    moves, circuits, ways, plans = (table.value for table in app.dataframe)
     assert moves.to_numpy().tolist() == [["take away", "1", "2"], ["put in", "0", "3"]]
     assert len(circuits) == 4
+    assert ways["way"].tolist() == ["0 1", "1 0 3"]
     assert list(plans["plan"]) == [planned.alone, planned.jobs]
 
 
@@ -97,7 +98,7 @@ def test_a_plan_of_a_cluster_is_told_by_its_hosts(planned: Planned) -> None:
         ["take away", "node01", "node02"],
         ["put in", "node00", "node03"],
     ]
-    assert list(app.dataframe[2].value["plan"]) == [planned.jobs]
+    assert list(app.dataframe[3].value["plan"]) == [planned.jobs]
     told = f"almanac cluster optical toy --applied {planned.jobs}"
     assert told in [code.value for code in app.code]
     with planned.connect() as registry:

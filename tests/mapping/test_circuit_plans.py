@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mapping.answers.circuits import GIVEN, CircuitSearch, plan_circuits, plan_next
@@ -35,6 +37,27 @@ def test_a_free_plan_tells_circuits_nodes_and_its_bound() -> None:
     assert plan.number.tolist() == [one.number for one in planned.trail]
     assert (plan.complete, plan.seed, plan.method, plan.present) == (True, 1, "best", ())
     assert math.isnan(plan.gain)
+
+
+@pytest.mark.parametrize("stay", [False, True])
+def test_the_ways_of_a_plan_are_what_loads_its_circuits(stay: bool) -> None:
+    if stay:
+        limits = machine(6, max_degree=3, max_edges=7)
+        plan = plan_next(every_pair(6), limits, FEW, node_of_rank=range(6), present=ring(6)).plan
+    else:
+        plan = plan_circuits(every_pair(6), LIMITS, FEW).plan
+    routes = plan.routes
+    assert routes is not None
+    assert routes.of_nodes == stay
+    load = np.zeros(len(plan.source))
+    row = {pair: number for number, pair in enumerate(plan.circuits)}
+    for one, other, size, way in zip(routes.one, routes.other, routes.bytes, plan.ways(), strict=True):
+        ends = (one, other) if stay else (plan.node_of_vertex[one], plan.node_of_vertex[other])
+        assert (way[0], way[-1]) == ends
+        for pair in itertools.pairwise(way):
+            load[row[min(pair), max(pair)]] += size
+    assert load.tolist() == pytest.approx(plan.link_load.tolist())
+    assert load.max() > 0
 
 
 def test_a_plan_of_the_paper_says_so_and_what_it_was_told() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from registry.errors import InvalidValue
 from registry.model import CircuitPlan
+from registry.model.circuit_routes import CircuitRoutes
 from registry.reconfigurations.records import ReconfigurationRecord
 from registry.reconfigurations.switches import OpticalSwitch
 
@@ -43,8 +44,22 @@ def circuit_plan(**changed: Any) -> CircuitPlan:
         "complete": True,
         "seed": 7,
         "method": "best",
+        "routes": circuit_routes(),
     }
     return CircuitPlan(**{**fields, **changed})
+
+
+def circuit_routes(**changed: Any) -> CircuitRoutes:
+    """Ranks 0 and 1 over the first circuit of that plan, 1 and 2 over the first two, 0 and 2 nowhere."""
+    fields: dict[str, Any] = {
+        "of_nodes": False,
+        "one": [0, 1, 0],
+        "other": [1, 2, 2],
+        "bytes": [30.0, 10.0, 0.0],
+        "first": [0, 1, 3, 3],
+        "circuit": [0, 0, 1],
+    }
+    return CircuitRoutes(**{**fields, **changed})
 
 
 def reconfiguration_record(**changed: Any) -> ReconfigurationRecord:
@@ -95,6 +110,33 @@ def test_a_plans_arrays_are_copied_typed_and_read_only() -> None:
     assert kinds == ["int32", "int32", "int32", "float64"]
     with pytest.raises(ValueError, match="read-only"):
         plan.link_load[0] = 1.0
+
+
+def test_ways_lead_from_the_one_end_to_the_other() -> None:
+    assert list(circuit_plan().ways()) == [(0, 1), (1, 0, 3), (0,)]
+    assert list(circuit_plan().ways(np.array([1]))) == [(1, 0, 3)]
+    assert list(circuit_plan(routes=None).ways()) == []
+    of_nodes = circuit_routes(of_nodes=True, one=[3], other=[2], bytes=[5.0], first=[0, 1], circuit=[2])
+    assert list(circuit_plan(routes=of_nodes).ways()) == [(3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"one": [0, 1]}, "other: has 3 entries, not 2"),
+        ({"first": [0, 1, 3]}, "first: has 3 entries, not 4"),
+        ({"first": [0, 2, 1, 3]}, "first: does not rise from 0 to 3"),
+        ({"first": [0, 1, 2, 2]}, "first: does not rise from 0 to 3"),
+        ({"bytes": [1.0, math.nan, 0.0]}, "bytes: must be finite"),
+        ({"bytes": [1.0, -1.0, 0.0]}, "bytes: must be finite and not negative"),
+        ({"other": [1, 3, 2]}, "other: outside 0 .. 2"),
+        ({"circuit": [0, 0, 3]}, "circuit: outside 0 .. 2"),
+        ({"of_nodes": True, "one": [0, 4, 0]}, "one: outside 0 .. 3"),
+    ],
+)
+def test_routes_that_cannot_be_are_refused_by_name(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        circuit_plan(routes=circuit_routes(**changed))
 
 
 def test_rates_may_be_without_limit_and_the_present_unknown() -> None:

@@ -14,13 +14,19 @@ from registry.database import Database
 from registry.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import CircuitPlan, Job, Profile
+from registry.model.circuit_routes import CircuitRoutes
 from registry.reconfigurations.reconfigurations import reconfiguration_id
 from registry.reconfigurations.records import ReconfigurationRecord
 from registry.registry import Registry
 from registry.saving.intake import Intake
 from tests.conftest import empty
 from tests.registry.busy import rows_of
-from tests.registry.test_reconfiguration_model import circuit_plan, optical_switch, reconfiguration_record
+from tests.registry.test_reconfiguration_model import (
+    circuit_plan,
+    circuit_routes,
+    optical_switch,
+    reconfiguration_record,
+)
 from tests.registry.wiring import at, fat_tree
 
 HOSTS = ("node00", "node01", "node02", "node03")
@@ -54,9 +60,12 @@ def alone(known: Registry, **changed: Any) -> ReconfigurationRecord:
     return replace(reconfiguration_record(profiles=(known.profiles.read("run").id,)), **changed)
 
 
-def same(one: CircuitPlan, other: CircuitPlan) -> bool:
-    for field in fields(CircuitPlan):
+def same(one: CircuitPlan | CircuitRoutes, other: CircuitPlan | CircuitRoutes) -> bool:
+    for field in fields(one):
         left, right = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(left, CircuitRoutes):
+            assert same(left, right)
+            continue
         both = (np.asarray(left), np.asarray(right))
         assert np.array_equal(*both, equal_nan=both[0].dtype.kind == "f"), field.name
     return True
@@ -71,6 +80,12 @@ def test_a_saved_plan_is_read_back(known: Registry, made: Any) -> None:
     assert {name: getattr(stored, name) for name in told} == {name: getattr(record, name) for name in told}
     assert (stored.id, stored.applied_at) == (identity, None)
     assert same(stored.plan, record.plan)
+
+
+def test_a_plan_without_ways_has_none(known: Registry) -> None:
+    """As those that were saved before ways were kept."""
+    identity = known.reconfigurations.save(alone(known, plan=circuit_plan(routes=None)))
+    assert known.reconfigurations.read(identity).plan.routes is None
 
 
 def test_what_is_unknown_or_without_limit_stays_so(known: Registry) -> None:
@@ -127,6 +142,8 @@ def test_another_provenance_or_result_is_another_plan() -> None:
         replace(record, plan=circuit_plan(complete=False)),
         replace(record, plan=circuit_plan(link_load=[40.0, 10.0, 1.0])),
         replace(record, plan=circuit_plan(gain=math.nan)),
+        replace(record, plan=circuit_plan(routes=None)),
+        replace(record, plan=circuit_plan(routes=circuit_routes(circuit=[0, 0, 2]))),
     ]
     assert len({reconfiguration_id(variant) for variant in variants}) == len(variants)
     assert reconfiguration_id(replace(record, wall_seconds=3.0)) == reconfiguration_id(record)
