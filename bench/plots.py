@@ -50,6 +50,8 @@ def draw(path: Path, panels: Sequence[Panel]) -> None:
         axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
         if panel.log:
             axes.set(xscale="log", yscale="log")
+        elif all(value.is_integer() for curve in panel.curves for value in map(float, curve.x)):
+            axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(visible=True, alpha=0.3)
     for axes in grid[len(panels) :]:
         axes.set_axis_off()
