@@ -22,7 +22,7 @@ from bench.reconfigure.trial import FORKS, Outcome, Parameters, Setting, draw, f
 from mapping.reconfigure.bounds import UpperBound, loose_bound, throughput_bound
 from mapping.reconfigure.improving import best_of
 from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.seeds import chordal_ring
+from mapping.reconfigure.seeds import chordal_ring, seed_topology
 
 SMALL = Effort(seconds=0.0, calibration_seconds=0.0, fewest=2, batch=2, pairs=1, workers=1, small=True)
 MACHINE = Machine(nodes=8, max_degree=3, max_edges=11, compute_speed=100.0, link_speed=10.0)
@@ -210,3 +210,16 @@ def test_cells_are_short_and_what_is_not_told_is_empty() -> None:
         "tables": [shown],
     }  # fmt: skip
     assert "| a | b |\n|---|---|\n| 1 |  |\n\n- n" in page([record])
+
+
+def test_condensed_graphs_of_stream_graphs_leave_links_of_the_switch_unused() -> None:
+    """Why rings with 28 links do better than the condensed graph: a swap keeps the number of links."""
+    limits = Machine(nodes=16, max_degree=4, max_edges=28, compute_speed=100.0, link_speed=200.0)
+    setting = Setting(machine=limits, vertices=300)
+    links = [
+        seed_topology("condensed", draw(setting, trial), limits, np.random.default_rng(trial)).links
+        for trial in range(20)
+    ]
+    assert 22 < np.mean(links) < 25
+    ring = seed_topology("chordal-ring-2", draw(setting, 0), limits, np.random.default_rng(0))
+    assert ring.links == 28
