@@ -154,6 +154,13 @@ def test_gathered_vertices_are_together_and_shaken_ones_next_door(
         assert before == after or topology.link_between(before, after) >= 0
 
 
+def test_of_many_vertices_a_few_hundred_are_shaken() -> None:
+    for vertices, low, high in ((1_000, 150, 250), (20_000, 300, 500)):
+        node = np.zeros(vertices, np.int32)
+        moved = shaken(ring(8), node, np.random.default_rng(0))
+        assert low < np.count_nonzero(moved != node) < high
+
+
 def test_where_links_are_slow_vertices_come_together() -> None:
     """Two cliques of four that exchange little: a node for each is best, and METIS makes four parts."""
     pairs = [(a + side, b + side) for side in (0, 4) for a, b in itertools.combinations(range(4), 2)]
