@@ -259,14 +259,16 @@ def _beside(
     Ours numbers its nodes so that few circuits move, proposes the present ones where none better were found,
     and else leaves those that are not in the way. The paper's loop is told as it ended.
     """
+    partitions = [found.solution.node_of_vertex]
     try:
         if search.method != PAPER:
             found = renamed(application, machine, present, found)
+            partitions.append(found.solution.node_of_vertex)
         now, complete = settled(
             application,
             machine,
             present,
-            partitions=[found.solution.node_of_vertex],
+            partitions=partitions,
             seed=search.seed,
             seconds=None if search.seconds is None else PRESENT * search.seconds,
         )
