@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from registry.database import Database, Transaction
 from registry.local.server import ServerAddress, ensure_server, stop
@@ -26,6 +27,9 @@ SERVED = ("registry", "dashboard", "almanac")
 """Folders whose tests need servers; the first needs no kernels."""
 COMPILING = ("test_simulate_against_slow", "test_circuit_plans", "test_bad_problems", "test_budget")
 """Tests of mapping that need what takes longest to compile, and what most others need too."""
+
+settings.register_profile("untimed", deadline=None)  # a busy machine fails no property
+settings.load_profile("untimed")
 
 
 @pytest.hookimpl(trylast=True)
