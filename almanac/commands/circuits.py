@@ -142,13 +142,13 @@ def route_rows(plan: CircuitPlan, hosts: Sequence[str] = ()) -> str:
     """
     routes = plan.routes
     assert routes is not None
-    ends = tuple(zip(routes.one.tolist(), routes.other.tolist(), strict=True))
+    flows = routes.crossing
+    ends = tuple(zip(routes.one[flows].tolist(), routes.other[flows].tolist(), strict=True))
     pairs = named(ends, hosts if routes.of_nodes else ())
     rows = []
-    for (one, other), size, way in zip(pairs, routes.bytes.tolist(), plan.ways(), strict=True):
-        if len(way) > 1:
-            over = " ".join(hosts[node] if hosts else str(node) for node in way)
-            rows.append((one, other, whole(size), over))
+    for (one, other), size, way in zip(pairs, routes.bytes[flows].tolist(), plan.ways(flows), strict=True):
+        over = " ".join(hosts[node] if hosts else str(node) for node in way)
+        rows.append((one, other, whole(size), over))
     return csv_text(ROUTE_COLUMNS, rows)
 
 

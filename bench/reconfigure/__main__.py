@@ -53,9 +53,8 @@ def run(name: str, effort: Effort, crew: Crew, parameters: Parameters) -> Iterat
         yield calibration.run(effort, crew)
         return
     if name == DEFAULTS:
-        yield from ((Parameters(), part) for part in tables.run_defaults(effort, crew))
-        return
-    rest = {OPTIMUM: optimum.run, TABLES: tables.run, RINGS: rings.run}
+        parameters = Parameters()
+    rest = {OPTIMUM: optimum.run, TABLES: tables.run, DEFAULTS: tables.run_defaults, RINGS: rings.run}
     parts = speed.run(parameters, effort) if name == SPEED else rest[name](parameters, effort, crew)
     yield from ((parameters, part) for part in parts)
 

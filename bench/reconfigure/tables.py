@@ -54,9 +54,9 @@ def run(parameters: Parameters, effort: Effort, crew: Crew) -> Iterator[Part]:
     return _run("Tables 1 and 2, Figure 6", CALIBRATED, parameters, effort, crew)
 
 
-def run_defaults(effort: Effort, crew: Crew) -> Iterator[Part]:
+def run_defaults(parameters: Parameters, effort: Effort, crew: Crew) -> Iterator[Part]:
     """The same with the parameters that users get unless they tell others."""
-    return _run("Tables 1 and 2, Figure 6, nothing calibrated", DEFAULTS, Parameters(), effort, crew)
+    return _run("Tables 1 and 2, Figure 6, nothing calibrated", DEFAULTS, parameters, effort, crew)
 
 
 def _run(title: str, note: str, parameters: Parameters, effort: Effort, crew: Crew) -> Iterator[Part]:

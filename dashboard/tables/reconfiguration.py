@@ -151,8 +151,7 @@ def ways_table(record: ReconfigurationRecord, most: int) -> pd.DataFrame:
     routes = record.plan.routes
     if routes is None:
         return pd.DataFrame({name: [] for name in ("one", "other", "bytes", "circuits", "way")})
-    length = np.diff(routes.first)
-    crossing = np.flatnonzero(length)
+    crossing = routes.crossing
     rows = crossing[np.argsort(-routes.bytes[crossing], kind="stable")][:most]
     ends = (routes.one[rows].tolist(), routes.other[rows].tolist())
     named = [[record.node_name(node) for node in end] if routes.of_nodes else end for end in ends]
@@ -162,7 +161,7 @@ def ways_table(record: ReconfigurationRecord, most: int) -> pd.DataFrame:
             "one": named[0],
             "other": named[1],
             "bytes": routes.bytes[rows],
-            "circuits": length[rows],
+            "circuits": np.diff(routes.first)[rows],
             "way": [" ".join(map(record.node_name, way)) for way in ways],
         }
     )

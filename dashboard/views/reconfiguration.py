@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import streamlit as st
 
 from dashboard import figures, tables
@@ -173,7 +172,7 @@ def _ways(stored: StoredReconfiguration) -> None:
     st.dataframe(shown, hide_index=True, height="content" if len(table) <= 16 else "auto", key="ways")
     with st.container(horizontal=True, vertical_alignment="center"):
         download("Download as CSV", csv_text(table), f"{stored.id}-ways.csv", key="ways csv")
-        crossing = int(np.count_nonzero(np.diff(routes.first)))
+        crossing = len(routes.crossing)
         if crossing > WAYS:
             st.caption(f"The {WAYS:,} flows of most bytes, of {crossing:,}.")
 

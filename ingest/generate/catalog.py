@@ -11,6 +11,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ingest.generate.signatures import REQUIRED, Parameter, parameters_of
@@ -67,17 +68,11 @@ class Generator:
         return text.split("\nParameters\n----")[0].split("\nRaises\n----")[0].strip()
 
 
-def _fabric(name: str, function: str, about: str) -> Generator:
-    return Generator(name=name, kind="fabric", function=f"ingest.generate.{function}", about=about)
+def _generator(kind: str, name: str, function: str, about: str) -> Generator:
+    return Generator(name=name, kind=kind, function=f"ingest.generate.{function}", about=about)
 
 
-def _profile(name: str, function: str, about: str) -> Generator:
-    return Generator(name=name, kind="profile", function=f"ingest.generate.{function}", about=about)
-
-
-def _weights(name: str, function: str, about: str) -> Generator:
-    return Generator(name=name, kind="weights", function=f"ingest.generate.{function}", about=about)
-
+_fabric, _profile, _weights = (partial(_generator, kind) for kind in ("fabric", "profile", "weights"))
 
 FABRICS: tuple[Generator, ...] = (
     _fabric("torus", "tori:torus", "torus of any dimensions, sides and capacities"),

@@ -39,8 +39,7 @@ def fewer_circuits(
     made = _with_old(Topology.of(topology.nodes, np.array(kept, np.int64).reshape(-1, 2)), present, machine)
     if not made.connected():
         return topology, solution
-    row = np.array([made.link_between(one, other) for one, other in ends], np.int64)
-    route = row[solution.route]
+    route = made.rows_between(topology.pairs)[solution.route]
     return made, evaluate(application, made, machine, solution.node_of_vertex, solution.route_ptr, route)
 
 

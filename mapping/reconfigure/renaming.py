@@ -33,14 +33,13 @@ def renamed(
 
     Only circuits that a route takes count: others need not be put in.
     """
-    used = np.flatnonzero(np.bincount(found.solution.route, minlength=found.topology.links) == 0)
-    number = numbers_that_keep(present, found.topology.without(used))
+    spare = np.flatnonzero(np.bincount(found.solution.route, minlength=found.topology.links) == 0)
+    number = numbers_that_keep(present, found.topology.without(spare))
     if (number == np.arange(len(number))).all():
         return found
     pairs, solution = number[found.topology.pairs], found.solution
     topology = Topology.of(present.nodes, pairs)
-    row = np.array([topology.link_between(one, other) for one, other in pairs.tolist()], np.int64)
-    node, route = number[solution.node_of_vertex], row[solution.route]
+    node, route = number[solution.node_of_vertex], topology.rows_between(pairs)[solution.route]
     return replace(
         found,
         topology=topology,

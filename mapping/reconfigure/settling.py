@@ -50,8 +50,8 @@ def settled(
     """Partition and routes of high throughput on a topology that stays as it is.
 
     Tried are partitions from scratch, of the lowest and of the highest expansion first; those given; and
-    then, in turn, from the best: what is on nodes changes places, all vertices begin on one node, one in five
-    moves to a neighbour, and from scratch with another seed of METIS. All are refined.
+    then, in turn, from the best: what is on nodes changes places, all vertices begin on one node, some
+    move to a neighbour, and from scratch with another seed of METIS. All are refined.
 
     Parameters
     ----------
@@ -121,5 +121,5 @@ class _Ways:
         return self.from_partition(node, gathered(self._topology, node, self._generator))
 
     def shaken(self, node: Ints) -> Solution:
-        """One vertex in five on a neighbouring node."""
+        """Some vertices on a neighbouring node."""
         return self.from_partition(node, shaken(self._topology, node, self._generator))

@@ -127,6 +127,13 @@ class Topology:
         row = int(first + np.searchsorted(self.target[first:last], high))
         return row if row < last and self.target[row] == high else -1
 
+    def rows_between(self, pairs: Longs) -> Longs:
+        """int64[k]: row of the link between each two nodes (int64[k, 2]), either way round; -1 for none."""
+        key = np.sort(pairs, axis=1) @ (self.nodes, 1)
+        keys = self.pairs @ (self.nodes, 1)
+        row = np.searchsorted(keys, key)
+        return np.where(np.isin(key, keys), row, -1)
+
     def without(self, links: ArrayLike) -> Self:
         """The topology less some links, by row (int[k])."""
         kept = np.ones(self.links, bool)

@@ -157,11 +157,7 @@ class Trials:
     def _moved(self, held: Held, topology: Topology) -> Held:
         """The partition on another topology: routes that lost a link are new, then all is refined."""
         net, guest = net_of(topology), self._guest
-        old, nodes = held.topology, topology.nodes
-        keys = topology.pairs @ (nodes, 1)
-        place = np.searchsorted(keys, old.pairs @ (nodes, 1))
-        stays = np.isin(old.pairs @ (nodes, 1), keys)
-        row = np.where(stays, place, -1)
+        row = topology.rows_between(held.topology.pairs)
         length = np.diff(held.solution.route_ptr).astype(np.int32)
         longest = max(longest_route(topology), int(length.max(initial=0)))
         route = np.zeros((len(length), longest), np.int32)
@@ -170,8 +166,8 @@ class Trials:
         torn = (used & (route < 0)).any(axis=1)
         length[torn] = 0
         route[torn] = 0
-        node = held.solution.node_of_vertex.copy()
-        standing = Standing(node=node, route=route, length=length, load=np.zeros(nodes + topology.links))
+        node, load = held.solution.node_of_vertex.copy(), np.zeros(topology.nodes + topology.links)
+        standing = Standing(node=node, route=route, length=length, load=load)
         set_loads(net, guest, standing)
         route_anew(net, guest, standing, np.flatnonzero(torn))
         self._settle(net, standing)

@@ -47,6 +47,11 @@ class CircuitRoutes:
         if self.first[0] != 0 or self.first[-1] != len(self.circuit) or bool((np.diff(self.first) < 0).any()):
             raise InvalidValue("CircuitRoutes.first", f"does not rise from 0 to {len(self.circuit)}")
 
+    @property
+    def crossing(self) -> Longs:
+        """int64[k]: rows of the flows that take a circuit; others stay within a node."""
+        return np.flatnonzero(np.diff(self.first))
+
     def check(self, ends: int, circuits: int) -> None:
         """Raise `InvalidValue` where an end or a circuit is not one of so many."""
         for name, count in (("one", ends), ("other", ends), ("circuit", circuits)):

@@ -263,6 +263,13 @@ def _columns(simulation: Simulation) -> dict[str, codec.Column]:
 
 
 def stored_simulation(node: Mapping[str, Any]) -> StoredSimulation:
+    """A run from the properties of its node.
+
+    Raises
+    ------
+    DatabaseError
+        What is stored is damaged.
+    """
     columns = codec.unpack(node["blob"])
     try:
         simulation = Simulation(

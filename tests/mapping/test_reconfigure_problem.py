@@ -148,6 +148,9 @@ def test_a_topology_tells_what_networkx_tells(topology: Topology) -> None:
     for one in range(topology.nodes):
         for other in range(topology.nodes):
             assert (topology.link_between(one, other) >= 0) == graph.has_edge(one, other)
+    every = np.argwhere(np.ones((topology.nodes, topology.nodes), bool))
+    alone = [topology.link_between(one, other) for one, other in every.tolist()]
+    assert topology.rows_between(every).tolist() == alone
 
 
 @given(topologies(min_nodes=2), st.data())

@@ -116,6 +116,7 @@ def test_ways_lead_from_the_one_end_to_the_other() -> None:
     assert list(circuit_plan().ways()) == [(0, 1), (1, 0, 3), (0,)]
     assert list(circuit_plan().ways(np.array([1]))) == [(1, 0, 3)]
     assert list(circuit_plan(routes=None).ways()) == []
+    assert circuit_routes().crossing.tolist() == [0, 1]
     of_nodes = circuit_routes(of_nodes=True, one=[3], other=[2], bytes=[5.0], first=[0, 1], circuit=[2])
     assert list(circuit_plan(routes=of_nodes).ways()) == [(3, 2)]
 
