@@ -38,9 +38,9 @@ def compile_kernels() -> None:
 
     from ingest.generate.patterns import ring
     from ingest.generate.tori import torus
-    from mapping.reconfigure.loading import load_kernels
-    from mapping.simulate.messages import from_profile
-    from mapping.simulate.simulate import simulate
+    from mapping.reconfiguration.loading import load_kernels
+    from mapping.simulation.messages import from_profile
+    from mapping.simulation.simulate import simulate
     from registry.model import Allocation, Placement
 
     both = np.arange(2, dtype=np.int32)

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from registry.model import CounterSweep, Fabric, Floats, ForwardingTables, Job, Profile
-from registry.reconfigurations.switches import OpticalSwitch
+from registry.records.reconfigurations.switches import OpticalSwitch
 
 SOURCE = "made for the demonstration"
 EARLIER = timedelta(days=1)
@@ -98,8 +98,8 @@ def counters(fabric: Fabric, link_bytes: Floats) -> tuple[CounterSweep, ...]:
 
 def optical_cluster() -> tuple[Fabric, ForwardingTables]:
     """Sixteen hosts below two leaf switches and two spines; the optical switch joins them besides."""
-    from ingest.generate.infiniband import fat_tree, forwarding_tables
-    from ingest.generate.written import as_fabric
+    from ingest.writers.generated_files import as_fabric
+    from ingest.writers.infiniband import fat_tree, forwarding_tables
 
     hosts = int(np.prod(OPTICAL_SIDES))
     devices = fat_tree(leaves=2, hosts_per_leaf=hosts // 2, spines=2, cables=2)
@@ -130,7 +130,7 @@ def optical_jobs(fabric: Fabric, at: datetime, jobs: Sequence[str]) -> tuple[Job
 
 def optical_switch(cluster: str, fabric: Fabric) -> OpticalSwitch:
     """All hosts of the optical cluster on a switch that is set as a torus, as for jobs of another shape."""
-    from mapping.reconfigure.seeds import torus
+    from mapping.reconfiguration.seeds import torus
 
     pairs = [(a, b) for a, b in torus(*OPTICAL_SIDES).pairs.tolist()]
     return OpticalSwitch(

@@ -14,8 +14,8 @@ from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
     from almanac.commands.simulated import Heading, Run
-    from mapping.answers.circuits import Planned
     from mapping.service import Answer, OnSwitch
+    from mapping.service.answers.circuits import Planned
     from registry.model import Fabric
     from registry.registry import Registry
 
@@ -112,7 +112,7 @@ def fill(
 
 def _save_what_is_made(registry: Registry, fabric: Fabric) -> None:
     """An earlier scan, two applications, the optical cluster; and which job ran which application."""
-    from registry.saving.intake import Intake
+    from registry.model.intake import Intake
 
     assert fabric.observed_at is not None
     registry.save(
@@ -134,7 +134,7 @@ def _save_what_is_made(registry: Registry, fabric: Fabric) -> None:
 
 def _save_optical_cluster(registry: Registry, at: datetime) -> None:
     """Its hosts, jobs and switch; how the switch is set is left where it is known."""
-    from registry.saving.intake import Intake
+    from registry.model.intake import Intake
 
     fabric, tables = demo_made.optical_cluster()
     jobs = demo_made.optical_jobs(fabric, at, tuple(ON_CIRCUITS))
@@ -152,7 +152,7 @@ def _save_optical_cluster(registry: Registry, at: datetime) -> None:
 def _watch_running_jobs(registry: Registry, fabric: Fabric, progress: Progress) -> None:
     """What remapping each would give, and what the ports would have counted."""
     from mapping.service import advise_all, traffic
-    from registry.saving.intake import Intake
+    from registry.model.intake import Intake
 
     assert fabric.observed_at is not None
     at = fabric.observed_at + demo_made.COUNTED  # not now: done again it is the same
@@ -178,8 +178,8 @@ def _simulate(
 
 def _plan_circuits(registry: Registry, progress: Progress) -> tuple[OnSwitch, Planned, str]:
     """The next circuits for what runs on the optical cluster, and the id of the saved plan."""
-    from mapping.answers.circuits import CircuitSearch
     from mapping.service import next_circuits, on_switch, save_next_circuits
+    from mapping.service.answers.circuits import CircuitSearch
 
     on = on_switch(registry, OPTICAL)
     search = CircuitSearch(reconfiguration_seconds=RECONFIGURATION_SECONDS)

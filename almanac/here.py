@@ -76,8 +76,8 @@ def here(environment: Mapping[str, str] = os.environ) -> Here:
 
 
 def _slurm(environment: Mapping[str, str]) -> Here:
-    from ingest.jobs.hostlists import expand
-    from ingest.jobs.slurm_fields import Where, parse_tasks_per_node
+    from ingest.formats.jobs.hostlists import expand
+    from ingest.formats.jobs.slurm_fields import Where, parse_tasks_per_node
 
     nodes = "SLURM_JOB_NODELIST" if environment.get("SLURM_JOB_NODELIST") else "SLURM_NODELIST"
     hosts = expand(environment[nodes], path=nodes)

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from bench.machine import peak_memory_gb
-from registry.local.files import ServerFiles
+from registry.database.local.files import ServerFiles
 
 
 def alone(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[str, float]:

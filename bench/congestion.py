@@ -22,14 +22,14 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from bench.machine import machine, now, peak_memory_gb
-from ingest.fabrics import ibnetdiscover
+from ingest.formats.fabrics import ibnetdiscover
 from ingest.generate.fat_trees import three_level
-from ingest.generate.infiniband import director_tree, forwarding_tables, ibnetdiscover_text
 from ingest.generate.percs import percs
 from ingest.generate.tori import torus
 from ingest.options import Options
-from ingest.source import SourceFile
-from mapping.bounds import lower_bounds
+from ingest.reading.source import SourceFile
+from ingest.writers.infiniband import director_tree, forwarding_tables, ibnetdiscover_text
+from mapping.evaluation.bounds import lower_bounds
 from mapping.evaluation.metrics import evaluation
 from mapping.routing.catalog import build_routes
 from mapping.routing.traffic import host_traffic

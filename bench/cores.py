@@ -17,7 +17,7 @@ from bench.machine import machine, now
 from bench.peers.__main__ import ANY, instances
 from bench.peers.measure import score
 from bench.peers.table import geometric_mean
-from mapping.search.placing import place
+from mapping.placement.search.placing import place
 
 RESULTS = Path(__file__).parent / "results"
 METRIC = {"hop-bytes": "hop_bytes", "congestion": "congestion_seconds"}

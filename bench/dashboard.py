@@ -28,7 +28,7 @@ from bench.dashboard_placements import CLUSTER
 from bench.dashboard_statements import statements_of
 from bench.machine import machine, now
 from bench.served import Served, Watch, chromium, serve
-from registry.local.server import ensure_server, stop
+from registry.database.local.server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
 

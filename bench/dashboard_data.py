@@ -21,16 +21,16 @@ from bench.dashboard_jobs import DAYS, Planned, month, profiles
 from bench.dashboard_machine import Machine, cable_ends, damaged, machine, story
 from bench.dashboard_placements import CLUSTER, Era, write_placements
 from bench.dashboard_runs import write_plans, write_simulations
-from registry.database import Transaction
+from registry.database.driver import Transaction
+from registry.database.local.server import ensure_server
 from registry.errors import InvalidValue
-from registry.local.server import ensure_server
+from registry.fabrics.observations import sighting
+from registry.ingest_runs.runs import FAILED, SAVED, UNCHANGED, Attempt, record_run
+from registry.ingest_runs.saving import Saving
 from registry.model import CounterSweep, Fabric, Floats
+from registry.model.intake import Intake
 from registry.progress import silent
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.saving.runs import FAILED, SAVED, UNCHANGED, Attempt, record_run
-from registry.saving.saving import Saving
-from registry.wiring.observations import sighting
 
 PODS, JOBS, PLACEMENTS = 25, 1000, 20_000
 SWEEP_SECONDS = 900

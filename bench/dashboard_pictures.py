@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, ViewportSize
 from almanac.demonstration import CLUSTER, JOB, OPTICAL, fill
 from bench.dashboard import MAP, settle
 from bench.served import Served, chromium, serve
-from registry.local.server import stop
+from registry.database.local.server import stop
 from registry.registry import Registry
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"

@@ -17,18 +17,18 @@ import numpy as np
 
 from bench.dashboard_jobs import Planned, profiles
 from mapping.evaluation.judging import Judge
-from mapping.search.placing import place
-from registry.database import Transaction
-from registry.jobs.advice import AdviceRecord
+from mapping.placement.search.placing import place
+from registry.database.driver import Transaction
+from registry.fabrics.observations import take_cluster
 from registry.model import Allocation, Fabric, Floats, Metrics, Placement
 from registry.model.loaded_links import LoadedLinks
 from registry.model.rank_order import order_of_job
-from registry.placements.batches import save_placements
-from registry.placements.records import PRESENT, PROPOSED, PlacementRecord
-from registry.placements.saving import placement_id
+from registry.records.placements.batches import save_placements
+from registry.records.placements.records import PRESENT, PROPOSED, PlacementRecord
+from registry.records.placements.saving import placement_id
 from registry.registry import Registry
+from registry.running.advice import AdviceRecord
 from registry.version import code_version
-from registry.wiring.observations import take_cluster
 
 CLUSTER = "large"
 SEARCH_STEPS = 1500

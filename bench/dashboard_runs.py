@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from bench.dashboard_placements import CLUSTER, Era
-from mapping.answers.circuits import CircuitSearch
-from mapping.reconfigure.seeds import chordal_ring, ring
+from mapping.reconfiguration.seeds import chordal_ring, ring
 from mapping.service import next_circuits, on_switch, save_next_circuits
-from mapping.simulate.messages import from_profile
-from mapping.simulate.options import Options
-from mapping.simulate.simulate import simulate
-from registry.jobs.running import RunningJob
-from registry.placements.records import StoredPlacement
-from registry.reconfigurations.switches import OpticalSwitch
+from mapping.service.answers.circuits import CircuitSearch
+from mapping.simulation.messages import from_profile
+from mapping.simulation.options import Options
+from mapping.simulation.simulate import simulate
+from registry.records.placements.records import StoredPlacement
+from registry.records.reconfigurations.switches import OpticalSwitch
+from registry.records.simulations.records import SimulationRecord
 from registry.registry import Registry
-from registry.simulations.records import SimulationRecord
+from registry.running.running_jobs import RunningJob
 from registry.version import code_version
 
 REPLAYED = 4

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from registry.database import Database, Transaction
+from registry.database.driver import Database, Transaction
 from registry.registry import Registry
 
 T = TypeVar("T")

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from bench.alone import alone
 from bench.machine import save
-from ingest.generate.infiniband import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from registry.local.server import ensure_server, stop
+from ingest.writers.infiniband import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
+from registry.database.local.server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
 

@@ -26,10 +26,10 @@ from bench.machine import save
 from ingest.generate.fat_trees import three_level
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from registry.local.server import ensure_server, stop
+from registry.database.local.server import ensure_server, stop
+from registry.model.intake import Intake
 from registry.progress import silent
 from registry.registry import Registry
-from registry.saving.intake import Intake
 
 RESULTS = Path(__file__).parent / "results" / "ingest_jobs.json"
 SAMPLE = Path(__file__).parent.parent / "tests" / "data" / "slurm" / "sacct.json.gz"

@@ -18,16 +18,16 @@ from pathlib import Path
 
 from bench.alone import alone
 from bench.machine import save
-from ingest.fabrics.infiniband_devices import Device
-from ingest.generate.infiniband import (
+from ingest.formats.fabrics.infiniband_devices import Device
+from ingest.options import Options
+from ingest.pipeline import ingest, plan
+from ingest.writers.infiniband import (
     forwarding_tables,
     ibnetdiscover_text,
     opensm_lfts_blocks,
     three_level_tree,
 )
-from ingest.options import Options
-from ingest.pipeline import ingest, plan
-from registry.local.server import ensure_server, stop
+from registry.database.local.server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from bench.alone import alone
 from bench.machine import save
+from ingest.formats.profiles.edge_csv import csv_text
 from ingest.generate.patterns import random
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from ingest.profiles.edge_csv import csv_text
-from registry.local.server import ensure_server, stop
+from registry.database.local.server import ensure_server, stop
 from registry.progress import silent
 from registry.registry import Registry
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ingest.formats.profiles import openmpi_monitoring
 from ingest.generate import nas
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree, juropa_like
@@ -25,8 +26,7 @@ from ingest.generate.sweeps import snap, sweep3d
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import hypercube, torus
 from ingest.options import Options
-from ingest.profiles import openmpi_monitoring
-from ingest.source import read_paths
+from ingest.reading.source import read_paths
 from registry.model import Allocation, Fabric, Profile
 
 DATA = Path(__file__).parents[1] / "tests" / "data"

@@ -3,7 +3,8 @@
 Run ``python -m bench.members [FOLDER] [--seconds S] [--seed S] [--only NAME]...``. Every chain gets the whole
 limit and both cores, on the instances of `bench.instances` and of a folder; the default portfolio runs
 beside them. A chain that is seldom the best and costs others their time is no member:
-`mapping/search/schedule.py` follows this record. Writes ``bench/results/members.json`` and ``members.md``.
+`mapping/placement/search/schedule.py` follows this record. Writes ``bench/results/members.json`` and
+``members.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from bench.machine import machine, now
 from bench.peers.__main__ import instances
 from bench.peers.measure import score
 from bench.peers.table import geometric_mean
-from mapping.search.placing import place
+from mapping.placement.search.placing import place
 from registry.model import Placement
 
 RESULTS = Path(__file__).parent / "results"

@@ -31,13 +31,13 @@ from ingest.generate.percs import percs
 from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import torus
-from mapping.catalog import Chain
-from mapping.costs.distances import EQUIVALENT, SWITCHES, distances
+from mapping.distances.distances import EQUIVALENT, SWITCHES, distances
 from mapping.evaluation.metrics import evaluate
-from mapping.model.problem import Problem
+from mapping.placement.catalog import Chain
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.placing import place
+from mapping.placement.strategies.in_order import in_order
 from mapping.routing.catalog import build_routes
-from mapping.search.placing import place
-from mapping.strategies.in_order import in_order
 from registry.model import Allocation, Fabric, Profile
 
 RESULTS = Path(__file__).parent / "results"

@@ -1,1 +1,5 @@
-"""Pages that show the registry in a browser."""
+"""The pages that show the registry in a browser.
+
+Input: an open registry.
+Output: a Streamlit application.
+"""

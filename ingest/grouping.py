@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from ingest import catalog
 from ingest.catalog import Format
-from ingest.source import ANCHOR, SourceGroup
+from ingest.reading.source import ANCHOR, SourceGroup
 
 
 def gather(groups: Iterable[SourceGroup], name: str | None = None) -> list[tuple[Format, SourceGroup]]:
@@ -21,7 +21,7 @@ def gather(groups: Iterable[SourceGroup], name: str | None = None) -> list[tuple
     Parameters
     ----------
     groups : iterable of SourceGroup
-        As `ingest.source.read_paths` gives them.
+        As `ingest.reading.source.read_paths` gives them.
     name : str, optional
         Name of the format of all, instead of recognising it.
 

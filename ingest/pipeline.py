@@ -15,18 +15,18 @@ from typing import Protocol
 
 from ingest import catalog
 from ingest.catalog import Format
+from ingest.formats.profiles.doubling import divided
 from ingest.grouping import gather
-from ingest.merge import Source, merge, told_fabrics
 from ingest.merging.identities import tells_ports
+from ingest.merging.merge import Source, merge, told_fabrics
 from ingest.merging.stored import Comparison, compare_with_stored
 from ingest.options import Options
-from ingest.profiles.doubling import divided
-from ingest.source import SourceGroup, read_paths
+from ingest.reading.source import SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue
-from registry.machines.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot
+from registry.ingest_runs.runs import Attempt, RunInfo
+from registry.model.intake import Intake, Receipt
 from registry.progress import Progress, silent
-from registry.saving.intake import Intake, Receipt
-from registry.saving.runs import Attempt, RunInfo
 from registry.version import code_version
 
 

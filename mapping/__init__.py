@@ -1,4 +1,8 @@
-"""Where to put ranks, and what a placement costs: ``place``, ``evaluate`` and more, loaded on first use."""
+"""Where to put ranks, and what a placement costs: ``place``, ``evaluate`` and more, loaded on first use.
+
+Input: a fabric, a profile and an allocation or a placement.
+Output: placements, their cost on every link, and certified bounds.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mapping.evaluation.metrics import evaluate
-    from mapping.model.objective import parse_objective
-    from mapping.moves.advice import advise
-    from mapping.moves.moving import keep
-    from mapping.search.placing import place
-    from mapping.search.trading import pareto
+    from mapping.placement.moves.advice import advise
+    from mapping.placement.moves.moving import keep
+    from mapping.placement.problem.objective import parse_objective
+    from mapping.placement.search.placing import place
+    from mapping.placement.search.trading import pareto
 
 __all__ = ["advise", "evaluate", "keep", "pareto", "parse_objective", "place"]
 
 _HOMES = {
-    "advise": "mapping.moves.advice",
+    "advise": "mapping.placement.moves.advice",
     "evaluate": "mapping.evaluation.metrics",
-    "keep": "mapping.moves.moving",
-    "pareto": "mapping.search.trading",
-    "parse_objective": "mapping.model.objective",
-    "place": "mapping.search.placing",
+    "keep": "mapping.placement.moves.moving",
+    "pareto": "mapping.placement.search.trading",
+    "parse_objective": "mapping.placement.problem.objective",
+    "place": "mapping.placement.search.placing",
 }
 
 

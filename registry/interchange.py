@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from registry.errors import InvalidValue, MissingExtra
-from registry.model import HOST, NO_PORT, Fabric, Guids, Profile, format_guid
-from registry.wiring.contents import canonical
-from registry.wiring.facts import (
+from registry.fabrics.contents import canonical
+from registry.fabrics.facts import (
     DEVICE_LISTS,
     KINDS,
     DeviceFact,
@@ -21,12 +20,13 @@ from registry.wiring.facts import (
     fabric_of,
     link_facts,
 )
+from registry.model import HOST, NO_PORT, Fabric, Guids, Profile, format_guid
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from registry.placements.records import StoredPlacementInfo
+    from registry.records.placements.records import StoredPlacementInfo
 
 _LINK_DATA = ("capacity", "cables", "src_port", "dst_port", "src_guid", "dst_guid")
 _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "missing_ranks")
@@ -35,7 +35,7 @@ _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "m
 def to_networkx(thing: Fabric | Profile) -> nx.MultiDiGraph[str] | nx.DiGraph[int]:
     """A fabric as a MultiDiGraph over names, a profile as a DiGraph over ranks.
 
-    Vertices of a fabric carry what `registry.wiring.facts.DeviceFact` tells of them: ``kind slots forwards
+    Vertices of a fabric carry what `registry.fabrics.facts.DeviceFact` tells of them: ``kind slots forwards
     guid`` and what is known of adapters, ports, LIDs, level and coordinates. An edge, one a cable and
     direction, carries ``capacity cables src_port dst_port src_guid dst_guid``, the GUIDs being those of
     adapters. Edges of a profile carry ``bytes messages``. Forwarding tables are left behind.
@@ -142,7 +142,8 @@ def py2neo_graph(
     Parameters
     ----------
     uri, user, password, name
-        As in `Registry.open`; of the local server, what ``registry.local.server.ensure_server`` tells.
+        As in `Registry.open`; of the local server, what ``registry.database.local.server.ensure_server``
+        tells.
 
     Raises
     ------

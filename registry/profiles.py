@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from registry import codec
-from registry.database import Database, Transaction
+from registry.database import codec
+from registry.database.driver import Database, Transaction
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import Profile
 

@@ -9,30 +9,30 @@ from types import TracebackType
 from typing import Self
 
 from registry.counters.counters import Counters
-from registry.database import Database
+from registry.database.driver import Database
+from registry.database.local.server import IDLE_SECONDS, ensure_server
+from registry.database.schema import check_version, current_version, is_empty, migrate
 from registry.errors import UnknownName
-from registry.jobs.advice import Advices
+from registry.fabrics.drawings import Drawings
+from registry.fabrics.fabrics import Fabrics, Snapshot
+from registry.fabrics.intended import Intended
+from registry.fabrics.layouts import Layouts
+from registry.fabrics.observations import sighting
+from registry.fabrics.recall import with_recalled
+from registry.ingest_runs.runs import Attempt, RunInfo, Runs
+from registry.ingest_runs.saving import attempt_of, save_intake
 from registry.jobs.jobs import Jobs
-from registry.jobs.pages import JobPages
-from registry.jobs.running import Running, running
-from registry.local.server import IDLE_SECONDS, ensure_server
-from registry.machines.drawings import Drawings
-from registry.machines.fabrics import Fabrics, Snapshot
-from registry.machines.intended import Intended
-from registry.machines.layouts import Layouts
-from registry.placements.placements import Placements
+from registry.model.intake import Intake, Receipt
 from registry.profiles import Profiles
 from registry.progress import Progress, silent
-from registry.reconfigurations.reconfigurations import Reconfigurations
-from registry.reconfigurations.switches import OpticalSwitches
-from registry.saving.intake import Intake, Receipt
-from registry.saving.runs import Attempt, RunInfo, Runs
-from registry.saving.saving import attempt_of, save_intake
-from registry.schema import check_version, current_version, is_empty, migrate
-from registry.simulations.simulations import Simulations
-from registry.simulations.traces import Traces
-from registry.wiring.observations import sighting
-from registry.wiring.recall import with_recalled
+from registry.records.placements.placements import Placements
+from registry.records.reconfigurations.reconfigurations import Reconfigurations
+from registry.records.reconfigurations.switches import OpticalSwitches
+from registry.records.simulations.simulations import Simulations
+from registry.records.simulations.traces import Traces
+from registry.running.advice import Advices
+from registry.running.pages import JobPages
+from registry.running.running_jobs import Running, running
 
 
 class Registry:
@@ -125,7 +125,7 @@ class Registry:
         return cls(database)
 
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
-        """Save all of an intake in one transaction, or nothing; very many jobs: see `registry.saving.saving`.
+        """Save an intake in one transaction; very many jobs in several (`registry.ingest_runs.saving`).
 
         What is there already adds nothing. An intake that was read from files is recorded as a run of
         `runs`, also where it was unchanged, and where it failed.
@@ -147,7 +147,7 @@ class Registry:
             raise
 
     def running(self, cluster: str, at: datetime | None = None) -> Running:
-        """The jobs that run on a cluster at a time, and the fabric under them; see `registry.jobs.running`.
+        """Return the jobs that run on a cluster at a time, with their fabric.
 
         Raises
         ------

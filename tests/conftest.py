@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from registry.database import Database, Transaction
-from registry.local.server import ServerAddress, ensure_server, stop
-from registry.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate
+from registry.database.driver import Database, Transaction
+from registry.database.local.server import ServerAddress, ensure_server, stop
+from registry.database.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate
 from tests import servers
 
 if TYPE_CHECKING:

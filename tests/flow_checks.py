@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.kernels.flows import new_scratch, pair_flows
+from mapping.routing.kernels.flows import new_scratch, pair_flows
 from mapping.routing.routes import Routes
 from registry.model import Floats
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from ingest.fabrics import ibnetdiscover
+from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.routes import opensm_lfts
 from ingest.options import Options
-from ingest.routes import opensm_lfts
-from ingest.source import SourceFile
+from ingest.reading.source import SourceFile
 from registry.model import Fabric
 
 DATA = Path(__file__).parent / "data"

@@ -10,7 +10,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from bench.instances import Instance, read
-from mapping.model.problem import Problem
+from mapping.placement.problem.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics

@@ -24,9 +24,9 @@ from pathlib import Path
 import platformdirs
 from filelock import FileLock
 
+from registry.database.local.server import ServerAddress
+from registry.database.local.supervisor import die_with_parent
 from registry.errors import DatabaseUnavailable
-from registry.local.server import ServerAddress
-from registry.local.supervisor import die_with_parent
 
 VERSION = "5.26.16"
 IMAGE = f"neo4j:{VERSION}-community"

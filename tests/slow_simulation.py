@@ -17,7 +17,7 @@ import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
-from mapping.simulate.messages import Messages
+from mapping.simulation.messages import Messages
 from registry.model import Allocation, Fabric, Placement
 
 Message = tuple[int, int, int, float]

@@ -21,29 +21,42 @@ MAY_IMPORT = {
 }
 GROUND = {"registry.model", "registry.errors", "registry.progress", "registry.units", "registry.version"}
 """What mapping may know of the registry; its room `service` alone may know the rest."""
-STOREYS = (
-    "kernels",
-    "options threads exports",
-    "routing partition",
-    "costs checks simulate",
-    "bounds model",
-    "refine",
-    "catalog",
-    "strategies",
-    "evaluation search",
-    "moves traffic reconfigure",
-    "answers",
-    "service",
-)
-"""Rooms of mapping, from the ground up: each may know those below it and itself."""
+LEVELS = {
+    "registry": (
+        "errors progress units version",
+        "model",
+        "database",
+        "fabrics profiles",
+        "counters jobs",
+        "records",
+        "ingest_runs interchange running",
+        "exports overview registry",
+    ),
+    "ingest": (
+        "options parsed rates",
+        "generate reading",
+        "catalog formats merging",
+        "grouping writers",
+        "pipeline",
+    ),
+    "mapping": (
+        "kernels options threads",
+        "routing",
+        "checks distances launchers simulation",
+        "placement",
+        "evaluation reconfiguration",
+        "traffic",
+        "service",
+    ),
+}
+"""Packages from the ground up: each may import those on lower levels and itself."""
 CYPHER = re.compile(r"\b(MATCH|MERGE|CREATE|UNWIND|RETURN)\s+[\w($:]")
 ONLY_IN = {
-    "neo4j": {"registry/database.py"},
+    "neo4j": {"registry/database/driver.py"},
     "py2neo": {"registry/interchange.py"},
     "streamlit": {"dashboard/"},
     "click": {"almanac/"},
     "rich": {"almanac/"},
-    "numba": {"mapping/kernels/", "ingest/kernels/"},
 }
 
 
@@ -93,15 +106,31 @@ def test_mapping_knows_only_the_types_of_the_registry() -> None:
     assert wrong == []
 
 
-def test_mapping_is_built_storey_on_storey() -> None:
-    storey, wrong = {name: level for level, names in enumerate(STOREYS) for name in names.split()}, []
-    for path, name in imported("mapping/"):
+@pytest.mark.parametrize("wing", LEVELS)
+def test_each_package_imports_only_packages_below_it(wing: str) -> None:
+    level, wrong = {name: row for row, names in enumerate(LEVELS[wing]) for name in names.split()}, []
+    for path, name in imported(f"{wing}/"):
         mine = path.relative_to(ROOT).with_suffix("").parts[1]
-        if mine != "__init__" and name.startswith("mapping."):
-            above = name.split(".")[1]
-            if above != mine and storey[above] >= storey[mine]:
+        if mine != "__init__" and name.startswith(f"{wing}."):
+            other = name.split(".")[1]
+            if other != mine and level[other] >= level[mine]:
                 wrong.append(f"{room(path)} imports {name}")
     assert wrong == []
+
+
+@pytest.mark.parametrize("wing", LEVELS)
+def test_every_package_has_its_level(wing: str) -> None:
+    below = (ROOT / wing).iterdir()
+    found = {path.stem for path in below if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert sorted(found - {"__init__"}) == sorted(name for row in LEVELS[wing] for name in row.split())
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_every_package_says_what_goes_in_and_what_comes_out(wing: str) -> None:
+    for path in sorted((ROOT / wing).rglob("__init__.py")):
+        lines = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").splitlines()
+        assert any(line.startswith("Input: ") for line in lines), room(path)
+        assert any(line.startswith("Output: ") for line in lines), room(path)
 
 
 def test_each_library_has_its_own_room() -> None:
@@ -111,6 +140,11 @@ def test_each_library_has_its_own_room() -> None:
         if rooms is not None and not room(path).startswith(tuple(rooms)):
             wrong.append(f"{room(path)} imports {name}")
     assert wrong == []
+
+
+def test_numba_is_imported_only_in_packages_named_kernels() -> None:
+    wrong = [room(path) for path, name in imported() if name.split(".")[0] == "numba"]
+    assert [path for path in wrong if path.split("/")[-2] != "kernels"] == []
 
 
 def test_cypher_stands_in_the_registry_only() -> None:

@@ -10,12 +10,12 @@ import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
-from mapping.kernels.unsplit_routes import Guest, Net, Standing
-from mapping.reconfigure.coarsening import Level, coarsen
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.refinement import Scale, guest_of
-from mapping.reconfigure.topology import Topology
-from mapping.reconfigure.unsplit import longest_route, net_of, route_unsplit
+from mapping.reconfiguration.coarsening import Level, coarsen
+from mapping.reconfiguration.kernels.unsplit_routes import Guest, Net, Standing
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.refinement import Scale, guest_of
+from mapping.reconfiguration.topology import Topology
+from mapping.reconfiguration.unsplit import longest_route, net_of, route_unsplit
 from registry.model import Ints
 
 Vector = list[Fraction]

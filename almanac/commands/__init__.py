@@ -1,1 +1,5 @@
-"""One module a subcommand; each has a `command`. Heavy imports stay inside the functions."""
+"""The subcommands, each with an object `command`; heavy imports stay inside functions.
+
+Input: command-line options.
+Output: printed results and an exit code.
+"""

@@ -13,8 +13,8 @@ from almanac.commands.common import json_option, open_registry
 from almanac.output import finite, print_json, print_table, progress_bars
 
 if TYPE_CHECKING:
-    from mapping.moves.advice import Advice
-    from mapping.moves.moving import Curve
+    from mapping.placement.moves.advice import Advice
+    from mapping.placement.moves.moving import Curve
 
 
 @click.command("advise")
@@ -55,9 +55,9 @@ def command(
         return
     if job is None and cluster is None:
         raise click.UsageError("give --cluster, or --job")
-    from mapping.answers.answering import present_curve
-    from mapping.moves.advice import advise
+    from mapping.placement.moves.advice import advise
     from mapping.service import Question, case_of
+    from mapping.service.answers.answering import present_curve
 
     question = Question(
         profile=profile,
@@ -91,7 +91,7 @@ def _check_alone(ctx: click.Context) -> None:
 def _told(
     curve: Curve, advice: tuple[Advice, ...], rank_seconds: float | None, left: float | None
 ) -> dict[str, Any]:
-    from mapping.answers.answer import curve_told
+    from mapping.service.answers.answer import curve_told
 
     pick = _pick(advice, rank_seconds, left)
     return {
@@ -145,6 +145,6 @@ def _show(curve: Curve, advice: tuple[Advice, ...], rank_seconds: float | None, 
 
 
 def _pick(advice: tuple[Advice, ...], rank_seconds: float | None, left: float | None) -> Advice | None:
-    from mapping.moves.advice import best
+    from mapping.placement.moves.advice import best
 
     return None if rank_seconds is None or left is None else best(advice, left, rank_seconds)

@@ -11,9 +11,9 @@ from almanac.output import print_table
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.answers.answer import Answer
-    from mapping.moves.moving import Curve
-    from mapping.partition.cores import Seating
+    from mapping.placement.moves.moving import Curve
+    from mapping.placement.partition.cores import Seating
+    from mapping.service.answers.answer import Answer
     from registry.model import Bound, Evaluation, Metrics
 
 BOUNDED = (

@@ -15,8 +15,8 @@ from almanac.output import csv_text, finite, print_table
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.answers.circuits import Planned
-    from mapping.reconfigure.topology import Topology
+    from mapping.reconfiguration.topology import Topology
+    from mapping.service.answers.circuits import Planned
     from registry.model import CircuitPlan, Floats
     from registry.model.reconfiguration import Circuits
 
@@ -42,7 +42,7 @@ def read_circuits(path: str, nodes: int, hosts: Sequence[str] = ()) -> Topology:
     InputError
         With the line.
     """
-    from mapping.reconfigure.topology import Topology
+    from mapping.reconfiguration.topology import Topology
     from registry.errors import InputError, InvalidValue
 
     number = {host: node for node, host in enumerate(hosts)}

@@ -14,7 +14,7 @@ from registry import units
 from registry.model import format_guid
 
 if TYPE_CHECKING:
-    from registry.machines.layouts import StoredLayout
+    from registry.fabrics.layouts import StoredLayout
 
 
 @click.command("layouts")

@@ -13,7 +13,7 @@ from almanac.output import print_json, print_table, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from registry.reconfigurations.switches import OpticalSwitch
+    from registry.records.reconfigurations.switches import OpticalSwitch
     from registry.registry import Registry
 
 SHOWN = 20
@@ -80,7 +80,7 @@ def _tell(registry: Registry, cluster: str, given: dict[str, Any], file: str | N
     ------
     InvalidValue, UnknownName, InputError
     """
-    from registry.reconfigurations.switches import OpticalSwitch
+    from registry.records.reconfigurations.switches import OpticalSwitch
 
     fabric = registry.fabrics.read(cluster).fabric
     every = tuple(fabric.names[vertex] for vertex in fabric.hosts.tolist())

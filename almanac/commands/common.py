@@ -86,7 +86,7 @@ def read_hosts(text: str) -> tuple[str, ...]:
     ------
     InputError
     """
-    from ingest.jobs.hostlists import expand
+    from ingest.formats.jobs.hostlists import expand
     from registry.errors import InputError
 
     if not text.startswith("@"):

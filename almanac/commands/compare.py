@@ -14,8 +14,8 @@ from almanac.output import csv_text, note, print_json, print_table, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.answers.answer import Judgement
     from mapping.evaluation.comparing import Difference
+    from mapping.service.answers.answer import Judgement
     from registry.registry import Registry
 
 SHOWN = 20
@@ -42,9 +42,9 @@ def command(
     """Placements, saved or in launchers' files, beside each other: what differs, and on which links most."""
     if len(placements) < 2:
         raise click.UsageError("give at least two placements")
-    from mapping.answers.case import Search
     from mapping.evaluation.comparing import compared, differences
     from mapping.service import judge
+    from mapping.service.answers.case import Search
 
     search, others = Search(**measured.measures()), measured.others()
     with open_registry() as registry:

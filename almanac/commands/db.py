@@ -12,7 +12,7 @@ from almanac.output import note, print_json, print_table, progress_bars
 from almanac.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from registry.database import Database
+    from registry.database.driver import Database
 
 
 @click.group("db")
@@ -35,7 +35,7 @@ def status(as_json: bool) -> None:
 @json_option
 def start(as_json: bool) -> None:
     """Start the embedded server; does nothing where it runs."""
-    from registry.local.server import ensure_server
+    from registry.database.local.server import ensure_server
 
     settings = _embedded(_settings())
     with progress_bars() as progress:
@@ -50,7 +50,7 @@ def start(as_json: bool) -> None:
 @json_option
 def stop(as_json: bool) -> None:
     """Stop the embedded server."""
-    from registry.local.server import stop as stop_server
+    from registry.database.local.server import stop as stop_server
 
     settings = _embedded(_settings())
     was_running = stop_server(settings.home)
@@ -64,8 +64,8 @@ def stop(as_json: bool) -> None:
 @json_option
 def migrate(as_json: bool) -> None:
     """Bring a registry of an older version to this program's schema."""
-    from registry.schema import current_version
-    from registry.schema import migrate as bring_up
+    from registry.database.schema import current_version
+    from registry.database.schema import migrate as bring_up
 
     with _database(_settings()) as database:
         before = current_version(database)
@@ -81,7 +81,7 @@ def migrate(as_json: bool) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def dump(file: Path) -> None:
     """Write the whole registry to FILE: the backup, and the way to another server."""
-    from registry.dumps.transfer import dump as write_dump
+    from registry.database.dumps.transfer import dump as write_dump
 
     with open_registry() as registry, progress_bars() as progress:
         counts = write_dump(registry.database, file, progress)
@@ -92,7 +92,7 @@ def dump(file: Path) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def load(file: Path) -> None:
     """Read a dump into an empty registry."""
-    from registry.dumps.transfer import load as read_dump
+    from registry.database.dumps.transfer import load as read_dump
 
     with open_registry() as registry, progress_bars() as progress:
         counts = read_dump(registry.database, file, progress)
@@ -103,7 +103,7 @@ def database_status(settings: Settings) -> dict[str, Any]:
     """What `status` tells."""
     told: dict[str, Any] = {"kind": "embedded" if settings.db is None else "server", "uri": settings.db}
     if settings.db is None:
-        from registry.local.server import status as server_status
+        from registry.database.local.server import status as server_status
 
         running = server_status(settings.home)
         told |= {"home": str(settings.home), "running": running is not None}
@@ -115,7 +115,7 @@ def database_status(settings: Settings) -> dict[str, Any]:
                 "idle_seconds": running.idle_seconds,
             }
         return told
-    from registry.schema import current_version
+    from registry.database.schema import current_version
 
     with _database(settings) as database:
         told |= {"running": True, "server": database.kind, "schema": current_version(database)}
@@ -124,8 +124,8 @@ def database_status(settings: Settings) -> dict[str, Any]:
 
 def _database(settings: Settings) -> Database:
     """A connection without a look at the schema; the embedded server is started on demand."""
-    from registry.database import Database
-    from registry.local.server import ensure_server
+    from registry.database.driver import Database
+    from registry.database.local.server import ensure_server
 
     if settings.db is None:
         return ensure_server(settings.home, idle_seconds=settings.idle_seconds).connect()

@@ -36,7 +36,7 @@ def command(output: str) -> None:
     """
     from almanac.ahead import kernels_ahead
     from almanac.demonstration import CLUSTER, fill
-    from mapping.exports.catalog import write
+    from mapping.launchers.catalog import write
 
     with open_registry() as registry, progress_bars() as progress, kernels_ahead(progress) as wait:
         made = fill(registry, progress, before_runs=wait)

@@ -68,7 +68,7 @@ def _settings() -> Finding:
 
 
 def _database(registry: Registry) -> Iterator[Finding]:
-    from registry.schema import current_version
+    from registry.database.schema import current_version
 
     database = registry.database
     answer = _timed(lambda: current_version(database))
@@ -98,7 +98,7 @@ def _data(registry: Registry) -> Iterator[Finding]:
 
 def _sources(registry: Registry) -> Iterator[Finding]:
     """Age of the last good ingest of each source, and whether its last one failed."""
-    from registry.saving.freshness import FRESH, freshness
+    from registry.ingest_runs.freshness import FRESH, freshness
 
     now = datetime.now(UTC)
     for source in registry.runs.sources():

@@ -14,7 +14,7 @@ from almanac.output import csv_text, note, print_json, print_table, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.answers.answer import Judgement
+    from mapping.service.answers.answer import Judgement
     from registry.model import Evaluation, Fabric
 
 LINK_COLUMNS = (
@@ -48,8 +48,8 @@ def command(
     as_json: bool,
 ) -> None:
     """What PROFILE's traffic does to the fabric when placed so."""
-    from mapping.answers.case import Search
     from mapping.service import judge
+    from mapping.service.answers.case import Search
 
     search, others = Search(**measured.measures()), measured.others()
     given = searching.read_order(placement, cluster) or placement

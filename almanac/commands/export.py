@@ -6,7 +6,7 @@ import click
 
 from almanac.commands.common import open_registry
 from almanac.output import note, write_text
-from mapping.exports.catalog import FORMATS, write
+from mapping.launchers.catalog import FORMATS, write
 
 
 @click.command("export")

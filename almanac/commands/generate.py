@@ -135,7 +135,7 @@ def _run(generator: Generator, values: dict[str, Any]) -> None:
     from dataclasses import replace
 
     from ingest.generate.catalog import make
-    from ingest.generate.written import as_fabric, write
+    from ingest.writers.generated_files import as_fabric, write
     from registry.model import Profile
 
     own = {name: values.pop(name, None) for name in OWN}
@@ -163,9 +163,9 @@ def _run(generator: Generator, values: dict[str, Any]) -> None:
 
 
 def _save(made: Any, generator: Generator, cluster: str | None) -> dict[str, Any]:
-    from ingest.generate.written import as_fabric
+    from ingest.writers.generated_files import as_fabric
     from registry.model import Profile
-    from registry.saving.intake import Intake
+    from registry.model.intake import Intake
 
     source = f"generate {generator.kind} {generator.name}"
     if isinstance(made, Profile):

@@ -10,7 +10,7 @@ from almanac.output import print_json, print_table
 
 if TYPE_CHECKING:
     from almanac.commands.history_rows import Asked
-    from registry.reconfigurations.records import ReconfigurationInfo
+    from registry.records.reconfigurations.records import ReconfigurationInfo
     from registry.registry import Registry
 
 COLUMNS = (

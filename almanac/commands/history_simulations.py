@@ -11,8 +11,8 @@ from registry import units
 
 if TYPE_CHECKING:
     from almanac.commands.history_rows import Asked
+    from registry.records.simulations.records import SimulationInfo
     from registry.registry import Registry
-    from registry.simulations.records import SimulationInfo
 
 COLUMNS = (
     *("id", "recorded at", "cluster", "placement", "mode", "routing", "completion", "throughput"),

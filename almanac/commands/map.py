@@ -15,9 +15,9 @@ from almanac.here import Here
 from almanac.output import note, print_json, progress_bars, write_text
 
 if TYPE_CHECKING:
-    from mapping.answers.answer import Answer
-    from mapping.answers.case import Case
     from mapping.service import Question
+    from mapping.service.answers.answer import Answer
+    from mapping.service.answers.case import Case
     from registry.model import Placement
 
 SECONDS_HERE = 5.0
@@ -175,7 +175,7 @@ def _case(question: Question, fabric_files: tuple[str, ...]) -> Case:
 def _answer(question: Question, fabric_files: tuple[str, ...]) -> Answer:
     with progress_bars() as progress:
         if fabric_files:
-            from mapping.answers.answering import solve
+            from mapping.service.answers.answering import solve
 
             return solve(_case(question, fabric_files), question, progress)
         from mapping.service import answer
@@ -190,7 +190,7 @@ def _show_set(
 ) -> None:
     if files:
         raise click.UsageError("--pareto finds several placements: export the one that is wanted by its id")
-    from mapping.answers.answering import trade
+    from mapping.service.answers.answering import trade
 
     with progress_bars() as progress:
         if fabric_files:
@@ -216,7 +216,7 @@ def _require_cluster(question: Question) -> None:
 
 
 def _export(files: dict[str, str], placement: Placement, found: Answer) -> None:
-    from mapping.exports.catalog import TELL_CORES, write
+    from mapping.launchers.catalog import TELL_CORES, write
 
     for name, path in files.items():
         write_text(path, write(name, placement, found.fabric))
@@ -225,7 +225,7 @@ def _export(files: dict[str, str], placement: Placement, found: Answer) -> None:
 
 
 def _export_files(exports: tuple[str, ...]) -> dict[str, str]:
-    from mapping.exports.catalog import FORMATS
+    from mapping.launchers.catalog import FORMATS
 
     files = {}
     for item in exports:

@@ -78,7 +78,7 @@ def show(profile: str, as_json: bool) -> None:
 def export(profile: str, output: str | None) -> None:
     """Write ``src,dst,bytes,messages``, a row an ordered pair of ranks that talks."""
     from almanac.output import write_text
-    from ingest.profiles.edge_csv import csv_text
+    from ingest.formats.profiles.edge_csv import csv_text
 
     with open_registry() as registry:
         content = registry.profiles.read(profile).profile

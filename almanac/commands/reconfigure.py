@@ -17,13 +17,13 @@ from almanac.output import note, print_json, progress_bars, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.answers.circuits import CircuitSearch, Planned
-    from mapping.reconfigure.problem import Machine
-    from mapping.reconfigure.topology import Topology
+    from mapping.reconfiguration.problem import Machine
+    from mapping.reconfiguration.topology import Topology
     from mapping.service import OnSwitch
+    from mapping.service.answers.circuits import CircuitSearch, Planned
     from registry.model import Floats
     from registry.progress import Progress
-    from registry.reconfigurations.switches import OpticalSwitch
+    from registry.records.reconfigurations.switches import OpticalSwitch
     from registry.registry import Registry
 
 MACHINE = ("nodes", "max_degree", "max_edges", "link_speed")
@@ -157,7 +157,7 @@ class Ask:
 
     def search(self, start: str | Topology | None, weight: Floats | None = None) -> CircuitSearch:
         """How to search, from a first topology; weights of ranks, where there are any, by their digest."""
-        from mapping.answers.circuits import CircuitSearch
+        from mapping.service.answers.circuits import CircuitSearch
         from registry.model.reconfiguration import BEST, PAPER
 
         return CircuitSearch(
@@ -197,9 +197,9 @@ class Found:
 def _for_profile(
     registry: Registry, profile: str, cluster: str | None, ask: Ask, progress: Progress
 ) -> Found:
-    from mapping.answers.circuits import plan_circuits
-    from mapping.reconfigure.problem import Application
+    from mapping.reconfiguration.problem import Application
     from mapping.service import save_circuits, topology_of
+    from mapping.service.answers.circuits import plan_circuits
 
     stored = registry.profiles.read(profile)
     switch = None if cluster is None else registry.optical.read(cluster)
@@ -312,7 +312,7 @@ def _compute_seconds(ask: Ask, switch: OpticalSwitch | None) -> float:
 
 
 def _machine(ask: Ask, switch: OpticalSwitch | None, seconds: float) -> Machine:
-    from mapping.reconfigure.problem import Machine
+    from mapping.reconfiguration.problem import Machine
     from mapping.service import machine_of
 
     if switch is not None:

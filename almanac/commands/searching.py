@@ -14,8 +14,8 @@ import click
 from almanac.commands.common import Moment, seed_option
 
 if TYPE_CHECKING:
-    from mapping.answers.case import Case
-    from mapping.costs.distance_tables import DistanceTable
+    from mapping.distances.distance_tables import DistanceTable
+    from mapping.service.answers.case import Case
     from registry.model import Fabric, HostOrder, IntendedWiring, Profile
     from registry.model.host_layout import HostLayout
 
@@ -26,7 +26,7 @@ SECONDS = 10.0
 
 def _objective(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """The text, or a usage error that says what is wrong with it."""
-    from mapping.model.objective import check_objective
+    from mapping.placement.problem.objective import check_objective
     from registry.errors import AlmanacError
 
     try:
@@ -85,7 +85,7 @@ class Measured:
     at: datetime | None
 
     def measures(self) -> dict[str, Any]:
-        """Those of a `mapping.answers.case.Search`; files are read.
+        """Those of a `mapping.service.answers.case.Search`; files are read.
 
         Raises
         ------
@@ -170,8 +170,8 @@ def read_layouts(items: tuple[str, ...]) -> dict[str, HostLayout]:
     ------
     InputError
     """
-    from ingest.hosts.hwloc_xml import read_layout
-    from ingest.source import read_paths
+    from ingest.formats.hosts.hwloc_xml import read_layout
+    from ingest.reading.source import read_paths
 
     read: list[tuple[str, str, HostLayout]] = []
     for item in items:
@@ -218,11 +218,11 @@ def read_distance(text: str | None) -> tuple[str | None, DistanceTable | None]:
     """A convention, or the table of a CSV file."""
     if text is None:
         return None, None
-    from mapping.costs.distances import CONVENTIONS, TABLE
+    from mapping.distances.distances import CONVENTIONS, TABLE
 
     if text in CONVENTIONS or not Path(text).exists():
         return text, None
-    from mapping.costs.distance_tables import read_distance_table
+    from mapping.distances.distance_tables import read_distance_table
 
     return TABLE, read_distance_table(text)
 
@@ -299,7 +299,7 @@ def case_from_files(
     cluster: str,
 ) -> Case:
     """A case without any database: on the hosts named, else those of the present placement, else on all."""
-    from mapping.answers.case import Case
+    from mapping.service.answers.case import Case
     from registry.model import Allocation
 
     sits = None if present is None else present.on(fabric)

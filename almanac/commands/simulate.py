@@ -17,8 +17,8 @@ from almanac.commands.simulating import Ask, Ground
 from almanac.output import note, print_json, progress_bars, write_text
 
 if TYPE_CHECKING:
-    from mapping.simulate.messages import Messages
-    from mapping.simulate.options import Options
+    from mapping.simulation.messages import Messages
+    from mapping.simulation.options import Options
     from registry.model import Placement, Simulation, Trace
     from registry.progress import Progress
     from registry.registry import Registry
@@ -43,7 +43,7 @@ NETWORK = {
     ),
     "rails": (click.Choice(["all-connected", "same-rail"]), "docs/congestion.md [default: all-connected]."),
 }
-"""Options of the network, as `mapping.simulate.options.Options` names them: type and help."""
+"""Options of the network, as `mapping.simulation.options.Options` names them: type and help."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -166,9 +166,9 @@ def replay(
     Raises
     ------
     AlmanacError
-        As `mapping.simulate.simulate.simulate`, and `Simulations.save`.
+        As `mapping.simulation.simulate.simulate`, and `Simulations.save`.
     """
-    from mapping.simulate.options import Options
+    from mapping.simulation.options import Options
     from registry.version import code_version
 
     network = Options(**ask.network)
@@ -210,7 +210,7 @@ def _messages(
     run : callable
         Simulates messages on the first placement.
     """
-    from mapping.simulate.messages import from_profile, from_trace
+    from mapping.simulation.messages import from_profile, from_trace
 
     trace = ground.trace
     if trace is None:
@@ -226,7 +226,7 @@ def _messages(
 
 def _saturating(trace: Trace, run: Callable[[Messages], Simulation]) -> float:
     """The scale at which the trace saturates the network; an interrupt leaves nothing to go on with."""
-    from mapping.simulate.saturation import saturating_scale
+    from mapping.simulation.saturation import saturating_scale
 
     def to_the_end(messages: Messages) -> Simulation:
         simulation = run(messages)
@@ -251,7 +251,7 @@ def _run(
     network: Options,
     progress: Progress,
 ) -> Simulation:
-    from mapping.simulate.simulate import simulate
+    from mapping.simulation.simulate import simulate
 
     return simulate(
         ground.fabric,
@@ -267,7 +267,7 @@ def _run(
 
 
 def _save(registry: Registry, heading: Heading, run: Run) -> str:
-    from registry.simulations.records import SimulationRecord
+    from registry.records.simulations.records import SimulationRecord
 
     ground = heading.ground
     assert ground.snapshot is not None

@@ -13,7 +13,7 @@ import click
 from almanac.commands import searching
 
 if TYPE_CHECKING:
-    from registry.machines.fabrics import Snapshot
+    from registry.fabrics.fabrics import Snapshot
     from registry.model import Fabric, HostOrder, Placement, Profile, Trace
     from registry.profiles import StoredProfile
     from registry.registry import Registry

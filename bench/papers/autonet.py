@@ -6,7 +6,7 @@ import numpy as np
 
 from bench.papers.record import Effort, Figure, Row
 from ingest.generate.irregular import autonet
-from mapping.costs.distances import EQUIVALENT, distances
+from mapping.distances.distances import EQUIVALENT, distances
 from mapping.routing.catalog import build_routes
 from registry.model import Floats
 

@@ -14,14 +14,14 @@ from bench.plots import Curve, Panel
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import torus
-from mapping.catalog import Chain
 from mapping.evaluation.metrics import evaluate
 from mapping.evaluation.report import RANDOM_SEEDS
-from mapping.model.problem import Problem
+from mapping.placement.catalog import Chain
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.placing import place
+from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.random import random_placement
 from mapping.routing.catalog import build_routes
-from mapping.search.placing import place
-from mapping.strategies.in_order import in_order
-from mapping.strategies.random import random_placement
 from registry.model import Allocation, Evaluation, Fabric, Ints, Placement, Profile
 
 ROUTING = "shortest-paths"

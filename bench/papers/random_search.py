@@ -8,11 +8,11 @@ from bench.instances import real
 from bench.papers.record import Effort, Figure, Row
 from bench.plots import Curve, Panel
 from ingest.generate.irregular import irregular
-from mapping.costs.distances import EQUIVALENT_2, distances
-from mapping.model.problem import Problem
+from mapping.distances.distances import EQUIVALENT_2, distances
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.placing import place
+from mapping.placement.strategies.random_search import Search, search
 from mapping.routing.catalog import build_routes
-from mapping.search.placing import place
-from mapping.strategies.random_search import Search, search
 from registry.model import Allocation, Floats, Ints
 
 NETWORKS = 20

@@ -15,10 +15,10 @@ from bench.plots import Curve, Panel
 from ingest.generate import nas
 from ingest.generate.sweeps import snap, sweep3d
 from ingest.generate.tianhe3 import tianhe3
-from mapping.costs.distances import SWITCHES, distances
-from mapping.model.problem import Problem
+from mapping.distances.distances import SWITCHES, distances
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.placing import place
 from mapping.routing.catalog import build_routes
-from mapping.search.placing import place
 from registry.model import Allocation, Fabric, Ints, Longs, Profile
 
 CHIPS = 43

@@ -16,9 +16,9 @@ from bench.peers.files import first_slots
 from bench.peers.tools import Answer, answers
 from mapping.evaluation.metrics import evaluate
 from mapping.evaluation.report import RANDOM_SEEDS
-from mapping.search.placing import place
-from mapping.strategies.in_order import in_order
-from mapping.strategies.random import random_placement
+from mapping.placement.search.placing import place
+from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.random import random_placement
 from registry.model import Placement
 
 METRICS = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")

@@ -12,11 +12,11 @@ import numpy as np
 from bench.reconfigure.experiment import Crew, geometric_mean
 from bench.reconfigure.record import Cell, Effort, Part, Table
 from bench.reconfigure.trial import Parameters, Setting
-from mapping.reconfigure.bounds import loose_bound, throughput_bound
-from mapping.reconfigure.co_optimise import reconfigure
-from mapping.reconfigure.enumeration import optimum
-from mapping.reconfigure.improving import best_of
-from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfiguration.bounds import loose_bound, throughput_bound
+from mapping.reconfiguration.co_optimise import reconfigure
+from mapping.reconfiguration.enumeration import optimum
+from mapping.reconfiguration.improving import best_of
+from mapping.reconfiguration.problem import Application, Machine
 
 NODES, VERTICES, EDGES = 4, 7, 10
 COMPUTE_SPEED = 10.0

@@ -16,7 +16,7 @@ from bench.reconfigure.experiment import Crew, Trials, experiment, geometric_mea
 from bench.reconfigure.record import Cell, Effort, Part, Table
 from bench.reconfigure.said import table
 from bench.reconfigure.trial import FORKS, RINGS, Outcome, Pair, Parameters, Setting, forks, pair
-from mapping.reconfigure.problem import Machine
+from mapping.reconfiguration.problem import Machine
 from registry.model import Floats
 
 COMPUTE_SPEEDS = (100.0, 1000.0)

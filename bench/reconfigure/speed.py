@@ -11,11 +11,11 @@ import numpy as np
 from bench.machine import peak_memory_gb
 from bench.reconfigure.record import Cell, Effort, Part, Table
 from bench.reconfigure.trial import Parameters, Setting, draw, prepare
-from mapping.reconfigure.bounds import throughput_bound
-from mapping.reconfigure.co_optimise import Reconfiguration, reconfigure
-from mapping.reconfigure.coarsening import HIGHEST, LOWEST
-from mapping.reconfigure.improving import best_of
-from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfiguration.bounds import throughput_bound
+from mapping.reconfiguration.co_optimise import Reconfiguration, reconfigure
+from mapping.reconfiguration.coarsening import HIGHEST, LOWEST
+from mapping.reconfiguration.improving import best_of
+from mapping.reconfiguration.problem import Application, Machine
 
 SPEEDS = ((100.0, 10.0), (1000.0, 10.0))
 """Of nodes and of links: both of Table 2's that bind on either."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ingest.generate.streams import EDGE_SPREAD, VERTEX_SPREAD, stream_graph
-from mapping.reconfigure.bounds import FLOWS, loose_bound, throughput_bound
-from mapping.reconfigure.co_optimise import PATIENCE, SKIP, Reconfiguration, reconfigure
-from mapping.reconfigure.coarsening import HIGHEST, LOWEST
-from mapping.reconfigure.improving import TRIALS, best_of
-from mapping.reconfigure.loading import load_kernels
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.seeds import CONDENSED
+from mapping.reconfiguration.bounds import FLOWS, loose_bound, throughput_bound
+from mapping.reconfiguration.co_optimise import PATIENCE, SKIP, Reconfiguration, reconfigure
+from mapping.reconfiguration.coarsening import HIGHEST, LOWEST
+from mapping.reconfiguration.improving import TRIALS, best_of
+from mapping.reconfiguration.loading import load_kernels
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.seeds import CONDENSED
 from registry.progress import silent
 
 RINGS = tuple(f"chordal-ring-{chord}" for chord in range(2, 8))
@@ -58,7 +58,7 @@ class Setting:
         Of each application.
     parameters : Parameters
     flows : int
-        Of the certified bound (`mapping.reconfigure.bounds.throughput_bound`).
+        Of the certified bound (`mapping.reconfiguration.bounds.throughput_bound`).
     """
 
     machine: Machine
@@ -100,7 +100,7 @@ class Pair(NamedTuple):
     ----------
     paper, highest, ours : float
         Throughput of the loop as printed, of the loop with the highest expansions matched first, of
-        `mapping.reconfigure.improving.best_of`.
+        `mapping.reconfiguration.improving.best_of`.
     bound, loose : float
         The certified bound, and the paper's.
     bound_name : str

@@ -16,9 +16,9 @@ from ingest.generate.tori import torus
 from ingest.options import Options as Reading
 from ingest.pipeline import plan
 from mapping.routing.catalog import build_routes
-from mapping.simulate.messages import Messages, from_profile
-from mapping.simulate.options import Options
-from mapping.simulate.simulate import simulate
+from mapping.simulation.messages import Messages, from_profile
+from mapping.simulation.options import Options
+from mapping.simulation.simulate import simulate
 from registry.model import Allocation, Fabric, Ints, Placement, Profile, Simulation
 
 DATA = Path(__file__).parents[2] / "tests" / "data"

@@ -10,14 +10,14 @@ import numpy as np
 
 from bench.instances import DATA, real
 from bench.simulation.runs import Effort, TracesMissing, side_by_side
-from ingest.fabrics import ibnetdiscover
+from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.routes import opensm_lfts
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
 from ingest.options import Options as Reading
-from ingest.routes import opensm_lfts
-from ingest.source import read_paths
-from mapping.simulate.messages import Messages, from_profile, from_trace
-from mapping.simulate.simulate import simulate
+from ingest.reading.source import read_paths
+from mapping.simulation.messages import Messages, from_profile, from_trace
+from mapping.simulation.simulate import simulate
 from registry.model import Fabric, Placement, Profile
 
 ROUNDS = 10

@@ -19,7 +19,7 @@ from bench.simulation.cases import Setting, sent, settings
 from bench.simulation.placements import of_every_kind
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
 from bench.simulation.runs import Effort, say
-from mapping.costs.distances import EQUIVALENT_2
+from mapping.distances.distances import EQUIVALENT_2
 from mapping.evaluation.metrics import Coefficient, evaluate
 from registry.model import Evaluation, Floats, Longs, Placement
 

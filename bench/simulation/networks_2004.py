@@ -22,12 +22,12 @@ from ingest.generate import nas
 from ingest.generate.irregular import irregular
 from ingest.generate.nas_collectives import IS_KEYS, integer_sort
 from ingest.generate.nas_multigrid import MG_POINTS, mg
-from mapping.model.problem import Problem
-from mapping.search.placing import place
-from mapping.simulate.messages import Messages, from_profile, from_trace
-from mapping.simulate.options import Options
-from mapping.simulate.saturation import saturating_scale
-from mapping.simulate.simulate import simulate
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.placing import place
+from mapping.simulation.messages import Messages, from_profile, from_trace
+from mapping.simulation.options import Options
+from mapping.simulation.saturation import saturating_scale
+from mapping.simulation.simulate import simulate
 from registry.model import Fabric, Placement, Profile
 from registry.model.simulation import FLITS, PACKETS, Simulation
 from registry.model.trace import Trace

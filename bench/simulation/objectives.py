@@ -15,7 +15,7 @@ import numpy as np
 from bench.papers.record import Figure, Row
 from bench.simulation.cases import Setting, sent, settings
 from bench.simulation.runs import Effort, percent, say
-from mapping.search.placing import place
+from mapping.placement.search.placing import place
 from registry.model import Allocation, Floats
 
 OBJECTIVES = (

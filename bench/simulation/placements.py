@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.simulation.runs import problem, seated
-from mapping.costs.distances import LINKS
-from mapping.model.problem import Problem
-from mapping.search.placing import place
+from mapping.distances.distances import LINKS
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.placing import place
 from registry.model import Fabric, Placement, Profile
 
 RULES = (

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ingest.formats.profiles import trace_csv
 from ingest.options import Options as Reading
-from ingest.profiles import trace_csv
-from ingest.source import read_paths
-from mapping.catalog import Chain
-from mapping.costs.distances import EQUIVALENT_2, distances
-from mapping.model.problem import Problem
+from ingest.reading.source import read_paths
+from mapping.distances.distances import EQUIVALENT_2, distances
+from mapping.placement.catalog import Chain
+from mapping.placement.problem.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.trace import Trace

@@ -16,13 +16,13 @@ from bench.simulation.runs import Effort, say
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
-from mapping.simulate.channels import build_ways
-from mapping.simulate.flit_level import FlitLevel
-from mapping.simulate.messages import Messages, check_messages, from_profile, from_trace
-from mapping.simulate.options import Options
-from mapping.simulate.packet_level import PacketLevel
-from mapping.simulate.sending import Senders, new_senders
-from mapping.strategies.random import random_placement
+from mapping.placement.strategies.random import random_placement
+from mapping.simulation.channels import build_ways
+from mapping.simulation.flit_level import FlitLevel
+from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace
+from mapping.simulation.options import Options
+from mapping.simulation.packet_level import PacketLevel
+from mapping.simulation.sending import Senders, new_senders
 from registry.model import Allocation, Fabric, Profile
 from registry.model.simulation import FLITS, PACKETS
 
@@ -83,7 +83,7 @@ def run(effort: Effort) -> Figure:
 
 
 def measure(case: Case) -> Measured:
-    """Simulate a case once, in slices, as ``mapping.simulate.simulate`` does."""
+    """Simulate a case once, in slices, as ``mapping.simulation.simulate`` does."""
     fabric = case.fabric()
     allocation = Allocation.of(fabric, fabric.hosts.tolist())
     messages = check_messages(case.messages(len(allocation)), len(allocation))

@@ -16,9 +16,9 @@ from bench.papers.record import Effort as PaperEffort
 from bench.papers.record import Figure, Row
 from bench.simulation.runs import Effort, say, side_by_side
 from ingest.generate.tori import torus
-from mapping.simulate.messages import Messages, from_profile
-from mapping.simulate.options import Options
-from mapping.simulate.simulate import simulate
+from mapping.simulation.messages import Messages, from_profile
+from mapping.simulation.options import Options
+from mapping.simulation.simulate import simulate
 from registry.model import Allocation, Fabric, Placement, Profile
 
 PHASES = 100

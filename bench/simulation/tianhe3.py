@@ -19,13 +19,13 @@ from bench.papers.record import Figure, Row
 from bench.papers.tianhe3 import CHIPS, programs
 from bench.simulation.runs import Effort, say, seated, side_by_side
 from ingest.generate.tianhe3 import tianhe3
-from mapping.costs.distances import SWITCHES, distances
-from mapping.model.problem import Problem
+from mapping.distances.distances import SWITCHES, distances
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.placing import place
 from mapping.routing.catalog import build_routes
-from mapping.search.placing import place
-from mapping.simulate.messages import Messages, from_profile
-from mapping.simulate.options import Options
-from mapping.simulate.simulate import simulate
+from mapping.simulation.messages import Messages, from_profile
+from mapping.simulation.options import Options
+from mapping.simulation.simulate import simulate
 from registry.model import Allocation, Fabric, Placement, Profile
 
 STRATEGIES = {

@@ -1,1 +1,5 @@
-"""Components of our own: what Streamlit's elements cannot draw fast enough."""
+"""Components that Streamlit lacks.
+
+Input: arrays.
+Output: elements of a page.
+"""

@@ -1,4 +1,7 @@
-"""Figures from small tables: pure functions, one a picture.
+"""Figures made from small tables: pure functions, one for each figure.
+
+Input: tables and arrays.
+Output: charts.
 
 Text from the database is data of a chart, never an expression.
 """

@@ -6,10 +6,10 @@ import altair as alt
 import pandas as pd
 
 from dashboard.figures.colours import DARK, LIGHT
-from registry.saving.runs import OUTCOMES
+from registry.ingest_runs.runs import OUTCOMES
 
 OUTCOME_COLOURS = {LIGHT: ("#0b6e8f", "#8a94a6", "#b3262d"), DARK: ("#4cc3ea", "#7d8798", "#f38b21")}
-"""Of each of `registry.saving.runs.OUTCOMES`; what failed stands out."""
+"""Of each of `registry.ingest_runs.runs.OUTCOMES`; what failed stands out."""
 OUTCOME_SHAPES = ("circle", "square", "triangle-up")
 """The same told by shape."""
 

@@ -1,5 +1,8 @@
 """Where to draw the machines of a fabric, and which cell of a matrix is which cable: pure functions.
 
+Input: a fabric.
+Output: coordinates of vertices, cables and cells.
+
 A fat tree is drawn in levels, a torus in slices, a dragonfly group by group, anything else freely. What a
 fabric is, is found from its graph, never from names. `cables` joins the two directions of each cable, which
 is what a person sees as one link.

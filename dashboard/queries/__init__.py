@@ -1,4 +1,7 @@
-"""What each page asks of the registry: one object a view, at most three statements each.
+"""What each page reads from the registry: one object for each page, at most three statements each.
+
+Input: an open registry and what the page's address selects.
+Output: frozen dataclasses.
 
 What has an id made from its content never changes, so it is kept (`dashboard.queries.kept`). Lists are
 asked for each time.

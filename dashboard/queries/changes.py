@@ -8,8 +8,8 @@ from datetime import datetime
 import streamlit as st
 
 from registry.errors import UnknownName
+from registry.fabrics.between import Between, State, Timeline, between, timeline
 from registry.registry import Registry
-from registry.wiring.between import Between, State, Timeline, between, timeline
 
 PAIRS = 8
 """Pairs of states that are kept in memory."""

@@ -10,12 +10,12 @@ from dashboard.queries.live import live_kept
 from mapping.service import Live
 from registry.counters.measured import rates_of
 from registry.errors import UnknownName
-from registry.machines.fabrics import ClusterInfo, Snapshot
-from registry.machines.seen import Seen, seen
+from registry.fabrics.between import Timeline
+from registry.fabrics.fabrics import ClusterInfo, Snapshot
 from registry.model import Fabric, Floats, LinkRates
-from registry.placements.opened import OpenPlacement
+from registry.overview.seen import Seen, seen
+from registry.records.placements.opened import OpenPlacement
 from registry.registry import Registry
-from registry.wiring.between import Timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

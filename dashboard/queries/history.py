@@ -9,8 +9,8 @@ import streamlit as st
 
 from dashboard.viewer import Viewer
 from mapping.traffic.quality import Quality, Regression, judge, regressions
+from registry.fabrics.fabrics import ClusterInfo
 from registry.jobs.owned import jobs_of
-from registry.machines.fabrics import ClusterInfo
 from registry.model.placement_series import PlacementSeries
 from registry.registry import Registry
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from registry.ingest_runs.runs import RunInfo, SourceState
 from registry.registry import Registry
-from registry.saving.runs import RunInfo, SourceState
 
 RUNS = 1000
 """Runs that are shown at most, the newest ones."""

@@ -10,9 +10,9 @@ import streamlit as st
 
 from dashboard.queries.kept import KEPT, content_kept
 from mapping.traffic.fragmentation import Fragmentation, Neighbours
-from registry.jobs.pages import JobChoices, JobFilter, JobRow
 from registry.model import Fabric
 from registry.registry import Registry
+from registry.running.pages import JobChoices, JobFilter, JobRow
 
 MOST_ROWS = 100_000
 """Rows of a file that is downloaded."""

@@ -10,11 +10,11 @@ import streamlit as st
 from dashboard import layouts
 from dashboard.layouts import Drawing
 from mapping import evaluate
-from mapping.strategies.in_order import in_order
+from mapping.placement.strategies.in_order import in_order
 from registry.errors import DisconnectedAllocation, UnreachablePair
-from registry.machines.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot
 from registry.model import Evaluation, Fabric, Floats
-from registry.placements.opened import OpenPlacement, open_placement, open_placements
+from registry.records.placements.opened import OpenPlacement, open_placement, open_placements
 from registry.registry import Registry
 
 KEPT = 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from registry.machines.fabrics import ClusterInfo
+from registry.fabrics.fabrics import ClusterInfo
 from registry.registry import Registry
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import streamlit as st
 
 from mapping.service import Live, traffic
-from registry.machines.fabrics import ClusterInfo
+from registry.fabrics.fabrics import ClusterInfo
 from registry.registry import Registry
 
 LIVES = 4

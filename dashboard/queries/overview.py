@@ -12,11 +12,11 @@ from mapping.checks.catalog import check
 from mapping.checks.finding import Finding, Subject
 from mapping.service import Live
 from registry.counters.measured import Sweeps, rates_of
-from registry.machines.fabrics import Snapshot
+from registry.fabrics.changes import Changes, compare
+from registry.fabrics.fabrics import Snapshot
 from registry.model import Fabric, LinkRates
+from registry.overview.clusters import Standing, standing
 from registry.registry import Registry
-from registry.standing import Standing, standing
-from registry.wiring.changes import Changes, compare
 
 A_DAY = timedelta(days=1)
 KEPT = 8

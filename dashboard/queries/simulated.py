@@ -12,9 +12,9 @@ from dashboard.tables.simulated import SimulatedRuns
 from dashboard.viewer import Viewer
 from registry.jobs.owned import jobs_of
 from registry.model.placement_series import PlacementSeries
+from registry.records.simulations.opened import open_simulations
+from registry.records.simulations.records import StoredSimulation
 from registry.registry import Registry
-from registry.simulations.opened import open_simulations
-from registry.simulations.records import StoredSimulation
 
 LISTS = 2
 """Histories of placements that are kept in memory."""

@@ -10,7 +10,7 @@ from dashboard.layouts import Drawing, redrawn
 from dashboard.tables.what_if import Whole, whole
 from mapping.service import Live, imagine
 from mapping.traffic.what_if import Change, WhatIf
-from registry.machines.fabrics import ClusterInfo
+from registry.fabrics.fabrics import ClusterInfo
 from registry.registry import Registry
 
 KEPT = 4

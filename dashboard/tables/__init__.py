@@ -1,4 +1,8 @@
-"""What pages show as tables, pure functions: costs and placements here, the rest a file a subject."""
+"""Tables that pages show: pure functions.
+
+Input: fabrics, records and columns.
+Output: small pandas tables.
+"""
 
 from dashboard.tables.placements import (
     IN_ORDER,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dashboard.layouts.order import running
+from registry.fabrics.changes import Changes
 from registry.model import NO_PORT, Fabric, Floats, Links, Longs
-from registry.wiring.changes import Changes
 
 UNCHANGED, FASTER, SLOWER, NEW, GONE = range(1, 6)
 """Kinds of links, the one that matters most last."""

@@ -14,13 +14,13 @@ from dashboard.times import in_utc
 from dashboard.viewer import Viewer
 from mapping.checks.finding import Finding
 from mapping.traffic.shared import HotLink
-from registry.jobs.running import RunningJob
+from registry.fabrics.changes import Changes
+from registry.fabrics.words import in_words
+from registry.ingest_runs.freshness import FRESH, age_text, freshness
+from registry.ingest_runs.runs import SourceState
 from registry.model import Fabric, LinkRates
-from registry.saving.freshness import FRESH, age_text, freshness
-from registry.saving.runs import SourceState
-from registry.standing import Standing
-from registry.wiring.changes import Changes
-from registry.wiring.words import in_words
+from registry.overview.clusters import Standing
+from registry.running.running_jobs import RunningJob
 
 USERS = 3
 """Jobs that are named on a link, those with most bytes."""

@@ -10,7 +10,7 @@ import pandas as pd
 
 from registry import units
 from registry.model import Floats, Metrics, Profile
-from registry.placements.placements import StoredPlacementInfo
+from registry.records.placements.placements import StoredPlacementInfo
 
 
 class Metric(NamedTuple):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from registry import units
 from registry.model.reconfiguration import CircuitPlan
-from registry.reconfigurations.records import (
+from registry.records.reconfigurations.records import (
     ReconfigurationInfo,
     ReconfigurationRecord,
     StoredReconfiguration,

@@ -9,8 +9,8 @@ import pandas as pd
 
 from dashboard.times import in_utc
 from dashboard.viewer import Viewer
-from registry.saving.freshness import FAILING, FRESH, NEVER, OLD, age_text, freshness
-from registry.saving.runs import RunInfo, SourceState
+from registry.ingest_runs.freshness import FAILING, FRESH, NEVER, OLD, age_text, freshness
+from registry.ingest_runs.runs import RunInfo, SourceState
 
 SIGNS = {FRESH: "●", OLD: "◔", FAILING: "▲", NEVER: "▲"}
 """Before the words of a source's state: told by shape, for no colour is needed to see it."""

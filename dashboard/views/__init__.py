@@ -1,1 +1,5 @@
-"""One page a file, reading from top to bottom as the page does; each has a ``draw``."""
+"""The pages, one file each with a function `draw`.
+
+Input: an open registry and the page's address.
+Output: elements of a page.
+"""

@@ -11,7 +11,7 @@ from dashboard.figures.colours import DARK, LIGHT
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing, draw
 from dashboard.tables.changes import GONE, KINDS, UNCHANGED, Overlay, overlay
-from registry.wiring.between import Between
+from registry.fabrics.between import Between
 
 COLOURS = {
     LIGHT: ("#dfe3e8", "#8cc5e3", "#f0b35c", "#0b6e8f", "#b3262d"),

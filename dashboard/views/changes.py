@@ -19,11 +19,11 @@ from dashboard.times import in_utc
 from dashboard.views.change_map import draw_changes
 from registry import units
 from registry.errors import UnknownName
-from registry.machines.fabrics import ClusterInfo
+from registry.fabrics.between import Between, State
+from registry.fabrics.changes import Changes
+from registry.fabrics.fabrics import ClusterInfo
+from registry.fabrics.words import in_words, summary
 from registry.registry import Registry
-from registry.wiring.between import Between, State
-from registry.wiring.changes import Changes
-from registry.wiring.words import in_words, summary
 
 OFFERED = 500
 """States that can be chosen from, the newest ones; the address takes any time."""

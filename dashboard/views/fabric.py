@@ -22,8 +22,8 @@ from dashboard.views import fabric_hottest, fabric_panel, picking
 from mapping.traffic.against_counters import against_counters
 from registry import units
 from registry.errors import InvalidValue, UnknownName
-from registry.machines.seen import Seen
 from registry.model import Bools
+from registry.overview.seen import Seen
 from registry.registry import Registry
 
 PREDICTED, MEASURED, DIFFERENCE, CAPACITY = "predicted", "measured", "difference", "capacity"

@@ -19,7 +19,7 @@ from dashboard.tables.links import link_text
 from mapping.evaluation.comparing import differences
 from registry import units
 from registry.errors import UnknownName
-from registry.placements.opened import OpenPlacement
+from registry.records.placements.opened import OpenPlacement
 from registry.registry import Registry
 
 OFFERED = 500

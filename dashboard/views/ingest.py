@@ -18,8 +18,8 @@ from dashboard.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.status import runs_table, sources_table
 from registry.errors import UnknownName
+from registry.ingest_runs.runs import FAILED, RunInfo, SourceState
 from registry.registry import Registry
-from registry.saving.runs import FAILED, RunInfo, SourceState
 
 ALL = "all"
 

@@ -19,10 +19,10 @@ from dashboard.views.place_again import Ground
 from mapping.service import Question
 from registry import units
 from registry.errors import UnknownName
-from registry.jobs.pages import JobFile
-from registry.placements.opened import OpenPlacement
-from registry.placements.records import PRESENT
+from registry.records.placements.opened import OpenPlacement
+from registry.records.placements.records import PRESENT
 from registry.registry import Registry
+from registry.running.pages import JobFile
 
 
 def draw(registry: Registry, site: Site) -> None:

@@ -15,9 +15,9 @@ from dashboard.queries.job import JobView
 from dashboard.queries.kept import both_kept, open_kept
 from dashboard.site import Site
 from registry.errors import UnknownName
-from registry.placements.opened import OpenPlacement
-from registry.placements.placements import StoredPlacementInfo
-from registry.placements.records import PRESENT
+from registry.records.placements.opened import OpenPlacement
+from registry.records.placements.placements import StoredPlacementInfo
+from registry.records.placements.records import PRESENT
 from registry.registry import Registry
 
 NO_JOB = "none"

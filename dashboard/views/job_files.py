@@ -9,11 +9,11 @@ from dashboard.downloads import download
 from dashboard.messages import plain
 from dashboard.site import Site
 from dashboard.tables.placements import METRICS
-from mapping.exports import catalog
+from mapping.launchers import catalog
 from registry import units
 from registry.errors import InvalidPlacement
 from registry.model import Evaluation
-from registry.placements.opened import OpenPlacement
+from registry.records.placements.opened import OpenPlacement
 
 
 def draw(opened: OpenPlacement, site: Site) -> None:

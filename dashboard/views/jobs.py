@@ -18,8 +18,8 @@ from dashboard.tables.csv_files import csv_text
 from dashboard.tables.jobs import ABOUT, ENDED, GAIN, OVER, SCATTER, STARTED, UNITS, jobs_table
 from dashboard.viewer import Viewer
 from registry.errors import UnknownName
-from registry.jobs.pages import JobChoices, JobFilter
 from registry.registry import Registry
+from registry.running.pages import JobChoices, JobFilter
 
 ROWS = 100
 """Jobs of a page of the table."""

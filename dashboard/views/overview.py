@@ -30,9 +30,9 @@ from mapping.service import Live
 from mapping.traffic.naming import link_text as link_name
 from registry import units
 from registry.errors import UnknownName
+from registry.fabrics.words import summary
+from registry.ingest_runs.freshness import FRESH, age_text, freshness
 from registry.registry import Registry
-from registry.saving.freshness import FRESH, age_text, freshness
-from registry.wiring.words import summary
 
 SHOWN = 6
 """Rows of a list that leads to other pages."""

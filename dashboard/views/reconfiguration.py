@@ -29,7 +29,7 @@ from dashboard.tables.reconfiguration import (
 )
 from registry import units
 from registry.errors import UnknownName
-from registry.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration
+from registry.records.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration
 from registry.registry import Registry
 
 LISTED = 100

@@ -34,8 +34,8 @@ from dashboard.views import simulated_links
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Simulation
+from registry.records.simulations.records import SimulationInfo, StoredSimulation
 from registry.registry import Registry
-from registry.simulations.records import SimulationInfo, StoredSimulation
 
 MOST = 6
 """Runs beside each other."""

@@ -19,10 +19,10 @@ from dashboard.tables.links import link_text
 from dashboard.tables.loads import loaded_links
 from dashboard.tables.simulated import letter
 from registry import units
-from registry.machines.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot
 from registry.model import Floats, Simulation
+from registry.records.simulations.records import StoredSimulation
 from registry.registry import Registry
-from registry.simulations.records import StoredSimulation
 
 BUSIEST = 50
 """Rows of the table of links."""

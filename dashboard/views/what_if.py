@@ -28,8 +28,8 @@ from mapping.traffic.what_if import DEFAULT_RULE, Change, WhatIf
 from mapping.traffic.what_if import KEPT as TABLES
 from registry import units
 from registry.errors import InvalidValue, UnknownName
-from registry.machines.seen import Seen
 from registry.model import HOST, Bools, Fabric
+from registry.overview.seen import Seen
 from registry.registry import Registry
 
 DOWN, ADD, DRAIN = "down", "add", "drain"

@@ -42,7 +42,7 @@ class Generator:
         ``fabric``, ``profile`` or ``weights``.
     function : str
         ``module:function``; imported on use. It returns a `Fabric`, a `Profile`, an array of
-        weights by rank, or the list of `ingest.fabrics.infiniband.Device` of an InfiniBand scan.
+        weights by rank, or the list of `ingest.formats.fabrics.infiniband.Device` of an InfiniBand scan.
     about : str
         One line for the list of generators.
     """
@@ -69,7 +69,8 @@ class Generator:
 
 
 def _generator(kind: str, name: str, function: str, about: str) -> Generator:
-    return Generator(name=name, kind=kind, function=f"ingest.generate.{function}", about=about)
+    path = function if "." in function else f"ingest.generate.{function}"
+    return Generator(name=name, kind=kind, function=path, about=about)
 
 
 _fabric, _profile, _weights = (partial(_generator, kind) for kind in ("fabric", "profile", "weights"))
@@ -97,10 +98,14 @@ FABRICS: tuple[Generator, ...] = (
     _fabric("tianhe3", "tianhe3:tianhe3", "Tianhe-3: chips of two halves of 48 nodes"),
     _fabric("irregular", "irregular:irregular", "switches joined at random, as in the 2004 paper"),
     _fabric("autonet", "irregular:autonet", "the ten switches of the 2004 paper's Figure 3"),
-    _fabric("infiniband-fat-tree", "infiniband:fat_tree", "two-level fat tree with ports, GUIDs, LIDs"),
+    _fabric(
+        "infiniband-fat-tree",
+        "ingest.writers.infiniband:fat_tree",
+        "two-level fat tree with ports, GUIDs, LIDs",
+    ),
     _fabric(
         "infiniband-director-tree",
-        "infiniband:director_tree",
+        "ingest.writers.infiniband:director_tree",
         "2,304 hosts below directors, with ports, GUIDs, LIDs",
     ),
 )

@@ -1,1 +1,5 @@
-"""Several sources of one fabric made one: who is who, which cables both tell, what they disagree on."""
+"""Several sources of one moment combined into one.
+
+Input: parsed sources.
+Output: one `Intake`, with notes on what the sources disagree on.
+"""

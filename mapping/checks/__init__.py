@@ -1,1 +1,5 @@
-"""What is wrong with a fabric: one file a check, all of them in ``catalog``."""
+"""Faults of a fabric; one file per check, listed in `mapping.checks.catalog`.
+
+Input: a fabric with its forwarding tables and intended wiring.
+Output: findings: slow, missing and swapped cables, unreachable pairs, loops.
+"""

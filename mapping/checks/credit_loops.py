@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from mapping.checks.finding import Finding, Severity, Subject, cable_text
 from mapping.checks.reachability import senders
-from mapping.kernels import table_walks as kernel
-from mapping.kernels.tables import TableArrays
+from mapping.routing.kernels import table_walks as kernel
+from mapping.routing.kernels.tables import TableArrays
 from registry.model import Fabric, Ints, Longs
 
 NAME = "credit-loops"

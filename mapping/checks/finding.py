@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from mapping.kernels.tables import TableArrays
 from mapping.routing.forwarding_tables import bound_tables
+from mapping.routing.kernels.tables import TableArrays
 from registry.errors import UnknownName
 from registry.model import Fabric, IntendedWiring
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from mapping.checks.finding import Finding, Severity, Subject
-from mapping.kernels import table_walks as kernel
-from mapping.kernels.tables import TableArrays
 from mapping.routing.forwarding_tables import vertex_of_switch
+from mapping.routing.kernels import table_walks as kernel
+from mapping.routing.kernels.tables import TableArrays
 from registry.model import Fabric, Ints
 
 NAME = "reachability"

@@ -1,1 +1,5 @@
-"""What a placement costs, link by link, beside its bounds."""
+"""What a placement costs, link by link.
+
+Input: a fabric, a profile and placements.
+Output: congestion, hop-bytes, dilation, baselines and differences per link.
+"""

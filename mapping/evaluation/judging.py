@@ -7,16 +7,16 @@ from functools import cached_property
 
 import numpy as np
 
-from mapping.bounds import lower_bounds
-from mapping.costs.background import Background
+from mapping.distances.background import Background
+from mapping.evaluation.bounds import lower_bounds
 from mapping.evaluation.metrics import Coefficient, evaluation
 from mapping.evaluation.report import RANDOM_SEEDS
-from mapping.model.problem import host_indices
+from mapping.placement.problem.problem import host_indices
+from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.random import random_placement
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from mapping.routing.traffic import host_traffic
-from mapping.strategies.in_order import in_order
-from mapping.strategies.random import random_placement
 from registry.errors import InvalidPlacement
 from registry.model import Allocation, Bound, Evaluation, Fabric, Metrics, Placement, Profile
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mapping.bounds import lower_bounds
-from mapping.costs.background import Background
-from mapping.costs.distance_tables import DistanceTable
-from mapping.costs.distances import LINKS, SWITCHES, distances
+from mapping.distances.background import Background
+from mapping.distances.distance_tables import DistanceTable
+from mapping.distances.distances import LINKS, SWITCHES, distances
+from mapping.evaluation.bounds import lower_bounds
 from mapping.routing.catalog import build_routes, choose_routing
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from mapping.routing.traffic import HostTraffic, host_traffic
@@ -29,7 +29,7 @@ class Coefficient:
     Attributes
     ----------
     distance : str
-        Convention, one of ``mapping.costs.distances.CONVENTIONS``.
+        Convention, one of ``mapping.distances.distances.CONVENTIONS``.
     table : DistanceTable or None
         For the convention ``table``.
     one_way : bool

@@ -1,11 +1,15 @@
-"""Compiled loops on plain arrays: the only code of this house that numba sees.
+"""Compiled loops that several packages share, and the cache of all compiled loops.
 
-numba keeps compiled code beside a module and forgets it when that module changes, but not when a kernel or a
-tuple type of another module does that it has taken in. So all is forgotten as soon as any of these modules
-has changed.
+Input: plain arrays.
+Output: plain arrays.
 
-A kernel is compiled anew for every combination of argument types, and an int32, an int64 and a constant are
-three. So kernels that others call are given ``int(np.int64(x))``, one type, and compiled once.
+numba stores compiled code beside each module and deletes it if that module changes, but not if a function or
+tuple type changes that the module took from another one. Therefore all compiled code is deleted as soon as
+any module in a package named ``kernels`` has changed; each of these packages imports this one first.
+
+A function is compiled again for every combination of argument types, and an int32, an int64 and a constant
+are three types. Functions that are called from others are given ``int(np.int64(x))``: one type, compiled
+once.
 """
 
 from __future__ import annotations
@@ -17,27 +21,34 @@ from pathlib import Path
 _STAMP = "kernels.sha256"
 
 
-def forget_outdated(room: Path) -> bool:
-    """Delete what numba has kept for the modules of a folder, if any of them has changed since.
+def forget_outdated(root: Path) -> bool:
+    """Delete the compiled code of all packages named ``kernels`` if any of their modules has changed.
 
-    Where the folder cannot be written, as in a system-wide installation, nothing is kept in it either.
+    If the cache folder of `root` cannot be written, as in a system-wide installation, nothing is deleted.
+
+    Parameters
+    ----------
+    root
+        Folder of a package; its packages named ``kernels``, at any depth, are looked at.
 
     Returns
     -------
     bool
-        Whether something had changed.
+        Whether a module had changed.
     """
-    cache = room / "__pycache__"
+    packages = sorted(path for path in root.rglob("kernels") if path.is_dir())
     sources = hashlib.sha256()
-    for path in sorted(room.glob("*.py")):
-        sources.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in (path for package in packages for path in sorted(package.glob("*.py"))):
+        sources.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    cache = root / "__pycache__"
     stamp = cache / _STAMP
     try:
         if stamp.exists() and stamp.read_text("ascii") == sources.hexdigest():
             return False
         cache.mkdir(exist_ok=True)
-        for kept in (*cache.glob("*.nbi"), *cache.glob("*.nbc")):
-            kept.unlink(missing_ok=True)
+        for package in packages:
+            for compiled in package.glob("__pycache__/*.nb[ic]"):
+                compiled.unlink(missing_ok=True)
         fresh = cache / f"{_STAMP}.{os.getpid()}"
         fresh.write_text(sources.hexdigest(), "ascii")
         fresh.replace(stamp)
@@ -46,4 +57,4 @@ def forget_outdated(room: Path) -> bool:
     return True
 
 
-forget_outdated(Path(__file__).parent)
+forget_outdated(Path(__file__).parent.parent)

@@ -1,1 +1,5 @@
-"""Which links a pair's traffic takes: one file a routing, named in ``catalog``."""
+"""Which links a message uses; one file per routing, listed in `mapping.routing.catalog`.
+
+Input: a fabric and a list of hosts.
+Output: loads of links, distances, and route arrays for kernels.
+"""

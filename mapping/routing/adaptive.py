@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from mapping.kernels.channels import Channels
-from mapping.kernels.flows import FlowArrays
-from mapping.kernels.paths import Goals
 from mapping.routing import forwarding_tables
 from mapping.routing.detours import Detours
+from mapping.routing.kernels.channels import Channels
+from mapping.routing.kernels.flows import FlowArrays
+from mapping.routing.kernels.paths import Goals
 from mapping.routing.network import end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, Load, Routes, check_rails
 from mapping.routing.shortest_paths import ShortestPaths

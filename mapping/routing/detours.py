@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.kernels.paths import Goals
+from mapping.routing.kernels.paths import Goals
 from mapping.routing.network import EndPoints, Network
 from mapping.routing.on_link import arcs_with, by_paths
 from mapping.routing.shortest_paths import ShortestPaths

@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.kernels import dimension_order as kernel
-from mapping.kernels.flows import ARCS, FlowArrays, GraphArrays, follow_arcs
-from mapping.kernels.paths import HopArray
 from mapping.routing.flow_arrays import flow_arrays, graph_arrays
+from mapping.routing.kernels import dimension_order as kernel
+from mapping.routing.kernels.flows import ARCS, FlowArrays, GraphArrays, follow_arcs
+from mapping.routing.kernels.paths import HopArray
 from mapping.routing.network import EndPoints, Network, end_points, transit_network
 from mapping.routing.on_link import arcs_with, by_arcs
 from mapping.routing.routes import ALL_CONNECTED, check_rails

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.kernels.channels import Channels
-from mapping.kernels.ecmp import carry_hashed
+from mapping.routing.kernels.channels import Channels
+from mapping.routing.kernels.ecmp import carry_hashed
 from mapping.routing.network import end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths

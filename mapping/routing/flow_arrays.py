@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping.kernels.channels import Ends
-from mapping.kernels.flows import FlowArrays, GraphArrays, ListArrays
-from mapping.kernels.paths import HopArray
-from mapping.kernels.tables import TableArrays
+from mapping.routing.kernels.channels import Ends
+from mapping.routing.kernels.flows import FlowArrays, GraphArrays, ListArrays
+from mapping.routing.kernels.paths import HopArray
+from mapping.routing.kernels.tables import TableArrays
 from mapping.routing.network import Network
 from registry.model import Int8s, Ints
 
@@ -29,7 +29,7 @@ def flow_arrays(
     lid: Ints | None = None,
     lists: ListArrays | None = None,
 ) -> FlowArrays:
-    """Arrays of one kind; parameters as in ``mapping.kernels.flows.FlowArrays``."""
+    """Arrays of one kind; parameters as in ``mapping.routing.kernels.flows.FlowArrays``."""
     none = empty(0)
     return FlowArrays(
         kind=kind,

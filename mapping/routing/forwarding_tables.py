@@ -11,12 +11,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.kernels import tables as kernel
-from mapping.kernels.channels import Ends
-from mapping.kernels.flows import TABLES, FlowArrays
-from mapping.kernels.paths import HopArray
-from mapping.kernels.tables import TableArrays
 from mapping.routing.flow_arrays import empty, flow_arrays
+from mapping.routing.kernels import tables as kernel
+from mapping.routing.kernels.channels import Ends
+from mapping.routing.kernels.flows import TABLES, FlowArrays
+from mapping.routing.kernels.paths import HopArray
+from mapping.routing.kernels.tables import TableArrays
 from mapping.routing.network import EndPoints, end_points
 from mapping.routing.on_link import by_tables
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping.kernels import channels as kernel
-from mapping.kernels.channels import Ends
-from mapping.kernels.paths import HopArray
+from mapping.routing.kernels import channels as kernel
+from mapping.routing.kernels.channels import Ends
+from mapping.routing.kernels.paths import HopArray
 from mapping.threads import each
 from registry.model import Floats, Int8s, Ints, Longs
 

@@ -16,9 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.kernels.channels import Channels
-from mapping.kernels.least_loaded import carry_singly
-from mapping.kernels.paths import new_spread
+from mapping.routing.kernels.channels import Channels
+from mapping.routing.kernels.least_loaded import carry_singly
+from mapping.routing.kernels.paths import new_spread
 from mapping.routing.network import EndPoints, Network, end_points, transit_network
 from mapping.routing.on_link import arcs_with
 from mapping.routing.routes import ALL_CONNECTED, check_rails

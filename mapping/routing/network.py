@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mapping.kernels.paths import ArcArrays
+from mapping.routing.kernels.paths import ArcArrays
 from registry.model import NO_PORT, Bools, Fabric, Floats, Ints, Longs
 
 

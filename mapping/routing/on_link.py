@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from mapping.kernels.flows import NO_ARC, GraphArrays
-from mapping.kernels.paths import ArcArrays, Goals, HopArray
-from mapping.kernels.tables import TableArrays
+from mapping.routing.kernels.flows import NO_ARC, GraphArrays
+from mapping.routing.kernels.paths import ArcArrays, Goals, HopArray
+from mapping.routing.kernels.tables import TableArrays
 from mapping.routing.network import Cables
 from mapping.routing.spreading import hops_to
 from registry.model import Bools, Floats, Ints, Longs

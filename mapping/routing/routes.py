@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.kernels import channels as kernel
-from mapping.kernels.channels import Channels, Ends
-from mapping.kernels.flows import FlowArrays
-from mapping.kernels.paths import HopArray
 from mapping.routing.groups import column_classes, group_hops, group_links, host_groups
+from mapping.routing.kernels import channels as kernel
+from mapping.routing.kernels.channels import Channels, Ends
+from mapping.routing.kernels.flows import FlowArrays
+from mapping.routing.kernels.paths import HopArray
 from mapping.routing.network import EndPoints
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Int8s, Ints, Longs
@@ -189,7 +189,7 @@ class Routes(ABC):
 
     @cached_property
     def flows(self) -> FlowArrays:
-        """Arrays for ``mapping.kernels.flows.pair_flows``."""
+        """Arrays for ``mapping.routing.kernels.flows.pair_flows``."""
         return self._flows()
 
     def require_connected(self) -> None:

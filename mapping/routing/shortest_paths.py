@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.kernels.channels import Ends
-from mapping.kernels.flows import PATHS, FlowArrays
-from mapping.kernels.paths import Goals, HopArray
 from mapping.routing.flow_arrays import flow_arrays, graph_arrays
+from mapping.routing.kernels.channels import Ends
+from mapping.routing.kernels.flows import PATHS, FlowArrays
+from mapping.routing.kernels.paths import Goals, HopArray
 from mapping.routing.network import EndPoints, Network, end_points, transit_network
 from mapping.routing.on_link import arcs_with, by_paths
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails

@@ -9,9 +9,9 @@ import itertools
 
 import numpy as np
 
-from mapping.kernels import paths as kernel
-from mapping.kernels.hop_search import AT_ONCE, fill_hops
-from mapping.kernels.paths import ArcArrays, Goals, HopArray
+from mapping.routing.kernels import paths as kernel
+from mapping.routing.kernels.hop_search import AT_ONCE, fill_hops
+from mapping.routing.kernels.paths import ArcArrays, Goals, HopArray
 from mapping.threads import each
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints, Longs

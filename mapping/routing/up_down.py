@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from mapping.kernels.paths import ArcArrays
+from mapping.routing.kernels.paths import ArcArrays
 from mapping.routing.network import Network, arc_arrays, end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths

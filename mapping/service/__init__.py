@@ -1,4 +1,7 @@
-"""The way through the registry: questions with saved data, and their answers saved; loaded on first use.
+"""The functions of `mapping` on data from the registry, loaded on first use.
+
+Input: names of profiles, jobs and clusters, and an open registry.
+Output: reports; placements and circuit plans saved in the registry.
 
 The only room of this wing that touches the database, through `registry.registry.Registry`.
 """
@@ -9,9 +12,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mapping.answers.answer import Answer, Judgement
-    from mapping.answers.answering import solve
     from mapping.service.advising import Advised, advise_all
+    from mapping.service.answers.answer import Answer, Judgement
+    from mapping.service.answers.answering import solve
     from mapping.service.asking import Question, answer, case_of, judge, placement_on, save, subject_of
     from mapping.service.live import Live, Unloaded, imagine, pairs_on, traffic, traffic_of, traffics
     from mapping.service.naming import change_of, link_of
@@ -57,8 +60,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Answer", "Judgement"), "mapping.answers.answer"),
-    "solve": "mapping.answers.answering",
+    **dict.fromkeys(("Answer", "Judgement"), "mapping.service.answers.answer"),
+    "solve": "mapping.service.answers.answering",
     **dict.fromkeys(("Advised", "advise_all"), "mapping.service.advising"),
     **dict.fromkeys(
         ("Question", "answer", "case_of", "judge", "placement_on", "save", "subject_of"),

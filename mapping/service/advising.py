@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mapping.answers.answering import present_curve, search_in
-from mapping.answers.case import Case, Posed, Search
-from mapping.model.objective import SAME, better, parse_objective, score
-from mapping.moves.relinking import nearest
-from mapping.search.posing import check_budget, start_indices
+from mapping.placement.moves.relinking import nearest
+from mapping.placement.problem.objective import SAME, better, parse_objective, score
+from mapping.placement.search.posing import check_budget, start_indices
+from mapping.service.answers.answering import present_curve, search_in
+from mapping.service.answers.case import Case, Posed, Search
 from mapping.service.live import Live, Unloaded
 from registry.errors import AlmanacError, DatabaseError
-from registry.jobs.advice import AdviceRecord
 from registry.model import Allocation, Evaluation, Fabric, Job, Metrics, Placement
-from registry.placements.placements import PlacementRecord
 from registry.progress import Progress, silent
+from registry.records.placements.placements import PlacementRecord
 from registry.registry import Registry
+from registry.running.advice import AdviceRecord
 from registry.version import code_version
 
 

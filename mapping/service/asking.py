@@ -7,20 +7,20 @@ from datetime import datetime
 
 import numpy as np
 
-from mapping.answers.answer import Answer, Judgement
-from mapping.answers.answering import judge as judge_case
-from mapping.answers.answering import solve
-from mapping.answers.case import Case, Search
 from mapping.checks.finding import Subject
-from mapping.costs.background import Background
-from mapping.partition.cores import ALL
+from mapping.distances.background import Background
+from mapping.placement.partition.cores import ALL
 from mapping.routing.routes import ALL_CONNECTED
+from mapping.service.answers.answer import Answer, Judgement
+from mapping.service.answers.answering import judge as judge_case
+from mapping.service.answers.answering import solve
+from mapping.service.answers.case import Case, Search
 from mapping.service.live import traffic
 from registry.errors import InvalidValue, UnknownName
-from registry.machines.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot
 from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement
-from registry.placements.placements import PlacementRecord
 from registry.progress import Progress, silent
+from registry.records.placements.placements import PlacementRecord
 from registry.registry import Registry
 from registry.version import code_version
 

@@ -19,12 +19,12 @@ from registry.errors import (
     UnknownName,
     UnreachablePair,
 )
-from registry.jobs.running import Running, RunningJob
 from registry.model import Fabric, Placement
 from registry.model.loaded_links import LoadedLinks
 from registry.model.rank_order import order_of_job
 from registry.progress import Progress, silent
 from registry.registry import Registry
+from registry.running.running_jobs import Running, RunningJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,17 +9,17 @@ from datetime import datetime
 
 import numpy as np
 
-from mapping.answers.circuits import CircuitSearch, Planned, plan_next
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.topology import Topology
+from mapping.service.answers.circuits import CircuitSearch, Planned, plan_next
 from mapping.service.live import Unloaded, seated
 from registry.errors import InvalidValue
-from registry.jobs.running import Running, RunningJob
 from registry.model import Ints, Placement, Profile
 from registry.progress import Progress, silent
-from registry.reconfigurations.records import ReconfigurationRecord
-from registry.reconfigurations.switches import OpticalSwitch
+from registry.records.reconfigurations.records import ReconfigurationRecord
+from registry.records.reconfigurations.switches import OpticalSwitch
 from registry.registry import Registry
+from registry.running.running_jobs import Running, RunningJob
 from registry.version import code_version
 
 
@@ -212,7 +212,7 @@ def save_circuits(
     Raises
     ------
     UnknownName, InvalidValue
-        As `registry.reconfigurations.reconfigurations.Reconfigurations.save`.
+        As `registry.records.reconfigurations.reconfigurations.Reconfigurations.save`.
     """
     record = ReconfigurationRecord(
         cluster=None if switch is None else switch.cluster,

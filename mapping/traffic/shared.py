@@ -1,6 +1,6 @@
 """All running jobs' loads on the links of one fabric: how hot each is, and whose traffic it is.
 
-Every job is taken to send its profile once in the same period (`mapping.costs.background`, ``added``): a
+Every job is taken to send its profile once in the same period (`mapping.distances.background`, ``added``): a
 link's time is all jobs' bytes over its capacity, in seconds a period.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from mapping.costs.background import ADDED, Background
+from mapping.distances.background import ADDED, Background
 from mapping.evaluation.report import LoadedLink, link_with
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Ints, Longs

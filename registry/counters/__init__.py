@@ -1,1 +1,5 @@
-"""Port counters: sweeps, growth between two, roll-ups."""
+"""Port counters of a fabric's links.
+
+Input: counter sweeps.
+Output: growth between two sweeps, rates per link, daily summaries.
+"""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from registry.counters.sweeps import Retention, roll_up, rolled_until, unpack_rollup, unpack_sweep
-from registry.database import Database, Transaction
+from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
+from registry.fabrics.observations import content_as_of, no_fabric, read_content, take_cluster
+from registry.fabrics.timeline import FOREVER
 from registry.model import CounterDeltas, CounterSweep, Fabric, LinkRates, as_utc, growth, link_rates, total
-from registry.wiring.observations import content_as_of, no_fabric, read_content, take_cluster
-from registry.wiring.timeline import FOREVER
 
 _LIST = """
 MATCH (s:CounterSweep)

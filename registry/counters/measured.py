@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from registry.counters.sweeps import unpack_sweep
-from registry.database import Database, Transaction
+from registry.database.driver import Database, Transaction
+from registry.fabrics.timeline import FOREVER
 from registry.model import CounterSweep, Fabric, LinkRates, as_utc, growth, link_rates, total
-from registry.wiring.timeline import FOREVER
 
 PIECES = 16
 """Sweeps that are read at most: those of one moment may have come in pieces."""

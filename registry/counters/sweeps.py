@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from registry import codec
-from registry.database import Transaction
+from registry.database import codec
+from registry.database.driver import Transaction
 from registry.errors import DatabaseError, InvalidValue
 from registry.model import NOT_TOLD, CounterDeltas, CounterSweep, as_utc, growth, total
 from registry.model.counters import TRAFFIC

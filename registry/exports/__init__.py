@@ -1,1 +1,5 @@
-"""Fabrics as files of other tools: one file a format, see `registry.exports.catalog`."""
+"""Fabrics in the file formats of other tools; one file per format, listed in `registry.exports.catalog`.
+
+Input: a `Fabric` and the name of a format.
+Output: the text of a file.
+"""

@@ -1,6 +1,6 @@
 """Graphs whose attributes are plain numbers and text, for formats that know no lists (GraphML).
 
-A list becomes its JSON text, ``[1, 2]``, under the same name; `ingest.fabrics.graphs` turns it back.
+A list becomes its JSON text, ``[1, 2]``, under the same name; `ingest.formats.fabrics.graphs` turns it back.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from registry.wiring.facts import DEVICE_LISTS
+from registry.fabrics.facts import DEVICE_LISTS
 
 if TYPE_CHECKING:
     import networkx as nx
 
 LISTS = ("coordinates", *DEVICE_LISTS)
-"""Attributes of a fabric's vertices that are lists, see `registry.wiring.facts.DeviceFact`."""
+"""Attributes of a fabric's vertices that are lists, see `registry.fabrics.facts.DeviceFact`."""
 
 
 def flatten(graph: nx.Graph[Any]) -> nx.Graph[Any]:

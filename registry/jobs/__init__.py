@@ -1,1 +1,5 @@
-"""Jobs as schedulers told of them, where they ran, which run now, and what is advised."""
+"""Jobs as reported by their scheduler.
+
+Input: jobs and the hosts that they ran on.
+Output: jobs and allocations, by id, cluster, user or time.
+"""

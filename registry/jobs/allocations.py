@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from registry.database import Transaction
+from registry.database.driver import Transaction
 from registry.errors import UnknownName
-from registry.wiring.derived import device_id
-from registry.wiring.facts import host_key
+from registry.fabrics.derived import device_id
+from registry.fabrics.facts import host_key
 
 _KNOWN = """
 UNWIND $allocations AS id

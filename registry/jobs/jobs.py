@@ -16,12 +16,12 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from registry.database import Database, Transaction, instant, instants
+from registry.database.driver import Database, Transaction, instant, instants
 from registry.errors import UnknownName
+from registry.fabrics.observations import take_cluster
 from registry.jobs.allocations import HostSlots, save_allocations
 from registry.model import Job
 from registry.profiles import find_profile
-from registry.wiring.observations import take_cluster
 
 JOB_FIELDS = tuple(field.name for field in fields(Job) if field.name not in ("id", "hosts", "slots"))
 """Fields of a `Job` that its node keeps as they are."""

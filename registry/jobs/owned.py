@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from registry.database import Database
+from registry.database.driver import Database
 
 _JOBS_OF = """
 MATCH (j:Job)

@@ -1,4 +1,7 @@
-"""The data types that every part shares: frozen dataclasses over read-only numpy arrays.
+"""Data types that all packages share: frozen dataclasses over read-only numpy arrays.
+
+Input: numbers, names and arrays.
+Output: values checked for consistency, with arrays copied to the stated dtype.
 
 A `Fabric` is what a scan saw: vertices (hosts and switches), one `Links` row a cable and direction,
 the adapters through which hosts are attached (their rails), and the forwarding tables where they are

@@ -264,11 +264,11 @@ class Evaluation:
         Sum over pairs of ranks of what they exchange times their distance (Orduña, Silla and Duato 2004,
         section 4.1).
     distance : str
-        Convention of that distance (``mapping.costs.distances``).
+        Convention of that distance (``mapping.distances.distances``).
     counted : str
         What is exchanged there: ``bytes``, or packets and their size.
     background : str
-        What else is on the links, and how it counts (``mapping.costs.background``); empty for nothing.
+        What else is on the links, and how it counts (``mapping.distances.background``); empty for nothing.
     """
 
     routing: str

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from almanac.cli import main
-from registry.database import Database
-from registry.local.server import ServerAddress
+from registry.database.driver import Database
+from registry.database.local.server import ServerAddress
 
 
 @dataclass(frozen=True)

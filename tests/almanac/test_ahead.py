@@ -29,8 +29,8 @@ def test_leaving_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_circuits_and_runs_need_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("signal.signal", lambda *_: None)
     compile_kernels()
-    from mapping.kernels.local_update import refine
-    from mapping.kernels.packet_simulation import run_packets
+    from mapping.reconfiguration.kernels.local_update import refine
+    from mapping.simulation.kernels.packet_simulation import run_packets
 
     for kernel in (refine, run_packets):
         assert kernel.signatures

@@ -136,7 +136,7 @@ def test_a_query_reads_and_never_writes(loaded: Almanac) -> None:
 def test_a_dump_loads_into_an_empty_registry_only(
     loaded: Almanac, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    from registry.database import Database
+    from registry.database.driver import Database
     from tests.conftest import empty
 
     before = loaded("cluster", "show", "ft", "--json").json

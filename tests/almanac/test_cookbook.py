@@ -16,12 +16,12 @@ from almanac.commands.query import command as query_command
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.service import Question, answer
+from registry.database.local.server import ServerAddress
 from registry.errors import InputError
-from registry.jobs.advice import AdviceRecord, Advices
-from registry.local.server import ServerAddress
 from registry.model import Job
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
+from registry.running.advice import AdviceRecord, Advices
 from tests.almanac.conftest import Almanac
 from tests.conftest import SERVERS, empty
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mapping.reconfigure.co_optimise import Reconfiguration
-from mapping.reconfigure.improving import improve
-from registry.database import Database
+from mapping.reconfiguration.co_optimise import Reconfiguration
+from mapping.reconfiguration.improving import improve
+from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 
@@ -298,7 +298,7 @@ def test_an_interrupt_saves_the_best_so_far(
     def interrupted(*given: Any, **options: Any) -> Reconfiguration:
         return replace(improve(*given, **options | {"trials": 5}), complete=False)
 
-    monkeypatch.setattr("mapping.reconfigure.next_configuration.improve", interrupted)
+    monkeypatch.setattr("mapping.reconfiguration.next_configuration.improve", interrupted)
     outcome = switched("reconfigure", "--cluster", "opt", "--json")
     assert (outcome.code, outcome.json["complete"]) == (130, False)
     (info,) = Registry(embedded_database).reconfigurations.list("opt")

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from almanac.gauges import Gauge
 from almanac.prometheus import text
-from registry.database import Database
+from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.registry.busy import fill, job, record

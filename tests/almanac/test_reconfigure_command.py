@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from registry.database import Database
+from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 

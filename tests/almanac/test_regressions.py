@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from almanac.commands.check import FOUND
-from registry.database import Database
+from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.registry.busy import at, fill, job, record

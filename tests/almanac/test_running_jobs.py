@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mapping.search.placing import place_in
+from mapping.placement.search.placing import place_in
 from tests.almanac.conftest import Almanac
 
 DATA = Path(__file__).parent.parent / "data"
@@ -161,7 +161,7 @@ def test_an_interrupt_keeps_what_is_done_and_exits_with_130(
             raise KeyboardInterrupt
         return place_in(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("mapping.answers.answering.place_in", interrupted)
+    monkeypatch.setattr("mapping.service.answers.answering.place_in", interrupted)
     call = busy("advise", "ft", *SEARCH, "--json")
     assert (call.code, call.json["complete"], len(call.json["jobs"])) == (130, False, 1)
     assert len(busy("congestion", "ft", "--json").json["evaluated"]) == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from registry.database import Database
+from registry.database.driver import Database
 from registry.model import Simulation
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
@@ -170,7 +170,7 @@ def test_the_traffic_over_time_is_written(cluster: Almanac, tmp_path: Path) -> N
 def test_an_interrupted_run_is_told_and_saved_and_no_further_one_begun(
     cluster: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedded_database: Database
 ) -> None:
-    from mapping.simulate import simulate as module
+    from mapping.simulation import simulate as module
 
     real = module.simulate
 
@@ -190,7 +190,7 @@ def test_an_interrupted_run_is_told_and_saved_and_no_further_one_begun(
 def test_an_interrupt_before_a_later_run_has_begun_tells_those_before_it(
     cluster: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mapping.simulate import simulate as module
+    from mapping.simulation import simulate as module
 
     real, calls = module.simulate, []
 

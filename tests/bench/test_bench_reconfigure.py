@@ -19,10 +19,10 @@ from bench.reconfigure.page import cell, page
 from bench.reconfigure.record import Effort, Part, calibrated, load, save
 from bench.reconfigure.said import claims, table
 from bench.reconfigure.trial import FORKS, Outcome, Parameters, Setting, draw, forks, loop, machine_of
-from mapping.reconfigure.bounds import UpperBound, loose_bound, throughput_bound
-from mapping.reconfigure.improving import best_of
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.seeds import chordal_ring, seed_topology
+from mapping.reconfiguration.bounds import UpperBound, loose_bound, throughput_bound
+from mapping.reconfiguration.improving import best_of
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.seeds import chordal_ring, seed_topology
 
 SMALL = Effort(seconds=0.0, calibration_seconds=0.0, fewest=2, batch=2, pairs=1, workers=1, small=True)
 MACHINE = Machine(nodes=8, max_degree=3, max_edges=11, compute_speed=100.0, link_speed=10.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from bench.members import CHAINS, DEFAULT, markdown, summary
-from mapping.catalog import Chain
+from mapping.placement.catalog import Chain
 
 
 def test_every_chain_can_be_parsed() -> None:

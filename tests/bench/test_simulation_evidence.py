@@ -23,7 +23,7 @@ from bench.simulation.placements import exchanged
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
 from bench.simulation.runs import VALUES, Effort, TracesMissing
 from ingest.generate.tori import torus
-from mapping.strategies.in_order import in_order
+from mapping.placement.strategies.in_order import in_order
 from registry.model import Allocation
 
 

@@ -18,10 +18,10 @@ from almanac.demonstration import fill as fill_demonstration
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.service import Question, answer
-from registry.local.server import stop
+from registry.database.local.server import stop
 from registry.model import Job
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.tables.changes import FASTER, GONE, NEW, SLOWER, UNCHANGED, overlay
+from registry.fabrics.changes import compare
 from registry.model import Fabric
-from registry.wiring.changes import compare
 from tests.infiniband_data import infiniband
 from tests.small_fabrics import adapter_fabrics
 

@@ -28,7 +28,7 @@ from dashboard.tables.reconfiguration import (
     trail_table,
     ways_table,
 )
-from registry.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration
+from registry.records.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration
 from tests.dashboard.test_figures import rows_of, spec
 from tests.registry.test_reconfiguration_model import circuit_plan, circuit_routes, reconfiguration_record
 

@@ -9,11 +9,11 @@ import pytest
 
 from dashboard.queries.reconfiguration import proposal, proposals
 from dashboard.viewer import Access, Viewer
-from registry.database import Database
-from registry.local.server import ServerAddress
+from registry.database.driver import Database
+from registry.database.local.server import ServerAddress
 from registry.model import Job, Profile
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
 from tests.conftest import empty
 from tests.dashboard.conftest import MARKUP, Connect
 from tests.dashboard.test_pages import address, messages, page

@@ -11,9 +11,9 @@ import pytest
 from almanac import demo_made
 from almanac.cli import main
 from almanac.demonstration import BESIDE, CLUSTER, JOB, ON_CIRCUITS, OPTICAL, PROFILE, ROUNDS
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration.topology import Topology
 from mapping.service import machine_of
-from registry.database import Transaction
+from registry.database.driver import Transaction
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect
 from tests.dashboard.test_pages import messages, page

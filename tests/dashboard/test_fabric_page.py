@@ -12,8 +12,8 @@ from almanac.demonstration import CLUSTER, RUNNING
 from mapping.service import traffic
 from mapping.traffic.naming import link_text
 from registry.model import Fabric
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
 from tests.dashboard.conftest import RESCANNED, Connect, Filled
 from tests.dashboard.test_pages import FABRIC, address, messages, nothing, page
 

@@ -13,12 +13,12 @@ from almanac.demonstration import CLUSTER
 from dashboard.viewer import Viewer
 from ingest.options import Options
 from ingest.pipeline import ingest
-from mapping.exports.catalog import FORMATS
+from mapping.launchers.catalog import FORMATS
 from mapping.service import Question, answer
 from registry.errors import InvalidValue
 from registry.model import Job
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
 from tests.dashboard.conftest import DATA, MARKUP, SCANNED, Connect, Filled
 from tests.dashboard.test_pages import JOB, address, messages, nothing, page
 

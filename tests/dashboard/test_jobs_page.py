@@ -14,8 +14,8 @@ from almanac.demonstration import CLUSTER, ON_CIRCUITS, RUNNING
 from dashboard.viewer import OTHERS, Viewer
 from mapping.service import traffic
 from registry.model import Job
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
 from tests.dashboard.conftest import MARKUP, SCANNED, Connect, Filled
 from tests.dashboard.test_job_page import table
 from tests.dashboard.test_pages import INTERFERENCE, JOBS, address, messages, nothing, page

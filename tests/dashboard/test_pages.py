@@ -4,9 +4,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from registry.database import Database
+from registry.database.driver import Database
+from registry.database.local.server import ServerAddress, stop
 from registry.errors import DatabaseUnavailable
-from registry.local.server import ServerAddress, stop
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.dashboard.conftest import Connect, Filled

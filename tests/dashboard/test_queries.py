@@ -9,8 +9,8 @@ import pytest
 from dashboard import queries
 from dashboard.queries.fabric import fabric_view, seen_clusters
 from mapping import evaluate
-from registry.database import Database, Transaction
-from registry.placements.opened import open_placement
+from registry.database.driver import Database, Transaction
+from registry.records.placements.opened import open_placement
 from registry.registry import Registry
 from tests.dashboard.conftest import SCANNED, Filled
 

@@ -23,9 +23,9 @@ from dashboard.searches import (
     Searches,
     Standing,
 )
-from mapping.answers.answering import solve
-from mapping.answers.case import Case, Search
 from mapping.service import Answer
+from mapping.service.answers.answering import solve
+from mapping.service.answers.case import Case, Search
 from registry.errors import InvalidValue
 from registry.model import Allocation, Profile
 from registry.progress import Progress

@@ -11,10 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.queries.simulated import simulated, whole_runs
 from dashboard.viewer import Access, Viewer
-from registry.database import Database
+from registry.database.driver import Database
 from registry.errors import DatabaseUnavailable
+from registry.records.simulations.records import SimulationRecord
 from registry.registry import Registry
-from registry.simulations.records import SimulationRecord
 from tests.dashboard.conftest import Connect, Filled
 from tests.dashboard.test_pages import address, messages, nothing, page
 from tests.dashboard.test_queries import CountingDatabase

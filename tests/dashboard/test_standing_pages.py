@@ -20,10 +20,10 @@ from dashboard.queries.overview import findings_kept, overview
 from dashboard.viewer import Access, Viewer
 from mapping.checks.catalog import check
 from mapping.service import subject_of
-from registry.database import Database
+from registry.database.driver import Database
 from registry.errors import DatabaseUnavailable, InputError
+from registry.ingest_runs.runs import Attempt
 from registry.registry import Registry
-from registry.saving.runs import Attempt
 from tests.conftest import empty
 from tests.dashboard.conftest import MARKUP, RESCANNED, SCANNED, Connect, Filled
 from tests.dashboard.test_pages import address, messages, page

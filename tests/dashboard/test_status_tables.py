@@ -22,13 +22,13 @@ from dashboard.times import in_utc
 from dashboard.viewer import OTHERS, Viewer
 from mapping.checks.finding import Finding, Severity
 from mapping.traffic.shared import JobLoad, SharedLoad
-from registry.jobs.advice import StoredAdvice
+from registry.fabrics.changes import Changes, compare
+from registry.ingest_runs.runs import FAILED, SAVED, RunInfo, SourceState
 from registry.jobs.jobs import StoredJob
-from registry.jobs.running import RunningJob
 from registry.model import Job, LinkRates
 from registry.model.loaded_links import LoadedLinks
-from registry.saving.runs import FAILED, SAVED, RunInfo, SourceState
-from registry.wiring.changes import Changes, compare
+from registry.running.advice import StoredAdvice
+from registry.running.running_jobs import RunningJob
 from tests.registry.wiring import fat_tree
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)

@@ -10,7 +10,7 @@ from dashboard import tables
 from dashboard.messages import plain
 from registry import units
 from registry.model import Metrics, Profile
-from registry.placements.placements import StoredPlacementInfo
+from registry.records.placements.placements import StoredPlacementInfo
 
 
 def info(name: str = "p1", *, application: str | None = "cg", cluster: str = "c") -> StoredPlacementInfo:

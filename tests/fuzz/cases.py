@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ingest import catalog
-from ingest.merge import Source, merge
+from ingest.merging.merge import Source, merge
 from ingest.options import Options
-from ingest.source import SourceGroup
+from ingest.reading.source import SourceGroup
 from registry.errors import ConfigError, InputError, MissingExtra, UnknownName
 from tests.fuzz import mutations
 from tests.fuzz.samples import Item, Sample, as_files, everything, of_format

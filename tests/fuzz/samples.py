@@ -16,9 +16,9 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, save_npz
 
 from ingest import catalog
+from ingest.formats.profiles.pytorch_trace import CALL, INIT
 from ingest.grouping import gather
-from ingest.profiles.pytorch_trace import CALL, INIT
-from ingest.source import SourceFile, SourceGroup, read_paths
+from ingest.reading.source import SourceFile, SourceGroup, read_paths
 from registry.errors import AlmanacError
 from tests.ingest.inputs import DATA, file
 

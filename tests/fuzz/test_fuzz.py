@@ -15,7 +15,7 @@ from ingest import catalog
 from ingest.catalog import FORMATS, Format
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.source import SourceFile
+from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import Job
 from tests.fuzz.__main__ import main

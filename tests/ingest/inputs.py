@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ingest.catalog import Parser
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.source import SourceFile
+from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 DATA = Path(__file__).parents[1] / "data"

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ingest.fabrics import ibnetdiscover
-from ingest.generate.infiniband import fat_tree, ibnetdiscover_text
+from ingest.formats.fabrics import ibnetdiscover
 from ingest.options import Options
 from ingest.parsed import Parsed
+from ingest.writers.infiniband import fat_tree, ibnetdiscover_text
 from registry.model import Fabric
 from tests.ingest import inputs
 

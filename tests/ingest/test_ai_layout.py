@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
+from ingest.formats.profiles import ai_layout as layout_file
+from ingest.formats.profiles import darshan_log, mpip_text, nccl_graph, nccl_log
 from ingest.generate.ai_layouts import DIMENSIONS, ai_layout
 from ingest.options import Options
 from ingest.pipeline import plan
-from ingest.profiles import ai_layout as layout_file
-from ingest.profiles import darshan_log, mpip_text, nccl_graph, nccl_log
 from registry.errors import InputError, InvalidValue
 from registry.model import Profile
 from tests.ingest.inputs import DATA, damaged, file, parse, read, survives

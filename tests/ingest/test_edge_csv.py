@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.formats.profiles import edge_csv
 from ingest.options import Options
-from ingest.profiles import edge_csv
 from registry.errors import InputError
 from registry.model import Profile
 from tests.ingest.inputs import damaged, file, parse, read, survives

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from ingest.catalog import Parser
-from ingest.fabrics import (
+from ingest.formats.fabrics import (
     graphml,
     ibnetdiscover,
     libtopomap,
@@ -36,10 +36,10 @@ from registry.exports.catalog import FORMATS, write
 from registry.exports.hostlists import fold
 from registry.exports.libtopomap import unit
 from registry.exports.tiers import tiers
+from registry.fabrics.contents import canonical
+from registry.fabrics.facts import device_facts, link_facts
 from registry.model import HOST, SWITCH, Fabric, Links, Ports
 from registry.model.ports import DOWN
-from registry.wiring.contents import canonical
-from registry.wiring.facts import device_facts, link_facts
 from tests.ingest.inputs import damaged, file, parse, read, survives
 from tests.small_fabrics import adapter_fabrics, plain_fabrics
 

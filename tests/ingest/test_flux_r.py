@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.jobs import flux_r
+from ingest.formats.jobs import flux_r
 from ingest.options import Options
 from registry.errors import InputError
 from registry.model import Job

@@ -16,9 +16,9 @@ from ingest import catalog as formats
 from ingest.generate import catalog
 from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Generator, find, make
 from ingest.generate.signatures import REQUIRED, parameters_of
-from ingest.generate.written import as_fabric, formats_of, write
 from ingest.options import Options
-from ingest.source import SourceGroup
+from ingest.reading.source import SourceGroup
+from ingest.writers.generated_files import as_fabric, formats_of, write
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Profile
 from tests.ingest.inputs import DATA, file

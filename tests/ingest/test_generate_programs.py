@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.formats.profiles import openmpi_monitoring
 from ingest.generate.collectives import Algorithm
 from ingest.generate.halos import hpcg, lulesh
 from ingest.generate.nas import lu
@@ -24,7 +25,6 @@ from ingest.generate.patterns import (
     ring,
 )
 from ingest.options import Options
-from ingest.profiles import openmpi_monitoring
 from registry.errors import InvalidValue
 from registry.model import Profile
 from tests.ingest.inputs import archive

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 
 from ingest.catalog import Parser, find
-from ingest.fabrics import graphml, ibnetdiscover, node_link
+from ingest.formats.fabrics import graphml, ibnetdiscover, node_link
 from ingest.options import Options
 from ingest.parsed import Parsed
 from registry.errors import InputError
 from registry.exports import catalog
+from registry.fabrics.contents import canonical, content_hash
 from registry.interchange import to_networkx
 from registry.model import Fabric
-from registry.wiring.contents import canonical, content_hash
 from tests.ingest.inputs import parse, read
 from tests.small_fabrics import adapter_fabrics, plain_fabrics
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.formats.profiles.edge_csv import csv_text
 from ingest.grouping import anchored, folder_of, gather
 from ingest.options import Options
 from ingest.pipeline import plan
-from ingest.profiles.edge_csv import csv_text
-from ingest.source import SourceGroup, read_paths
+from ingest.reading.source import SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue
 from registry.model import Profile
 from tests.ingest.inputs import DATA, archive, file

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.placements import hostfile
+from ingest.formats.placements import hostfile
 from registry.errors import InputError
 from tests.ingest.inputs import damaged, file, parse, read, survives
 

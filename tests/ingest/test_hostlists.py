@@ -7,7 +7,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.jobs.hostlists import MAX_HOSTS, expand
+from ingest.formats.jobs.hostlists import MAX_HOSTS, expand
 from registry.errors import InputError
 from tests.ingest.inputs import read
 

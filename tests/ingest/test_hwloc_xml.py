@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.hosts.hwloc_xml import read_layout, recognise
+from ingest.formats.hosts.hwloc_xml import read_layout, recognise
 from registry.errors import InputError, InvalidValue
 from registry.model.host_layout import HostLayout
 from tests.ingest.inputs import damaged, file, read

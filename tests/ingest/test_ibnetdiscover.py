@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ingest.fabrics.infiniband import build_fabric
-from ingest.generate.infiniband import director_tree, ibnetdiscover_text
+from ingest.formats.fabrics.infiniband import build_fabric
 from ingest.options import Options
+from ingest.writers.infiniband import director_tree, ibnetdiscover_text
 from registry.model import HOST, SWITCH
 from tests.ingest.inputs import DATA
 from tests.ingest.scans import TREE, fabric_of, raw, read, same, swap

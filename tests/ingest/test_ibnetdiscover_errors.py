@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.fabrics import ibnetdiscover
+from ingest.formats.fabrics import ibnetdiscover
 from registry.errors import InputError
 from tests.ingest.inputs import damaged, file, survives
 from tests.ingest.scans import TREE, fabric_of, raw, read, swap

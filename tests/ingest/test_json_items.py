@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import json_items, large_files
-from ingest.json_items import items
-from ingest.source import read_paths
+from ingest.reading import json_items, large_files
+from ingest.reading.json_items import items
+from ingest.reading.source import read_paths
 from registry.errors import InputError
 from tests.ingest.inputs import damaged, file
 

@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.json_text import MAX_DEPTH, Spot, load_json
-from ingest.yaml_text import load_yaml
+from ingest.reading.json_text import MAX_DEPTH, Spot, load_json
+from ingest.reading.yaml_text import load_yaml
 from registry.errors import InputError
 from tests.ingest.inputs import file
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.fabrics import ibnetdiscover, libtopomap
+from ingest.formats.fabrics import ibnetdiscover, libtopomap
 from ingest.options import Options
 from registry.errors import InputError
 from registry.model import Fabric

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.fabrics import links_csv
+from ingest.formats.fabrics import links_csv
 from ingest.options import Options
 from registry.errors import InputError
 from registry.model import HOST, Fabric

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.fabrics import lldp
-from ingest.fabrics.lldp import port_number
-from ingest.fabrics.lldp_json import port_rate
+from ingest.formats.fabrics import lldp
+from ingest.formats.fabrics.lldp import port_number
+from ingest.formats.fabrics.lldp_json import port_rate
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.pipeline import plan

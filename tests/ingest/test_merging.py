@@ -17,10 +17,10 @@ from ingest.merging.notes import MOST
 from ingest.options import Options
 from ingest.pipeline import plan
 from registry.errors import InputError
+from registry.fabrics.contents import canonical, content_hash
 from registry.model import HOST, NO_PORT, Adapters, Fabric, Links, Ports
+from registry.model.intake import Intake
 from registry.model.ports import DOWN
-from registry.saving.intake import Intake
-from registry.wiring.contents import canonical, content_hash
 from tests.ingest.inputs import DATA
 from tests.ingest.scans import TREE, fabric_of, raw
 from tests.small_fabrics import adapter_fabrics

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.fabrics import netloc
+from ingest.formats.fabrics import netloc
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.pipeline import plan

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.fabrics import bluegene, cray, myrinet_pm
-from ingest.fabrics.grids import grid_links
+from ingest.formats.fabrics import bluegene, cray, myrinet_pm
+from ingest.formats.fabrics.grids import grid_links
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.pipeline import plan

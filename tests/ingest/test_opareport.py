@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from ingest.fabrics import ibnetdiscover, opareport
+from ingest.formats.fabrics import ibnetdiscover, opareport
 from ingest.options import Options
 from registry.errors import InputError
 from registry.model import Fabric

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest.formats.profiles import edge_csv, openmpi_monitoring
 from ingest.options import Options
-from ingest.profiles import edge_csv, openmpi_monitoring
-from ingest.source import SourceFile, read_paths
+from ingest.reading.source import SourceFile, read_paths
 from registry.errors import InputError, InvalidValue
 from registry.model import Profile
 from tests.ingest.inputs import DATA, archive, damaged, file, read, survives

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from ingest.fabrics import ibnetdiscover
+from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.routes import linear_tables, opensm_lfts
 from ingest.generate.fat_trees import three_level
-from ingest.generate.infiniband import (
+from ingest.writers.infiniband import (
     director_tree,
     fat_tree,
     forwarding_tables,
@@ -21,7 +22,6 @@ from ingest.generate.infiniband import (
     opensm_lfts_text,
     three_level_tree,
 )
-from ingest.routes import linear_tables, opensm_lfts
 from registry.errors import InputError
 from registry.model import NO_ROUTE, Fabric, Floats, ForwardingTables
 from tests.ingest.inputs import DATA, damaged, file, parse, read, survives

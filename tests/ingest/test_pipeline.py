@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.generate.infiniband import fat_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
+from ingest.writers.infiniband import fat_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
 from registry.errors import (
     ConfigError,
     DatabaseUnavailable,
@@ -21,10 +21,10 @@ from registry.errors import (
     UnknownFormat,
     UnknownName,
 )
-from registry.machines.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot
+from registry.ingest_runs.runs import Attempt, RunInfo
+from registry.model.intake import Intake, Receipt
 from registry.progress import Progress, silent
-from registry.saving.intake import Intake, Receipt
-from registry.saving.runs import Attempt, RunInfo
 from tests.ingest.inputs import DATA
 
 HERE = Options(cluster="here")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
-from ingest.placements import intel_mpi_map, openmpi_map, rank_list
+from ingest.formats.placements import intel_mpi_map, openmpi_map, rank_list
 from registry.errors import InputError
 from tests.ingest.inputs import damaged, file, parse, read, survives
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
-from ingest.counters import counters_csv, ibqueryerrors, perfquery
-from ingest.fabrics import ibnetdiscover
+from ingest.formats.counters import counters_csv, ibqueryerrors, perfquery
+from ingest.formats.fabrics import ibnetdiscover
 from ingest.options import Options
 from registry.errors import InputError
 from registry.model import COUNTERS, NOT_TOLD, CounterSweep, Fabric, deltas, link_rates

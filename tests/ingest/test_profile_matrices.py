@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from ingest import catalog
 from ingest.catalog import Parser
+from ingest.formats.profiles import dense_csv, edge_csv, matrix_market, metis_graph, npz
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.profiles import dense_csv, edge_csv, matrix_market, metis_graph, npz
-from ingest.source import SourceGroup
+from ingest.reading.source import SourceGroup
 from registry.errors import InputError
 from registry.model import Profile
 from tests.ingest.inputs import archive, damaged, file, parse, read, survives
@@ -55,7 +55,7 @@ def as_npz(**arrays: object) -> bytes:
 
 
 def test_a_recorded_dense_matrix_equals_the_recording_that_it_was_made_of() -> None:
-    from ingest.profiles import openmpi_monitoring
+    from ingest.formats.profiles import openmpi_monitoring
 
     run = openmpi_monitoring.parse(archive("openmpi/snap_16.tar.gz"), Options(kinds=("E",))).profile
     assert run is not None

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ingest.formats.profiles import dumpi_text, otf2_archive, pytorch_trace
 from ingest.options import Options
 from ingest.pipeline import plan
-from ingest.profiles import dumpi_text, otf2_archive, pytorch_trace
-from ingest.source import SourceFile, read_paths
+from ingest.reading.source import SourceFile, read_paths
 from registry.errors import InputError, MissingExtra
 from registry.model import Profile
 from tests.ingest.inputs import DATA, archive, damaged, file, survives

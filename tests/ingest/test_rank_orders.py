@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.formats.placements import flux_taskmap, mpich_rank_order
+from ingest.formats.profiles import edge_csv
 from ingest.options import Options
-from ingest.placements import flux_taskmap, mpich_rank_order
-from ingest.profiles import edge_csv
 from registry.errors import InputError, InvalidValue
 from tests.ingest.inputs import damaged, file, parse, survives
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
-from ingest.placements import placement_csv, rankfile
+from ingest.formats.placements import placement_csv, rankfile
 from registry.errors import InputError
 from tests.ingest.inputs import damaged, file, parse, read, survives
 

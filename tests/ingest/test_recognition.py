@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ingest import catalog
 from ingest.catalog import FORMATS, Format
-from ingest.source import SourceGroup, read_paths
+from ingest.reading.source import SourceGroup, read_paths
 from registry.errors import InputError, UnknownFormat, UnknownName
 from tests.ingest.inputs import DATA, file
 
@@ -169,7 +169,7 @@ def test_an_empty_file_is_no_unknown_format(data: bytes) -> None:
 
 def test_two_formats_that_claim_a_file_are_both_named() -> None:
     twins = [
-        Format(name=name, kind="fabric", module="ingest.fabrics.libtopomap", evidence="own", about="")
+        Format(name=name, kind="fabric", module="ingest.formats.fabrics.libtopomap", evidence="own", about="")
         for name in ("one", "two")
     ]
     with pytest.raises(InputError, match="could be one and two: say which with --format"):

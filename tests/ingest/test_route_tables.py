@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import large_files
 from ingest.catalog import Parser
-from ingest.fabrics import ibnetdiscover
+from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.routes import dump_fts, fdbs, linear_tables, opensm_lfts
 from ingest.options import Options
-from ingest.routes import dump_fts, fdbs, linear_tables, opensm_lfts
-from ingest.source import SourceFile, read_paths
+from ingest.reading import large_files
+from ingest.reading.source import SourceFile, read_paths
 from registry.errors import InputError
 from registry.model import NO_ROUTE, ForwardingTables
 from tests.ingest.inputs import damaged, file, parse, read, survives

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from ingest.fabrics import slingshot
+from ingest.formats.fabrics import slingshot
 from ingest.options import Options
 from ingest.parsed import Parsed
 from registry.errors import InputError

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import large_files
-from ingest.jobs import slurm_json, slurm_sacct, slurm_scontrol
+from ingest.formats.jobs import slurm_json, slurm_sacct, slurm_scontrol
 from ingest.options import Options
 from ingest.pipeline import plan
+from ingest.reading import large_files
 from registry.errors import InputError
 from registry.model import Job
 from tests.ingest.inputs import damaged, file, parse, read, survives

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.jobs import slurm_sacct
-from ingest.jobs.slurm_fields import Room
+from ingest.formats.jobs import slurm_sacct
+from ingest.formats.jobs.slurm_fields import Room
 from registry.errors import InputError
 from registry.model import Job
 from tests.ingest.inputs import damaged, file, parse, read, survives

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.jobs import slurm_scontrol
-from ingest.jobs.slurm_fields import lay_out, parse_distribution
+from ingest.formats.jobs import slurm_scontrol
+from ingest.formats.jobs.slurm_fields import lay_out, parse_distribution
 from registry.errors import InputError
 from registry.model import Job
 from tests.ingest.inputs import damaged, file, parse, read, survives

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.jobs import slurm_steps
+from ingest.formats.jobs import slurm_steps
 from ingest.options import Options
 from ingest.pipeline import plan
 from registry.errors import InputError

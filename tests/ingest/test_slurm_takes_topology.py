@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.fabrics import ibnetdiscover, slurm_topology
+from ingest.formats.fabrics import ibnetdiscover, slurm_topology
+from ingest.formats.jobs.hostlists import expand
 from ingest.generate.fat_trees import three_level
-from ingest.jobs.hostlists import expand
 from registry.exports.catalog import write
 from registry.exports.hostlists import fold
 from registry.model import Fabric

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import catalog
-from ingest.fabrics import slurm_show_topology, slurm_topology, slurm_topology_yaml
-from ingest.fabrics.blocks import block_branches
-from ingest.fabrics.draft import Place
-from ingest.fabrics.trees import Branch
+from ingest.formats.fabrics import slurm_show_topology, slurm_topology, slurm_topology_yaml
+from ingest.formats.fabrics.blocks import block_branches
+from ingest.formats.fabrics.draft import Place
+from ingest.formats.fabrics.trees import Branch
 from ingest.options import Options
 from ingest.parsed import Parsed
 from registry.errors import InputError

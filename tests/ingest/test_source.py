@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import compression, source
-from ingest.compression import decompress, members
-from ingest.source import SourceFile, read_paths
+from ingest.reading import compression, source
+from ingest.reading.compression import decompress, members
+from ingest.reading.source import SourceFile, read_paths
 from registry.errors import InputError
 
 

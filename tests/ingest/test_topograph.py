@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.fabrics import ibtopo, topograph_labels, topograph_model
+from ingest.formats.fabrics import ibtopo, topograph_labels, topograph_model
 from ingest.options import Options
 from registry.errors import InputError
 from registry.interchange import to_networkx

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.formats.profiles import edge_csv, trace_csv
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.pipeline import plan
-from ingest.profiles import edge_csv, trace_csv
 from registry.errors import InputError
 from registry.model import Trace
 from tests.ingest.inputs import DATA, damaged, file, parse, survives

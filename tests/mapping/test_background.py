@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.costs.background import Background
+from mapping.distances.background import Background
 from mapping.evaluation.metrics import evaluate
 from registry.errors import InvalidValue
 from registry.model import Allocation, Evaluation, Fabric, Placement, Profile

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import mapping
-from mapping.costs.distance_tables import DistanceTable
-from mapping.model.problem import Problem
+from mapping.distances.distance_tables import DistanceTable
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.posing import Setting
 from mapping.routing.catalog import build_routes
-from mapping.search.posing import Setting
 from registry.errors import (
     DisconnectedAllocation,
     InfeasibleAllocation,

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from mapping.kernels.rcm import reverse_cuthill_mckee
-from mapping.model.objective import score
-from mapping.model.problem import Problem
-from mapping.partition.bisection import MOST, bisect, repaired, subgraph, weighted_graph
-from mapping.strategies import rcm, recursive_bisection
+from mapping.placement.kernels.rcm import reverse_cuthill_mckee
+from mapping.placement.partition.bisection import MOST, bisect, repaired, subgraph, weighted_graph
+from mapping.placement.problem.objective import score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies import rcm, recursive_bisection
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.search_problems import problem_on, problems, ring

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.bounds import every_bound, gilmore_lawler, lower_bounds
-from mapping.bounds.catalog import NAMES
-from mapping.bounds.hop_bytes import least_cost
-from mapping.bounds.partition import Crossings
-from mapping.costs.distances import LINKS, distances
-from mapping.costs.grouped_distances import Distances
+from mapping.distances.distances import LINKS, distances
+from mapping.distances.grouped_distances import Distances
+from mapping.evaluation.bounds import every_bound, gilmore_lawler, lower_bounds
+from mapping.evaluation.bounds.catalog import NAMES
+from mapping.evaluation.bounds.hop_bytes import least_cost
+from mapping.evaluation.bounds.partition import Crossings
 from mapping.routing import forwarding_tables, shortest_paths
 from mapping.routing.routes import Routes
 from registry.errors import DisconnectedAllocation, InfeasibleAllocation
@@ -154,7 +154,7 @@ def test_gilmore_lawler_without_assignment_is_the_weaker_bound(monkeypatch: pyte
     edges = rng.integers(0, 9, (30, 2))
     profile = Profile.from_edges(edges[:, 0], edges[:, 1], rng.random(30), ranks=9)
     strong = gilmore_lawler(profile, distances, np.ones(9, np.int32))
-    monkeypatch.setattr("mapping.bounds.nearest_seats.MAX_ASSIGNMENT", 0)
+    monkeypatch.setattr("mapping.evaluation.bounds.nearest_seats.MAX_ASSIGNMENT", 0)
     assert gilmore_lawler(profile, distances, np.ones(9, np.int32)) < strong
 
 
@@ -175,8 +175,10 @@ def test_bounds_hold_where_there_is_no_room_for_the_better_ones(
 ) -> None:
     allocation = data.draw(allocations(fabric, profile.ranks))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"mapping.bounds.{limit}", {"TABLE": 5, "LEVELS": 2}.get(limit.split("_")[-1], 0))
-        patch.setattr("mapping.bounds.nearest_seats.MAX_ASSIGNMENT", 0)
+        patch.setattr(
+            f"mapping.evaluation.bounds.{limit}", {"TABLE": 5, "LEVELS": 2}.get(limit.split("_")[-1], 0)
+        )
+        patch.setattr("mapping.evaluation.bounds.nearest_seats.MAX_ASSIGNMENT", 0)
         check(shortest_paths.build(fabric, allocation.hosts), profile, allocation)
 
 
@@ -212,7 +214,7 @@ def test_distances_of_whole_numbers_give_the_same_bounds_as_their_matrix(
     plain = Distances(name=LINKS, group=near.group, between=near.between)
     crossings = Crossings(profile)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mapping.bounds.hop_bytes.MAX_GROUPS", data.draw(st.sampled_from([0, 4096])))
+        patch.setattr("mapping.evaluation.bounds.hop_bytes.MAX_GROUPS", data.draw(st.sampled_from([0, 4096])))
         for one, other in zip(
             least_cost(crossings, near, allocation.slots),
             least_cost(crossings, plain, allocation.slots),
@@ -235,7 +237,7 @@ def test_distances_of_whole_numbers_give_the_same_bounds_as_their_matrix(
 def test_a_cut_that_is_left_out_for_size_is_named_with_the_reason(
     limit: str, left_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"mapping.bounds.{limit}", 0)
+    monkeypatch.setattr(f"mapping.evaluation.bounds.{limit}", 0)
     fabric, profile, allocation = ring(4, 4)
     found = lower_bounds(shortest_paths.build(fabric, allocation.hosts), profile, allocation)
     assert left_out in found["congestion_seconds"].proof

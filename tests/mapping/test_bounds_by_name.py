@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.bounds import every_bound
-from mapping.bounds.common_partners import _least
-from mapping.costs.background import Background
+from mapping.distances.background import Background
+from mapping.evaluation.bounds import every_bound
+from mapping.evaluation.bounds.common_partners import _least
 from mapping.evaluation.metrics import link_seconds
 from mapping.routing import shortest_paths
 from mapping.routing.catalog import build_routes

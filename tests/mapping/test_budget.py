@@ -7,10 +7,10 @@ import pytest
 
 from ingest.generate import nas
 from ingest.generate.tori import torus
-from mapping.model.budget import Budget
-from mapping.model.problem import Problem
-from mapping.refine import congestion_descent, pair_exchange, threshold_accepting
-from mapping.refine.state.load_search import LoadSearch
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import congestion_descent, pair_exchange, threshold_accepting
+from mapping.placement.refine.state.load_search import LoadSearch
 from registry.model import Allocation
 from tests.search_problems import problem_on
 
@@ -26,7 +26,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr("mapping.model.budget.time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("mapping.placement.problem.budget.time.perf_counter", lambda: self.now)
 
 
 def test_what_is_left_after_preparations_is_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ import pytest
 from mapping.checks.catalog import CHECKS, check, worst
 from mapping.checks.credit_loops import switch_channels, waiting_graph
 from mapping.checks.finding import Finding, Severity, Subject
-from mapping.kernels.tables import TableArrays
 from mapping.routing.forwarding_tables import bound_tables
+from mapping.routing.kernels.tables import TableArrays
 from registry.errors import UnknownName
 from registry.model import NO_ROUTE, Adapters, Fabric, ForwardingTables
 from registry.model.ports import ACTIVE, DOWN, PORT_COLUMNS, TRAINING, Ports

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mapping.answers.circuits import GIVEN, CircuitSearch, plan_circuits, plan_next
-from mapping.reconfigure.bounds import throughput_bound
-from mapping.reconfigure.pinned_bounds import pinned_bound
-from mapping.reconfigure.problem import Application
-from mapping.reconfigure.seeds import ring
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration.bounds import throughput_bound
+from mapping.reconfiguration.pinned_bounds import pinned_bound
+from mapping.reconfiguration.problem import Application
+from mapping.reconfiguration.seeds import ring
+from mapping.reconfiguration.topology import Topology
+from mapping.service.answers.circuits import GIVEN, CircuitSearch, plan_circuits, plan_next
 from registry.errors import InvalidValue
 from tests.reconfigure_problems import every_pair, links_of, machine
 
@@ -126,7 +126,7 @@ def test_an_interrupt_while_the_present_circuits_are_judged_keeps_what_was_found
     def interrupted(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mapping.reconfigure.settling.place_and_route", interrupted)
+    monkeypatch.setattr("mapping.reconfiguration.settling.place_and_route", interrupted)
     found = plan_circuits(every_pair(6), LIMITS, FEW, present=ring(4)).plan
     assert not found.complete
     assert math.isnan(found.present_throughput)

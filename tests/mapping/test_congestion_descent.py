@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.generate.tori import torus
-from mapping.kernels import congestion_anneal as kernel
-from mapping.kernels.congestion_anneal import BYTES, TERM
-from mapping.model.budget import Budget
-from mapping.model.objective import score
-from mapping.model.problem import Problem
-from mapping.refine import congestion_descent
-from mapping.refine.state.domains import Team
-from mapping.refine.state.load_search import LoadSearch, Schedule
+from mapping.placement.kernels import congestion_anneal as kernel
+from mapping.placement.kernels.congestion_anneal import BYTES, TERM
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.objective import score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import congestion_descent
+from mapping.placement.refine.state.domains import Team
+from mapping.placement.refine.state.load_search import LoadSearch, Schedule
 from registry.model import Allocation, Fabric, Floats, Ints, Profile
 from tests.search_problems import pinned, problem_on, ring, seated, torus8
 

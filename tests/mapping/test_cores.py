@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
+from ingest.formats.placements import hostfile, placement_csv, rankfile
 from ingest.options import Options
-from ingest.placements import hostfile, placement_csv, rankfile
-from mapping.answers.answering import solve
-from mapping.answers.case import Case, Search
-from mapping.exports.catalog import TELL_CORES, write
-from mapping.partition.cores import ALL, layouts_on, with_cores
+from mapping.launchers.catalog import TELL_CORES, write
+from mapping.placement.partition.cores import ALL, layouts_on, with_cores
+from mapping.service.answers.answering import solve
+from mapping.service.answers.case import Case, Search
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.host_layout import HostLayout

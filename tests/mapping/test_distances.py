@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.costs.distance_tables import DistanceTable, read_distance_table
-from mapping.costs.distances import CONVENTIONS, distances
-from mapping.costs.grouped_distances import Distances
+from mapping.distances.distance_tables import DistanceTable, read_distance_table
+from mapping.distances.distances import CONVENTIONS, distances
+from mapping.distances.grouped_distances import Distances
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes
 from registry.errors import InputError, InvalidValue, UnknownName

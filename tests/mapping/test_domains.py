@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.generate.tori import hypercube
-from mapping.model.budget import Budget
-from mapping.model.problem import Problem
-from mapping.refine import pair_exchange
-from mapping.refine.state import domains
-from mapping.refine.state.domains import Team, cut, near_pairs
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import pair_exchange
+from mapping.placement.refine.state import domains
+from mapping.placement.refine.state.domains import Team, cut, near_pairs
 from registry.model import Allocation, Ints, Profile
 from tests.search_problems import pinned, problem_on, problems, ring, torus8
 from tests.strategy_problems import assert_fits

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.costs.distances import distances
+from mapping.distances.distances import distances
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes
 from registry.model import Fabric

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.kernels.event_queue import (
+from mapping.simulation.kernels.event_queue import (
     FIRST,
     LINES,
     NOTHING,

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import mapping
-from mapping.catalog import Chain
-from mapping.model.objective import better, parse_objective, score
-from mapping.model.problem import Problem
-from mapping.search import portfolio
-from mapping.search.executors import PROCESSES, THREADS, StopFile, crew, default_workers
-from mapping.search.lanes import Member, Task, Turn, run_lane
-from mapping.search.portfolio import Limits, Portfolio, Result
+from mapping.placement.catalog import Chain
+from mapping.placement.problem.objective import better, parse_objective, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search import portfolio
+from mapping.placement.search.executors import PROCESSES, THREADS, StopFile, crew, default_workers
+from mapping.placement.search.lanes import Member, Task, Turn, run_lane
+from mapping.placement.search.portfolio import Limits, Portfolio, Result
 from registry.errors import UnknownName
 from registry.progress import Progress, silent
 from tests.search_problems import problem_on, ring
@@ -147,7 +147,7 @@ def test_an_error_in_a_thread_is_the_callers(monkeypatch: pytest.MonkeyPatch) ->
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("mapping.strategies.random.seat", broken)
+    monkeypatch.setattr("mapping.placement.strategies.random.seat", broken)
     with pytest.raises(ZeroDivisionError):
         run(circle(), workers=2)
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
+from ingest.formats.placements import flux_taskmap, hostfile, mpich_rank_order, placement_csv, rankfile
 from ingest.options import Options
-from ingest.placements import flux_taskmap, hostfile, mpich_rank_order, placement_csv, rankfile
-from ingest.source import SourceFile
-from mapping.exports import catalog
-from mapping.exports.flux_taskmap import task_map
+from ingest.reading.source import SourceFile
+from mapping.launchers import catalog
+from mapping.launchers.flux_taskmap import task_map
 from registry.errors import InvalidPlacement, UnknownName
 from registry.model import Allocation, Fabric, Placement, as_utc
 from tests.ingest.inputs import WHEN

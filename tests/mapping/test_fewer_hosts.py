@@ -10,13 +10,13 @@ import pytest
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.percs import percs
 from ingest.generate.tori import torus
-from mapping.costs.grouped_distances import Distances
-from mapping.model.budget import Budget
-from mapping.model.objective import score
-from mapping.model.problem import Problem
-from mapping.refine import congestion_descent
-from mapping.refine.state import fewer_hosts as module
-from mapping.refine.state.fewer_hosts import FewerHosts, fewer_hosts
+from mapping.distances.grouped_distances import Distances
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.objective import score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import congestion_descent
+from mapping.placement.refine.state import fewer_hosts as module
+from mapping.placement.refine.state.fewer_hosts import FewerHosts, fewer_hosts
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.search_problems import problem_on
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.kernels import local_update
-from mapping.kernels.performance_vector import NONE, Step, compare
-from mapping.kernels.trial_steps import new_bench
-from mapping.kernels.unsplit_routes import Standing
-from mapping.reconfigure.coarsening import coarsen
-from mapping.reconfigure.problem import Application
-from mapping.reconfigure.refinement import BOUND, WHOLE, Scale, guest_of, projected, refine
-from mapping.reconfigure.solution import evaluate, performance_vector
-from mapping.reconfigure.topology import Topology
-from mapping.reconfigure.unsplit import flat_routes, longest_route, net_of, route_unsplit, set_loads
+from mapping.reconfiguration.coarsening import coarsen
+from mapping.reconfiguration.kernels import local_update
+from mapping.reconfiguration.kernels.performance_vector import NONE, Step, compare
+from mapping.reconfiguration.kernels.trial_steps import new_bench
+from mapping.reconfiguration.kernels.unsplit_routes import Standing
+from mapping.reconfiguration.problem import Application
+from mapping.reconfiguration.refinement import BOUND, WHOLE, Scale, guest_of, projected, refine
+from mapping.reconfiguration.solution import evaluate, performance_vector
+from mapping.reconfiguration.topology import Topology
+from mapping.reconfiguration.unsplit import flat_routes, longest_route, net_of, route_unsplit, set_loads
 from registry.errors import InvalidValue
 from tests.update_oracle import Case, Slow, Start, cases, finest, machine_of, started
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 
 import mapping
-from mapping.answers.answering import solve
-from mapping.answers.case import Case, Search
 from mapping.evaluation.comparing import compared, differences
 from mapping.evaluation.judging import Judge
 from mapping.evaluation.report import RANDOM_SEEDS
-from mapping.model.problem import Problem
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.random import random_placement
 from mapping.routing.catalog import build_routes
-from mapping.strategies.in_order import in_order
-from mapping.strategies.random import random_placement
+from mapping.service.answers.answering import solve
+from mapping.service.answers.case import Case, Search
 from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Evaluation, Ints, Metrics, Placement
 from tests.search_problems import ring, seated
@@ -75,7 +75,7 @@ def test_a_search_and_what_is_said_of_its_result_share_their_routes(monkeypatch:
         return built[-1]
 
     monkeypatch.setattr("mapping.evaluation.judging.build_routes", counted)
-    monkeypatch.setattr("mapping.search.posing.build_routes", counted)
+    monkeypatch.setattr("mapping.placement.search.posing.build_routes", counted)
     found = solve(Case(profile=profile, fabric=fabric, allocation=allocation), Search(steps=100))
     assert len(built) == 1
     placed = mapping.place(fabric, profile, allocation, steps=100)

@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from mapping.model.kept import Kept
+from mapping.placement.problem.kept import Kept
 
 
 def test_a_value_is_made_once_by_whoever_asks_first() -> None:

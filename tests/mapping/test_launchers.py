@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.hosts.hwloc_xml import read_layout
+from ingest.formats.hosts.hwloc_xml import read_layout
+from ingest.formats.placements import openmpi_map
 from ingest.options import Options
-from ingest.placements import openmpi_map
-from ingest.source import read_paths
-from mapping.exports.catalog import write
-from mapping.strategies.in_order import in_order
+from ingest.reading.source import read_paths
+from mapping.launchers.catalog import write
+from mapping.placement.strategies.in_order import in_order
 from registry.model import Allocation, Fabric, Placement
 from tests.launchers import (
     HYDRA_ON_LOOPBACK,

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.stencils import shuffled, stencil
-from mapping.model.problem import Problem
-from mapping.strategies import layout, multilevel, spectral
-from mapping.strategies.multilevel import Branch
-from mapping.strategies.smooth_levels import LARGEST, factors, levels_of
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies import layout, multilevel, spectral
+from mapping.placement.strategies.multilevel import Branch
+from mapping.placement.strategies.smooth_levels import LARGEST, factors, levels_of
 from registry.model import Allocation, Fabric, Profile
 from tests.search_problems import problem_on, problems, torus8
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mapping.search.placing import place_in
+from mapping.placement.search.placing import place_in
 from mapping.service import (
     Advised,
     Live,
@@ -25,8 +25,8 @@ from mapping.service import (
 from mapping.traffic.what_if import Change
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Job, Placement, Profile
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
 from tests.traffic_jobs import two_leaves
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -176,7 +176,7 @@ def test_after_an_interrupt_what_is_done_stays_saved(
             raise KeyboardInterrupt
         return place_in(*given, **more)
 
-    monkeypatch.setattr("mapping.answers.answering.place_in", interrupted)
+    monkeypatch.setattr("mapping.service.answers.answering.place_in", interrupted)
     found: list[Advised | Unloaded] = []
     with pytest.raises(KeyboardInterrupt):
         found.extend(advise_all(running, traffic(running, "c"), steps=500, workers=1))
@@ -187,7 +187,7 @@ def test_a_search_that_is_interrupted_saves_its_best_and_is_the_last(
     running: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "mapping.answers.answering.place_in",
+        "mapping.service.answers.answering.place_in",
         lambda *given, **more: replace(place_in(*given, **more), complete=False),
     )
     (only,) = advised(running, traffic(running, "c"), steps=500)
@@ -203,7 +203,7 @@ def test_a_job_that_cannot_be_searched_is_told_and_the_others_have_their_turn(
             raise InvalidValue("test", "cannot be searched")
         return place_in(setting, fabric, profile, *given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("mapping.answers.answering.place_in", refused)
+    monkeypatch.setattr("mapping.service.answers.answering.place_in", refused)
     first, second = advise_all(running, traffic(running, "c"), steps=500, workers=1)
     assert isinstance(first, Unloaded)
     assert (first.job.stored.job.id, first.reason) == ("1", "test: cannot be searched")

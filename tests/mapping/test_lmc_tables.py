@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ingest.routes import dump_fts, fdbs
+from ingest.formats.routes import dump_fts, fdbs
 from mapping.routing import forwarding_tables
 from registry.model import Fabric
 from tests.infiniband_data import infiniband

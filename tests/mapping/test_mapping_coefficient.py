@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.costs.distances import distances
+from mapping.distances.distances import distances
 from mapping.evaluation.metrics import Coefficient, evaluate
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes
@@ -122,7 +122,7 @@ def test_by_hand_on_a_star() -> None:
 
 
 def test_a_table_of_distances_counts_as_given() -> None:
-    from mapping.costs.distance_tables import DistanceTable
+    from mapping.distances.distance_tables import DistanceTable
 
     table = DistanceTable(names=("c", "b", "a"), values=np.array([[0, 7, 1], [5, 0, 1], [1, 3, 0]]))
     one_way = Coefficient(distance="table", table=table, one_way=True)

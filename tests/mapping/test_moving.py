@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from mapping.model.objective import better, score
-from mapping.model.problem import Problem
-from mapping.moves.advice import Advice, best
-from mapping.moves.best_exchanges import best_exchanges
-from mapping.moves.moving import Curve
-from mapping.moves.relinking import nearest, prefixes, relink
-from mapping.search.posing import Setting
-from mapping.strategies.in_order import in_order
+from mapping.placement.moves.advice import Advice, best
+from mapping.placement.moves.best_exchanges import best_exchanges
+from mapping.placement.moves.moving import Curve
+from mapping.placement.moves.relinking import nearest, prefixes, relink
+from mapping.placement.problem.objective import better, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.posing import Setting
+from mapping.placement.strategies.in_order import in_order
 from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Fabric, Ints, Placement, Profile
 from tests.search_problems import pinned, problem_on, ring, seated

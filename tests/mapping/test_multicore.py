@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.generate.stencils import shuffled, stencil
-from mapping.kernels.group_swaps import Groups, repair, swap_pass
-from mapping.kernels.pair_gain import partners
-from mapping.partition.multicore import cut_bytes, group_ranks, quotient
-from mapping.strategies import in_order, multicore
+from mapping.placement.kernels.group_swaps import Groups, repair, swap_pass
+from mapping.placement.kernels.pair_gain import partners
+from mapping.placement.partition.multicore import cut_bytes, group_ranks, quotient
+from mapping.placement.strategies import in_order, multicore
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.search_problems import problem_on, ring
@@ -185,7 +185,7 @@ def test_any_inner_strategy_places_groups_within_unequal_slots(inner: str) -> No
 
 
 def test_one_slot_a_host_leaves_all_to_the_inner_strategy() -> None:
-    from mapping.strategies import greedy
+    from mapping.placement.strategies import greedy
 
     problem = problem_on(*ring(12, 9), "shortest-paths")
     assert multicore.seat(problem, generator()).tolist() == greedy.seat(problem, generator()).tolist()

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.reconfigure import next_configuration as next_configuration_module
-from mapping.reconfigure.enumeration import maximal_topologies
-from mapping.reconfigure.next_configuration import direct_circuits, next_configuration
-from mapping.reconfigure.pinned_bounds import PINNED_NAMES, pinned_bound, pinned_bounds
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.relieving import relieved, routed
-from mapping.reconfigure.seeds import fitted, ring
-from mapping.reconfigure.topology import Topology
-from mapping.reconfigure.unsplit import least_congested_path
+from mapping.reconfiguration import next_configuration as next_configuration_module
+from mapping.reconfiguration.enumeration import maximal_topologies
+from mapping.reconfiguration.next_configuration import direct_circuits, next_configuration
+from mapping.reconfiguration.pinned_bounds import PINNED_NAMES, pinned_bound, pinned_bounds
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.relieving import relieved, routed
+from mapping.reconfiguration.seeds import fitted, ring
+from mapping.reconfiguration.topology import Topology
+from mapping.reconfiguration.unsplit import least_congested_path
 from registry.errors import InvalidValue
 from tests.reconfigure_problems import applications, every_pair, links_of, machine, machines
 
@@ -264,7 +264,7 @@ def test_an_interrupt_while_moves_become_fewer_keeps_the_gain(monkeypatch: pytes
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mapping.reconfigure.few_moves.routed", interrupted)
+    monkeypatch.setattr("mapping.reconfiguration.few_moves.routed", interrupted)
     heavy = Application.from_edges([0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3], [1.0] * 5 + [10.0])
     limits = machine(6, max_degree=3, max_edges=7)
     found = next_configuration(heavy, limits, ring(6), range(6), reconfiguration_seconds=1.0)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from mapping.costs.background import Background
-from mapping.model.objective import METRICS, Objective, Score, better, parse_objective, score
-from mapping.model.problem import Problem
-from mapping.search.posing import Setting
+from mapping.distances.background import Background
+from mapping.placement.problem.objective import METRICS, Objective, Score, better, parse_objective, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.posing import Setting
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints, Placement
 from tests.search_problems import ring, seated

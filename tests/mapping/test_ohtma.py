@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from ingest.generate.nas import bt
 from ingest.generate.tianhe3 import tianhe3
-from mapping.catalog import Chain
-from mapping.costs.distances import distances
-from mapping.model.budget import Budget
-from mapping.model.problem import Problem
-from mapping.refine import ohtma_exchange
-from mapping.refine.ohtma_exchange import exchange, refine
+from mapping.distances.distances import distances
+from mapping.placement.catalog import Chain
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import ohtma_exchange
+from mapping.placement.refine.ohtma_exchange import exchange, refine
+from mapping.placement.strategies import ohtma
 from mapping.routing.catalog import build_routes
-from mapping.strategies import ohtma
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Allocation, Ints, Profile
 from tests.search_problems import problem_on, ring

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mapping.catalog import Chain
 from mapping.options import options_of, read_options, split_options
+from mapping.placement.catalog import Chain
 from registry.errors import InvalidValue, UnknownName
 
 

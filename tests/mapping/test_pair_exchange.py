@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.kernels.hop_bytes_annealing import Domain, Standing, anneal, stand
-from mapping.kernels.hop_bytes_search import Guest, Seats, exchange_gain, sit
 from mapping.kernels.random_numbers import State, below, exponential, state_from
-from mapping.model.budget import Budget
-from mapping.model.problem import Problem
-from mapping.refine import pair_exchange
-from mapping.refine.state.domains import cut
+from mapping.placement.kernels.hop_bytes_annealing import Domain, Standing, anneal, stand
+from mapping.placement.kernels.hop_bytes_search import Guest, Seats, exchange_gain, sit
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import pair_exchange
+from mapping.placement.refine.state.domains import cut
 from mapping.routing.catalog import build_routes
 from registry.model import Ints
 from tests.search_problems import problem_on, ring, seated, torus8

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from mapping.model.objective import Score
-from mapping.search.lanes import Tried
-from mapping.search.trading import not_dominated
-from mapping.strategies.in_order import in_order
+from mapping.placement.problem.objective import Score
+from mapping.placement.search.lanes import Tried
+from mapping.placement.search.trading import not_dominated
+from mapping.placement.strategies.in_order import in_order
 from registry.model import Placement
 from tests.search_problems import ring, torus8
 

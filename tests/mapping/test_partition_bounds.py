@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.bounds import partition
-from mapping.bounds import spectrum as spectral
-from mapping.bounds.cables import Cables
-from mapping.bounds.guest import Partners, guest_arrays
-from mapping.bounds.partition import Crossings, eigenvalues, flows, heaviest_partners
-from mapping.bounds.spectrum import spectrum
+from mapping.evaluation.bounds import partition
+from mapping.evaluation.bounds import spectrum as spectral
+from mapping.evaluation.bounds.cables import Cables
+from mapping.evaluation.bounds.guest import Partners, guest_arrays
+from mapping.evaluation.bounds.partition import Crossings, eigenvalues, flows, heaviest_partners
+from mapping.evaluation.bounds.spectrum import spectrum
 from registry.model import Profile
 from tests.small_fabrics import profiles
 

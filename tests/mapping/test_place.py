@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from mapping.model.problem import Problem
-from mapping.search.placing import place
-from mapping.strategies.in_order import in_order
-from mapping.strategies.random import random_placement
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.placing import place
+from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.random import random_placement
 from registry.errors import (
     DisconnectedAllocation,
     InfeasibleAllocation,
@@ -242,7 +242,7 @@ def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.
 
     fabric, profile, allocation = ring(6, 6)
     place(fabric, profile, allocation, steps=1)  # kernels are warm
-    monkeypatch.setattr("mapping.search.posing.build_routes", interrupted)
+    monkeypatch.setattr("mapping.placement.search.posing.build_routes", interrupted)
     found = place(fabric, profile, allocation)
     assert not found.complete
     assert found.strategy == "in-order"

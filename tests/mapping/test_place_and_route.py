@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.partition.bisection import Adjacency, weighted_graph
-from mapping.reconfigure.coarsening import (
+from mapping.placement.partition.bisection import Adjacency, weighted_graph
+from mapping.reconfiguration.coarsening import (
     EXPANSIONS,
     LOWEST,
     Level,
@@ -19,11 +19,11 @@ from mapping.reconfigure.coarsening import (
     fewest_vertices,
     matching,
 )
-from mapping.reconfigure.dual_bisection import SLACK, cut, cut_small, dual_bisection
-from mapping.reconfigure.place_and_route import place_and_route
-from mapping.reconfigure.problem import Application
-from mapping.reconfigure.solution import evaluate
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration.dual_bisection import SLACK, cut, cut_small, dual_bisection
+from mapping.reconfiguration.place_and_route import place_and_route
+from mapping.reconfiguration.problem import Application
+from mapping.reconfiguration.solution import evaluate
+from mapping.reconfiguration.topology import Topology
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools, Ints
 from tests.update_oracle import Case, applications, cases, finest, machine_of, topologies

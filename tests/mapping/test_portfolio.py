@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.catalog import ENTRIES, Chain
-from mapping.model.budget import Budget
-from mapping.model.objective import Score, better, check_objective, parse_objective, score
-from mapping.model.problem import Problem
-from mapping.search.executors import THREADS
-from mapping.search.lanes import Member
-from mapping.search.portfolio import Limits, Portfolio, Result
-from mapping.search.schedule import FEW, SMALL, Features, default_members
+from mapping.placement.catalog import ENTRIES, Chain
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.objective import Score, better, check_objective, parse_objective, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.executors import THREADS
+from mapping.placement.search.lanes import Member
+from mapping.placement.search.portfolio import Limits, Portfolio, Result
+from mapping.placement.search.schedule import FEW, SMALL, Features, default_members
 from registry.errors import UnknownName
 from registry.model import Ints
 from registry.progress import Progress, silent
@@ -138,7 +138,7 @@ def test_an_interrupt_before_all_else_gives_the_first_baseline(monkeypatch: pyte
 
     problem = circle()
     start = np.roll(problem.slot_host, 3)
-    monkeypatch.setattr("mapping.search.portfolio.score", interrupted)
+    monkeypatch.setattr("mapping.placement.search.portfolio.score", interrupted)
     found = run(problem, members("greedy"), start=start)
     assert found.host_of_rank.tolist() == start.tolist()
     assert (found.chain, found.complete) == ("given", False)
@@ -176,7 +176,7 @@ class Clock:
 
 
 def test_a_budget_of_seconds_ends_with_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapping.model.budget.time.perf_counter", Clock())
+    monkeypatch.setattr("mapping.placement.problem.budget.time.perf_counter", Clock())
     budget = Budget(seconds=4.5)
     taken = []
     while proposals := budget.claim(10):

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 
 from ingest.generate.irregular import irregular
 from ingest.generate.nas import sp
-from mapping.costs.distances import distances
-from mapping.model.problem import Problem
+from mapping.distances.distances import distances
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies import random_search
+from mapping.placement.strategies.random_search import Search, search
 from mapping.routing.catalog import build_routes
 from mapping.routing.traffic import packets
-from mapping.strategies import random_search
-from mapping.strategies.random_search import Search, search
 from registry.errors import InvalidValue
 from registry.model import Allocation, Profile
 from tests.search_problems import problem_on, problems, ring

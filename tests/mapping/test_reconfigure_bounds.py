@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from mapping.reconfigure.bounds import (
+from mapping.reconfiguration.bounds import (
     BALANCE,
     HEAVIEST_VERTEX,
     HEAVY_EDGES,
@@ -23,9 +23,9 @@ from mapping.reconfigure.bounds import (
     throughput_bound,
     throughput_bounds,
 )
-from mapping.reconfigure.clusters import clusters, least_leaving
-from mapping.reconfigure.enumeration import optimum
-from mapping.reconfigure.problem import Application, Machine
+from mapping.reconfiguration.clusters import clusters, least_leaving
+from mapping.reconfiguration.enumeration import optimum
+from mapping.reconfiguration.problem import Application, Machine
 from tests.reconfigure_problems import applications, machine, machines
 
 

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.reconfigure import improving, trials
-from mapping.reconfigure.bounds import throughput_bound
-from mapping.reconfigure.co_optimise import Reconfiguration, reconfigure
-from mapping.reconfigure.enumeration import maximal_topologies
-from mapping.reconfigure.improving import best_of, improve
-from mapping.reconfigure.next_configuration import break_even_seconds, circuits, next_configuration
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.relieving import routed
-from mapping.reconfigure.seeds import fitted, ring
-from mapping.reconfigure.solution import evaluate
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration import improving, trials
+from mapping.reconfiguration.bounds import throughput_bound
+from mapping.reconfiguration.co_optimise import Reconfiguration, reconfigure
+from mapping.reconfiguration.enumeration import maximal_topologies
+from mapping.reconfiguration.improving import best_of, improve
+from mapping.reconfiguration.next_configuration import break_even_seconds, circuits, next_configuration
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.relieving import routed
+from mapping.reconfiguration.seeds import fitted, ring
+from mapping.reconfiguration.solution import evaluate
+from mapping.reconfiguration.topology import Topology
 from registry.errors import InvalidValue
 from tests.reconfigure_problems import applications, every_pair, links_of, machine, machines, topologies
 

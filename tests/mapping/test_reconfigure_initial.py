@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.reconfigure.fitting import LoadedTopology, connect, satisfy_max_degree, satisfy_max_edges
-from mapping.reconfigure.initial import IMBALANCE, condense, initial_topology, oblivious_partition
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration.fitting import LoadedTopology, connect, satisfy_max_degree, satisfy_max_edges
+from mapping.reconfiguration.initial import IMBALANCE, condense, initial_topology, oblivious_partition
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.topology import Topology
 from registry.model import Floats
 from tests.reconfigure_problems import applications, graph_of, links_of, machine, machines, topologies
 

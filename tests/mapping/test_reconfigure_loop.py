@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.generate.streams import stream_graph
-from mapping.reconfigure import co_optimise
-from mapping.reconfigure.bounds import throughput_bound
-from mapping.reconfigure.co_optimise import Reconfiguration, reconfigure
-from mapping.reconfigure.enumeration import MOST_NODES, maximal_topologies, optimum
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.seeds import chordal_ring, torus
-from mapping.reconfigure.solution import evaluate
+from mapping.reconfiguration import co_optimise
+from mapping.reconfiguration.bounds import throughput_bound
+from mapping.reconfiguration.co_optimise import Reconfiguration, reconfigure
+from mapping.reconfiguration.enumeration import MOST_NODES, maximal_topologies, optimum
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.seeds import chordal_ring, torus
+from mapping.reconfiguration.solution import evaluate
 from registry.errors import InvalidValue, UnknownName
 from tests.reconfigure_problems import applications, every_pair, links_of, machine, machines
 

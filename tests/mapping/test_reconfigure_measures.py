@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.reconfigure.measures import (
+from mapping.reconfiguration.measures import (
     EXACT,
     algebraic_connectivity,
     bisection,
@@ -20,9 +20,9 @@ from mapping.reconfigure.measures import (
     distances,
     mean_shortest_path,
 )
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.seeds import chordal_ring, fitted, ring, seed_topology, squarest, torus
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.seeds import chordal_ring, fitted, ring, seed_topology, squarest, torus
+from mapping.reconfiguration.topology import Topology
 from registry.errors import InvalidValue, UnknownName
 from tests.reconfigure_problems import graph_of, links_of, machine, machines, topologies
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.topology import Topology
 from registry.errors import InvalidValue
 from registry.model import Profile
 from tests.reconfigure_problems import applications, graph_of, links_of, machine, topologies

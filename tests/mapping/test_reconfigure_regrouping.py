@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapping.evaluation.metrics import evaluate as judged
-from mapping.reconfigure import loading, regrouping
-from mapping.reconfigure.improving import best_of
-from mapping.reconfigure.loading import LOADING, load_kernels
-from mapping.reconfigure.problem import Application, Machine
-from mapping.reconfigure.regrouping import (
+from mapping.placement.search.placing import place
+from mapping.reconfiguration import loading, regrouping
+from mapping.reconfiguration.improving import best_of
+from mapping.reconfiguration.loading import LOADING, load_kernels
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.regrouping import (
     condensed_again,
     exchanged,
     gathered,
@@ -23,9 +24,8 @@ from mapping.reconfigure.regrouping import (
     shaken,
     traffic,
 )
-from mapping.reconfigure.seeds import ring, torus
-from mapping.reconfigure.topology import Topology
-from mapping.search.placing import place
+from mapping.reconfiguration.seeds import ring, torus
+from mapping.reconfiguration.topology import Topology
 from registry.model import Allocation, Ints, Placement
 from tests.reconfigure_problems import applications, links_of, machines, topologies
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.answers.circuits import CircuitSearch, plan_circuits
-from mapping.reconfigure import renaming
-from mapping.reconfigure.co_optimise import reconfigure
-from mapping.reconfigure.problem import Application
-from mapping.reconfigure.renaming import numbers_that_keep, renamed
-from mapping.reconfigure.seeds import chordal_ring, ring, torus
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration import renaming
+from mapping.reconfiguration.co_optimise import reconfigure
+from mapping.reconfiguration.problem import Application
+from mapping.reconfiguration.renaming import numbers_that_keep, renamed
+from mapping.reconfiguration.seeds import chordal_ring, ring, torus
+from mapping.reconfiguration.topology import Topology
+from mapping.service.answers.circuits import CircuitSearch, plan_circuits
 from registry.model import Longs
 from tests.reconfigure_problems import every_pair, links_of, machine
 

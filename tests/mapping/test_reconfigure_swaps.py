@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.reconfigure.seeds import ring
-from mapping.reconfigure.solution import Solution
-from mapping.reconfigure.swaps import (
+from mapping.reconfiguration.seeds import ring
+from mapping.reconfiguration.solution import Solution
+from mapping.reconfiguration.swaps import (
     COMMUNICATION,
     COMPUTE,
     bottleneck,
@@ -21,7 +21,7 @@ from mapping.reconfigure.swaps import (
     next_swap,
     swap_pair,
 )
-from mapping.reconfigure.topology import Topology
+from mapping.reconfiguration.topology import Topology
 from tests.reconfigure_problems import graph_of, links_of, topologies
 
 LOADS = st.sampled_from([0.0, 1.0, 2.0, 5.0])

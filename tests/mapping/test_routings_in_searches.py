@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import mapping
+from mapping.placement.strategies.in_order import in_order
 from mapping.routing.catalog import ENTRIES
-from mapping.strategies.in_order import in_order
 from tests.search_problems import ring
 
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from ingest.generate.fat_trees import three_level
 from ingest.generate.tori import mesh, torus
-from mapping.kernels.congestion_anneal import Flows
-from mapping.kernels.runs import COMPLETE, COMPUTED, Runs
-from mapping.model.problem import Problem
-from mapping.refine.state import runs as building
-from mapping.refine.state.cells import Cells, cells_of
-from mapping.refine.state.load_search import load_all, new_flows, new_loads
-from mapping.refine.state.runs import build_runs, most_used_first, of_another_thread
+from mapping.placement.kernels.congestion_anneal import Flows
+from mapping.placement.kernels.runs import COMPLETE, COMPUTED, Runs
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine.state import runs as building
+from mapping.placement.refine.state.cells import Cells, cells_of
+from mapping.placement.refine.state.load_search import load_all, new_flows, new_loads
+from mapping.placement.refine.state.runs import build_runs, most_used_first, of_another_thread
 from registry.model import Allocation, Fabric, Floats, Ints, Profile
 from tests.search_problems import problem_on, seated
 

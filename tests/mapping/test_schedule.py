@@ -12,9 +12,9 @@ from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.percs import percs
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import hypercube
-from mapping.model.objective import parse_objective
-from mapping.model.problem import Problem
-from mapping.search.schedule import (
+from mapping.placement.problem.objective import parse_objective
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.schedule import (
     FEW_GROUPS,
     MOST_SMOOTH,
     PAIRED,

@@ -16,7 +16,7 @@ import pytest
 
 from bench.simgrid.__main__ import SCRIPT, VARIANTS, summary
 from bench.simgrid.cases import CASES, RECORDS, Case, ours, told
-from mapping.simulate.options import Options
+from mapping.simulation.options import Options
 from registry.model import Simulation
 from tests.max_min_flows import finished_seconds
 

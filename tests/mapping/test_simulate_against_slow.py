@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from mapping.simulate.channels import build_ways
-from mapping.simulate.flit_level import FlitLevel
-from mapping.simulate.level import Level
-from mapping.simulate.messages import check_messages
-from mapping.simulate.options import Options
-from mapping.simulate.packet_level import PacketLevel
-from mapping.simulate.sending import Senders, new_senders
+from mapping.simulation.channels import build_ways
+from mapping.simulation.flit_level import FlitLevel
+from mapping.simulation.level import Level
+from mapping.simulation.messages import check_messages
+from mapping.simulation.options import Options
+from mapping.simulation.packet_level import PacketLevel
+from mapping.simulation.sending import Senders, new_senders
 from registry.model import Floats
 from tests.slow_simulation import Case, cases, slow_flits, slow_packets
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.simulate import channels
+from mapping.simulation import channels
 from registry.model import Longs
 
 segments = st.lists(st.lists(st.integers(0, 3), max_size=3).map(tuple), max_size=20)

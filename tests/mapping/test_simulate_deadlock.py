@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
-from mapping.simulate.messages import Messages, from_profile
-from mapping.simulate.options import Options
-from mapping.simulate.simulate import simulate
+from mapping.simulation.messages import Messages, from_profile
+from mapping.simulation.options import Options
+from mapping.simulation.simulate import simulate
 from registry.errors import DeadlockFound
 from registry.model import Profile
 from tests.infiniband_data import infiniband

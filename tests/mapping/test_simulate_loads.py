@@ -12,9 +12,9 @@ from ingest.generate.tori import torus
 from mapping.evaluation.metrics import evaluate
 from mapping.routing.catalog import build_routes
 from mapping.routing.traffic import host_traffic
-from mapping.simulate.messages import from_profile
-from mapping.simulate.options import Options
-from mapping.simulate.simulate import simulate
+from mapping.simulation.messages import from_profile
+from mapping.simulation.options import Options
+from mapping.simulation.simulate import simulate
 from registry.errors import DisconnectedAllocation
 from registry.model import Fabric, Placement, Profile
 from tests.infiniband_data import infiniband

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.simulate.messages import Messages, check_messages, from_profile, from_trace
-from mapping.simulate.saturation import saturating_scale
-from mapping.simulate.simulate import simulate
+from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace
+from mapping.simulation.saturation import saturating_scale
+from mapping.simulation.simulate import simulate
 from registry.errors import InvalidValue
 from registry.model import Fabric, Profile, Simulation
 from registry.model.trace import Trace

@@ -9,12 +9,12 @@ import pytest
 
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
-from mapping.simulate import flit_level, packet_level
-from mapping.simulate.channels import build_ways
-from mapping.simulate.messages import Messages, from_profile
-from mapping.simulate.options import Options
-from mapping.simulate.sending import new_senders
-from mapping.simulate.simulate import default_routing, simulate
+from mapping.simulation import flit_level, packet_level
+from mapping.simulation.channels import build_ways
+from mapping.simulation.messages import Messages, from_profile
+from mapping.simulation.options import Options
+from mapping.simulation.sending import new_senders
+from mapping.simulation.simulate import default_routing, simulate
 from registry.errors import (
     DisconnectedAllocation,
     InvalidPlacement,

@@ -7,9 +7,9 @@ import pytest
 
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
-from mapping.simulate.messages import Messages, from_profile
-from mapping.simulate.options import Options
-from mapping.simulate.simulate import simulate
+from mapping.simulation.messages import Messages, from_profile
+from mapping.simulation.options import Options
+from mapping.simulation.simulate import simulate
 from registry.model import Fabric, Placement, Profile, Simulation
 from tests.slow_simulation import placed
 

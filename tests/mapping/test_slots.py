@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.hosts.hwloc_xml import read_layout
-from mapping.partition.slots import numa_bytes, seat_within_hosts
+from ingest.formats.hosts.hwloc_xml import read_layout
+from mapping.placement.partition.slots import numa_bytes, seat_within_hosts
 from registry.errors import InvalidPlacement
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.host_layout import HostLayout

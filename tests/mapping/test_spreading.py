@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.kernels.paths import Goals
 from mapping.routing import shortest_paths
+from mapping.routing.kernels.paths import Goals
 from mapping.routing.network import end_points, transit_network
 from mapping.routing.spreading import hops_to, spread
 from mapping.threads import each

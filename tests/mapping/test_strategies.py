@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from mapping.catalog import ENTRIES, Chain, Entry, load_refiner, load_strategy
-from mapping.model.budget import Budget
-from mapping.model.objective import score
-from mapping.model.problem import Problem
-from mapping.strategies import greedy, random
-from mapping.strategies.in_order import in_order
-from mapping.strategies.random import random_placement
+from mapping.placement.catalog import ENTRIES, Chain, Entry, load_refiner, load_strategy
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.objective import score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies import greedy, random
+from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.random import random_placement
 from registry.errors import InfeasibleAllocation, UnknownName
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.search_problems import pinned, problem_on, problems, ring, seated

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.catalog import ENTRIES, Chain
-from mapping.model.objective import better, score
-from mapping.model.problem import Problem
-from mapping.strategies import greedy, local_random, random, rcm, recursive_bisection, round_robin
+from mapping.placement.catalog import ENTRIES, Chain
+from mapping.placement.problem.objective import better, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies import greedy, local_random, random, rcm, recursive_bisection, round_robin
 from registry.errors import AlmanacError, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Profile
 from tests.search_problems import problem_on, problems, ring, torus8

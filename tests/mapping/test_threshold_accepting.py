@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.kernels import threshold_accepting as kernel
 from mapping.kernels.random_numbers import below, state_from
-from mapping.model.budget import Budget
-from mapping.model.objective import better, score
-from mapping.model.problem import Problem
-from mapping.refine import threshold_accepting
-from mapping.strategies import recursive_bisection
+from mapping.placement.kernels import threshold_accepting as kernel
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.objective import better, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import threshold_accepting
+from mapping.placement.strategies import recursive_bisection
 from registry.errors import InvalidValue
 from registry.model import Allocation, Fabric, Floats, Ints, Profile
 from tests.search_problems import pinned, problem_on, ring, seated, torus8

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
-from mapping.model.together import join, split
-from mapping.strategies.random import random_placement
+from mapping.placement.problem.together import join, split
+from mapping.placement.strategies.random import random_placement
 from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Profile
 from tests.search_problems import ring

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.kernels.unsplit_routes import new_search, route_shortest
-from mapping.reconfigure.problem import Application
-from mapping.reconfigure.refinement import Scale, guest_of
-from mapping.reconfigure.solution import evaluate, performance_vector
-from mapping.reconfigure.topology import Topology
-from mapping.reconfigure.unsplit import (
+from mapping.reconfiguration.kernels.unsplit_routes import new_search, route_shortest
+from mapping.reconfiguration.problem import Application
+from mapping.reconfiguration.refinement import Scale, guest_of
+from mapping.reconfiguration.solution import evaluate, performance_vector
+from mapping.reconfiguration.topology import Topology
+from mapping.reconfiguration.unsplit import (
     flat_routes,
     least_congested_path,
     longest_route,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.fabrics import ndt
+from ingest.formats.fabrics import ndt
 from ingest.options import Options
 from mapping.checks.finding import Severity, Subject
 from mapping.checks.wiring import End, Wire, compare, find

@@ -8,12 +8,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from registry.database import Database, Transaction
-from registry.jobs.advice import AdviceRecord
+from registry.database.driver import Database, Transaction
 from registry.model import Allocation, Bound, Evaluation, Job, Placement, Profile
-from registry.placements.records import PRESENT, PROPOSED, PlacementRecord
+from registry.model.intake import Intake
+from registry.records.placements.records import PRESENT, PROPOSED, PlacementRecord
 from registry.registry import Registry
-from registry.saving.intake import Intake
+from registry.running.advice import AdviceRecord
 from tests.registry.wiring import at, fat_tree, tree_tables
 
 T = TypeVar("T")

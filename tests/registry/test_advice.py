@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from registry.errors import UnknownName
-from registry.jobs.advice import AdviceRecord
 from registry.registry import Registry
+from registry.running.advice import AdviceRecord
 from tests.registry.busy import PROPOSED, advise, at, fill, job, place
 
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.fabrics import ibnetdiscover
+from ingest.formats.fabrics import ibnetdiscover
 from ingest.options import Options
-from ingest.source import SourceFile
+from ingest.reading.source import SourceFile
+from registry.fabrics.changes import Cable, Changes, Rename, compare
+from registry.fabrics.contents import canonical
 from registry.model import Fabric, format_guid
-from registry.wiring.changes import Cable, Changes, Rename, compare
-from registry.wiring.contents import canonical
 from tests.registry.wiring import fat_tree
 
 INFINIBAND = Path(__file__).parents[1] / "data" / "infiniband"

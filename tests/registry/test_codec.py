@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from registry import codec
+from registry.database import codec
 from registry.errors import DatabaseError
 
 ARRAYS = st.sampled_from([np.bool_, np.uint8, np.int32, np.int64, np.uint64, np.float64]).flatmap(

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry import codec
+from registry.database import codec
 from registry.errors import DatabaseError
+from registry.fabrics.contents import canonical, content_hash, pack_fabric, unpack_fabric
+from registry.fabrics.facts import device_facts, device_keys, fabric_of, link_facts
 from registry.model import LINK_COLUMNS, Fabric
-from registry.wiring.contents import canonical, content_hash, pack_fabric, unpack_fabric
-from registry.wiring.facts import device_facts, device_keys, fabric_of, link_facts
 from tests.registry.wiring import at, fat_tree, tree_tables
 from tests.small_fabrics import adapter_fabrics, plain_fabrics
 

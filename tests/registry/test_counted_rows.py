@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from registry.counted_rows import CountedRows
-from registry.database import Database, Transaction
+from registry.database.driver import Database, Transaction
+from registry.database.progress_transaction import CountedRows
 
 
 def test_rows_are_told_batch_by_batch_and_all_written(database: Database) -> None:

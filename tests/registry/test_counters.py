@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from registry.counters.sweeps import Retention
-from registry.dumps.transfer import dump, load
+from registry.database.dumps.transfer import dump, load
 from registry.errors import InvalidValue, UnknownName
 from registry.model import CounterSweep
+from registry.model.intake import Intake, Receipt
 from registry.registry import Registry
-from registry.saving.intake import Intake, Receipt
 from tests.conftest import empty
 from tests.registry.wiring import LEAF_GUID, SPINE_GUID, at, fat_tree
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import registry.database
-from registry.database import Database, Transaction
+import registry.database.driver
+from registry.database.driver import Database, Transaction
+from registry.database.local.server import ServerAddress
 from registry.errors import DatabaseError, DatabaseUnavailable, InconsistentGraph, WriteRefused
-from registry.local.server import ServerAddress
 
 MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 END_OF_TIME = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
@@ -201,7 +201,7 @@ def test_a_race_to_create_the_same_node_makes_one(database: Database) -> None:
 
 KILLED_WRITER = """
 import sys, time
-from registry.database import Database
+from registry.database.driver import Database
 uri, user, password, name = sys.argv[1:]
 def work(transaction):
     transaction.run("CREATE (:Cluster {id: 'killed'})")

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from registry.database import Database
+from registry.database.driver import Database
 from registry.errors import UnknownName
+from registry.fabrics.contents import canonical, content_hash
+from registry.fabrics.timeline import FOREVER
 from registry.model import Fabric, ForwardingTables
+from registry.model.intake import Intake, Receipt
 from registry.registry import Registry
-from registry.saving.intake import Intake, Receipt
-from registry.wiring.contents import canonical, content_hash
-from registry.wiring.timeline import FOREVER
 from tests.infiniband_data import infiniband
 from tests.registry.wiring import at, fat_tree, tree_tables
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import mapping.service
-from ingest.hosts.hwloc_xml import read_layout
+from ingest.formats.hosts.hwloc_xml import read_layout
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
 from mapping.service import Question
 from registry.errors import InvalidValue, UnknownName
-from registry.machines.layouts import seat
+from registry.fabrics.layouts import seat
+from registry.ingest_runs.runs import UNCHANGED
 from registry.model import Adapters, Fabric, Profile
 from registry.model.host_layout import HostLayout
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.saving.runs import UNCHANGED
 from tests.ingest.inputs import DATA, file, read
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)

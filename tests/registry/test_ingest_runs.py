@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from ingest.fabrics import ibnetdiscover
+from ingest.formats.fabrics import ibnetdiscover
 from ingest.options import Options
 from ingest.pipeline import ingest
-from registry.database import Database
+from registry.database.driver import Database
 from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable, InputError, UnknownName
+from registry.ingest_runs.runs import FAILED, KEPT, SAVED, UNCHANGED, Attempt, record_run
 from registry.model import Job
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.saving.runs import FAILED, KEPT, SAVED, UNCHANGED, Attempt, record_run
 from tests.ingest.inputs import DATA
 from tests.registry.wiring import at, fat_tree
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from registry.dumps.transfer import dump, load
+from registry.database.dumps.transfer import dump, load
 from registry.errors import InvalidValue, UnknownName
 from registry.model import IntendedWiring
+from registry.model.intake import Intake, Receipt
 from registry.registry import Registry
-from registry.saving.intake import Intake, Receipt
 from tests.conftest import empty
 from tests.registry.wiring import at
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from registry.database.local.server import ServerAddress
 from registry.errors import InvalidValue, MissingExtra
+from registry.fabrics.contents import canonical, content_hash
 from registry.interchange import (
     fabric_tables,
     from_networkx,
@@ -19,12 +21,10 @@ from registry.interchange import (
     py2neo_graph,
     to_networkx,
 )
-from registry.local.server import ServerAddress
 from registry.model import Allocation, Fabric, Metrics, Placement, Profile
-from registry.placements.placements import PlacementRecord
+from registry.model.intake import Intake
+from registry.records.placements.placements import PlacementRecord
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.wiring.contents import canonical, content_hash
 from tests.registry.wiring import at, fat_tree
 from tests.small_fabrics import adapter_fabrics, plain_fabrics, profiles
 

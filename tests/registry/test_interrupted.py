@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from neo4j._async_compat.network._bolt_socket import BoltSocketBase as BoltSocket
 
-from registry.database import Database, Transaction
+from registry.database.driver import Database, Transaction
 
 
 @pytest.mark.parametrize("call", [2, 3, 4, 5, 9])

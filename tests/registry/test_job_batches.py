@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.database import Transaction, instant, instants
+from registry.database.driver import Transaction, instant, instants
 from registry.errors import UnknownName
+from registry.ingest_runs import saving
+from registry.ingest_runs.runs import SAVED
 from registry.jobs import jobs as jobs_module
 from registry.jobs.jobs import batches
 from registry.model import Job
+from registry.model.intake import Intake
 from registry.progress import silent
 from registry.registry import Registry
-from registry.saving import saving
-from registry.saving.intake import Intake
-from registry.saving.runs import SAVED
 from tests.registry.wiring import at, fat_tree
 
 HOSTS = ("node00", "node01", "node02", "node03")

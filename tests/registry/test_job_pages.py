@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from registry.errors import UnknownName
-from registry.jobs.pages import JobFilter
 from registry.registry import Registry
+from registry.running.pages import JobFilter
 from tests.registry.busy import PROPOSED, advise, at, fill, job, place, statements_of
 
 EVERY = JobFilter()

@@ -9,8 +9,8 @@ import pytest
 
 from registry.errors import UnknownName
 from registry.model import Job, Profile
+from registry.model.intake import Intake, Receipt
 from registry.registry import Registry
-from registry.saving.intake import Intake, Receipt
 from tests.registry.wiring import at, fat_tree
 
 

@@ -19,17 +19,17 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from registry.database import Database
+from registry.database.driver import Database
+from registry.database.local import supervisor
+from registry.database.local.files import ServerFiles, ServerState, machine_name
+from registry.database.local.server import ServerAddress, ensure_server, status, stop
 from registry.errors import DatabaseUnavailable
-from registry.local import supervisor
-from registry.local.files import ServerFiles, ServerState, machine_name
-from registry.local.server import ServerAddress, ensure_server, status, stop
 
 MARK = "MERGE (m:Mark {id: $id})"
 START = """
 import sys
 from pathlib import Path
-from registry.local.server import ensure_server
+from registry.database.local.server import ensure_server
 address = ensure_server(Path(sys.argv[1]), idle_seconds=300)
 address.connect().close()
 print(address.uri, address.pid)

@@ -9,7 +9,7 @@ import pytest
 
 from registry.errors import InvalidValue
 from registry.model.placement_series import PlacementSeries
-from registry.placements.records import StoredPlacementInfo
+from registry.records.placements.records import StoredPlacementInfo
 from registry.registry import Registry
 from tests.registry.busy import PROPOSED, at, fill, job, place, record, statements_of
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from registry.errors import DatabaseError, InvalidPlacement, UnknownName
-from registry.machines.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot
 from registry.model import Allocation, Bound, Evaluation, HostOrder, Job, Metrics, Placement, Profile
-from registry.placements import saving as placement_saving
-from registry.placements.placements import PlacementRecord, placement_id
+from registry.model.intake import Intake
+from registry.records.placements import saving as placement_saving
+from registry.records.placements.placements import PlacementRecord, placement_id
 from registry.registry import Registry
-from registry.saving.intake import Intake
 from tests.registry.wiring import at, fat_tree, tree_tables
 
 PROFILE = Profile.from_edges([0, 1, 2], [1, 2, 0], [10.0, 20.0, 30.0], name="ring", application="cg")

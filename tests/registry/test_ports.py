@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from registry.errors import InvalidValue
+from registry.fabrics.contents import canonical, content_hash, pack_fabric, unpack_fabric
+from registry.fabrics.facts import device_facts, fabric_of, link_facts
 from registry.model import NO_PORT, PORT_STATES, Adapters, Fabric, Ports
+from registry.model.intake import Intake
 from registry.model.ports import ACTIVE, DISABLED, DOWN, INITIALIZE, TRAINING
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.wiring.contents import canonical, content_hash, pack_fabric, unpack_fabric
-from registry.wiring.facts import device_facts, fabric_of, link_facts
 from tests.registry.wiring import at, fat_tree
 
 

@@ -11,9 +11,9 @@ import pytest
 from registry import profiles
 from registry.errors import DatabaseError, UnknownName
 from registry.model import Profile
+from registry.model.intake import Intake
 from registry.profiles import profile_id
 from registry.registry import Registry
-from registry.saving.intake import Intake
 
 
 def ring(ranks: int = 4, name: str = "ring", scale: float = 1.0, application: str = "cg") -> Profile:

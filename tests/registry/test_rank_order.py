@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.jobs.hostlists import expand
+from ingest.formats.jobs.hostlists import expand
 from registry.errors import InvalidValue
 from registry.model import Job
 from registry.model.rank_order import order_of_job, rank_order, shared

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.database import Database
+from registry.database.driver import Database
+from registry.database.read_only import PROCEDURES, WRITING_WORDS, writing_word
 from registry.errors import DatabaseError
-from registry.readonly import PROCEDURES, WRITING_WORDS, writing_word
 
 READS = [
     "MATCH (n) RETURN n",

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ingest.fabrics import iblinkinfo, ibnetdiscover, slurm_topology
+from ingest.formats.fabrics import iblinkinfo, ibnetdiscover, slurm_topology
 from registry.errors import PoorerSource
+from registry.fabrics.changes import compare
+from registry.fabrics.contents import canonical, content_hash
+from registry.fabrics.recall import recalled
 from registry.model import Fabric
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.wiring.changes import compare
-from registry.wiring.contents import canonical, content_hash
-from registry.wiring.recall import recalled
 from tests.ingest.inputs import parse
 from tests.ingest.scans import raw
 from tests.registry.wiring import at

@@ -11,8 +11,8 @@ import pytest
 from registry.errors import InvalidValue
 from registry.model import CircuitPlan
 from registry.model.circuit_routes import CircuitRoutes
-from registry.reconfigurations.records import ReconfigurationRecord
-from registry.reconfigurations.switches import OpticalSwitch
+from registry.records.reconfigurations.records import ReconfigurationRecord
+from registry.records.reconfigurations.switches import OpticalSwitch
 
 
 def circuit_plan(**changed: Any) -> CircuitPlan:

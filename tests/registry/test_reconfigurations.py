@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from registry.database import Database
-from registry.dumps.transfer import dump, load
+from registry.database.driver import Database
+from registry.database.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import CircuitPlan, Job, Profile
 from registry.model.circuit_routes import CircuitRoutes
-from registry.reconfigurations.reconfigurations import reconfiguration_id
-from registry.reconfigurations.records import ReconfigurationRecord
+from registry.model.intake import Intake
+from registry.records.reconfigurations.reconfigurations import reconfiguration_id
+from registry.records.reconfigurations.records import ReconfigurationRecord
 from registry.registry import Registry
-from registry.saving.intake import Intake
 from tests.conftest import empty
 from tests.registry.busy import rows_of
 from tests.registry.test_reconfiguration_model import (

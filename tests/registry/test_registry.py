@@ -19,21 +19,21 @@ import neo4j
 import pytest
 
 import registry as registry_package
-from registry.by_beginning import ById
-from registry.database import Database
+from registry.database.driver import Database
+from registry.database.id_prefix import ById
+from registry.database.local.server import ServerAddress
+from registry.database.schema import MIGRATIONS, WRITE_VERSION
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName
-from registry.local.server import ServerAddress
+from registry.fabrics.contents import canonical, content_hash
 from registry.model import HostOrder, Job, Profile
+from registry.model.intake import Intake
 from registry.registry import Registry, default_home
-from registry.saving.intake import Intake
-from registry.schema import MIGRATIONS, WRITE_VERSION
-from registry.wiring.contents import canonical, content_hash
 from tests.registry.wiring import at, fat_tree, tree_tables
 from tests.registry.writers import CONTENTS
 
 ROOT = Path(__file__).parents[2]
 CYPHER = re.compile(r"\s*(MATCH|MERGE|CREATE|UNWIND|OPTIONAL|CALL)\b")
-WHOLE_GRAPH = ("registry.schema", "registry.dumps.transfer")
+WHOLE_GRAPH = ("registry.schema", "registry.database.dumps.transfer")
 """Modules whose work is the whole graph: making its schema, moving it."""
 
 EVERYTHING = Intake(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from registry.errors import DatabaseError, UnknownName
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
 from tests.registry.busy import PROPOSED, advise, at, fill, job, place, statements_of
 from tests.registry.wiring import fat_tree
 

@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from registry.database import Database
-from registry.errors import DatabaseError, SchemaVersionError
-from registry.saving.runs import Runs
-from registry.schema import (
+from registry.database.driver import Database
+from registry.database.schema import (
     INDEXES,
     LABELS,
     MIGRATIONS,
@@ -26,6 +24,8 @@ from registry.schema import (
     is_empty,
     migrate,
 )
+from registry.errors import DatabaseError, SchemaVersionError
+from registry.ingest_runs.runs import Runs
 from tests.conftest import empty
 
 NEEDED = MIGRATIONS[-1].version

@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from registry.database import Database
+from registry.database.driver import Database
 from registry.errors import UnknownName
-from registry.machines.seen import seen
+from registry.fabrics.between import timeline
 from registry.model import Fabric
+from registry.model.intake import Intake
+from registry.overview.seen import seen
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.wiring.between import timeline
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from registry.database import Database
-from registry.dumps.transfer import dump, load
+from registry.database.driver import Database
+from registry.database.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import HostOrder, Simulation
-from registry.placements.placements import PlacementRecord
+from registry.model.intake import Intake
+from registry.records.placements.placements import PlacementRecord
+from registry.records.simulations.records import SimulationRecord
+from registry.records.simulations.simulations import simulation_id
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.simulations.records import SimulationRecord
-from registry.simulations.simulations import simulation_id
 from tests.conftest import empty
 from tests.registry.busy import rows_of
 from tests.registry.test_trace_model import simulation, trace

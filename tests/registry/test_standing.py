@@ -10,16 +10,16 @@ import pytest
 
 from registry.counters.measured import measured
 from registry.errors import InputError, UnknownName
+from registry.fabrics.between import between, timeline
+from registry.fabrics.words import in_words, summary
+from registry.ingest_runs.freshness import FAILING, FRESH, NEVER, OLD, STALE, age_text, freshness
+from registry.ingest_runs.runs import FAILED, SAVED, Attempt, SourceState
 from registry.jobs.owned import jobs_of
-from registry.machines.seen import seen
 from registry.model import Job
+from registry.model.intake import Intake
+from registry.overview.clusters import standing
+from registry.overview.seen import seen
 from registry.registry import Registry
-from registry.saving.freshness import FAILING, FRESH, NEVER, OLD, STALE, age_text, freshness
-from registry.saving.intake import Intake
-from registry.saving.runs import FAILED, SAVED, Attempt, SourceState
-from registry.standing import standing
-from registry.wiring.between import between, timeline
-from registry.wiring.words import in_words, summary
 from tests.registry.test_counters import save, sweep
 from tests.registry.test_intended import PLAN
 from tests.registry.wiring import at, fat_tree, tree_tables

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.errors import InconsistentGraph
-from registry.wiring.timeline import FOREVER, Interval, edits, intervals
+from registry.fabrics.timeline import FOREVER, Interval, edits, intervals
 
 Stored = dict[str, list[Interval]]
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from ingest.pipeline import ingest
-from registry.database import Database
-from registry.dumps.transfer import dump, load
+from registry.database.driver import Database
+from registry.database.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import Trace
+from registry.model.intake import Intake
+from registry.records.simulations import traces
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.simulations import traces
 from tests.conftest import empty
 from tests.registry.test_trace_model import trace
 
@@ -124,7 +124,7 @@ def test_a_damaged_trace_is_told(registry: Registry) -> None:
 
 
 def _blob() -> bytes:
-    from registry import codec
+    from registry.database import codec
 
     return codec.pack({name: getattr(trace(), name) for name in COLUMNS})
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-import registry.dumps.transfer
-from registry.database import Database, Transaction
-from registry.dumps.transfer import dump, load
+import registry.database.dumps.transfer
+from registry.database.driver import Database, Transaction
+from registry.database.dumps.transfer import dump, load
+from registry.database.schema import check_version, is_half_loaded, mark_loading
 from registry.errors import AlmanacError, DatabaseError, InputError
 from registry.progress import silent
-from registry.schema import check_version, is_half_loaded, mark_loading
 from tests.conftest import empty
 
 MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
@@ -113,7 +113,7 @@ def dumped(embedded_database: Database, tmp_path: Path) -> Path:
 def test_a_registry_moves_to_the_other_server_unchanged(
     database: Database, other: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry.dumps.transfer, "PAGE_ROWS", 50)
+    monkeypatch.setattr(registry.database.dumps.transfer, "PAGE_ROWS", 50)
     fill(database)
     before = graph(database)
     told = dump(database, tmp_path / "there")
@@ -157,7 +157,7 @@ def test_a_load_that_is_broken_off_is_seen_and_begun_anew(
     database: Database, dumped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty(database)
-    monkeypatch.setattr(registry.dumps.transfer, "PAGE_ROWS", 20)
+    monkeypatch.setattr(registry.database.dumps.transfer, "PAGE_ROWS", 20)
 
     def break_off(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         if done > 60:

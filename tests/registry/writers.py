@@ -10,10 +10,10 @@ import sys
 import time
 from collections.abc import Callable
 
+from registry.fabrics.contents import canonical, content_hash
 from registry.model import Profile
+from registry.model.intake import Intake
 from registry.registry import Registry
-from registry.saving.intake import Intake
-from registry.wiring.contents import canonical, content_hash
 from tests.registry.wiring import at, fat_tree
 
 CONTENTS = (fat_tree(), fat_tree(without=(0,)), fat_tree(renamed={"leaf1": "x"}), fat_tree(leaves=3))

@@ -1,5 +1,8 @@
 """A map of a fabric's links on a canvas: pan, zoom, point at a link, pick it; by mouse, touch or keyboard.
 
+Input: a `Picture`, sent as bytes.
+Output: the item that the user picked.
+
 The script and the style are files of this package, sent with the page: nothing comes from another host, and
 text from the database is only ever drawn or set as text.
 """

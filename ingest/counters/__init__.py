@@ -1,1 +1,0 @@
-"""Port counters: one file a format."""

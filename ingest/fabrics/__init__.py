@@ -1,1 +1,0 @@
-"""Fabrics: one file a format."""

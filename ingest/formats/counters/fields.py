@@ -1,0 +1,85 @@
+"""The counters of InfiniBand's performance management by the names that the tools print.
+
+Data counters count words of 4 bytes; the wait counter counts ticks and is no amount of data. Classic counters
+have few bits and saturate: they stop at their largest value. Extended ones have 64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from ingest.options import Options
+from ingest.reading.source import SourceFile
+from registry.model import as_utc
+
+WORD_BYTES = 4
+LARGEST = (1 << 63) - 1
+"""Largest value that is kept; a counter above it is said to be saturated."""
+
+Counters = dict[str, tuple[int, bool]]
+"""Value and whether it is saturated, by the registry's name of the counter."""
+Port = tuple[int, int, int]
+"""GUID, LID (one of the two is 0) and port number."""
+
+
+class Field(NamedTuple):
+    """A counter that the tools print.
+
+    Its name in the registry, the bits of the classic one, bytes (or packets, ticks, events) a count.
+    """
+
+    name: str
+    bits: int
+    unit: int = 1
+
+
+FIELDS: Mapping[str, Field] = {
+    "PortXmitData": Field("xmit_bytes", 32, WORD_BYTES),
+    "PortRcvData": Field("rcv_bytes", 32, WORD_BYTES),
+    "PortXmitPkts": Field("xmit_packets", 32),
+    "PortRcvPkts": Field("rcv_packets", 32),
+    "PortXmitWait": Field("xmit_wait", 32),
+    "PortPktRcvFECN": Field("ecn_marked", 32),
+    "PortPktRcvBECN": Field("ecn_notified", 32),
+    "SymbolErrorCounter": Field("symbol_errors", 16),
+    "LinkErrorRecoveryCounter": Field("link_error_recoveries", 8),
+    "LinkDownedCounter": Field("link_downed", 8),
+    "PortRcvErrors": Field("rcv_errors", 16),
+    "PortRcvRemotePhysicalErrors": Field("rcv_remote_physical_errors", 16),
+    "PortRcvSwitchRelayErrors": Field("rcv_switch_relay_errors", 16),
+    "PortXmitDiscards": Field("xmit_discards", 16),
+    "PortXmitConstraintErrors": Field("xmit_constraint_errors", 8),
+    "PortRcvConstraintErrors": Field("rcv_constraint_errors", 8),
+    "LocalLinkIntegrityErrors": Field("local_link_integrity_errors", 4),
+    "ExcessiveBufferOverrunErrors": Field("excessive_buffer_overruns", 4),
+    "QP1Dropped": Field("qp1_dropped", 16),
+    "VL15Dropped": Field("vl15_dropped", 16),
+}
+"""What is kept, by the tools' names. Bits: InfiniBand Architecture Specification, volume 1, 16.1.3.5."""
+SPLIT = frozenset(
+    ("PortUnicastXmitPkts", "PortUnicastRcvPkts", "PortMulticastXmitPkts", "PortMulticastRcvPkts")
+)
+"""Parts of the packet counters: not kept, and nothing to tell of."""
+ALL_PORTS = 255
+"""Port number under which a device gives the sums of all its ports."""
+
+
+def counted(field: Field, count: int, *, extended: bool) -> tuple[int, bool]:
+    """What a count means: bytes or events, and whether the counter is saturated.
+
+    Parameters
+    ----------
+    extended : bool
+        The counter has 64 bits. Where the tool does not tell, it has as many as the classic one: the
+        largest value of 32 bits met by chance is one count in four thousand million.
+    """
+    full = count == (1 << (64 if extended else field.bits)) - 1 or count == (1 << 64) - 1
+    value = count * field.unit
+    return (value, full) if value <= LARGEST else (LARGEST, True)
+
+
+def read_at(file: SourceFile, options: Options) -> datetime:
+    """When the counters were read: the caller's time, else the file's; the tools print none."""
+    return as_utc(options.observed_at) if options.observed_at is not None else file.modified_at

@@ -1,0 +1,110 @@
+"""Coordinates of a BlueGene/P partition: a row a rank, ``rank x y z t``, below the sizes and torus flags.
+
+BlueGene writes no such file: the format is this project's, for what a program prints of
+``DCMF_Messager_rank2torus`` and of the fields ``xSize .. tSize`` and ``xTorus .. tTorus`` of
+``DCMF_Hardware_t``. A node is a host that forwards, with ``t`` as its cores (slots); links join
+neighbours along x, y and z, and only axes whose torus flag is 1 wrap. (LibTopoMap wraps all of them
+whatever the flags say.) ``tTorus`` is of the cores of a node and means no cable.
+
+A link of BlueGene/P carries 425e6 bytes/s in each direction: IBM's Blue Gene team, "Overview of the IBM
+Blue Gene/P project", IBM J. Res. & Dev. 52 (2008).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from ingest.formats.fabrics.draft import Draft, Place, unknown_rates
+from ingest.formats.fabrics.grids import Position, grid_links
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+DEFAULT_RATE = 425e6
+"""Bytes/s of a link and direction."""
+MAX_SIZE = 1 << 12
+
+_HEAD = re.compile(
+    r"#\s*xSize=(\d{1,5}) ySize=(\d{1,5}) zSize=(\d{1,5}) tSize=(\d{1,5})"
+    r" xTorus=([01]) yTorus=([01]) zTorus=([01])(?: tTorus=[01])?\s*",
+    re.ASCII,
+)
+_ROW = re.compile(r"\s*" + r"\s+".join([r"(\d{1,9})"] * 5) + r"\s*", re.ASCII)
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether one of the first lines has the sizes and flags."""
+    return any(_HEAD.fullmatch(line.rstrip("\r")) for line in head.split("\n", 50)[:50])
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The partition's nodes and links.
+
+    Raises
+    ------
+    InputError
+        No sizes, or twice; a row that cannot be read or lies outside of them; a rank or a core twice;
+        ranks that are missing.
+    """
+    (file,) = files
+    sizes: tuple[int, ...] = ()
+    wrap: tuple[bool, ...] = ()
+    cores: Counter[Position] = Counter()
+    ranks: dict[int, Place] = {}
+    taken: set[Position] = set()
+    for number, line in enumerate(file.lines(), start=1):
+        place = Place(file.path, number, line)
+        if (head := _HEAD.fullmatch(line)) is not None:
+            if sizes:
+                raise place.error("sizes and torus flags a second time")
+            sizes, wrap = (
+                tuple(int(head[at]) for at in range(1, 5)),
+                tuple(head[at] == "1" for at in (5, 6, 7)),
+            )
+            if not all(0 < size <= MAX_SIZE for size in sizes):
+                raise place.error(f"a size is not from 1 to {MAX_SIZE}")
+        elif line.strip() and not line.lstrip().startswith("#"):
+            rank, at = _row(line, sizes, place)
+            if rank in ranks or at in taken:
+                raise place.error("the rank, or another one on this core, has a line already")
+            ranks[rank] = place
+            taken.add(at)
+            cores[at[:3]] += 1
+    if not ranks or max(ranks) != len(ranks) - 1:
+        raise InputError("ranks are missing: the file seems cut off", path=file.path)
+    return _fabric(file.path, cores, sizes, wrap, options)
+
+
+def _row(line: str, sizes: tuple[int, ...], place: Place) -> tuple[int, Position]:
+    row = _ROW.fullmatch(line)
+    if row is None or not sizes:
+        raise place.error("not 'rank x y z t' below the sizes and torus flags")
+    rank, *at = (int(digits) for digits in row.groups())
+    if any(value >= size for value, size in zip(at, sizes, strict=True)):
+        raise place.error("a coordinate is outside of the sizes")
+    return rank, tuple(at)
+
+
+def _fabric(
+    path: str, cores: Counter[Position], sizes: tuple[int, ...], wrap: Sequence[bool], options: Options
+) -> Parsed:
+    rate = options.rate or DEFAULT_RATE
+    draft = Draft()
+    for at, slots in cores.items():
+        draft.host(_name(at), Place(path), slots=slots, forwards=True, coordinates=at)
+    for step in grid_links(list(cores), sizes[:3], wrap):
+        draft.cable(_name(step.a), _name(step.b))
+    fabric, warnings, assumed = draft.fabric(path, default_rate=rate)
+    missing = sizes[0] * sizes[1] * sizes[2] - len(cores)
+    if missing:
+        warnings.append(f"{missing} node(s) of the partition have no rank: their links are left out")
+    if options.rate is None:
+        warnings += unknown_rates(len(draft.cables), rate, None)
+    return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(warnings))
+
+
+def _name(at: Position) -> str:
+    return "x{}y{}z{}".format(*at)

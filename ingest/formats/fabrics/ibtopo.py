@@ -1,0 +1,96 @@
+"""LLNL's ibtopo: a number of levels, then a host a line with its position in a tree.
+
+Line 1 is the number of levels of switches; each other line ``host id_top .. id_leaf``: which child of
+the root the host is below, which child of that, and so on. Switches have no names: here they are called
+by the way to them, ``sw-0-3``. With 1 level all hosts with the same number share a leaf, and a root
+joins them. Source: published samples; the tool's own writer was not at hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ingest.formats.fabrics.draft import Place
+from ingest.formats.fabrics.trees import Branch, tree
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+MAX_LEVELS = 8
+_ROW = re.compile(r"\s*(\S+)((?:[ \t]+\d{1,9})+)\s*", re.ASCII)
+_HEAD = re.compile(rf"\s*([1-{MAX_LEVELS}])\s*", re.ASCII)
+
+Way = tuple[int, ...]
+"""Which child to take at each level, from the root."""
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether the first line is a number of levels and the next one a host with as many numbers."""
+    lines = [line for line in head.split("\n", 2) if line.strip()]
+    if len(lines) < 2 or (levels := _HEAD.fullmatch(lines[0])) is None:
+        return False
+    row = _ROW.fullmatch(lines[1])
+    return row is not None and re.search(r"[A-Za-z]", row[1]) is not None and _fits(row, int(levels[1]))
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The fabric of one file.
+
+    Raises
+    ------
+    InputError
+        A line that cannot be read, another number of positions than levels, a host twice.
+    """
+    (file,) = files
+    lines = file.lines()
+    levels = _HEAD.fullmatch(lines[0])
+    if levels is None:
+        reason = f"not a number of levels from 1 to {MAX_LEVELS}"
+        raise InputError(reason, path=file.path, line=1, text=lines[0])
+    hosts, first = _rows(file.path, lines, int(levels[1]))
+    below: dict[Way, dict[Way, None]] = {}
+    for way in hosts:
+        for depth in range(len(way)):
+            below.setdefault(way[:depth], {})[way[: depth + 1]] = None
+            first.setdefault(way[:depth], first[way])
+    branches = {
+        _name(way): Branch(
+            place=place,
+            switches=tuple(_name(child) for child in below.get(way, ())),
+            hosts=tuple(hosts.get(way, ())),
+        )
+        for way, place in first.items()
+        if way or len(below.get(way, ())) > 1
+    }
+    return tree(file.path, branches, options)
+
+
+def _rows(path: str, lines: Sequence[str], levels: int) -> tuple[dict[Way, list[str]], dict[Way, Place]]:
+    """The hosts at the end of each way, and where it is first told."""
+    hosts: dict[Way, list[str]] = {}
+    first: dict[Way, Place] = {}
+    seen: set[str] = set()
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        place = Place(path, number, line)
+        row = _ROW.fullmatch(line)
+        if row is None or not _fits(row, levels):
+            raise place.error(f"not a host and {levels} position(s)")
+        if row[1] in seen:
+            raise place.error(f"the host {row[1]} has a line already")
+        seen.add(row[1])
+        way = tuple(int(digits) for digits in row[2].split())
+        hosts.setdefault(way, []).append(row[1])
+        first.setdefault(way, place)
+    return hosts, first
+
+
+def _fits(row: re.Match[str], levels: int) -> bool:
+    return len(row[2].split()) == levels
+
+
+def _name(way: Way) -> str:
+    return "-".join(("sw", *map(str, way))) if way else "root"

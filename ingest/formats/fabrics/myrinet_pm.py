@@ -1,0 +1,89 @@
+"""Myrinet as SCore's PM-II configuration describes it: hosts on switch ports, and cables between ports.
+
+A line is ``number host switch.port`` for a host, ``switch a.p b.q`` for a cable and ``search ...`` for
+the order in which routes are looked for, which is not read. ``#`` begins a comment. Switches have
+numbers, and are called ``switch0``, ``switch1``, ... here.
+
+This format stands in for the output of Myricom's ``fm_db2wirelist``, whose syntax is not public: that is
+not read. Source: the documentation of SCore's PM-II.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ingest.formats.fabrics.draft import UNIT_RATE, Draft, Place, unknown_rates
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+_END = r"(\d{1,5})\.(\d{1,3})"
+_HOST = re.compile(rf"\s*(\d{{1,7}})\s+([A-Za-z0-9_.-]+)\s+{_END}\s*", re.ASCII)
+_CABLE = re.compile(rf"\s*switch\s+{_END}\s+{_END}\s*", re.ASCII)
+_SEARCH = re.compile(r"\s*search(\s+\d{1,5})+\s*", re.ASCII)
+
+End = tuple[int, int]
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether there is a cable between switches, and all whole lines are of the format."""
+    lines = [line.split("#", 1)[0].rstrip("\r") for line in head.split("\n")[:-1] or [head]]
+    told = [line for line in lines if line.strip()]
+    return any(_CABLE.fullmatch(line) for line in told) and all(
+        pattern is not None
+        for pattern in (_HOST.fullmatch(li) or _CABLE.fullmatch(li) or _SEARCH.fullmatch(li) for li in told)
+    )
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The fabric of one configuration.
+
+    Raises
+    ------
+    InputError
+        A line that cannot be read, a host twice, a port with two cables, host numbers that are missing.
+    """
+    (file,) = files
+    draft = Draft()
+    taken: dict[End, Place] = {}
+    numbers: set[int] = set()
+    searches = 0
+    for number, line in enumerate(file.lines(), start=1):
+        place = Place(file.path, number, line)
+        bare = line.split("#", 1)[0]
+        if (host := _HOST.fullmatch(bare)) is not None:
+            if int(host[1]) in numbers or host[2] in draft.vertices:
+                raise place.error("the host or its number has a line already")
+            numbers.add(int(host[1]))
+            switch, port = _end(host[3], host[4], taken, draft, place)
+            draft.host(host[2], place)
+            draft.cable(f"switch{switch}", host[2], a_port=port)
+        elif (cable := _CABLE.fullmatch(bare)) is not None:
+            a = _end(cable[1], cable[2], taken, draft, place)
+            b = _end(cable[3], cable[4], taken, draft, place)
+            draft.cable(f"switch{a[0]}", f"switch{b[0]}", a_port=a[1], b_port=b[1])
+        elif _SEARCH.fullmatch(bare) is not None:
+            searches += 1
+        elif bare.strip():
+            raise place.error("neither a host, a cable of a switch nor a search line")
+    if not numbers or max(numbers) != len(numbers) - 1:
+        raise InputError("host numbers are missing: the file seems cut off", path=file.path)
+    rate = options.rate or UNIT_RATE
+    fabric, warnings, assumed = draft.fabric(file.path, default_rate=rate)
+    if searches:
+        warnings.append(f"{searches} search line(s) are not read")
+    if options.rate is None:
+        warnings += unknown_rates(len(draft.cables), rate, None)
+    return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(warnings))
+
+
+def _end(switch: str, port: str, taken: dict[End, Place], draft: Draft, place: Place) -> End:
+    """A port of a switch, which must be free."""
+    end = int(switch), int(port)
+    if end in taken:
+        raise place.error(f"port {end[0]}.{end[1]} has a cable in line {taken[end].line} already")
+    taken[end] = place
+    draft.switch(f"switch{end[0]}", place)
+    return end

@@ -1,0 +1,153 @@
+"""Omni-Path: the XML that ``opareport -o topology -x`` prints.
+
+``LinkSummary`` lists each link once, with its two ports (``NodeGUID PortNum NodeType NodeDesc``),
+``Nodes`` the fabric interfaces (``FIs``) and switches; the counts beside the lists tell whether the
+file is whole. A host is a machine and its interfaces are its rails, as in InfiniBand's scans, whose
+rules for names are used.
+
+Source: element names from a public converter of the report. The element ``Rate`` (``100g``) is from one
+unconfirmed sample: what it holds otherwise counts as unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from ingest.formats.fabrics.infiniband import build_fabric
+from ingest.formats.fabrics.infiniband_devices import Device, Port
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+DEFAULT_RATE = 12.5e9
+"""Bytes/s of a link of the 100 series, the only one when the report had this form."""
+MAX_PORT = 255
+_KINDS = {"FI": "H", "SW": "S"}
+_GUID = re.compile(r"0x([0-9a-fA-F]{1,16})")
+_RATE = re.compile(r"(\d{1,4}(?:\.\d)?)g", re.IGNORECASE)
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether it is XML whose report begins with links or nodes of a fabric."""
+    begin = head.lstrip()
+    return begin.startswith("<") and "<Report" in begin[:4096] and ("<LinkSummary" in head or "<FIs>" in head)
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The fabric of one report.
+
+    Raises
+    ------
+    InputError
+        No XML, with a document type or entities, cut off, another number of links or nodes than it says,
+        a node that is described in two ways, a port with two links.
+    """
+    (file,) = files
+    root = _root(file)
+    devices: dict[int, Device] = {}
+    _count(root, "Nodes/FIs", "ConnectedFICount", "Node", file)
+    _count(root, "Nodes/Switches", "ConnectedSwitchCount", "Node", file)
+    _count(root, "LinkSummary", "LinkCount", "Link", file)
+    for node in root.iterfind("Nodes/*/Node"):
+        _device(node, devices, file)
+    unread = 0
+    for link in root.iterfind("LinkSummary/Link"):
+        ends = link.findall("Port")
+        if len(ends) != 2:
+            raise _error("a link without two ports", link, file)
+        printed = _text(link, "Rate", file, "")
+        rate = _RATE.fullmatch(printed)
+        unread += bool(printed) and rate is None
+        value = float(rate[1]) * 1e9 / 8 if rate and float(rate[1]) else None
+        _cable([_device(end, devices, file) for end in ends], ends, value, file)
+    if not devices:
+        raise InputError("the report has no nodes", path=file.path)
+    built = build_fabric(
+        list(devices.values()),
+        path=file.path,
+        default_rate=options.rate or DEFAULT_RATE,
+        observed_at=None,
+    )
+    said = (f"{unread} link(s) have a rate that cannot be read",) if unread else ()
+    return Parsed(fabric=built.fabric, assumed=built.assumed, warnings=(*said, *built.warnings))
+
+
+def _root(file: SourceFile) -> Element:
+    file.text()
+    try:
+        root: Element = fromstring(file.data, forbid_dtd=True)
+    except ParseError as error:
+        line = error.position[0] if hasattr(error, "position") else None
+        raise InputError(f"not XML, or cut off: {error}", path=file.path, line=line) from error
+    except DefusedXmlException as error:
+        raise InputError("a document type or entities, which are not read", path=file.path) from error
+    except (ValueError, LookupError) as error:
+        raise InputError(f"not XML that can be read: {error}", path=file.path) from error
+    if root.tag != "Report":
+        raise InputError(f"not a report: begins with <{root.tag[:40]}>", path=file.path)
+    return root
+
+
+def _count(root: Element, where: str, name: str, what: str, file: SourceFile) -> None:
+    """Raise where a list has another length than the report says."""
+    for part in root.iterfind(where):
+        said, found = _text(part, name, file, ""), len(part.findall(what))
+        if said and said != str(found):
+            reason = f"{name} is {said[:20]}, but {found} are listed: the file seems cut off"
+            raise InputError(reason, path=file.path, text=where)
+
+
+def _device(element: Element, devices: dict[int, Device], file: SourceFile) -> Device:
+    """The device that a node or a port of a link names, new or known."""
+    match = _GUID.fullmatch(_text(element, "NodeGUID", file))
+    kind = _KINDS.get(_text(element, "NodeType", file))
+    guid = int(match[1], 16) if match else 0
+    if not guid or kind is None:
+        raise _error("NodeGUID is no GUID, or NodeType neither FI nor SW", element, file)
+    name = _text(element, "NodeDesc", file, "")
+    device = devices.get(guid)
+    if device is None:
+        device = Device(kind=kind, guid=guid, system_guid=0, description=name, line=0, text=name)
+        devices[guid] = device
+    elif (device.kind, device.description) != (kind, name):
+        raise _error(f"the node is {device.description!r} elsewhere in the file", element, file)
+    return device
+
+
+def _cable(ends: Sequence[Device], elements: Sequence[Element], rate: float | None, file: SourceFile) -> None:
+    numbers = [_text(element, "PortNum", file) for element in elements]
+    for (at, number), element in zip(enumerate(numbers), elements, strict=True):
+        if not re.fullmatch(r"\d{1,3}", number, re.ASCII) or not 0 < int(number) <= MAX_PORT:
+            raise _error("PortNum is no number of a port", element, file)
+        if int(number) in ends[at].ports:
+            raise _error("the port has a link already", element, file)
+        other = 1 - at
+        if not re.fullmatch(r"\d{1,3}", numbers[other], re.ASCII):
+            raise _error("PortNum is no number of a port", elements[other], file)
+        ends[at].ports[int(number)] = Port(
+            number=int(number),
+            peer=ends[other].guid,
+            peer_port=int(numbers[other]),
+            rate=rate,
+            line=0,
+            text=element.get("id", ""),
+        )
+
+
+def _text(element: Element, name: str, file: SourceFile, default: str | None = None) -> str:
+    """Text of a child; an error where it is missing and has no default."""
+    found = element.findtext(name)
+    if found is None and default is None:
+        raise _error(f"<{name}> is missing", element, file)
+    return (found if found is not None else default or "").strip()
+
+
+def _error(reason: str, element: Element, file: SourceFile) -> InputError:
+    ways: Iterator[str] = (f"{key}={value}" for key, value in element.attrib.items())
+    return InputError(reason, path=file.path, text=" ".join((element.tag, *ways)))

@@ -1,0 +1,124 @@
+"""Nodes of Kubernetes with topograph's labels: what ``kubectl get nodes -o json`` prints (or ``-o yaml``).
+
+``fabric.topograph.run/tier-0`` names the switch that a node hangs on, ``tier-1`` the one above it and
+so on; older releases wrote ``network.topology.nvidia.com/leaf``, ``spine`` and ``core``. Domains of
+accelerators (``accelerator.topograph.run/domain``) are counted, not read. A node's name is
+``kubernetes.io/hostname``, else ``metadata.name``. Long names of switches are cut by topograph to what
+a label may hold, 63 characters. Source: the documentation of github.com/NVIDIA/topograph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ingest.formats.fabrics.draft import Place
+from ingest.formats.fabrics.trees import Branch, tree
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.json_text import Spot, load_json
+from ingest.reading.source import SourceFile
+from ingest.reading.yaml_text import load_yaml
+
+TIER = re.compile(r"fabric\.topograph\.run/tier-(\d)")
+OLDER = (
+    "network.topology.nvidia.com/leaf",
+    "network.topology.nvidia.com/spine",
+    "network.topology.nvidia.com/core",
+)
+_DOMAIN = "accelerator.topograph.run/domain"
+_RECOGNISED = re.compile(r"fabric\.topograph\.run/tier-\d|network\.topology\.nvidia\.com/leaf")
+_ITEMS = re.compile(r"\"?\bitems\"?\s*:")
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether it is a list of Kubernetes with a label of topograph."""
+    return (
+        _RECOGNISED.search(head) is not None and _ITEMS.search(head) is not None and "kubernetes.io/" in head
+    )
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The fabric that the labels tell.
+
+    Raises
+    ------
+    InputError
+        Neither JSON nor YAML, no list of nodes, a switch below two others of one tier or on two tiers.
+    """
+    (file,) = files
+    root = Spot(file.path)
+    begins = file.head(4096).lstrip()[:1]
+    content = root.object(load_json(file) if begins == "{" else load_yaml(file))
+    tree_of = _Tiers()
+    without = domains = 0
+    for index, item in enumerate(root.at("items").list(content.get("items"))):
+        spot = root.at("items").at(index)
+        name, labels = _node(item, spot)
+        tiers = _tiers(labels, spot)
+        domains += _DOMAIN in labels
+        if not tiers:
+            without += 1
+            continue
+        tree_of.add(name, tiers, spot)
+    counts = (
+        (without, "node(s) have no label of a switch and are left out"),
+        (domains, "node(s) name a domain of accelerators, which is not read"),
+    )
+    branches = tree_of.branches(file.path)
+    return tree(file.path, branches, options, [f"{count} {what}" for count, what in counts if count])
+
+
+class _Tiers:
+    """The switches so far: which is above each, and what is below."""
+
+    def __init__(self) -> None:
+        self._above: dict[str, tuple[str, int]] = {}
+        self._hosts: dict[str, list[str]] = {}
+        self._below: dict[str, dict[str, None]] = {}
+        self._seen: set[str] = set()
+
+    def add(self, host: str, tiers: tuple[str, ...], spot: Spot) -> None:
+        """A host and the switches above it, the closest first."""
+        if host in self._seen:
+            raise spot.error(f"a second node {host!r}")
+        self._seen.add(host)
+        self._hosts.setdefault(tiers[0], []).append(host)
+        for tier, (low, high) in enumerate(zip(tiers, (*tiers[1:], ""), strict=True)):
+            if self._above.setdefault(low, (high, tier)) != (high, tier):
+                raise spot.error(f"the switch {low!r} is elsewhere in the labels of another node")
+            if high:
+                self._below.setdefault(high, {})[low] = None
+
+    def branches(self, path: str) -> dict[str, Branch]:
+        """The tree."""
+        return {
+            name: Branch(
+                place=Place(path, text=name),
+                switches=tuple(self._below.get(name, ())),
+                hosts=tuple(self._hosts.get(name, ())),
+            )
+            for name in self._above
+        }
+
+
+def _node(item: Any, spot: Spot) -> tuple[str, dict[str, Any]]:
+    """Name and labels of a node."""
+    meta = spot.at("metadata").object(spot.object(item).get("metadata"))
+    labels = spot.at("labels").object(meta.get("labels") or {})
+    name = labels.get("kubernetes.io/hostname") or meta.get("name")
+    return spot.at("metadata").at("name").text(name), labels
+
+
+def _tiers(labels: dict[str, Any], spot: Spot) -> tuple[str, ...]:
+    """The switches above a node, the closest first."""
+    found = {int(match[1]): value for key, value in labels.items() if (match := TIER.fullmatch(key))}
+    if not found:
+        found = {tier: labels[key] for tier, key in enumerate(OLDER) if key in labels}
+    if sorted(found) != list(range(len(found))):
+        raise spot.error("a tier between others is missing")
+    tiers = tuple(spot.at("labels").text(found[tier]) for tier in range(len(found)))
+    if len(set(tiers)) < len(tiers):
+        raise spot.error("a switch stands on two tiers")
+    return tiers

@@ -1,0 +1,130 @@
+"""NVIDIA topograph's model of a cluster: YAML with switches above switches, and blocks of hosts below them.
+
+``switches`` is a mapping from names to what is below (``switches``, in older models also ``nodes``),
+``blocks`` a list of host lists with the ``switch`` that they hang on. Older models have
+``capacity_blocks`` in its place: a mapping, or a list whose blocks are named by a switch. Labels,
+annotations and what kind of accelerator a block has are not read. Host lists are those of Slurm.
+Source: the models in the project's tests, github.com/NVIDIA/topograph, Apache-2.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ingest.formats.fabrics.draft import Place
+from ingest.formats.fabrics.trees import Branch, tree
+from ingest.formats.jobs.hostlists import expand
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.json_text import Spot
+from ingest.reading.source import SourceFile
+from ingest.reading.yaml_text import load_yaml
+from registry.errors import InputError
+
+_RECOGNISED = re.compile(r"^switches:[ \t]*\r?$", re.MULTILINE)
+_BLOCKS = re.compile(r"^(blocks|capacity_blocks|nodes):[ \t]*\r?$", re.MULTILINE)
+_TREE = re.compile(r"^[ \t]+(switches|nodes|capacity_blocks):", re.MULTILINE)
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether the text has the model's keys at the beginning of a line."""
+    return _RECOGNISED.search(head) is not None and (
+        _BLOCKS.search(head) is not None or _TREE.search(head) is not None
+    )
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The fabric of one model.
+
+    Raises
+    ------
+    InputError
+        No YAML, a block on a switch that is not described, a host list that cannot be read, and what
+        `ingest.formats.fabrics.trees.tree` refuses.
+    """
+    (file,) = files
+    root = Spot(file.path)
+    model = root.object(load_yaml(file))
+    branches: dict[str, Branch] = {}
+    blocks_of: dict[str, tuple[str, ...]] = {}
+    for name, value, spot in _named(model.get("switches"), root.at("switches")):
+        item = spot.object(value or {})
+        if name in branches:
+            raise spot.error(f"the switch {name!r} is described already")
+        below = _hosts(item.get("switches", []), spot.at("switches"))
+        hosts = _hosts(item.get("nodes", []), spot.at("nodes"))
+        branches[name] = Branch(place=Place(file.path, text=spot.way), switches=below, hosts=hosts)
+        blocks_of[name] = _hosts(item.get("capacity_blocks", []), spot.at("capacity_blocks"))
+    for branch in list(branches.values()):
+        for child in branch.switches:  # leaves need no description of their own
+            branches.setdefault(child, Branch(place=branch.place))
+    alone = _blocks(model, root, branches) + _capacity_blocks(model, root, branches, blocks_of)
+    warnings = [f"{alone} host(s) are below no switch and left out"] if alone else []
+    return tree(file.path, branches, options, warnings)
+
+
+def _blocks(model: dict[str, Any], root: Spot, branches: dict[str, Branch]) -> int:
+    """Put the hosts of the blocks below their switches; how many have none."""
+    alone = 0
+    for index, value in enumerate(root.at("blocks").list(model.get("blocks") or [])):
+        spot = root.at("blocks").at(index)
+        block = spot.object(value)
+        hosts = _hosts(block.get("nodes", []), spot.at("nodes"))
+        if not block.get("switch"):
+            alone += len(hosts)
+            continue
+        _hang(branches, spot.at("switch").text(block["switch"]), hosts, spot)
+    return alone
+
+
+def _capacity_blocks(
+    model: dict[str, Any], root: Spot, branches: dict[str, Branch], blocks_of: dict[str, tuple[str, ...]]
+) -> int:
+    """The same for the blocks of older models, which are named by their switches."""
+    switch_of = {block: name for name, blocks in blocks_of.items() for block in blocks}
+    placed = {host for branch in branches.values() for host in branch.hosts}
+    alone = 0
+    for name, value, spot in _named(model.get("capacity_blocks"), root.at("capacity_blocks")):
+        block = spot.object(value or {})
+        hosts = [host for host in _hosts(block.get("nodes", []), spot.at("nodes")) if host not in placed]
+        if name in switch_of:
+            _hang(branches, switch_of[name], hosts, spot)
+        else:
+            alone += len(hosts)
+    return alone
+
+
+def _hang(branches: dict[str, Branch], switch: str, hosts: Sequence[str], spot: Spot) -> None:
+    branch = branches.get(switch)
+    if branch is None:
+        raise spot.error(f"the switch {switch!r} is not described in the file")
+    if twice := set(branch.hosts).intersection(hosts):
+        raise spot.error(f"the host {min(twice)!r} is below this switch already")
+    branches[switch] = replace(branch, hosts=(*branch.hosts, *hosts))
+
+
+def _named(value: Any, spot: Spot) -> list[tuple[str, Any, Spot]]:
+    """Name, content and place of the items of a mapping, or of a list of items with a name."""
+    if not value:
+        return []
+    if isinstance(value, dict):
+        return [(name, one, spot.at(name)) for name, one in value.items()]
+    found = []
+    for index, one in enumerate(spot.list(value)):
+        here = spot.at(index)
+        found.append((here.at("name").text(here.object(one).get("name")), one, here))
+    return found
+
+
+def _hosts(value: Any, spot: Spot) -> tuple[str, ...]:
+    """Names of a list of host lists."""
+    found: dict[str, None] = {}
+    for index, text in enumerate(spot.list(value or [])):
+        for name in expand(spot.at(index).text(text), path=spot.path):
+            if name in found:
+                raise InputError(f"{name} is named twice", path=spot.path, text=spot.way)
+            found[name] = None
+    return tuple(found)

@@ -1,0 +1,5 @@
+"""Formats of jobs.
+
+Input: output of Slurm and Flux.
+Output: jobs with their hosts.
+"""

@@ -1,0 +1,268 @@
+"""Jobs as ``squeue --json``, ``scontrol show jobs --json``, ``sacct --json`` and slurmrestd give them.
+
+The shapes differ by version: what was a plain number became ``{set, infinite, number}``, a state became
+a list of words, a host's CPUs moved. Both are read. squeue's jobs tell the CPUs of each host, sacct's
+tell steps instead (see `slurm_sacct` for how those are read).
+
+Seen from Slurm 22.05 (v0.0.38); newer shapes from public samples (v0.0.41).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ingest.formats.jobs.slurm_fields import (
+    LAUNCHERS,
+    NOTHING,
+    Room,
+    Where,
+    array_id,
+    even,
+    het_id,
+    lay_out,
+    make_job,
+    parse_distribution,
+    parse_epoch,
+    parse_hosts,
+    parse_state,
+    parse_tasks_per_node,
+)
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.json_items import items
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+from registry.model import Job
+
+FORMAT = "slurm-json"
+_OTHER_STEPS = frozenset({"batch", "extern", "interactive"})
+_ALLOCATED = "allocated"
+_DIGITS = 12
+"""Longest number: times are seconds since 1970."""
+
+Times = tuple[datetime | None, datetime | None, datetime | None]
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether it is a JSON object with jobs of Slurm."""
+    return head.lstrip().startswith("{") and '"jobs"' in head and ('"job_id"' in head or '"Slurm' in head)
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The jobs of one file.
+
+    Raises
+    ------
+    InputError
+        No JSON, or cut off; no list of jobs; a job without what is needed.
+    """
+    (file,) = files
+    jobs: dict[str, Job] = {}
+    room = Room(file.path)
+    again = 0
+    for index, record in enumerate(items(file, "jobs")):
+        where = Where(file.path, text=f"jobs[{index}]")
+        if not isinstance(record, dict):
+            raise where.error("a job is not a JSON object")
+        job = _accounted(record, where) if "time" in record else _queued(record, where)
+        room.take(job)
+        again += job.id in jobs
+        jobs[job.id] = job
+    if not jobs:
+        raise InputError("holds no job", path=file.path)
+    warnings = (f"{again} earlier runs of jobs that were requeued are not read",) if again else ()
+    return Parsed(jobs=tuple(jobs.values()), warnings=warnings)
+
+
+def _queued(record: Mapping[str, Any], where: Where) -> Job:
+    """A job of squeue or scontrol."""
+    names = _hosts(record.get("nodes"), where)
+    cpus = _cpus_by_host(record, where)
+    if names and set(names) < set(cpus):  # a completing job goes on naming only the hosts being cleaned
+        names = tuple(cpus)
+    ranks = _number(record.get("tasks"), where)
+    slots = _queued_slots(record, names, cpus, where)
+    task = record.get("array_task_id")
+    if _optional(task, where) is None:
+        task = record.get("array_task_string")
+    return make_job(
+        where,
+        id=_id(
+            record,
+            (record.get("array_job_id"), task),
+            (record.get("het_job_id"), record.get("het_job_offset")),
+            where,
+        ),
+        name=record["name"] if isinstance(record.get("name"), str) else "",
+        user=_text(record.get("user_name")),
+        account=_text(record.get("account")),
+        partition=_text(record.get("partition")),
+        state=_state(record.get("job_state"), where),
+        times=_times(record, ("submit_time", "start_time", "end_time"), where),
+        hosts=names,
+        slots=slots or even(ranks, len(names)),
+        guessed=not slots,
+        ranks=ranks,
+        source=FORMAT,
+    )
+
+
+def _accounted(record: Mapping[str, Any], where: Where) -> Job:
+    """A job of sacct."""
+    names = _hosts(record.get("nodes"), where)
+    steps = [step for step in _list(record.get("steps"), where) if _is_application(step)]
+    largest: Any = max(steps, key=lambda step: _number(_get(step, "tasks", "count"), where), default={})
+    ranks = _number(_get(largest, "tasks", "count"), where)
+    on = _number(_get(largest, "nodes", "count"), where) if ranks else 0
+    return make_job(
+        where,
+        id=_id(
+            record,
+            (_get(record, "array", "job_id"), _get(record, "array", "task_id")),
+            (_get(record, "het", "job_id"), _get(record, "het", "job_offset")),
+            where,
+        ),
+        name=record["name"] if isinstance(record.get("name"), str) else "",
+        user=_text(record.get("user")) or _text(_get(record, "association", "user")),
+        account=_text(record.get("account")),
+        partition=_text(record.get("partition")),
+        state=_state(_get(record, "state", "current"), where),
+        times=_times(record.get("time"), ("submission", "start", "end"), where),
+        hosts=names,
+        slots=even(ranks or _allocated_cpus(record, where), on or len(names))[:1] * len(names),
+        guessed=True,
+        ranks=ranks,
+        distribution=parse_distribution(_text(_get(steps[0], "task", "distribution"))) if steps else "",
+        source=FORMAT,
+    )
+
+
+def _id(record: Mapping[str, Any], array: tuple[Any, Any], het: tuple[Any, Any], where: Where) -> str:
+    """The job's id as text: of an array (job, task), of a heterogeneous job (job, offset), else its own."""
+    if _number(het[0], where):
+        return het_id(str(_number(het[0], where)), str(_number(het[1], where)))
+    job, task = _number(array[0], where), array[1]
+    if job and isinstance(task, str) and task:
+        return array_id(str(job), task)
+    if job and _optional(task, where) is not None:
+        return array_id(str(job), str(_number(task, where)))
+    own = _number(record.get("job_id"), where)
+    if not own:
+        raise where.error("the job has no job_id")
+    return str(own)
+
+
+def _queued_slots(
+    record: Mapping[str, Any], names: Sequence[str], cpus: Mapping[str, int], where: Where
+) -> tuple[int, ...]:
+    """Ranks that each host takes; empty where the record does not tell."""
+    per_host = record.get("tasks_per_node")
+    if isinstance(per_host, str) and per_host:
+        return parse_tasks_per_node(per_host, len(names), where)
+    if _number(per_host, where):
+        return (_number(per_host, where),) * len(names)
+    if not cpus:
+        return ()
+    width = _number(record.get("cpus_per_task"), where) or 1
+    if set(cpus) != set(names):
+        raise where.error("job_resources does not tell of the hosts under nodes")
+    return lay_out(_number(record.get("tasks"), where), [cpus[name] // width for name in names])
+
+
+def _cpus_by_host(record: Mapping[str, Any], where: Where) -> dict[str, int]:
+    """Allocated CPUs of each host; older versions tell it core by core."""
+    newer = _get(record, "job_resources", "nodes", "allocation")
+    if newer is not None:
+        return {
+            _text(_get(host, "name")): _number(_get(host, "cpus", "count"), where)
+            for host in _list(newer, where)
+        }
+    older = _get(record, "job_resources", "allocated_nodes")
+    return {_text(_get(host, "nodename")): sum(_cores(host)) for host in _list(older, where)}
+
+
+def _cores(host: Any) -> Iterator[bool]:
+    """Whether each core of a host is allocated."""
+    sockets = _get(host, "sockets")
+    for socket in sockets.values() if isinstance(sockets, dict) else ():
+        cores = _get(socket, "cores")
+        for status in cores.values() if isinstance(cores, dict) else ():
+            yield isinstance(status, str) and status.startswith(_ALLOCATED)
+
+
+def _is_application(step: Any) -> bool:
+    """Whether a step holds the application's ranks."""
+    about = _get(step, "step")
+    number = _get(about, "id")
+    if isinstance(number, dict):
+        number = number.get("step_id")
+    name = str(number).rpartition(".")[2]
+    return name not in _OTHER_STEPS and _text(_get(about, "name")) not in LAUNCHERS
+
+
+def _allocated_cpus(record: Mapping[str, Any], where: Where) -> int:
+    for tres in _list(_get(record, "tres", "allocated"), where):
+        if _get(tres, "type") == "cpu":
+            return _number(_get(tres, "count"), where)
+    return 0
+
+
+def _times(record: Any, keys: tuple[str, str, str], where: Where) -> Times:
+    submitted, started, ended = (parse_epoch(_number(_get(record, key), where), where) for key in keys)
+    return submitted, started, ended
+
+
+def _hosts(value: Any, where: Where) -> tuple[str, ...]:
+    """Hosts of a host list, of a list of names, or of an object that holds either."""
+    if isinstance(value, dict):
+        value = value.get("range") or value.get("list")
+    if isinstance(value, list):
+        value = ",".join(_text(name) for name in value)
+    return parse_hosts(_text(value), where)
+
+
+def _state(value: Any, where: Where) -> str:
+    """The base word: the first of a list, the others are flags."""
+    first = value[0] if isinstance(value, list) and value else value
+    return parse_state(_text(first), where)
+
+
+def _number(value: Any, where: Where) -> int:
+    """A whole number, plain or as ``{set, infinite, number}``; 0 where there is none."""
+    return _optional(value, where) or 0
+
+
+def _optional(value: Any, where: Where) -> int | None:
+    if isinstance(value, dict):
+        value = value.get("number") if value.get("set") and not value.get("infinite") else None
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _DIGITS:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 10**_DIGITS:
+        raise where.error(f"not a whole number: {value!r}")
+    return int(value)
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else ""
+    return "" if text.lower() in NOTHING else text
+
+
+def _list(value: Any, where: Where) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise where.error("not a list where one is needed")
+    return value
+
+
+def _get(value: Any, *keys: str) -> Any:
+    """The value under nested keys; None where there is none."""
+    for key in keys:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value

@@ -1,0 +1,193 @@
+"""Jobs as ``sacct -P`` prints them: columns between ``|``, first their names, then a row a job and step.
+
+Columns may come in any order; JobID, State and NodeList are needed. A job's ranks are the tasks of its
+largest step, its distribution the Layout of its first; the batch and extern steps, and the steps in
+which an MPI launcher starts its daemons, are not the application. sacct does not tell how many tasks
+each host got: they are taken to be even.
+
+Seen from Slurm 22.05. Times are printed in the cluster's local time without a zone and are taken to be
+UTC. Lines that begin with ``#`` before the column names are comments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ingest.formats.jobs.slurm_fields import (
+    LAUNCHERS,
+    NOTHING,
+    Room,
+    Where,
+    even,
+    make_job,
+    parse_distribution,
+    parse_hosts,
+    parse_state,
+    parse_time,
+)
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+from registry.model import Job
+
+FORMAT = "slurm-sacct"
+_USE = (
+    "run sacct -P --format=JobID,JobName,User,Account,Partition,NNodes,NTasks,AllocCPUS,State,Submit,"
+    "Start,End,NodeList,Layout"
+)
+_NEEDED = ("jobid", "state", "nodelist")
+_COUNTS = ("ntasks", "alloccpus", "ncpus")
+_FREE_TEXT = ("submitline", "jobname", "comment", "admincomment", "systemcomment", "workdir")
+"""Columns in which users may write ``|``, the likeliest first."""
+_OTHER_STEPS = frozenset({"batch", "extern", "interactive"})
+
+
+@dataclass(slots=True)
+class _Row:
+    where: Where
+    cells: dict[str, str]
+
+    def text(self, column: str) -> str:
+        value = self.cells.get(column, "").strip()
+        return "" if value.lower() in NOTHING else value
+
+    def count(self, column: str) -> int:
+        value = self.text(column)
+        if not value:
+            return 0
+        if not (value.isascii() and value.isdigit() and len(value) < 10):
+            raise self.where.error(f"column {column} is not a number: {value!r}")
+        return int(value)
+
+    def time(self, column: str) -> datetime | None:
+        return parse_time(self.text(column), self.where)
+
+
+@dataclass(slots=True)
+class _Record:
+    job: _Row
+    steps: list[_Row] = field(default_factory=list)
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether the first line that is no comment names sacct's columns; squeue writes JOBID."""
+    for line in head.splitlines():
+        if line.strip() and not line.startswith("#"):
+            columns = line.replace("|", " ").split()
+            return "JobID" in columns and any(name in columns for name in ("State", "NodeList", "JobName"))
+    return False
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The jobs of one file.
+
+    Raises
+    ------
+    InputError
+        Column names that are missing or cut; a row with another number of cells; a cell that cannot be
+        read; a step without its job.
+    """
+    (file,) = files
+    records: dict[str, _Record] = {}
+    again = 0
+    for row in _rows(file):
+        identity = row.text("jobid")
+        job_id, _, step = identity.partition(".")
+        if not job_id or not job_id[0].isdigit():
+            raise row.where.error("the row has no job number")
+        if not step:
+            again += job_id in records
+            records[job_id] = _Record(row)
+        elif job_id in records:
+            records[job_id].steps.append(row)
+        else:
+            raise row.where.error(f"step {identity} stands before its job's own row")
+    if not records:
+        raise InputError("holds no job", path=file.path)
+    jobs, room = [], Room(file.path)
+    for job_id, record in records.items():
+        jobs.append(_job(job_id, record))
+        room.take(jobs[-1])
+    warnings = (f"{again} earlier runs of jobs that were requeued are not read",) if again else ()
+    return Parsed(jobs=tuple(jobs), warnings=warnings)
+
+
+def _rows(file: SourceFile) -> Iterator[_Row]:
+    columns: list[str] = []
+    for number, line in enumerate(file.lines(), start=1):
+        where = Where(file.path, number, line)
+        if not line.strip() or (not columns and line.startswith("#")):
+            continue
+        if not columns:
+            columns = _columns(line, where)
+        else:
+            yield _Row(where, dict(zip(columns, _cells(line, columns, where), strict=True)))
+
+
+def _columns(line: str, where: Where) -> list[str]:
+    if "|" not in line:
+        raise where.error(f"a table without '|' has its values cut: {_USE}")
+    columns = [name.strip().lower() for name in line.split("|")]
+    for name in _NEEDED:
+        if name not in columns:
+            raise where.error(f"there is no column {name}: {_USE}")
+    if not any(name in columns for name in _COUNTS):
+        raise where.error(f"no column tells how many tasks or CPUs a job has: {_USE}")
+    if len(set(columns)) != len(columns):
+        raise where.error("a column stands twice")
+    return columns
+
+
+def _cells(line: str, columns: list[str], where: Where) -> list[str]:
+    """The row's cells; surplus ones are text with a ``|`` in it and go back into that column."""
+    cells = line.split("|")
+    surplus = len(cells) - len(columns)
+    free = [columns.index(name) for name in _FREE_TEXT if name in columns]
+    if surplus < 0 or (surplus and not free):
+        raise where.error(f"the row has {len(cells)} cells, not {len(columns)}: is it cut off?")
+    if surplus:
+        at = free[0]
+        cells[at : at + surplus + 1] = ["|".join(cells[at : at + surplus + 1])]
+    return cells
+
+
+def _job(job_id: str, record: _Record) -> Job:
+    row = record.job
+    hosts = parse_hosts(row.text("nodelist"), row.where)
+    if hosts and "nnodes" in row.cells and len(hosts) != row.count("nnodes"):
+        raise row.where.error(f"NodeList names {len(hosts)} hosts, but NNodes is {row.text('nnodes')}")
+    steps = [step for step in record.steps if _is_application(step)]
+    largest = max(steps, key=lambda step: step.count("ntasks"), default=None)
+    ranks = largest.count("ntasks") if largest else 0
+    return make_job(
+        row.where,
+        id=job_id,
+        name=row.cells.get("jobname", ""),
+        user=row.text("user"),
+        account=row.text("account"),
+        partition=row.text("partition"),
+        state=parse_state(row.text("state"), row.where),
+        times=(row.time("submit"), row.time("start"), row.time("end")),
+        hosts=hosts,
+        slots=_slots(row, largest, ranks, len(hosts)),
+        guessed=True,
+        ranks=ranks,
+        distribution=parse_distribution(steps[0].text("layout")) if steps else "",
+        source=FORMAT,
+    )
+
+
+def _is_application(step: _Row) -> bool:
+    name = step.text("jobid").rpartition(".")[2]
+    return name not in _OTHER_STEPS and step.text("jobname") not in LAUNCHERS
+
+
+def _slots(job: _Row, step: _Row | None, ranks: int, hosts: int) -> tuple[int, ...]:
+    """Even shares: of the ranks over the hosts of their step, else of the job's CPUs."""
+    if step is None or not ranks:
+        return even(job.count("alloccpus") or job.count("ncpus"), hosts)
+    on = len(parse_hosts(step.text("nodelist"), step.where)) or hosts
+    return even(ranks, on)[:1] * hosts

@@ -1,0 +1,131 @@
+"""What ``scontrol show steps`` prints: ranks of running jobs, and how they are laid out.
+
+A step is not its job: it may have fewer hosts, and starts later. So only the tasks and the distribution of
+each job's largest step are told here; hosts, times and all else are left open: ``scontrol show jobs -d``.
+The batch, extern and interactive steps and those of MPI launchers' daemons do not count. The components of a
+heterogeneous job (``7+0``, ``7+1``) have numbers of their own here (7, 8): where one srun started steps of
+several numbers, they are left out.
+
+Seen from Slurm 22.05.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ingest.formats.jobs.slurm_fields import LAUNCHERS, Where, make_job, parse_distribution
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+FORMAT = "slurm-steps"
+_STEP = re.compile(r"StepId=(\d[\d_+]*)\.(\S+)(?=\s|$)", re.A)
+_OTHERS = frozenset({"batch", "extern", "interactive", "TBD"})
+"""Steps without ranks of an application: the script itself, what watches it, a shell, one that waits."""
+_TASKS = re.compile(r"\sTasks=(\d{1,9})(?=\s|$)", re.A)
+_NAME = re.compile(r"\sName=(.*?)\s+Network=")
+_LAYOUT = re.compile(r"\sDist=(\S+)")
+_SRUN = re.compile(r"\sSrunHost:Pid=(\S+)")
+"""Which srun started the step; ``(null):0`` where none did."""
+
+
+class _Step(NamedTuple):
+    job: str
+    tasks: int
+    distribution: str
+    srun: str
+    where: Where
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether the first line that is not empty begins a step."""
+    first = next((line for line in head.split("\n") if line.strip()), "")
+    return _STEP.match(first) is not None and "UserId=" in first
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The jobs of one file, without hosts.
+
+    Raises
+    ------
+    InputError
+        A line before the first step, a step without its tasks, a step twice, no step of an application.
+    """
+    (file,) = files
+    steps = list(_steps(file))
+    plain = [step for step in steps if step is not None]
+    jobs_of: dict[str, set[str]] = {}
+    for step in plain:
+        jobs_of.setdefault(step.srun, set()).add(step.job)
+    single = [step for step in plain if step.srun.startswith("(null)") or len(jobs_of[step.srun]) == 1]
+    largest: dict[str, _Step] = {}
+    for step in single:
+        if step.job not in largest or step.tasks > largest[step.job].tasks:
+            largest[step.job] = step
+    if not largest:
+        raise InputError("holds no step of an application of a job of one component", path=file.path)
+    jobs = tuple(
+        make_job(
+            step.where,
+            id=step.job,
+            state="",
+            times=(None, None, None),
+            hosts=(),
+            slots=(),
+            ranks=step.tasks,
+            distribution=step.distribution,
+            source=FORMAT,
+        )
+        for step in largest.values()
+    )
+    told = (
+        (
+            len(jobs),
+            "job(s) get their ranks and distribution: `scontrol show jobs -d` tells hosts and all else",
+        ),
+        (len(steps) - len(plain), "step(s) of scripts and daemons are left out"),
+        (
+            len(plain) - len(single),
+            "step(s) of heterogeneous jobs are left out: they tell other numbers of jobs",
+        ),
+    )
+    return Parsed(jobs=jobs, warnings=tuple(f"{count} {what}" for count, what in told if count))
+
+
+def _steps(file: SourceFile) -> Iterator[_Step | None]:
+    """The steps, in order; None for one that is not of an application."""
+    record: list[str] = []
+    start, seen = 0, set[str]()
+    for number, line in enumerate([*file.lines(), ""], start=1):
+        begins = line.startswith("StepId=")
+        if record and (begins or not line.strip()):
+            where = Where(file.path, start, record[0])
+            match = _STEP.match(record[0])
+            if match is None:
+                raise where.error("not a step such as StepId=4711.0")
+            if match.group() in seen:
+                raise where.error("a step stands twice")
+            seen.add(match.group())
+            yield _step(match, "".join(f"{part} " for part in record), where)
+            record = []
+        if begins:
+            start = number
+        if begins or record:
+            record.append(line)
+        elif line.strip():
+            raise Where(file.path, number, line).error("a line before the first step, or behind one")
+
+
+def _step(match: re.Match[str], text: str, where: Where) -> _Step | None:
+    tasks, srun = _TASKS.search(text), _SRUN.search(text)
+    if tasks is None or srun is None:
+        raise where.error("the step has no Tasks= or no SrunHost: it is cut off")
+    name = _NAME.search(text)
+    if match[2] in _OTHERS or (name is not None and name[1].strip() in LAUNCHERS):
+        return None
+    layout = _LAYOUT.search(text)
+    distribution = parse_distribution(layout[1]) if layout else ""
+    return _Step(match[1], int(tasks[1]), distribution, srun[1], where)

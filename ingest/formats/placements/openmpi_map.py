@@ -1,0 +1,69 @@
+"""Where Open MPI put the ranks of a job, as its launcher reports it.
+
+Read: ``mpirun --display-map`` and ``--display-devel-map`` (``Data for node: HOST`` and the processes below
+it), and ``--report-bindings`` (``[HOST:pid] MCW rank N bound to ...``, on standard error). The output of the
+program may stand between these lines. Each daemon repeats the map, so it may stand there several times: all
+must agree. Relative names, and ranks of jobs that the job spawned, are not known to these reports. Seen from
+Open MPI 4.1.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ingest.formats.placements.orders import HOST, Seat, by_rank
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+FORMAT = "openmpi-map"
+_NODE = re.compile(rf"\s*Data for node: ({HOST})\s+(?:Num slots|State|Launch id)\b.*")
+_PROCESS = re.compile(r"\s*Process OMPI jobid: \[(\d+),(\d+)\] App: \d+ Process rank: (\d{1,8})\b.*", re.A)
+_PROC = re.compile(r"\s*Data for proc: \[\[(\d+),(\d+)\],(\d{1,8})\]\s*", re.A)
+_BOUND = re.compile(rf"\[({HOST}):\d+\] MCW rank (\d{{1,8}}) (?:is not bound|bound to)\b.*", re.A)
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether a line is one of a map or of a report of bindings."""
+    lines = head.split("\n")
+    if any(_BOUND.fullmatch(line.rstrip("\r")) for line in lines):
+        return True
+    return "Data for JOB [" in head and any(_NODE.fullmatch(line.rstrip("\r")) for line in lines)
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The hosts of the ranks of one report.
+
+    Raises
+    ------
+    InputError
+        No rank, a rank missing or on two hosts, a process outside of any node, two jobs.
+    """
+    (file,) = files
+    seats: dict[int, Seat] = {}
+    for rank, seat in _seats(file):
+        before = seats.setdefault(rank, seat)
+        if before.host != seat.host:
+            reason = f"rank {rank} is on {seat.host}, but on {before.host} in line {before.line}"
+            raise InputError(reason, path=file.path, line=seat.line)
+    return Parsed(placement=by_rank(seats, file, FORMAT))
+
+
+def _seats(file: SourceFile) -> Iterator[tuple[int, Seat]]:
+    """Each rank with its host, as often as the file tells it."""
+    host: str | None = None
+    jobs: set[tuple[str, str]] = set()
+    for number, line in enumerate(file.lines(), start=1):
+        if (bound := _BOUND.fullmatch(line)) is not None:
+            yield int(bound[2]), Seat(bound[1], number)
+        elif (node := _NODE.fullmatch(line)) is not None:
+            host = node[1]
+        elif (process := _PROCESS.fullmatch(line) or _PROC.fullmatch(line)) is not None:
+            if host is None:
+                raise InputError("a process outside of any node", path=file.path, line=number, text=line)
+            jobs.add((process[1], process[2]))
+            if len(jobs) > 1:
+                raise InputError("maps of two jobs", path=file.path, line=number, text=line)
+            yield int(process[3]), Seat(host, number)

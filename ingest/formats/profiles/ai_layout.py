@@ -1,0 +1,170 @@
+"""Who sends how much to whom in training a large model, from its declared layout in TOML.
+
+What most users can tell without recording anything: the sizes of the parallel groups, how ranks are
+numbered, and bytes a step. Every key is listed in docs/formats/profiles.md;
+`ingest.generate.ai_layouts.ai_layout` turns them into edges.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ingest.formats.profiles.shared import MAX_RANKS, stem
+from ingest.generate.ai_layouts import DIMENSIONS, ai_layout
+from ingest.options import COLLECTIVES, Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError, InvalidValue
+from registry.model import Profile
+
+FORMAT = "ai-layout"
+SIZES = ("tensor", "context", "data", "pipeline", "expert")
+BYTES = ("tensor", "context", "data", "pipeline", "expert", "expert_data")
+_TABLE = re.compile(r"^[ \t]*\[parallel\][ \t\r]*(?:#.*)?$", re.M)
+_LINE = re.compile(r"\(at line (\d+), column \d+\)")
+_MOST = 1 << 20
+"""Largest file in bytes."""
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether there is a table ``[parallel]`` on a line of its own, in a file that is no binary one."""
+    return "\0" not in head and _TABLE.search(head) is not None
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The profile of one step.
+
+    Raises
+    ------
+    InputError
+        Not TOML, a key that is not known, a value of the wrong kind, sizes that do not multiply to the number
+        of ranks, bytes that are missing for a dimension that is used.
+    """
+    (file,) = files
+    document = _Table(_load(file), "", file)
+    name = document.text("name", "")
+    ranks = document.whole("ranks", 0)
+    arguments = _arguments(document)
+    product = math.prod(arguments[size] for size in DIMENSIONS)
+    if ranks and ranks != product:
+        told = " x ".join(f"{size} {arguments[size]}" for size in DIMENSIONS)
+        raise InputError(f"ranks is {ranks}, but {told} is {product}", path=file.path)
+    try:
+        profile = ai_layout(**arguments)
+    except InvalidValue as error:
+        raise InputError(str(error).removeprefix("ai_layout."), path=file.path) from error
+    name = options.name or name or stem(file.path)
+    profile = replace(profile, name=name, application=name, source=FORMAT)
+    return Parsed(profile=profile, warnings=_warnings(profile, arguments["domain"]))
+
+
+def _arguments(document: _Table) -> dict[str, Any]:
+    """What `ai_layout` takes."""
+    parallel, sent = document.table("parallel"), document.table("bytes")
+    algorithm, nvlink = document.table("algorithm"), document.table("nvlink")
+    arguments: dict[str, Any] = {size: parallel.whole(size, 1) for size in SIZES}
+    arguments["order"] = parallel.texts("order", DIMENSIONS)
+    arguments["interleaved"] = parallel.flag("interleaved", False)
+    for name in BYTES:
+        used = arguments["expert" if name == "expert_data" else name] > 1
+        given = sent.number(name, None)
+        if used and given is None and name != "expert_data":
+            raise InputError(f"bytes.{name} is missing: {name} is {arguments[name]}", path=document.file.path)
+        arguments[f"{name}_bytes"] = given or 0.0
+    for name in ("tensor", "data"):
+        arguments[f"{name}_algorithm"] = algorithm.text(name, "ring", COLLECTIVES)
+    arguments["domain"] = nvlink.whole("domain", 0) or None
+    arguments["keep_inside"] = nvlink.text("inside", "keep", ("keep", "leave out")) == "keep"
+    for table in (document, parallel, sent, algorithm, nvlink):
+        table.finish()
+    return arguments
+
+
+def _warnings(profile: Profile, domain: int | None) -> tuple[str, ...]:
+    if domain is None or not profile.pairs:
+        return ()
+    inside = profile.bytes[profile.sender // domain == profile.partner // domain].sum()
+    share = inside / profile.bytes.sum()
+    return (f"{share:.1%} of the bytes stay within NVLink domains of {domain} ranks in the order of ranks",)
+
+
+def _load(file: SourceFile) -> dict[str, Any]:
+    if len(file.data) > _MOST:
+        raise InputError(f"more than {_MOST} bytes", path=file.path)
+    try:
+        return tomllib.loads(file.text().replace("\r\n", "\n"))
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        found = _LINE.search(str(error))
+        reason = f"not TOML: {_LINE.sub('', str(error)).strip()}".split("\n")[0]
+        raise InputError(reason, path=file.path, line=int(found[1]) if found else None) from error
+
+
+class _Table:
+    """Typed looks into a table; what was never looked at is unknown."""
+
+    def __init__(self, values: Mapping[str, Any], name: str, file: SourceFile) -> None:
+        self._left = dict(values)
+        self._name = name
+        self.file = file
+
+    def _take(self, key: str, default: Any) -> Any:
+        return self._left.pop(key, default)
+
+    def _error(self, key: str, reason: str, value: Any) -> InputError:
+        return InputError(f"{self._name}{key} {reason}", path=self.file.path, text=repr(value))
+
+    def table(self, key: str) -> _Table:
+        """A table; empty where it is not there."""
+        value = self._take(key, {})
+        if not isinstance(value, dict):
+            raise self._error(key, "must be a table", value)
+        return _Table(value, f"{self._name}{key}.", self.file)
+
+    def whole(self, key: str, default: int) -> int:
+        """A whole number from 1 on."""
+        value = self._take(key, default)
+        if value is not default and (
+            isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_RANKS
+        ):
+            raise self._error(key, f"must be a whole number from 1 to {MAX_RANKS}", value)
+        return int(value)
+
+    def number(self, key: str, default: float | None) -> float | None:
+        """A finite number from 0 on."""
+        value = self._take(key, default)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e300:
+            raise self._error(key, "must be a number from 0 on", value)
+        return float(value)
+
+    def text(self, key: str, default: str, known: Sequence[str] = ()) -> str:
+        """A text, one of those that are known."""
+        value = self._take(key, default)
+        if not isinstance(value, str) or (known and value not in known):
+            raise self._error(key, f"must be {'one of ' + ', '.join(known) if known else 'text'}", value)
+        return value
+
+    def texts(self, key: str, default: Sequence[str]) -> tuple[str, ...]:
+        """A list of texts."""
+        value = self._take(key, list(default))
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._error(key, "must be a list of texts", value)
+        return tuple(value)
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self._take(key, default)
+        if not isinstance(value, bool):
+            raise self._error(key, "must be true or false", value)
+        return value
+
+    def finish(self) -> None:
+        """Refuse what is left: a slip of the pen should not be ignored."""
+        for key, value in self._left.items():
+            raise self._error(key, "is not known", value)

@@ -1,0 +1,297 @@
+"""Who sends how much to whom from DUMPI traces (SST), as ``dumpi2ascii`` prints them: a file a rank.
+
+    MPI_Isend entering at walltime 9624.99, cputime 0.07 seconds in thread 0.
+    int count=25
+    MPI_Datatype datatype=14 (MPI_DOUBLE)
+    int dest=4
+    int tag=1024
+    MPI_Comm comm=2 (MPI_COMM_WORLD)
+    MPI_Isend returning at ...
+
+Sends of all kinds are summed, persistent ones each time they are started. ``dest`` is a rank of the
+communicator: those made by ``MPI_Comm_dup``, ``MPI_Comm_split`` and ``MPI_Cart_create`` without reordering
+are followed over the files of all ranks, messages through any other are refused. Sizes of types made by
+``MPI_Type_contiguous`` and ``MPI_Type_vector`` are followed, messages of any other are refused. Collectives
+are counted, not expanded.
+
+Seen from dumpi2ascii of sst-dumpi 13 on traces of real programs, one made to use all of these calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import NamedTuple
+
+import numpy as np
+
+from ingest.formats.profiles.dumpi_groups import UNKNOWN, WORLD, Made, members_of
+from ingest.formats.profiles.shared import MAX_RANKS, missing_text, place, self_edge_warnings, stem
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+from registry.model import Profile
+
+FORMAT = "dumpi2ascii"
+SENDS = frozenset(
+    f"MPI_{call}"
+    for call in (
+        *("Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend"),
+        *("Sendrecv", "Sendrecv_replace"),
+    )
+)
+PERSISTENT = frozenset({"MPI_Send_init", "MPI_Bsend_init", "MPI_Ssend_init", "MPI_Rsend_init"})
+ONE_SIDED = frozenset({"MPI_Put", "MPI_Get", "MPI_Accumulate"})
+COLLECTIVE = frozenset(
+    f"MPI_{call}"
+    for call in (
+        *("Allreduce", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw", "Barrier", "Bcast"),
+        *("Reduce", "Reduce_scatter", "Gather", "Gatherv", "Scatter", "Scatterv", "Scan", "Exscan"),
+    )
+)
+SIZES: Mapping[str, int] = {
+    **dict.fromkeys(("MPI_CHAR", "MPI_SIGNED_CHAR", "MPI_UNSIGNED_CHAR", "MPI_BYTE", "MPI_PACKED"), 1),
+    **dict.fromkeys(("MPI_SHORT", "MPI_UNSIGNED_SHORT"), 2),
+    **dict.fromkeys(("MPI_INT", "MPI_UNSIGNED", "MPI_FLOAT", "MPI_WCHAR"), 4),
+    **dict.fromkeys(("MPI_LONG", "MPI_UNSIGNED_LONG", "MPI_DOUBLE", "MPI_LONG_LONG_INT", "MPI_2INT"), 8),
+    **dict.fromkeys(("MPI_UNSIGNED_LONG_LONG", "MPI_LONG_LONG", "MPI_FLOAT_INT"), 8),
+    **dict.fromkeys(("MPI_DOUBLE_INT", "MPI_LONG_INT", "MPI_LONG_DOUBLE"), 16),
+    "MPI_SHORT_INT": 8,
+    "MPI_LONG_DOUBLE_INT": 32,
+}  # fmt: skip
+"""Bytes of MPI's own types on a 64-bit machine; of pairs without their padding where MPI sends none."""
+_ENTERING = re.compile(r"(MPI_\w+) entering at walltime .*")
+_NAMED = re.compile(r"(?:int|MPI_\w+) (\w+)=(-?\d+)(?: \(([\w-]+)\))?")
+_REQUEST = re.compile(r"MPI_Request \w+(?:\[\d+\])?=\[([\d, ]*)\]")
+_RANK_IN_NAME = re.compile(r"(?:^|\D)(\d{1,8})(?:\.\w+)?$")
+_NO_RANK = -1
+"""Destinations below zero are MPI_PROC_NULL and its like: nothing is sent."""
+
+
+class _Send(NamedTuple):
+    dest: int
+    bytes: int
+    comm: int
+    line: int
+
+
+@dataclass(slots=True)
+class _Trace:
+    """What one rank's file holds."""
+
+    file: SourceFile
+    rank: int | None = None
+    size: int | None = None
+    sends: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    """(communicator, rank in it): bytes, messages, line of the first."""
+    made: list[Made] = field(default_factory=list)
+    current: dict[int, int] = field(default_factory=dict)
+    """Communicator of each number at this point: its place in `made`; numbers are used again."""
+    types: dict[int, int] = field(default_factory=dict)
+    waiting: dict[int, _Send] = field(default_factory=dict)
+    collectives: int = 0
+    finished: bool = False
+
+
+Values = dict[str, tuple[int, str]]
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether the first line enters an MPI call, as dumpi2ascii says it."""
+    first = next((line for line in head.split("\n") if line.strip()), "")
+    return _ENTERING.match(first) is not None
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The profile of all ranks' files.
+
+    Raises
+    ------
+    InputError
+        With the line: a send through a communicator, or of a type, that the files do not tell of; one-sided
+        calls. A file that is cut off, a rank in two files, ranks without one unless
+        `Options.allow_missing_ranks`.
+    """
+    traces = [_read(file) for file in files]
+    by_rank = _by_rank(traces)
+    ranks = 1 + max(by_rank)
+    ranks = max([ranks, *(trace.size for trace in traces if trace.size is not None)])
+    missing = tuple(rank for rank in range(ranks) if rank not in by_rank)
+    if missing and not options.allow_missing_ranks:
+        raise InputError(missing_text(missing, ranks), path=place(files))
+    groups = members_of({rank: trace.made for rank, trace in by_rank.items()}, ranks)
+    rows = np.array(list(_edges(by_rank, groups, ranks)), np.int64).reshape(-1, 4)
+    name = stem(place(files))
+    profile = Profile.from_edges(
+        rows[:, 0],
+        rows[:, 1],
+        rows[:, 2],
+        ranks=ranks,
+        messages=rows[:, 3],
+        name=options.name or name,
+        application=name,
+        missing_ranks=missing,
+    )
+    warnings = list(self_edge_warnings(profile))
+    if missing:
+        warnings.append(missing_text(missing, ranks))
+    collectives = sum(trace.collectives for trace in traces)
+    if collectives:
+        warnings.append(f"{collectives} calls of collectives are left out: their messages are not recorded")
+    return Parsed(profile=replace(profile, source=FORMAT), warnings=tuple(warnings))
+
+
+def _by_rank(traces: Sequence[_Trace]) -> dict[int, _Trace]:
+    found: dict[int, _Trace] = {}
+    for trace in traces:
+        named = _RANK_IN_NAME.search(PurePath(trace.file.path).name)
+        rank = trace.rank if trace.rank is not None else int(named[1]) if named else None
+        if rank is None or rank >= MAX_RANKS:
+            reason = (
+                "tells no rank: no MPI_Comm_rank of MPI_COMM_WORLD in it, no number at the end of its name"
+            )
+            raise InputError(reason, path=trace.file.path)
+        if rank in found:
+            raise InputError(f"rank {rank} is in {found[rank].file.path} too", path=trace.file.path)
+        found[rank] = trace
+    return found
+
+
+def _edges(
+    by_rank: Mapping[int, _Trace], groups: Mapping[tuple[int, int], Sequence[int]], ranks: int
+) -> Iterator[tuple[int, int, int, int]]:
+    for rank, trace in by_rank.items():
+        for (comm, dest), (size, messages, line) in trace.sends.items():
+            members = groups.get((rank, comm))
+            if members is None:
+                reason = "a message goes through a communicator of which the files do not tell the ranks"
+                raise InputError(reason, path=trace.file.path, line=line)
+            if dest >= len(members):
+                reason = f"a message goes to rank {dest} of a communicator of {len(members)}"
+                raise InputError(reason, path=trace.file.path, line=line)
+            yield rank, members[dest], size, messages
+
+
+def _read(file: SourceFile) -> _Trace:
+    trace = _Trace(file)
+    for name, line, lines in _calls(file):
+        if name in SENDS:
+            _add(trace, _send(trace, _values(lines), line))
+        elif name in PERSISTENT:
+            trace.waiting[_requests(lines)[0]] = _send(trace, _values(lines), line)
+        elif name in ("MPI_Start", "MPI_Startall"):
+            for request in _requests(lines):
+                if request in trace.waiting:
+                    _add(trace, trace.waiting[request])
+        elif name in ONE_SIDED:
+            raise InputError("one-sided calls are not read", path=file.path, line=line, text=name)
+        elif name in COLLECTIVE:
+            trace.collectives += 1
+        elif name.startswith(("MPI_Comm_", "MPI_Cart_create", "MPI_Type_")):
+            _note(trace, name, _values(lines))
+        elif name == "MPI_Finalize":
+            trace.finished = True
+    if not trace.finished:
+        raise InputError("ends before MPI_Finalize: it is cut off, or the program was", path=file.path)
+    return trace
+
+
+def _calls(file: SourceFile) -> Iterator[tuple[str, int, list[str]]]:
+    """Each call's name, the line where it is entered, and the lines up to its return."""
+    name, start = "", 0
+    lines: list[str] = []
+    for number, line in enumerate(file.lines(), start=1):
+        if not name:
+            entered = _ENTERING.fullmatch(line)
+            if entered:
+                name, start, lines = entered[1], number, []
+            elif line.strip():
+                raise InputError("not the beginning of an MPI call", path=file.path, line=number, text=line)
+        elif line.startswith(f"{name} returning at "):
+            yield name, start, lines
+            name = ""
+        elif " entering at walltime " in line:
+            raise InputError(f"{name} does not return", path=file.path, line=number, text=line)
+        else:
+            lines.append(line)
+    if name:
+        raise InputError(f"cut off within {name}", path=file.path, line=start)
+
+
+def _values(lines: Sequence[str]) -> Values:
+    """Numbers by name, with the name of what is numbered; of repeats the first."""
+    values: Values = {}
+    for line in lines:
+        found = _NAMED.fullmatch(line)
+        if found and len(found[2]) <= 18:
+            values.setdefault(found[1], (int(found[2]), found[3] or ""))
+    return values
+
+
+def _requests(lines: Sequence[str]) -> list[int]:
+    for line in lines:
+        found = _REQUEST.fullmatch(line)
+        if found:
+            return [int(number) for number in found[1].split(",") if len(number.strip()) in range(1, 18)] or [
+                -1
+            ]
+    return [-1]
+
+
+def _send(trace: _Trace, values: Values, line: int) -> _Send:
+    count = values.get("count") or values.get("sendcount")
+    kind = values.get("datatype") or values.get("sendtype")
+    dest, comm = values.get("dest"), values.get("comm")
+    if not (count and kind and dest and comm) or count[0] < 0:
+        raise InputError(
+            "a send without count, type, destination or communicator", path=trace.file.path, line=line
+        )
+    size = SIZES.get(kind[1], trace.types.get(kind[0]))
+    if size is None:
+        reason = "a message of a type whose size the file does not tell"
+        raise InputError(reason, path=trace.file.path, line=line, text=f"{kind[0]} ({kind[1]})")
+    if count[0] * size >= 1 << 53:
+        raise InputError("a message of more than 2^53 bytes", path=trace.file.path, line=line)
+    return _Send(dest[0], count[0] * size, _comm(trace, comm), line)
+
+
+def _comm(trace: _Trace, told: tuple[int, str]) -> int:
+    """`WORLD`, the place of a communicator in `_Trace.made`, or below that for one that is not known."""
+    number, name = told
+    return WORLD if name == "MPI_COMM_WORLD" else trace.current.get(number, UNKNOWN)
+
+
+def _add(trace: _Trace, send: _Send) -> None:
+    if send.dest <= _NO_RANK:
+        return
+    counts = trace.sends.setdefault((send.comm, send.dest), [0, 0, send.line])
+    counts[0] += send.bytes
+    counts[1] += 1
+
+
+def _note(trace: _Trace, name: str, values: Values) -> None:
+    """What a call tells of ranks, communicators and types."""
+    of_world = values.get("comm", (0, ""))[1] == "MPI_COMM_WORLD"
+    if name == "MPI_Comm_rank" and of_world and "rank" in values:
+        trace.rank = values["rank"][0]
+    elif name == "MPI_Comm_size" and of_world and "size" in values:
+        trace.size = min(values["size"][0], MAX_RANKS)
+    elif name in ("MPI_Comm_dup", "MPI_Comm_split", "MPI_Cart_create") and "newcomm" in values:
+        old, new = values.get("oldcomm", (0, "")), values["newcomm"][0]
+        parent = _comm(trace, old)
+        turn = sum(made.parent == parent for made in trace.made)
+        color, key = (values.get(word, (0, ""))[0] for word in ("color", "key"))
+        how = "other" if values.get("reorder", (0, ""))[0] else name
+        trace.current[new] = len(trace.made)
+        trace.made.append(Made(parent, turn, how, color, key))
+    elif "newcomm" in values:
+        trace.current.pop(values["newcomm"][0], None)
+    elif name in ("MPI_Type_contiguous", "MPI_Type_vector", "MPI_Type_hvector") and "newtype" in values:
+        old_type = values.get("oldtype", (0, ""))
+        size = SIZES.get(old_type[1], trace.types.get(old_type[0]))
+        count, block = values.get("count", (0, ""))[0], values.get("blocklength", (1, ""))[0]
+        if size is not None and 0 <= count * block * size < 1 << 53:
+            trace.types[values["newtype"][0]] = count * block * size

@@ -1,0 +1,96 @@
+"""What the readers of matrices and graphs share: matrices of bytes, and patterns to be cut into parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ingest.formats.profiles.shared import MAX_RANKS, place, self_edge_warnings, stem
+from ingest.generate.matrices import pattern_traffic
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+from registry.model import Profile
+
+MAX_DENSE = 1 << 14
+"""Most ranks of a matrix that is written out in full: 2 GiB as float64."""
+
+
+def matrix_profile(
+    files: Sequence[SourceFile],
+    options: Options,
+    format: str,
+    *,
+    row: ArrayLike,
+    column: ArrayLike,
+    size: ArrayLike,
+    ranks: int,
+    messages: ArrayLike | None = None,
+    warnings: Sequence[str] = (),
+) -> Parsed:
+    """The profile of a matrix whose entries are bytes, or of the products with it.
+
+    Parameters
+    ----------
+    row, column : int[e]
+        From 0. A row is what a rank sends unless `Options.transposed`.
+    size : float[e]
+        Entries; zero is no message.
+    ranks : int
+        Rows and columns.
+    messages : int[e], optional
+
+    Raises
+    ------
+    InputError
+        A negative entry, more than `MAX_RANKS` rows, more parts than rows.
+    """
+    name = stem(place(files))
+    if options.parts is not None:
+        return _product(files, options, format, np.asarray(row), np.asarray(column), ranks, warnings)
+    source, target = (column, row) if options.transposed else (row, column)
+    values = np.asarray(size, np.float64)
+    if ranks > MAX_RANKS:
+        raise InputError(f"has {ranks} ranks, more than {MAX_RANKS}", path=place(files))
+    if len(values) and not (bool(np.isfinite(values).all()) and values.min() >= 0):
+        reason = "an entry is negative or not finite: it cannot be bytes; is this the matrix of a solver?"
+        raise InputError(f"{reason} --parts P cuts it into P parts", path=place(files))
+    kept = values > 0
+    if messages is not None:
+        kept |= np.asarray(messages) > 0
+    profile = Profile.from_edges(
+        np.asarray(source)[kept],
+        np.asarray(target)[kept],
+        values[kept],
+        ranks=ranks,
+        messages=None if messages is None else np.asarray(messages)[kept],
+        name=options.name or name,
+        application=name,
+    )
+    told = (*warnings, *self_edge_warnings(profile))
+    return Parsed(profile=replace(profile, source=format), warnings=told)
+
+
+def _product(
+    files: Sequence[SourceFile],
+    options: Options,
+    format: str,
+    row: np.ndarray,
+    column: np.ndarray,
+    rows: int,
+    warnings: Sequence[str],
+) -> Parsed:
+    parts, name = options.parts or 1, stem(place(files))
+    if parts > rows:
+        raise InputError(f"cannot be cut into {parts} parts: it has {rows} rows", path=place(files))
+    profile = pattern_traffic(row, column, rows, parts, name=options.name or f"{name}-{parts}")
+    about = (
+        f"entries are not read as bytes: METIS cut the {rows} rows into {parts} parts, and ranks send what a "
+        "product with a vector of doubles needs"
+    )
+    told = replace(profile, source=f"{format}, cut into parts")
+    return Parsed(profile=told, warnings=(*warnings, about))

@@ -1,0 +1,155 @@
+"""Who sends how much to whom, or the matrix of a solver, in the Matrix Market format of NIST.
+
+    %%MatrixMarket matrix coordinate real symmetric
+    % comments
+    rows columns entries
+    row column value            from 1; no value where the field is ``pattern``
+
+``array`` lists all values, column by column. Of a ``symmetric`` matrix only the lower triangle is written;
+it is expanded. A row is what a rank sends unless `Options.transposed`. With `Options.parts` the entries are
+the pattern of a sparse matrix, cut into parts by METIS (Hoefler and Snir 2011, section 5.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ingest.formats.profiles.matrices import MAX_DENSE, matrix_profile
+from ingest.formats.profiles.number_rows import read_rows
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+from registry.model import Floats, Longs
+
+FORMAT = "matrix-market"
+BANNER = "%%MatrixMarket"
+_FIELDS = {"real": 1, "double": 1, "integer": 1, "complex": 2, "pattern": 0}
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+
+
+class _Header(NamedTuple):
+    layout: str
+    field: str
+    symmetry: str
+    rows: int
+    entries: int
+    lines: int
+    """Lines up to and with that of the sizes."""
+    end: int
+    """Characters of these lines."""
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether the banner stands at the beginning."""
+    return head[: len(BANNER)].lower() == BANNER.lower()
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The profile of one file.
+
+    Raises
+    ------
+    InputError
+        With the line: a banner or sizes that are not understood, an entry that cannot be read or lies outside
+        the matrix. Another number of entries than the sizes say, a matrix that is not square, entries that
+        cannot be bytes.
+    """
+    (file,) = files
+    text = file.text()
+    header = _header(text, file.path)
+    if options.parts is None and header.field in ("complex", "pattern"):
+        reason = f"a {header.field} matrix tells no bytes: --parts P cuts it into P parts and tells theirs"
+        raise InputError(reason, path=file.path, line=1)
+    if options.parts is None and header.symmetry in ("skew-symmetric", "hermitian"):
+        raise InputError(f"a {header.symmetry} matrix cannot be bytes", path=file.path, line=1)
+    row, column, value = _entries(text, header, file.path)
+    if header.symmetry != "general":
+        below = row != column
+        row, column = np.r_[row, column[below]], np.r_[column, row[below]]
+        value = np.r_[value, value[below]]
+    return matrix_profile(files, options, FORMAT, row=row, column=column, size=value, ranks=header.rows)
+
+
+def _header(text: str, path: str) -> _Header:
+    number, end, words = 0, 0, [""]
+    for number, line in enumerate(text.split("\n"), start=1):
+        end += len(line) + 1
+        if number == 1:
+            words = line.lower().split()
+        elif line.strip() and not line.startswith("%"):
+            break
+    else:
+        raise InputError("ends before the line of sizes", path=path, line=number)
+    fault = InputError("not a banner of a matrix that is read", path=path, line=1, text=text.split("\n")[0])
+    if len(words) != 5 or words[1] != "matrix" or words[2] not in ("coordinate", "array"):
+        raise fault
+    layout, field, symmetry = words[2:]
+    if field not in _FIELDS or symmetry not in _SYMMETRIES or (layout == "array" and field == "pattern"):
+        raise fault
+    sizes = line.split()
+    if len(sizes) != (3 if layout == "coordinate" else 2) or not all(_is_count(size) for size in sizes):
+        raise InputError("not the line of sizes", path=path, line=number, text=line)
+    rows, columns = int(sizes[0]), int(sizes[1])
+    if rows != columns or rows < 1:
+        raise InputError(f"has {rows} rows and {columns} columns, is not square", path=path, line=number)
+    if layout == "array":
+        if rows > MAX_DENSE:
+            raise InputError(f"has {rows} rows, more than {MAX_DENSE}", path=path, line=number)
+        count = rows * rows if symmetry == "general" else rows * (rows + 1) // 2
+        count -= rows if symmetry == "skew-symmetric" else 0
+    else:
+        count = int(sizes[2])
+    return _Header(layout, field, symmetry, rows, count, number, end)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 15
+
+
+def _entries(text: str, header: _Header, path: str) -> tuple[Longs, Longs, Floats]:
+    """Rows and columns from 0, and values; 1 where there are none."""
+    values = _FIELDS[header.field]
+    places = 2 if header.layout == "coordinate" else 0
+    body = text[header.end :]
+    table = read_rows(body, places + values, path, first=header.lines + 1, comments="%")
+    if len(table) != header.entries:
+        told = f"holds {len(table)} entries where the sizes say {header.entries}"
+        raise InputError(f"{told}: was it cut off?", path=path)
+    value = table[:, places] if values else np.ones(len(table))
+    if not places:
+        return (*_dense_places(header), value)
+    row, column = table[:, 0], table[:, 1]
+    bad = (row != np.floor(row)) | (column != np.floor(column)) | (np.minimum(row, column) < 1)
+    bad |= np.maximum(row, column) > header.rows
+    if header.symmetry != "general":
+        bad |= row < column
+    if bool(bad.any()):
+        at = int(np.flatnonzero(bad)[0])
+        shown = " ".join(f"{number:.17g}" for number in table[at])
+        line = _line_of(body, at) + header.lines
+        reason = "an entry outside the matrix, or above the diagonal of a symmetric one"
+        raise InputError(reason, path=path, line=line, text=shown)
+    return row.astype(np.int64) - 1, column.astype(np.int64) - 1, value
+
+
+def _line_of(body: str, entry: int) -> int:
+    """Line of the body, from 1, of an entry, from 0."""
+    for number, line in enumerate(body.split("\n"), start=1):
+        if line.partition("%")[0].strip():
+            if entry == 0:
+                return number
+            entry -= 1
+    return 0
+
+
+def _dense_places(header: _Header) -> tuple[Longs, Longs]:
+    """Places in the order of an ``array``: column by column; of a symmetric one those below the diagonal."""
+    if header.symmetry == "general":
+        column, row = np.divmod(np.arange(header.rows**2), header.rows)
+        return row, column
+    column, row = np.triu_indices(header.rows, k=1 if header.symmetry == "skew-symmetric" else 0)
+    return row, column

@@ -1,0 +1,175 @@
+"""Who talks with whom as a graph in the format of METIS and Chaco (METIS manual 5.1, section 4.1.1).
+
+    % comments
+    vertices edges [fmt [constraints]]
+    [size] [weight ...] neighbour [weight] neighbour [weight] ...        line k tells of vertex k, from 1
+
+``fmt`` has three digits: vertex sizes, vertex weights, edge weights. Every edge stands at both of its ends
+with one weight. It has no direction: half of the weight is sent each way, so that the sum over both is the
+weight. With `Options.parts` the graph is the pattern of a matrix instead and its weights do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ingest.formats.profiles.matrices import matrix_profile
+from ingest.formats.profiles.shared import MAX_RANKS
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+from registry.model import Longs
+
+FORMAT = "metis-graph"
+_HEADER = re.compile(r"\s*(\d{1,15})\s+(\d{1,15})(?:\s+([01]{1,3})(?:\s+(\d{1,2}))?)?\s*", re.A)
+_NUMBERS = re.compile(r"[\d\s]*", re.A)
+
+
+class _Header(NamedTuple):
+    vertices: int
+    edges: int
+    skipped: int
+    """Numbers before the neighbours: size and weights of the vertex."""
+    weighted: bool
+    line: int
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether a header fits the lines behind it: as many as vertices, neighbours within their number."""
+    if "\0" in head or len(head) < 4:
+        return False
+    lines = [line for line in head.split("\n") if not line.startswith("%")]
+    found = _HEADER.fullmatch(lines[0]) if lines else None
+    if not found or not 1 <= int(found[1]) <= MAX_RANKS:
+        return False
+    header = _told(found, 1)
+    body = lines[1:-1] if len(head) >= 60_000 else lines[1:]
+    while body and len(body) > header.vertices and not body[-1].strip():
+        body.pop()
+    if len(body) > header.vertices or (len(head) < 60_000 and len(body) < header.vertices):
+        return False
+    return bool(header.edges) and all(_is_row(line, header) for line in body[:100])
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The profile of one file.
+
+    Raises
+    ------
+    InputError
+        With the line: a header or a number that is not understood, a neighbour that does not exist, a vertex
+        next to itself, a weight that is missing. An edge that stands at one end only or with two weights,
+        another number of vertices or edges than the header says.
+    """
+    (file,) = files
+    lines = file.lines()
+    header = _header(lines, file.path)
+    row, column, weight = _edges(lines, header, file.path)
+    _check_both_ends(row, column, weight, header, file)
+    warnings = (
+        () if header.weighted or options.parts else ("the graph has no weights: each edge counts 2 bytes",)
+    )
+    size = weight / 2 if header.weighted else np.ones(len(row))
+    return matrix_profile(
+        files,
+        options,
+        FORMAT,
+        row=row,
+        column=column,
+        size=size,
+        ranks=header.vertices,
+        warnings=warnings,
+    )
+
+
+def _told(found: re.Match[str], line: int) -> _Header:
+    flags = (found[3] or "0").zfill(3)
+    weights = int(found[4] or 1) if flags[1] == "1" else 0
+    return _Header(int(found[1]), int(found[2]), int(flags[0]) + weights, flags[2] == "1", line)
+
+
+def _is_row(line: str, header: _Header) -> bool:
+    """Whether a line can be a vertex's; exact enough to tell this format from other rows of numbers."""
+    if not _NUMBERS.fullmatch(line):
+        return False
+    numbers = line.split()[header.skipped :]
+    neighbours = numbers[::2] if header.weighted else numbers
+    whole = not header.weighted or len(numbers) % 2 == 0
+    return whole and all(len(text) < 16 and 1 <= int(text) <= header.vertices for text in neighbours)
+
+
+def _header(lines: Sequence[str], path: str) -> _Header:
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("%"):
+            continue
+        found = _HEADER.fullmatch(line.rstrip("\r"))
+        if not found or not 1 <= int(found[1]) <= MAX_RANKS:
+            break
+        return _told(found, number)
+    raise InputError("not the header of a METIS graph", path=path, line=number, text=line)
+
+
+def _rows(lines: Sequence[str], header: _Header, path: str) -> Iterator[tuple[int, str]]:
+    """Each vertex's line with its number; fewer or more are errors, empty lines at the end are not."""
+    count = 0
+    for number, line in enumerate(lines[header.line :], start=header.line + 1):
+        if line.startswith("%"):
+            continue
+        if count < header.vertices:
+            yield number, line
+        elif line.strip():
+            reason = f"more lines than the {header.vertices} vertices of the header"
+            raise InputError(reason, path=path, line=number, text=line)
+        count += 1
+    if count < header.vertices:
+        reason = f"{count} lines where the header says {header.vertices} vertices: cut off?"
+        raise InputError(reason, path=path, line=len(lines))
+
+
+def _edges(lines: Sequence[str], header: _Header, path: str) -> tuple[Longs, Longs, Longs]:
+    rows, columns, weights = [], [], []
+    for vertex, (number, line) in enumerate(_rows(lines, header, path)):
+        if not _NUMBERS.fullmatch(line):
+            raise InputError("not a row of whole numbers", path=path, line=number, text=line)
+        numbers = _whole(line, number, path)
+        listed = numbers[header.skipped :]
+        neighbours, weight = (listed[::2], listed[1::2]) if header.weighted else (listed, listed * 0 + 1)
+        fault = ""
+        if len(numbers) < header.skipped or len(neighbours) != len(weight):
+            fault = "a weight is missing"
+        elif len(neighbours) and not 1 <= neighbours.min() <= neighbours.max() <= header.vertices:
+            fault = "a neighbour that does not exist"
+        elif bool((neighbours == vertex + 1).any()):
+            fault = "a vertex next to itself, which the format does not allow"
+        if fault:
+            raise InputError(fault, path=path, line=number, text=line)
+        rows.append(np.full(len(neighbours), vertex))
+        columns.append(neighbours - 1)
+        weights.append(weight)
+    return np.concatenate(rows), np.concatenate(columns), np.concatenate(weights)
+
+
+def _whole(line: str, number: int, path: str) -> Longs:
+    try:
+        return np.array(line.split(), np.int64)
+    except (OverflowError, ValueError) as error:
+        raise InputError("a number is too large", path=path, line=number, text=line) from error
+
+
+def _check_both_ends(row: Longs, column: Longs, weight: Longs, header: _Header, file: SourceFile) -> None:
+    here = np.lexsort((weight, column, row))
+    there = np.lexsort((weight, row, column))
+    same = (row[here] == column[there]) & (column[here] == row[there]) & (weight[here] == weight[there])
+    if not bool(same.all()):
+        at = int(here[np.flatnonzero(~same)[0]])
+        pair = f"{row[at] + 1} and {column[at] + 1}"
+        reason = f"the edge between {pair} stands at one end only, or with two weights"
+        raise InputError(reason, path=file.path)
+    if len(row) != 2 * header.edges:
+        told = f"holds {len(row)} ends of edges where the header says {header.edges} edges"
+        raise InputError(told, path=file.path, line=header.line)

@@ -1,0 +1,32 @@
+"""mpiP's report, which tells no pairs of ranks: recognised to say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+REASON = (
+    "mpiP sums messages by call site, not by pairs of ranks: no placement can be judged by it. Record with "
+    "Open MPI's monitoring (--mca pml_monitoring_enable 2), Score-P (OTF2) or DUMPI instead"
+)
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether the first line is mpiP's."""
+    first = next((line for line in head.split("\n") if line.strip()), "")
+    return first.startswith("@ mpiP") or (first.startswith("@") and "mpiP" in first)
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """Refuse.
+
+    Raises
+    ------
+    InputError
+        Always, with the reason and what to record instead.
+    """
+    raise InputError(REASON, path=files[0].path)

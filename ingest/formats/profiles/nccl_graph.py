@@ -1,0 +1,103 @@
+"""Who talks with whom on one node as NCCL planned it: the XML of ``NCCL_GRAPH_DUMP_FILE``.
+
+    <graphs version="1">
+      <graph id="0" pattern="4" nchannels="2" speedintra="20" ...>
+        <channel><gpu dev="0"/><gpu dev="1"/> ...</channel>
+
+A channel lists the GPUs of one node in the order of a ring (pattern 4) or of a tree's branch (patterns 1 to
+3), perhaps with the network device (``<net>``) by which it enters and leaves the node. It tells no bytes
+and no ranks: GPU d is taken for rank d of one node, and every channel for one byte along each of its links,
+a ring's in its direction, a tree's both ways. Rings are read, or trees with `Options.collectives` ``tree``.
+What goes through a network device leads to a node that the file does not name, and is left out and counted,
+as are other patterns (NVLS, CollNet), which are no links between GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from ingest.formats.profiles.nccl_links import links_profile, wanted
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+FORMAT = "nccl-graph"
+PATTERNS = {"4": "ring", "1": "tree", "2": "tree", "3": "tree"}
+MOST = 1 << 12
+"""Most GPUs of a node."""
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether the outermost element is ``graphs`` and holds NCCL's."""
+    begins = head.lstrip()[:300]
+    return begins.startswith("<") and "<graphs" in begins and "<graph " in head and "nchannels=" in head
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The profile of one node.
+
+    Raises
+    ------
+    InputError
+        Not XML, entities, an element without its device, a GPU twice in a channel, no ring or tree.
+    """
+    (file,) = files
+    kind = wanted(options, file.path)
+    links: list[tuple[int, int]] = []
+    others = nets = chosen = 0
+    highest = -1
+    for pattern, gpus, devices in _channels(file):
+        highest = max(highest, *gpus)
+        if PATTERNS.get(pattern) != kind:
+            others += 1
+            continue
+        chosen += 1
+        nets += devices
+        along = list(pairwise(gpus))
+        if kind == "ring" and not devices and len(gpus) > 1:
+            along.append((gpus[-1], gpus[0]))
+        links += along
+        if kind == "tree":
+            links += [(below, above) for above, below in along]
+    warnings = ["NCCL's graph tells no bytes and one node: a byte a channel and link, GPU d as rank d"]
+    if nets:
+        warnings.append(f"{nets} links through network devices, to other nodes, are left out")
+    if others:
+        warnings.append(f"{others} channels of other patterns than {kind}s are left out")
+    if not chosen:
+        raise InputError(f"holds no channel that is a {kind}", path=file.path)
+    return links_profile(links, highest + 1, f"{FORMAT}, {kind}s", file, options, warnings)
+
+
+def _channels(file: SourceFile) -> Iterator[tuple[str, list[int], int]]:
+    """Pattern, GPUs and number of network devices of each channel."""
+    try:
+        root: Element = fromstring(file.text(), forbid_dtd=True)
+    except ParseError as error:
+        line = error.position[0] if error.position else None
+        raise InputError(f"not XML: {error}", path=file.path, line=line) from error
+    except (DefusedXmlException, ValueError, RecursionError) as error:
+        raise InputError(f"XML that is not read: {str(error).splitlines()[0]}", path=file.path) from error
+    if root.tag != "graphs":
+        raise InputError("not the graphs of NCCL", path=file.path, text=root.tag)
+    for graph in root.iter("graph"):
+        for channel in graph.iter("channel"):
+            gpus = [_device(element, file) for element in channel if element.tag == "gpu"]
+            nets = sum(element.tag == "net" for element in channel)
+            if len(set(gpus)) != len(gpus):
+                raise InputError("a GPU stands twice in a channel", path=file.path, text=str(gpus[:20]))
+            if gpus:
+                yield graph.get("pattern", ""), gpus, nets
+
+
+def _device(element: Element, file: SourceFile) -> int:
+    told = element.get("dev", "")
+    if not (told.isascii() and told.isdigit() and len(told) < 8 and int(told) < MOST):
+        raise InputError("a GPU without the number of its device", path=file.path, text=told)
+    return int(told)

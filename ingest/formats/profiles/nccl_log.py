@@ -1,0 +1,128 @@
+"""Who talks with whom over all nodes as NCCL planned it: what ``NCCL_DEBUG=INFO`` prints.
+
+    node1:50292:50292 [0] NCCL INFO Channel 00/02 : 0 1 2 3
+    node1:50292:50292 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1
+
+``Channel c/n`` is the ring of channel c, printed by rank 0: every rank sends to the next, the last to the
+first. ``Trees`` tells of each channel up to three children of the rank that prints it, the rank, and its
+parent; -1 is none. A line tells no bytes: every channel is taken for one byte along each of its links, a
+ring's in its direction, a tree's both ways. Rings are read, or trees with `Options.collectives` ``tree``.
+The ranks are those of one communicator: where the log has several with other rings it is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ingest.formats.profiles.nccl_links import links_profile, wanted
+from ingest.formats.profiles.shared import MAX_RANKS, missing_text
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+FORMAT = "nccl-log"
+_RING = re.compile(r"NCCL INFO Channel (\d{1,4})/(\d{1,4}) :((?: +\d{1,8})+)\s*$")
+_TREES = re.compile(r"NCCL INFO Trees ((?:\[\d{1,4}\] \S{1,80}\s*)+)$")
+_TREE = re.compile(r"\[(\d{1,4})\] (-?\d{1,8})/(-?\d{1,8})/(-?\d{1,8})->(\d{1,8})->(-?\d{1,8})")
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether it is a log of NCCL; its rings may stand behind the beginning."""
+    return (
+        "\0" not in head
+        and "NCCL INFO " in head
+        and re.search(r":\d+:\d+ \[\d+\] NCCL INFO ", head) is not None
+    )
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The profile of one communicator.
+
+    Raises
+    ------
+    InputError
+        With the line: a ring that names a rank twice, a tree whose ends contradict each other, a channel told
+        differently by two communicators. No ring or tree at all, ranks without their lines of trees.
+    """
+    (file,) = files
+    kind = wanted(options, file.path)
+    links = _rings(file) if kind == "ring" else _trees(file, options)
+    if not links:
+        raise InputError(f"holds no line that tells of a {kind}", path=file.path)
+    ranks = 1 + max(max(pair) for pair in links)
+    told = f"NCCL's log tells no bytes: a byte along each link of each {kind}"
+    return links_profile(links, ranks, f"{FORMAT}, {kind}s", file, options, (told,))
+
+
+def _rings(file: SourceFile) -> list[tuple[int, int]]:
+    rings: dict[int, tuple[int, ...]] = {}
+    for number, line in enumerate(file.lines(), start=1):
+        found = _RING.search(line)
+        if found is None:
+            continue
+        ring = tuple(map(int, found[3].split()))
+        if len(set(ring)) != len(ring) or max(ring) >= MAX_RANKS:
+            raise InputError("a ring that names a rank twice", path=file.path, line=number, text=line)
+        if rings.setdefault(int(found[1]), ring) != ring:
+            raise _several(file, number, line)
+    if len({frozenset(ring) for ring in rings.values()}) > 1:
+        raise InputError("its rings are of different ranks: is a line cut off?", path=file.path)
+    return [
+        (one, other)
+        for ring in rings.values()
+        for one, other in zip(ring, ring[1:] + ring[:1], strict=True)
+        if one != other
+    ]
+
+
+def _trees(file: SourceFile, options: Options) -> list[tuple[int, int]]:
+    """Links from each rank to its parent and its children; every one is told at both of its ends."""
+    known: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
+    for number, line in enumerate(file.lines(), start=1):
+        for channel, rank, parent, children in _told(line, file, number):
+            if known.setdefault((channel, rank), (parent, children)) != (parent, children):
+                raise _several(file, number, line)
+    ranks = {rank for _, rank in known}
+    links: list[tuple[int, int]] = []
+    named: set[int] = set()
+    for (channel, rank), (parent, children) in known.items():
+        for child in children:
+            other = known.get((channel, child))
+            if other is not None and other[0] != rank:
+                reason = f"rank {rank} and its child {child} contradict each other in channel {channel}"
+                raise InputError(reason, path=file.path)
+            links += [(rank, child), (child, rank)]
+        above = known.get((channel, parent))
+        if parent >= 0 and (above is None or rank not in above[1]):
+            if above is not None:
+                reason = f"rank {rank} and its parent {parent} contradict each other in channel {channel}"
+                raise InputError(reason, path=file.path)
+            links += [(rank, parent), (parent, rank)]
+        named.update(other for other in (parent, *children) if other >= 0)
+    missing = tuple(sorted(named - ranks))
+    if missing and not options.allow_missing_ranks:
+        raise InputError(missing_text(missing, 1 + max(named | ranks)), path=file.path)
+    return links
+
+
+def _told(line: str, file: SourceFile, number: int) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
+    """Channel, rank, parent and children of each tree of a line."""
+    found = _TREES.search(line)
+    if found is None:
+        return
+    trees = list(_TREE.finditer(found[1]))
+    if len(trees) != found[1].count("["):
+        raise InputError("a tree that cannot be read, or cut off", path=file.path, line=number, text=line)
+    for tree in trees:
+        channel, *children, rank, parent = map(int, tree.groups())
+        around = (*(child for child in children if child >= 0), *([parent] if parent >= 0 else []))
+        if len({rank, *around}) != len(around) + 1 or max(rank, *around, 0) >= MAX_RANKS:
+            raise InputError("a tree that names a rank twice", path=file.path, line=number, text=line)
+        yield channel, rank, parent, tuple(child for child in children if child >= 0)
+
+
+def _several(file: SourceFile, number: int, line: str) -> InputError:
+    reason = "a channel is told again with other ranks: the log has several communicators, give one alone"
+    return InputError(reason, path=file.path, line=number, text=line)

@@ -1,0 +1,221 @@
+"""Who sends how much to whom in NumPy's files: ``.npz`` archives and single ``.npy`` matrices.
+
+An archive holds one of
+    src, dst, bytes and perhaps messages, ranks     edges
+    format, shape, data, indices, indptr (row, col) what ``scipy.sparse.save_npz`` writes: csr, csc, coo, bsr
+    one square matrix under any name                dense
+Row r of a matrix is what rank r sends unless `Options.transposed`. Nothing is unpickled; sizes are checked
+before anything is unpacked.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import math
+import struct
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ingest.formats.profiles.matrices import MAX_DENSE, matrix_profile
+from ingest.formats.profiles.shared import MAX_RANKS
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.compression import MAX_BYTES
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+from registry.model import Longs
+
+FORMAT = "npz"
+MAX_ARRAYS = 64
+"""Most arrays of an archive."""
+_NPY = b"\x93NUMPY"
+_SPARSE = {"csr": 3, "csc": 3, "bsr": 3, "coo": 3}
+"""Names of SciPy's formats that are read."""
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError, RuntimeError,
+)  # fmt: skip
+"""What ``zipfile`` and what it unpacks with raise for damaged archives."""
+_NO_ARRAY = (
+    tokenize.TokenError, SyntaxError, ValueError, TypeError, ArithmeticError, EOFError, MemoryError,
+    RecursionError,
+)  # fmt: skip
+"""What NumPy raises for a header, which it reads as Python."""
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether it is a single array, or a zip archive whose first member is one."""
+    return head[1:6] == "NUMPY" or (head.startswith("PK\x03\x04") and ".npy" in head[:300])
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The profile of one file.
+
+    Raises
+    ------
+    InputError
+        A damaged archive, one that unpacks to more than `MAX_BYTES`, arrays of objects, names that are none
+        of the three kinds, columns of different lengths, a matrix that is not square, entries that cannot be
+        bytes.
+    """
+    (file,) = files
+    arrays = _arrays(file)
+    if {"src", "dst", "bytes"} <= arrays.keys():
+        row, column, size, messages, ranks = _edges(arrays, file.path)
+    else:
+        messages = None
+        row, column, size, ranks = _matrix(arrays, file.path)
+    if ranks < 1:
+        raise InputError("holds no ranks", path=file.path)
+    return matrix_profile(
+        files, options, FORMAT, row=row, column=column, size=size, ranks=ranks, messages=messages
+    )
+
+
+def _arrays(file: SourceFile) -> Arrays:
+    if file.data.startswith(_NPY):
+        return {"matrix": _array(file.data, file.path)}
+    try:
+        with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
+            members = archive.infolist()
+            if len(members) > MAX_ARRAYS or sum(member.file_size for member in members) > MAX_BYTES:
+                raise InputError(f"unpacks to more than {MAX_BYTES} bytes", path=file.path)
+            found = {}
+            for member in members:
+                if not member.filename.endswith(".npy"):
+                    raise InputError("a member that is no array", path=file.path, text=member.filename)
+                name = member.filename.removesuffix(".npy")
+                if name in found:
+                    raise InputError("an array stands twice", path=file.path, text=name)
+                found[name] = _array(archive.read(member), f"{file.path}!{member.filename}")
+    except NotImplementedError as error:
+        raise InputError(f"the archive is packed in a way not known here: {error}", path=file.path) from error
+    except _DAMAGED as error:
+        raise InputError(f"the archive is damaged: {_first_line(error)}", path=file.path) from error
+    return found
+
+
+def _array(data: bytes, path: str) -> NDArray[Any]:
+    """One array; its header may not promise more than there is, and no objects."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a header was written by Python 2
+            return _read(io.BytesIO(data), len(data), path)
+    except _NO_ARRAY as error:
+        raise InputError(f"not an array: {_first_line(error)}", path=path) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _read(stream: io.BytesIO, size: int, path: str) -> NDArray[Any]:
+    version = np.lib.format.read_magic(stream)
+    reader = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(version)
+    if reader is None:
+        raise InputError(f"arrays of version {version} are not read", path=path)
+    shape, _, dtype = reader(stream)
+    if dtype.hasobject or dtype.kind not in "biufSU":
+        raise InputError(f"an array of {dtype} is not read", path=path)
+    if math.prod(shape) * dtype.itemsize != size - stream.tell() or min(shape, default=0) < 0:
+        raise InputError("an array is cut off, or longer than it says", path=path)
+    stream.seek(0)
+    found: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    return found
+
+
+def _edges(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], Longs | None, int]:
+    unknown = arrays.keys() - {"src", "dst", "bytes", "messages", "ranks"}
+    if unknown:
+        raise InputError("an array that is not known here", path=path, text=sorted(unknown)[0])
+    source, target = (_whole(arrays[name], name, path, MAX_RANKS - 1) for name in ("src", "dst"))
+    size = _numbers(arrays["bytes"], "bytes", path)
+    messages = _whole(arrays["messages"], "messages", path, 1 << 53) if "messages" in arrays else None
+    if len({len(column) for column in (source, target, size, messages) if column is not None}) > 1:
+        raise InputError("src, dst, bytes and messages differ in length", path=path)
+    highest = int(max(source.max(initial=-1), target.max(initial=-1)))
+    ranks = highest + 1
+    if "ranks" in arrays:
+        told = _whole(arrays["ranks"].reshape(-1), "ranks", path, MAX_RANKS)
+        if len(told) != 1 or int(told[0]) <= highest:
+            raise InputError(f"ranks does not fit the highest rank, {highest}", path=path)
+        ranks = int(told[0])
+    return source, target, size, messages, ranks
+
+
+def _matrix(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], int]:
+    if "format" in arrays:
+        return _sparse(arrays, path)
+    if len(arrays) != 1:
+        names = ", ".join(sorted(arrays)[:8])
+        reason = "holds neither src, dst, bytes nor a sparse matrix of SciPy nor one array alone"
+        raise InputError(reason, path=path, text=names)
+    (matrix,) = arrays.values()
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] > MAX_DENSE:
+        reason = f"a matrix of shape {matrix.shape} is not square, or larger than {MAX_DENSE}"
+        raise InputError(reason, path=path)
+    _numbers(matrix.reshape(-1), "matrix", path)
+    row, column = np.nonzero(matrix)
+    return row, column, matrix[row, column].astype(np.float64), matrix.shape[0]
+
+
+def _sparse(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], int]:
+    format = arrays["format"].reshape(-1)
+    name = (
+        format[0].decode("ascii", "replace") if len(format) == 1 and format.dtype.kind == "S" else str(format)
+    )
+    needed = {"shape", "data"} | ({"row", "col"} if name == "coo" else {"indices", "indptr"})
+    if name not in _SPARSE or not needed <= arrays.keys():
+        raise InputError(
+            "not a sparse matrix of SciPy that is read: csr, csc, coo or bsr", path=path, text=name
+        )
+    shape = _whole(arrays["shape"], "shape", path, MAX_RANKS)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise InputError(f"a matrix of shape {tuple(shape.tolist())} is not square", path=path)
+    ranks = int(shape[0])
+    data = arrays["data"]
+    _numbers(data.reshape(-1), "data", path)
+    try:
+        if name == "coo":
+            row, column = (_whole(arrays[key], key, path, ranks - 1) for key in ("row", "col"))
+            if not len(row) == len(column) == len(data):
+                raise InputError("row, col and data differ in length", path=path)
+            return row, column, data.astype(np.float64), ranks
+        indices = _whole(arrays["indices"], "indices", path, ranks)
+        indptr = _whole(arrays["indptr"], "indptr", path, 1 << 53)
+        made = getattr(sparse, f"{name}_array")((data, indices, indptr), shape=(ranks, ranks))
+        made.check_format(full_check=True)
+        found = made.tocoo()
+    except (ValueError, IndexError, TypeError) as error:
+        raise InputError(f"not a sparse matrix: {error}", path=path) from error
+    return found.row.astype(np.int64), found.col.astype(np.int64), found.data.astype(np.float64), ranks
+
+
+def _whole(array: NDArray[Any], name: str, path: str, high: int) -> Longs:
+    values = _numbers(array, name, path)
+    if len(values) and (values.min() < 0 or values.max() > high or bool((values != np.floor(values)).any())):
+        raise InputError(f"{name} is not whole numbers from 0 to {high}", path=path)
+    return values.astype(np.int64)
+
+
+def _numbers(array: NDArray[Any], name: str, path: str) -> NDArray[Any]:
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        raise InputError(f"{name} is no column of numbers", path=path)
+    if not bool(np.isfinite(array).all()):
+        raise InputError(f"{name} has numbers that are not finite", path=path)
+    return array if array.dtype.kind != "b" else array.astype(np.int64)

@@ -1,0 +1,218 @@
+"""Who sends how much to whom from PyTorch execution traces (Chakra's host traces): a JSON file a rank.
+
+A trace tells which collectives a rank took part in, in which process group and with how many bytes, not
+which messages went. They are expanded to messages by an algorithm that has a name (`Options.collectives`),
+each rank's file giving what that rank sends; so a missing file is a missing row. Read are the nodes
+
+    ## process_group:init ##   inputs.values[0] is JSON text: pg_name, ranks, group_size, backend_id, ...
+    record_param_comms         a call each; its name, group, rank and sizes in attributes (PyTorch 2.4 on), or
+                               in older traces in inputs.values: tensors, sequence, group, rank, name, ...
+
+The rank in a call is the caller's in its group; of a broadcast or a reduction it is the root, and of ``send``
+the receiver. ``ranks: []`` are all ranks of the group's size. Seen from a trace of Chakra's own tests (schema
+1.0.2-chakra.0.0.4); attributes as PyTorch's source writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from ingest.formats.profiles.pytorch_calls import Call, read_call
+from ingest.formats.profiles.shared import MAX_RANKS, missing_text, place, stem
+from ingest.generate.collectives import Edges, edges, expand, joined
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.json_text import Spot, load_json
+from ingest.reading.source import SourceFile
+from registry.errors import InputError, InvalidValue
+from registry.model import Profile
+
+FORMAT = "pytorch-trace"
+INIT = "## process_group:init ##"
+CALL = "record_param_comms"
+MOST = 1 << 29
+"""Largest file in bytes: in memory a document takes some ten times as much."""
+_IN_NAME = re.compile(r"(?:rank|et|host|trace)[_.-]?(\d{1,8})\b|(\d{1,8})(?=\D*$)", re.I)
+
+
+@dataclass(slots=True)
+class _Trace:
+    file: SourceFile
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Ranks of the job by the name, and by the number of the backend, of a process group."""
+    calls: dict[Call, int] = field(default_factory=dict)
+    rank: int = 0
+
+
+def recognise(head: str, path: str) -> bool:
+    """Whether a JSON object begins with a schema of Chakra or PyTorch's execution traces and nodes."""
+    begins = head.lstrip()[:400]
+    return begins.startswith("{") and '"schema"' in begins and ('"nodes"' in head) and '"pid"' in begins
+
+
+def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
+    """The profile of all ranks' files.
+
+    Raises
+    ------
+    InputError
+        Not JSON, a collective or a group that is not understood, a rank that cannot be told or is in two
+        files, ranks without a file unless `Options.allow_missing_ranks`.
+    """
+    traces = [_read(file) for file in files]
+    by_rank: dict[int, _Trace] = {}
+    for trace in traces:
+        trace.rank = _rank(trace)
+        if trace.rank in by_rank:
+            reason = f"rank {trace.rank} is in {by_rank[trace.rank].file.path} too"
+            raise InputError(reason, path=trace.file.path)
+        by_rank[trace.rank] = trace
+    everyone = {rank for trace in traces for ranks in trace.groups.values() for rank in ranks} | set(by_rank)
+    ranks = 1 + max(everyone)
+    missing = tuple(rank for rank in range(ranks) if rank not in by_rank)
+    if missing and not options.allow_missing_ranks:
+        raise InputError(missing_text(missing, ranks), path=place(files))
+    sent = joined(*(part for trace in traces for part in _sent(trace, options)))
+    name = stem(place(files))
+    profile = Profile.from_edges(
+        *sent[:3],
+        ranks=ranks,
+        messages=sent.messages,
+        name=options.name or name,
+        application=name,
+        missing_ranks=missing,
+    )
+    return Parsed(
+        profile=replace(profile, source=f"{FORMAT}, {options.collectives}"),
+        warnings=_warnings(missing, ranks, traces, options),
+    )
+
+
+def _warnings(
+    missing: tuple[int, ...], ranks: int, traces: Sequence[_Trace], options: Options
+) -> tuple[str, ...]:
+    told = [missing_text(missing, ranks)] if missing else []
+    calls = sum(count for trace in traces for count in trace.calls.values())
+    told.append(
+        f"{calls} calls of collectives are expanded by the algorithm {options.collectives}: "
+        "the trace does not tell which one ran"
+    )
+    return tuple(told)
+
+
+def _read(file: SourceFile) -> _Trace:
+    top = Spot(file.path)
+    document = top.object(load_json(file, limit=MOST))
+    trace = _Trace(file)
+    spot = top.at("nodes")
+    nodes = spot.list(document.get("nodes"))
+    for number, node in enumerate(nodes):
+        if isinstance(node, dict) and node.get("name") == INIT:
+            trace.groups |= _groups(node, spot.at(number))
+    for number, node in enumerate(nodes):
+        if isinstance(node, dict) and node.get("name") == CALL:
+            call = read_call(node, spot.at(number))
+            if call is not None:
+                trace.calls[call] = trace.calls.get(call, 0) + 1
+    if not trace.calls and not trace.groups:
+        raise InputError(
+            "holds no process group and no collective: is it of a distributed program?", path=file.path
+        )
+    return trace
+
+
+def _groups(node: Mapping[str, Any], spot: Spot) -> dict[str, tuple[int, ...]]:
+    """The process groups of an init node, by name and by number of the backend."""
+    inputs = spot.object(node.get("inputs"))
+    values = spot.list(inputs.get("values"))
+    told = spot.text(values[0] if values else None)
+    try:
+        listed = json.loads(told)
+    except (ValueError, RecursionError) as error:
+        raise spot.error("process groups that are not JSON", told[:80]) from error
+    found: dict[str, tuple[int, ...]] = {}
+    for entry in spot.list(listed):
+        group = spot.object(entry)
+        given = group.get("ranks")
+        size = spot.whole(group.get("group_size", len(given) if given else 0), 1, MAX_RANKS)
+        listed_ranks = list(given) if isinstance(given, dict) else given
+        ranks = tuple(spot.whole(rank, 0, MAX_RANKS - 1) for rank in spot.list(listed_ranks or []))
+        ranks = tuple(sorted(ranks)) if isinstance(given, dict) else ranks
+        if ranks and (len(set(ranks)) != len(ranks) or len(ranks) != size):
+            raise spot.error("a process group whose ranks are not as many as its size", size)
+        for key in ("pg_name", "pg_id", "backend_id", "uid"):
+            if isinstance(group.get(key), str | int):
+                found[str(group[key])] = ranks or tuple(range(size))
+    return found
+
+
+def _rank(trace: _Trace) -> int:
+    """Which rank wrote the file: by a call whose rank is the caller's, else by the file's name."""
+    told = {
+        members[call.rank]
+        for call in trace.calls
+        if call.of_caller and call.rank < len(members := _members(trace, call))
+    }
+    if len(told) > 1:
+        raise InputError(f"calls of several ranks, {sorted(told)[:5]}, in one file", path=trace.file.path)
+    if told:
+        return told.pop()
+    found = _IN_NAME.search(PurePath(trace.file.path).name)
+    if not found:
+        raise InputError("tells no rank, neither in a call nor in its name", path=trace.file.path)
+    return int(found[1] or found[2])
+
+
+def _members(trace: _Trace, call: Call) -> tuple[int, ...]:
+    if call.stride:
+        return tuple(range(call.start, call.start + call.size * call.stride, call.stride))
+    members = trace.groups.get(call.group)
+    if members is None and call.size and len(set(trace.groups.values())) == 1:
+        (members,) = set(trace.groups.values())
+    if members is None:
+        raise InputError(
+            f"a collective of process group {call.group!r}, of which nothing is told", path=trace.file.path
+        )
+    return members
+
+
+def _sent(trace: _Trace, options: Options) -> Iterator[Edges]:
+    """What the trace's rank sends in its calls."""
+    for call, count in trace.calls.items():
+        members = _members(trace, call)
+        if trace.rank not in members:
+            raise InputError(f"rank {trace.rank} is not in group {call.group!r}", path=trace.file.path)
+        for part in _expanded(trace, call, members, options):
+            mine = part.source == trace.rank
+            source, target, size, messages = (column[mine] for column in part)
+            yield Edges(source, target, size * count, messages * count)
+
+
+def _expanded(trace: _Trace, call: Call, members: tuple[int, ...], options: Options) -> Iterator[Edges]:
+    if call.operation == "send":
+        if call.rank >= len(members):
+            raise InputError(f"sends to rank {call.rank} of {len(members)}", path=trace.file.path)
+        yield edges([trace.rank], [members[call.rank]], call.bytes)
+        return
+    if call.splits:
+        if len(call.splits) != len(members):
+            raise InputError("an all-to-all with splits for another number of ranks", path=trace.file.path)
+        yield edges(np.full(len(members), trace.rank), members, call.splits, np.array(call.splits) > 0)
+        return
+    order = members
+    if call.operation in ("broadcast", "reduce"):
+        if call.rank >= len(members):
+            raise InputError(f"has root {call.rank} of {len(members)}", path=trace.file.path)
+        order = members[call.rank :] + members[: call.rank]
+    size = call.bytes * (len(members) if call.operation == "all-gather" else 1)
+    try:
+        yield expand(call.operation, order, size, algorithm=options.collectives, domain=options.domain)
+    except InvalidValue as error:
+        raise InputError(str(error), path=trace.file.path) from error

@@ -1,0 +1,5 @@
+"""Formats of forwarding tables.
+
+Input: dumps of subnet managers and of ibroute.
+Output: forwarding tables by switch.
+"""

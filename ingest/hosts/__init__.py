@@ -1,1 +1,0 @@
-"""What a host is like inside: one file a format."""

@@ -1,1 +1,0 @@
-"""What schedulers know about jobs: one file a format."""

@@ -1,1 +1,0 @@
-"""Where ranks sit, as launchers are told: one file a format."""

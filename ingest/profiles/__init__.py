@@ -1,1 +1,0 @@
-"""Who sends how much to whom: one file a format."""

@@ -1,0 +1,213 @@
+"""JSON of a file within limits, and typed looks into it: whatever the bytes are, only `InputError` comes out.
+
+JSON allows what no tool means: a key given twice (readers differ in which value wins), ``NaN`` and
+``Infinity``, numbers too large for a float, halves of surrogate pairs (text that cannot be written as
+UTF-8), and nesting that exhausts a stack. All of it is refused, with the line where it is known.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ingest.reading.compression import MAX_BYTES
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+
+MAX_DEPTH = 200
+"""Most lists and objects inside each other."""
+MAX_DIGITS = 400
+"""Longest number, in characters."""
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What half a surrogate pair is written as; whole pairs are, too."""
+
+
+class Spot(NamedTuple):
+    """A place in a document, for errors: the file and the way to the value, as in ``nodes[3].name``."""
+
+    path: str
+    way: str = ""
+
+    def at(self, step: str | int) -> Spot:
+        """The place of a member or an item."""
+        if isinstance(step, int):
+            return Spot(self.path, f"{self.way}[{step}]")
+        return Spot(self.path, f"{self.way}.{step}" if self.way else step)
+
+    def error(self, reason: str, text: object = None) -> InputError:
+        """An `InputError` that names the place."""
+        where = f"{self.way}: " if self.way else ""
+        shown = self.way if text is None else str(text)
+        return InputError(f"{where}{reason}", path=self.path, text=shown or None)
+
+    def object(self, value: Any) -> dict[str, Any]:
+        """The value, which must be an object."""
+        if not isinstance(value, dict):
+            raise self.error("is no object", _short(value))
+        return value
+
+    def list(self, value: Any) -> list[Any]:
+        """The value, which must be a list."""
+        if not isinstance(value, list):
+            raise self.error("is no list", _short(value))
+        return value
+
+    def text(self, value: Any) -> str:
+        """The value, which must be text."""
+        if not isinstance(value, str):
+            raise self.error("is no text", _short(value))
+        return value
+
+    def whole(self, value: Any, low: int, high: int) -> int:
+        """The value, a whole number (or its decimal digits as text) from `low` to `high`."""
+        if isinstance(value, str) and re.fullmatch(r"-?\d{1,20}", value, re.ASCII):
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self.error(f"is no whole number from {low} to {high}", _short(value))
+        return value
+
+
+def load_json(file: SourceFile, *, limit: int = MAX_BYTES) -> Any:
+    """The one JSON value that a file holds.
+
+    Parameters
+    ----------
+    file : SourceFile
+    limit : int
+        Most bytes; objects in memory are some ten times as large as their text.
+
+    Returns
+    -------
+    None, bool, int, float, str, list or dict
+        Floats are finite; no text holds half a surrogate pair.
+
+    Raises
+    ------
+    InputError
+        No JSON, cut off, larger than the limit, deeper than `MAX_DEPTH`, a key twice in one object,
+        ``NaN`` or ``Infinity``, a number of more than `MAX_DIGITS` characters or too large for a float.
+    """
+    if len(file.data) > limit:
+        raise InputError(f"more than {limit} bytes of JSON", path=file.path)
+    text = file.text()
+    if _depth(file.data) > MAX_DEPTH:
+        raise InputError(f"lists and objects are nested deeper than {MAX_DEPTH}", path=file.path)
+    try:
+        value = strict_decoder().decode(text)
+    except json.JSONDecodeError as error:
+        reason, shown = f"not JSON, or cut off: {error.msg}", text.split("\n", error.lineno)[error.lineno - 1]
+        raise InputError(reason, path=file.path, line=error.lineno, text=shown) from error
+    except Refused as error:
+        raise InputError(
+            error.reason, path=file.path, line=_line(text, error.shown), text=error.shown
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON that can be read: {error}", path=file.path) from error
+    if _SURROGATE.search(file.data) and not encodable(value):
+        raise InputError("text with half a surrogate pair, which is no character", path=file.path)
+    return value
+
+
+def strict_decoder(*, long_whole: bool = False) -> json.JSONDecoder:
+    """A decoder that raises `Refused` for what JSON allows and no tool means.
+
+    Parameters
+    ----------
+    long_whole : bool
+        Take whole numbers of more than `MAX_DIGITS`, up to Python's own limit, beyond which ``int`` raises
+        `ValueError`: a third faster where most of a document is numbers.
+    """
+    return json.JSONDecoder(
+        object_pairs_hook=_unique,
+        parse_constant=_refuse,
+        parse_float=_finite,
+        parse_int=None if long_whole else _whole,
+    )
+
+
+class Refused(Exception):
+    """What a hook of the decoder refuses; it does not know the place."""
+
+    def __init__(self, reason: str, shown: str) -> None:
+        self.reason = reason
+        self.shown = shown
+        super().__init__(reason)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise Refused("an object has this key twice", f'"{key}"')
+            seen.add(key)
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise Refused("is no number that JSON knows", constant)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits) if len(digits) <= MAX_DIGITS else math.inf
+    if not math.isfinite(value):
+        raise Refused("the number is too large", digits)
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise Refused("the number is too large", digits)
+    return int(digits)
+
+
+def _depth(data: bytes) -> int:
+    """Deepest nesting; brackets in strings are looked at only where they could matter."""
+    depth = _deepest(data)
+    return depth if depth <= MAX_DEPTH else _deepest(_STRING.sub(b"", data))
+
+
+def _deepest(data: bytes) -> int:
+    brackets = np.frombuffer(data.translate(None, _NOT_BRACKETS), np.uint8)
+    # [ and { are 0x5b and 0x7b, ] and } are 0x5d and 0x7d.
+    steps = np.where(brackets & 2, 1, -1)
+    return int(np.cumsum(steps).max(initial=0))
+
+
+def encodable(value: Any) -> bool:
+    """Whether all text of a value can be written as UTF-8."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.keys()
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, str) and not one.isascii():
+            try:
+                one.encode()
+            except UnicodeEncodeError:
+                return False
+    return True
+
+
+def _line(text: str, shown: str) -> int | None:
+    """Line of a piece of text that stands in the file once; None where it is not so plain."""
+    at = text.find(shown)
+    if at < 0 or text.find(shown, at + 1) >= 0:
+        return None
+    return text.count("\n", 0, at) + 1
+
+
+def _short(value: Any) -> str:
+    """What to quote of a value of the wrong kind."""
+    return repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__

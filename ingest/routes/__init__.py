@@ -1,1 +1,0 @@
-"""Forwarding tables: one file a format."""

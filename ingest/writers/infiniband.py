@@ -1,0 +1,275 @@
+"""InfiniBand fat trees by formula, and the files that a scan and a subnet manager would print of them.
+
+For tests, benchmarks and examples without a cluster: what comes out is `ibnetdiscover` text and an
+``opensm-lfts.dump``, to be read back by the same parsers as real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
+
+from ingest.formats.fabrics.infiniband_devices import Device, Port
+from ingest.rates import link_rate
+from registry.model import NO_ROUTE, ForwardingTables
+
+SWITCH_GUID = 0x0002C90000100000
+HOST_GUID = 0x0002C90000F00000
+_WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def fat_tree(
+    leaves: int,
+    hosts_per_leaf: int,
+    spines: int,
+    *,
+    cables: int = 1,
+    width: int = 4,
+    speed: str = "HDR",
+    lmc: int = 0,
+) -> list[Device]:
+    """A two-level fat tree: every leaf switch has `cables` cables to every spine switch.
+
+    Returns
+    -------
+    list of Device
+        Switches, then the adapters of hosts ``node0001`` and so on; `lmc` is that of the adapters.
+    """
+    made = _Wiring(width, speed, lmc)
+    spine = [made.switch(f"spine{index + 1:02d}") for index in range(spines)]
+    for index in range(leaves):
+        leaf = made.switch(f"leaf{index + 1:02d}")
+        for _ in range(hosts_per_leaf):
+            made.cable(leaf, made.host())
+        for above in spine:
+            for _ in range(cables):
+                made.cable(leaf, above)
+    return made.finish()
+
+
+def director_tree(
+    edges: int = 128,
+    hosts_per_edge: int = 18,
+    directors: int = 4,
+    *,
+    line_chips: int = 36,
+    spine_chips: int = 18,
+    width: int = 4,
+    speed: str = "HDR",
+) -> list[Device]:
+    """Edge switches under director-class switches, each itself a two-level tree of switch chips.
+
+    The defaults are 2,304 hosts on 128 edge switches of 36 ports below 4 directors of 648 ports: 344
+    switch chips in all. An edge switch has as many cables up as hosts; they go round the directors.
+    """
+    made = _Wiring(width, speed, 0)
+    line: list[Device] = []
+    for director in range(directors):
+        name = f"MF0;core{director + 1}:CS8500"
+        spine = [made.switch(f"{name}/S{index + 1}/U1") for index in range(spine_chips)]
+        chips = [made.switch(f"{name}/L{index + 1}/U1") for index in range(line_chips)]
+        for chip in chips:
+            for above in spine:
+                made.cable(chip, above)
+        line.extend(chips)
+    uplink = 0
+    for index in range(edges):
+        edge = made.switch(f"MF0;edge{index + 1:03d}:QM8700/U1")
+        for _ in range(hosts_per_edge):
+            made.cable(edge, made.host())
+        for _ in range(hosts_per_edge):
+            director, turn = uplink % directors, uplink // directors
+            made.cable(edge, line[director * line_chips + turn % line_chips])
+            uplink += 1
+    return made.finish()
+
+
+def three_level_tree(
+    pods: int = 50, leaves: int = 20, hosts: int = 20, *, width: int = 4, speed: str = "HDR"
+) -> list[Device]:
+    """Pods of leaf and as many upper switches below a core: `fat_trees.three_level` with GUIDs and ports.
+
+    The defaults are 20,000 hosts on 2,400 switches of 40 ports (the core's have 50), with 60,000 cables.
+    """
+    made = _Wiring(width, speed, 0)
+    core = [made.switch(f"core{index + 1:03d}") for index in range(leaves * leaves)]
+    for pod in range(pods):
+        upper = [made.switch(f"pod{pod + 1:02d}-upper{index + 1:02d}") for index in range(leaves)]
+        for index in range(leaves):
+            leaf = made.switch(f"pod{pod + 1:02d}-leaf{index + 1:02d}")
+            for _ in range(hosts):
+                made.cable(leaf, made.host())
+            for above in upper:
+                made.cable(leaf, above)
+        for index, below in enumerate(upper):
+            for above in core[index * leaves : (index + 1) * leaves]:
+                made.cable(below, above)
+    return made.finish()
+
+
+def forwarding_tables(devices: Sequence[Device]) -> ForwardingTables:
+    """Shortest paths, spread over equal ports by destination LID, as a simple subnet manager sets them."""
+    switches = sorted((device for device in devices if device.kind == "S"), key=lambda device: device.guid)
+    index = {device.guid: at for at, device in enumerate(switches)}
+    owner, home, exit_port = _lids(devices, index)
+    known = np.flatnonzero(owner)
+    ends = [
+        (index[device.guid], index[port.peer])
+        for device in switches
+        for port in device.ports.values()
+        if port.peer in index
+    ]
+    graph = csr_array((np.ones(len(ends)), np.array(ends, int).reshape(-1, 2).T), shape=(len(index),) * 2)
+    distance = shortest_path(graph, unweighted=True)
+    ports = np.full((len(switches), len(owner)), NO_ROUTE, np.uint8)
+    for row, device in enumerate(switches):
+        cables = [(port.number, index[port.peer]) for port in device.ports.values() if port.peer in index]
+        if cables:
+            number, peer = np.array(sorted(cables)).T
+            nearer = distance[peer] == distance[row] - 1  # by cable and switch
+            choices = nearer.sum(axis=0)[home[known]]
+            first = np.argsort(~nearer, axis=0, kind="stable")  # the cables that are nearer before the others
+            chosen = first[known % np.maximum(choices, 1), home[known]]
+            ports[row, known] = np.where(choices > 0, number[chosen], NO_ROUTE)
+        here = known[home[known] == row]
+        ports[row, here] = exit_port[here]
+    guids = np.array([device.guid for device in switches], np.uint64)
+    return ForwardingTables(switch_guid=guids, ports=ports, lid_guid=owner)
+
+
+def ibnetdiscover_text(devices: Sequence[Device], *, width: int = 4, speed: str = "HDR") -> str:
+    """The scan of the devices, every cable at the given width and speed."""
+    by_guid = {device.guid: device for device in devices}
+    first = next(device for device in devices if device.kind == "H")
+    port = min(first.ports.values(), key=lambda port: port.number)
+    parts = [
+        f"#\n# Topology file: generated on {_WHEN:%a %b %d %H:%M:%S %Y}\n#\n"
+        f"# Initiated from node {first.guid:016x} port {port.guid:016x}\n"
+    ]
+    for device in devices:
+        parts.append(_head(device))
+        for number in sorted(device.ports):
+            port = device.ports[number]
+            parts.append(_port_line(device, port, by_guid[port.peer], f"{width}x{speed}"))
+    return "".join(parts)
+
+
+def opensm_lfts_text(devices: Sequence[Device], tables: ForwardingTables) -> str:
+    """The dump of the tables."""
+    return "".join(opensm_lfts_blocks(devices, tables))
+
+
+def _lids(devices: Sequence[Device], index: dict[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """By LID: GUID of the port that owns it, row of the switch it hangs on, port of that switch."""
+    entries: list[tuple[int, int, int, int]] = []
+    for device in devices:
+        if device.kind == "S":
+            entries.append((device.lid, device.guid, index[device.guid], 0))
+            continue
+        for port in device.ports.values():
+            at = port.guid, index[port.peer], port.peer_port
+            entries.extend((port.lid + path, *at) for path in range(2**port.lmc))
+    size = max(lid for lid, *_ in entries) + 1
+    owner, home, exit_port = np.zeros(size, np.uint64), np.zeros(size, int), np.zeros(size, np.uint8)
+    for lid, guid, row, number in entries:
+        owner[lid], home[lid], exit_port[lid] = guid, row, number
+    return owner, home, exit_port
+
+
+def opensm_lfts_blocks(devices: Sequence[Device], tables: ForwardingTables) -> Iterator[str]:
+    """The dump of the tables, a switch at a time: that of a large fabric is gigabytes."""
+    described = {device.guid: device for device in devices if device.kind == "S"}
+    owners = {device.guid: ("Switch", device.description) for device in described.values()}
+    for device in devices:
+        owners |= {
+            port.guid: ("Channel Adapter", device.description) for port in device.ports.values() if port.guid
+        }
+    beginning = [f"0x{lid:04x} " for lid in range(len(tables.lid_guid))]
+    number = [f"{port:03d}" for port in range(256)]
+    ending = [
+        " # {0} portguid 0x{2:016x}: '{1}'\n".format(*owners[int(guid)], int(guid)) if guid else ""
+        for guid in tables.lid_guid
+    ]
+    highest = len(ending) - 1
+    for guid, row in zip(tables.switch_guid.tolist(), tables.ports, strict=True):
+        switch = described[guid]
+        where = f"switch Lid {switch.lid} guid 0x{guid:016x} ('{switch.description}')"
+        lines = [
+            beginning[lid] + number[port] + ending[lid]
+            for lid, port in enumerate(row.tolist())
+            if port != NO_ROUTE
+        ]
+        yield f"Unicast lids [0-{highest}] of {where}:\n{''.join(lines)}{highest} lids dumped\n"
+
+
+def _head(device: Device) -> str:
+    kind, word = ("switch", "Switch") if device.kind == "S" else ("ca", "Ca")
+    ports = max(device.ports, default=1)
+    identity = (
+        f"\nvendid=0x2c9\ndevid=0xd2f0\nsysimgguid=0x{device.system_guid:x}\n{kind}guid=0x{device.guid:x}"
+    )
+    name = f'{word}\t{ports} "{device.kind}-{device.guid:016x}"\t\t# "{device.description}"'
+    if device.kind == "S":
+        return f"{identity}({device.guid:x})\n{name} enhanced port 0 lid {device.lid} lmc 0\n"
+    return f"{identity}\n{name}\n"
+
+
+def _port_line(device: Device, port: Port, peer: Device, rate: str) -> str:
+    end = f'"{peer.kind}-{peer.guid:016x}"[{port.peer_port}]'
+    far = peer.ports[port.peer_port]
+    there = f'"{peer.description}" lid {peer.lid if peer.kind == "S" else far.lid} {rate}\n'
+    if peer.kind == "H":
+        end += f"({far.guid:x}) "
+    if device.kind == "S":
+        return f"[{port.number}]\t{end}\t\t# {there}"
+    return f"[{port.number}]({port.guid:x}) \t{end}\t\t# lid {port.lid} lmc {port.lmc} {there}"
+
+
+class _Wiring:
+    """Devices and the cables between them, ports taken in turn."""
+
+    def __init__(self, width: int, speed: str, lmc: int) -> None:
+        self._rate = link_rate(width, speed)
+        self._lmc = lmc
+        self._switches: list[Device] = []
+        self._hosts: list[Device] = []
+
+    def switch(self, description: str) -> Device:
+        guid = SWITCH_GUID + 0x100 * (len(self._switches) + 1)
+        self._switches.append(_device("S", guid, description))
+        return self._switches[-1]
+
+    def host(self) -> Device:
+        number = len(self._hosts) + 1
+        self._hosts.append(_device("H", HOST_GUID + 0x100 * number, f"node{number:04d} mlx5_0"))
+        return self._hosts[-1]
+
+    def cable(self, one: Device, other: Device) -> None:
+        ports = len(one.ports) + 1, len(other.ports) + 1
+        for device, peer, number, far in ((one, other, *ports), (other, one, *ports[::-1])):
+            guid = device.guid + number if device.kind == "H" else 0
+            device.ports[number] = Port(
+                number=number, peer=peer.guid, peer_port=far, rate=self._rate, guid=guid, line=0, text=""
+            )
+
+    def finish(self) -> list[Device]:
+        """All devices with LIDs: the switches' first, the adapters' aligned to their LMC."""
+        lid = 1
+        for device in self._switches:
+            device.lid = lid
+            lid += 1
+        step = 2**self._lmc
+        lid = -(-lid // step) * step
+        for device in self._hosts:
+            for port in device.ports.values():
+                port.lid, port.lmc = lid, self._lmc
+                lid += step
+        return [*self._switches, *self._hosts]
+
+
+def _device(kind: str, guid: int, description: str) -> Device:
+    return Device(kind=kind, guid=guid, system_guid=guid, description=description, line=0, text="")

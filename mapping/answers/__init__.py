@@ -1,1 +1,0 @@
-"""A question with its files or records, and the answer as it is told."""

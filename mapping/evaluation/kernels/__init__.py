@@ -1,0 +1,7 @@
+"""Compiled loops of `mapping.evaluation`.
+
+Input: plain arrays.
+Output: plain arrays.
+"""
+
+import mapping.kernels  # noqa: F401  (deletes compiled code that is out of date)

@@ -1,1 +1,0 @@
-"""Placements as files that launchers take: one file a format, see `mapping.exports.catalog`."""

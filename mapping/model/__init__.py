@@ -1,1 +1,0 @@
-"""What a search is given, and what it may change."""

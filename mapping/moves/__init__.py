@@ -1,1 +1,0 @@
-"""From the present placement to a better one by few moves."""

@@ -1,0 +1,237 @@
+"""Annealed exchanges on hop-bytes: plain arrays in, plain arrays changed in place.
+
+Every rank's cost (what its bytes pay from where it sits) is kept, so that a proposal adds up only what its
+two ranks would pay afterwards, heaviest partners first, and is dropped as soon as that is more than they
+pay now and the draw allows. A kept exchange corrects the partners' costs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from mapping.kernels.random_numbers import State, next_word
+from mapping.placement.kernels.hop_bytes_search import DICE, Guest, Hops, Near, Seats
+from registry.model import Floats, Int8s, Ints
+
+WAITS = -np.log((np.arange(1024) + 0.5) / 1024)
+"""Exponentially distributed numbers of mean 1, equally likely."""
+ROUNDING = 1e-12
+"""Part of what two ranks pay that sums in another order may differ by."""
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_DICE = np.uint64(DICE - 1)
+_WAIT = np.uint64(1023)
+_AFTER_DICE = np.uint64(8)
+
+
+class Domain(NamedTuple):
+    """What one thread may exchange: ranks and slots of its hosts; it sees all other ranks stand still.
+
+    Attributes
+    ----------
+    of_host : int8[h]
+        Domain of each host.
+    mine : int
+    ranks : int32[r]
+        Ranks on its hosts that may move and have a partner.
+    """
+
+    of_host: NDArray[np.int8]
+    mine: int
+    ranks: Ints
+
+
+class Standing(NamedTuple):
+    """Where ranks are, and what they pay; each thread has its own.
+
+    Attributes
+    ----------
+    host, group : int32[ranks]
+    cost : float64[ranks]
+        Bytes x distance over all partners.
+    """
+
+    host: Ints
+    group: Ints
+    cost: Floats
+
+
+@nb.njit(cache=True, nogil=True)
+def stand(guest: Guest, hops: Hops, standing: Standing) -> float:
+    """Fill in every rank's group and cost from its host; hop-bytes of all."""
+    indptr, partners, sizes, tables = guest.indptr, guest.partner, guest.bytes, guest.table
+    host, group, cost = standing.host, standing.group, standing.cost
+    code, value, last = hops.code, hops.value, hops.code.shape[0] - 1
+    for rank in range(len(host)):
+        group[rank] = hops.group[host[rank]]
+    total = 0.0
+    for rank in range(len(host)):
+        pays = 0.0
+        for e in range(indptr[rank], indptr[rank + 1]):
+            at = partners[e]
+            if host[at] != host[rank]:
+                pays += sizes[e] * value[code[min(int(tables[e]), last), group[rank], group[at]]]
+        cost[rank] = pays
+        total += pays
+    return total / 2
+
+
+@nb.njit(cache=True, nogil=True)
+def anneal(
+    proposals: int,
+    temperature: float,
+    guest: Guest,
+    tables: Int8s | None,
+    hops: Hops,
+    near: Near,
+    seats: Seats,
+    standing: Standing,
+    domain: Domain,
+    state: State,
+) -> tuple[int, int]:
+    """Make so many proposals; how many went to hosts of the domain, and how many were kept for a change.
+
+    A proposal takes a rank, one of its partners and a slot near that partner, and exchanges the rank with
+    who sits there. It is kept if it loses less than ``temperature * Exp(1)``. Of `seats`, `host_of_rank` is
+    not looked at and not changed: `standing` is.
+
+    Parameters
+    ----------
+    tables : uint8[e] or None
+        ``guest.table`` where the two directions differ.
+    """
+    # One long function, and arrays taken out of their tuples: inside the loop, a call that is handed arrays
+    # counts references to them, inlined or not, which takes a quarter of the time.
+    indptr, partners, sizes = guest.indptr, guest.partner, guest.bytes
+    code, value = hops.code.reshape(-1), hops.value
+    groups, square = np.int64(hops.code.shape[1]), np.int64(hops.code.shape[1] ** 2)
+    host, group, cost = standing.host, standing.group, standing.cost
+    first_slot, start, middle, end = near.first_slot, near.start, near.middle, near.end
+    near_group, first_of, slot_of, shares = near.group, near.first, near.slot, near.shares
+    own_share, nearest, second = shares[0], shares[1], shares[2]
+    slot_host, rank_of_slot, slot_of_rank = seats.slot_host, seats.rank_of_slot, seats.slot_of_rank
+    fixed, group_of_host, of_host, mine, ranks = (
+        seats.fixed,
+        hops.group,
+        domain.of_host,
+        domain.mine,
+        domain.ranks,
+    )
+    several, slots, inside, kept = len(slot_host) > len(group_of_host), len(slot_host), 0, 0
+    for _ in range(proposals):
+        # A rank, one of its partners, and a slot as `propose_slot` takes it, from two random words.
+        word = next_word(state)
+        rank = ranks[_part(word >> _HALF, len(ranks))]
+        first, last = indptr[rank], indptr[rank + 1]
+        partner = partners[first + _part(word & _LOW, last - first)]
+        word = next_word(state)
+        dice, draw = int(word & _DICE), word >> _HALF
+        if dice < own_share:
+            at = int(host[partner])
+            slot = int(first_slot[at] + _part(draw, first_slot[at + 1] - first_slot[at]))
+        else:
+            at = int(group[partner])
+            low, high = start[at], middle[at]
+            if dice >= nearest:
+                low, high = high, end[at]
+            if dice >= second or low == high:
+                slot = _part(draw, slots)
+            else:
+                draw = draw * np.uint64(high - low)
+                at = int(near_group[low + np.int64(draw >> _HALF)])
+                slot = int(slot_of[first_of[at] + _part(draw & _LOW, first_of[at + 1] - first_of[at])])
+        here, there = int(host[rank]), int(slot_host[slot])
+        a, b = np.int64(group[rank]), np.int64(group_of_host[there])
+        if of_host[there] != mine:
+            continue
+        inside += 1
+        if here == there or (a == b and not several):
+            continue
+        other, now = int(rank_of_slot[slot]), cost[rank]
+        if other >= 0:
+            if fixed[other]:
+                continue
+            now += cost[other]
+            if tables is not None:
+                now += _turned(guest, hops, int(rank), other, int(a), int(b))
+        # What the two would pay; given up as soon as it is too much.
+        most = now * (1.0 + ROUNDING) + temperature * WAITS[int((word >> _AFTER_DICE) & _WAIT)]
+        row, pays = b * groups, 0.0
+        for e in range(first, last):
+            at = partners[e]
+            if at == other:
+                to, far = here, a
+            else:
+                to, far = int(host[at]), np.int64(group[at])
+            if to != there:
+                shift = row + far
+                if tables is not None:
+                    shift += tables[e] * square
+                pays += sizes[e] * value[code[shift]]
+                if pays > most:
+                    break
+        if pays > most:
+            continue
+        own, row = pays, a * groups
+        if other >= 0:
+            for e in range(indptr[other], indptr[other + 1]):
+                at = partners[e]
+                if at == rank:
+                    to, far = there, b
+                else:
+                    to, far = int(host[at]), np.int64(group[at])
+                if to != here:
+                    shift = row + far
+                    if tables is not None:
+                        shift += tables[e] * square
+                    pays += sizes[e] * value[code[shift]]
+                    if pays > most:
+                        break
+            if pays > most:
+                continue
+        kept += abs(pays - now) > now * ROUNDING
+        _tell(guest, hops, standing, rank, other, here, there)
+        left = slot_of_rank[rank]
+        rank_of_slot[slot], slot_of_rank[rank], rank_of_slot[left] = rank, slot, other
+        if other >= 0:
+            _tell(guest, hops, standing, other, rank, there, here)
+            slot_of_rank[other] = left
+            host[other], group[other], cost[other] = here, a, pays - own
+        host[rank], group[rank], cost[rank] = there, b, own
+    return inside, kept
+
+
+@nb.njit(inline="always")
+def _part(word: np.uint64, n: int) -> int:
+    """A whole number below `n` from 32 random bits."""
+    return int(np.int64((word * np.uint64(n)) >> _HALF))
+
+
+@nb.njit(cache=True)
+def _turned(guest: Guest, hops: Hops, rank: int, other: int, a: int, b: int) -> float:
+    """By how much more two ranks would pay each other in each other's place: both pay it, it counts once."""
+    more = 0.0
+    for e in range(guest.indptr[rank], guest.indptr[rank + 1]):
+        if guest.partner[e] == other:
+            code = hops.code[guest.table[e]]
+            more += guest.bytes[e] * (hops.value[code[b, a]] - hops.value[code[a, b]])
+    return more
+
+
+@nb.njit(cache=True)
+def _tell(guest: Guest, hops: Hops, standing: Standing, rank: int, twin: int, here: int, there: int) -> None:
+    """Correct what a rank's partners pay as it goes from host `here` to `there`, its twin left out."""
+    partners, sizes, tables = guest.partner, guest.bytes, guest.table
+    host, group, cost, code, value = standing.host, standing.group, standing.cost, hops.code, hops.value
+    a, b, last = hops.group[here], hops.group[there], len(hops.code) - 1
+    for e in range(guest.indptr[rank], guest.indptr[rank + 1]):
+        at = partners[e]
+        if at != twin:
+            table, to, far = min(int(tables[e]), last), host[at], group[at]
+            gone = 0.0 if to == here else value[code[table, a, far]]
+            come = 0.0 if to == there else value[code[table, b, far]]
+            cost[at] += sizes[e] * (come - gone)

@@ -1,0 +1,374 @@
+"""What each pair of hosts puts on which cells, kept in memory: the tables that congestion searches live on.
+
+A cell is a directed link of the search (`mapping.placement.refine.state.cells`); cell ``c ^ 1`` is the way
+back. A run is a list of (cell, share). Where every host has one channel, runs lead from attachment to
+attachment, without the hosts' own cables, for all hosts that hang there; otherwise from host to host. Where
+the way back uses the same cables with the same shares, a run serves both ways. On a torus it serves all
+pairs the same step apart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from mapping.routing.kernels.flows import FlowArrays, Scratch, pair_flows, row_flows
+from mapping.routing.kernels.paths import trace
+from registry.model import Floats, Ints, Longs
+
+Cells = NDArray[np.uint32]
+Shares = NDArray[np.float32]
+
+WAYS = 4
+"""Places that a key may have, side by side, where the table has fewer places than there are keys."""
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_ONE = np.uint32(1)
+
+
+class Hosts(NamedTuple):
+    """How hosts are attached.
+
+    Attributes
+    ----------
+    row, target : int64[h]
+        Key of a host as a source and as a receiver.
+    up_ptr, up_cell, up_share : int64[h + 1], uint32, float64
+        Cables of a host towards the network.
+    down_ptr, down_cell, down_share : int64[h + 1], uint32, float64
+        Cables towards the host.
+    """
+
+    row: Longs
+    target: Longs
+    up_ptr: Longs
+    up_cell: Cells
+    up_share: Floats
+    down_ptr: Longs
+    down_cell: Cells
+    down_share: Floats
+
+
+class Shifts(NamedTuple):
+    """Places on a torus, in three axes (more are taken together, fewer padded); empty elsewhere.
+
+    Attributes
+    ----------
+    on : bool
+    place : int64[k, 3]
+        Of each row.
+    minus : int64[3, a, a]
+        Step from one place to another along an axis, in parts of the key that are added.
+    step : int64[3, a, a]
+        The same as a place.
+    plus : uint32[3, a, a]
+        From a place and a step to the first cell of the vertex there, in parts that are added.
+    vertex_place : int64[v, 3]
+        Of each vertex by place, the last axis fastest.
+    per_vertex : int
+        Cells of a vertex.
+    """
+
+    on: bool
+    place: Longs
+    minus: Longs
+    step: Longs
+    plus: Cells
+    vertex_place: Longs
+    per_vertex: int
+
+
+class Table(NamedTuple):
+    """Runs by key; changed in place unless complete.
+
+    Attributes
+    ----------
+    where : int64
+        If complete, ``where[k]:where[k + 1]`` is the run of key ``k``. Otherwise three numbers an entry:
+        key (-1 none), where its run begins (counted over all that was ever written), its length.
+    cell : uint32[p], share : float32[p]
+        The pool; a share is a fraction of the pair's bytes. On a torus `cell` holds the step (8 bits an
+        axis) and the cell within the vertex.
+    mode : int64[6]
+        `COMPLETE`: 1 if all runs are there; otherwise they are computed when first asked for, and what was
+        computed longest ago is written over. `DIRECT`: 1 if a key is its own place. `BOTH_WAYS`: 1 if runs
+        serve both ways. `WIDTH`: number of targets. `WRITTEN`: entries ever written, skipped ones at the
+        pool's end too. `COMPUTED`: runs computed.
+    """
+
+    where: Longs
+    cell: Cells
+    share: Shares
+    mode: Longs
+
+
+COMPLETE, DIRECT, BOTH_WAYS, WIDTH, WRITTEN, COMPUTED = range(6)
+ENTRY = 3
+"""Numbers of an entry of ``Table.where``."""
+
+
+class Origin(NamedTuple):
+    """Where runs come from.
+
+    Attributes
+    ----------
+    by_row : bool
+        Whether keys are rows and targets of `FlowArrays.hops`, or hosts.
+    both_ways : bool
+    width : int
+        Number of targets.
+    flows, scratch
+        For `pair_flows` and `row_flows`.
+    link : int32, share : float64
+        Room for one run.
+    cell_of_link : int32[m]
+        -1: another link's cell tells for both.
+    """
+
+    by_row: bool
+    both_ways: bool
+    width: int
+    flows: FlowArrays
+    scratch: Scratch
+    link: Ints
+    share: Floats
+    cell_of_link: Ints
+
+
+class Runs(NamedTuple):
+    """All that looking up what a pair loads needs; one a thread unless the table is complete."""
+
+    hosts: Hosts
+    shifts: Shifts
+    table: Table
+    origin: Origin
+
+
+@nb.njit(inline="always")
+def first_place(places: int, key: int) -> int:
+    """First of the places that a key may have."""
+    return int(np.int64((np.uint64(key) * _SPREAD) >> np.uint64(20)) & (places - 1)) & ~(WAYS - 1)
+
+
+@nb.njit(inline="always")
+def place_of(direct: bool, where: Longs, oldest: int, key: int) -> int:
+    """Place of a key whose run is kept, else -1."""
+    if direct:
+        return key if where[ENTRY * key] >= 0 and where[ENTRY * key + 1] >= oldest else -1
+    base = first_place(len(where) // ENTRY, key)
+    for at in range(base, base + WAYS):
+        if where[ENTRY * at] == key:
+            return at if where[ENTRY * at + 1] >= oldest else -1
+    return -1
+
+
+@nb.njit(cache=True, nogil=True)
+def ready(runs: Runs, source: Ints, target: Ints, begin: int, end: int) -> bool:
+    """Compute what runs of these flows between hosts the table lacks; whether it now has them all."""
+    hosts, table, shifts, origin = runs.hosts, runs.table, runs.shifts, runs.origin
+    mode, where, computed, size = table.mode, table.where, table.mode[COMPUTED], len(table.cell)
+    for again in range(2):
+        for f in range(begin, end):
+            for turn in range(1 if mode[BOTH_WAYS] else 2):
+                i, j = (source[f], target[f]) if turn == 0 else (target[f], source[f])
+                row, to = hosts.row[i], hosts.target[j]
+                if mode[BOTH_WAYS] and row == to:
+                    continue
+                if shifts.on:
+                    key = np.int64(0)
+                    for axis in range(3):
+                        key += shifts.minus[axis, shifts.place[row, axis], shifts.place[to, axis]]
+                else:
+                    if mode[BOTH_WAYS] and row < to:
+                        row, to = to, row
+                    key = row * mode[WIDTH] + to
+                if place_of(mode[DIRECT] > 0, where, int(mode[WRITTEN]) - size, int(key)) < 0:
+                    if again == 1:
+                        return False
+                    fill(origin, table, shifts, int(row), int(to), int(key))
+        if mode[COMPUTED] == computed:
+            return True
+    return True
+
+
+@nb.njit(cache=True, nogil=True)
+def fill(origin: Origin, table: Table, shifts: Shifts, row: int, target: int, key: int) -> None:
+    """Compute the run of a key that the table lacks, and keep it."""
+    count = _compute(origin, row, target)
+    mode, where, size, kept = table.mode, table.where, len(table.cell), 0
+    if mode[WRITTEN] % size + count > size:
+        mode[WRITTEN] += size - mode[WRITTEN] % size
+    at, first = _free_place(mode[DIRECT] > 0, where, key), mode[WRITTEN]
+    begin = first % size
+    for e in range(count):
+        cell = origin.cell_of_link[origin.link[e]]
+        if cell >= 0:
+            table.cell[begin + kept] = _step_of(shifts, row, cell) if shifts.on else np.uint32(cell)
+            table.share[begin + kept] = origin.share[e]
+            kept += 1
+    where[ENTRY * at], where[ENTRY * at + 1], where[ENTRY * at + 2] = key, first, kept
+    mode[WRITTEN] += kept
+    mode[COMPUTED] += 1
+
+
+@nb.njit(inline="always")
+def _compute(origin: Origin, row: int, target: int) -> int:
+    """Fill ``origin.link`` and ``origin.share`` with a pair's run; its entries."""
+    link, share, load = origin.link, origin.share, origin.scratch.load
+    if not origin.by_row:
+        return max(pair_flows(origin.flows, origin.scratch, row, target, link, share), 0)
+    count = row_flows(origin.flows, origin.scratch, row, target, 1.0, link, int(np.int64(0)))
+    for e in range(count):
+        share[e] = load[link[e]]
+        load[link[e]] = 0.0
+    return count
+
+
+@nb.njit(inline="always")
+def _step_of(shifts: Shifts, row: int, cell: int) -> np.uint32:
+    """A cell as seen from a row."""
+    vertex = cell // shifts.per_vertex
+    packed = (cell % shifts.per_vertex) << 24
+    for axis in range(3):
+        here, there = shifts.place[row, axis], shifts.vertex_place[vertex, axis]
+        packed |= shifts.step[axis, here, there] << (8 * axis)
+    return np.uint32(packed)
+
+
+@nb.njit(inline="always")
+def _free_place(direct: bool, where: Longs, key: int) -> int:
+    """Where a key may be put: its own place, or of its places the one that was written longest ago."""
+    if direct:
+        return key
+    base = first_place(len(where) // ENTRY, key)
+    best = base
+    for at in range(base, base + WAYS):
+        if where[ENTRY * at] == key:
+            return at
+        if where[ENTRY * best] >= 0 and (
+            where[ENTRY * at] < 0 or where[ENTRY * at + 1] < where[ENTRY * best + 1]
+        ):
+            best = at
+    return best
+
+
+@nb.njit(cache=True, nogil=True)
+def list_steps(
+    origin: Origin, shifts: Shifts, row: Longs, target: Longs, begin: int, end: int,
+    length: Ints, cell: Cells, share: Shares,
+) -> tuple[int, int]:  # fmt: skip
+    """`list_runs` on a torus: key by key the run of a pair that step apart (row -1: there is none)."""
+    used, longest = 0, len(origin.link)
+    for key in range(begin, end):
+        if used + longest > len(cell):
+            return key, used
+        start = used
+        if row[key] >= 0:
+            for e in range(_compute(origin, row[key], target[key])):
+                at = origin.cell_of_link[origin.link[e]]
+                cell[used], share[used] = _step_of(shifts, row[key], at), origin.share[e]
+                used += 1
+        length[key] = used - start
+    return end, used
+
+
+@nb.njit(cache=True, nogil=True)
+def list_runs(
+    origin: Origin, begin: int, end: int, length: Ints, cell: Cells, share: Shares
+) -> tuple[int, int]:
+    """Write the runs of keys `begin` to `end` one after the other, as far as there is room for any run.
+
+    Parameters
+    ----------
+    length : int32[keys]
+        Filled.
+    cell : uint32[p], share : float32[p]
+        Filled.
+
+    Returns
+    -------
+    tuple of int
+        The next key, and the entries written.
+    """
+    width, used, longest, cell_of_link = origin.width, 0, len(origin.link), origin.cell_of_link
+    for key in range(begin, end):
+        if used + longest > len(cell):
+            return key, used
+        row, target, start = key // width, key % width, used
+        if not origin.both_ways or row > target:
+            for e in range(_compute(origin, row, target)):
+                at = cell_of_link[origin.link[e]]
+                if at >= 0:
+                    cell[used], share[used] = at, origin.share[e]
+                    used += 1
+        length[key] = used - start
+    return end, used
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def list_path_runs(
+    origin: Origin, begin: int, end: int, length: Ints, cell: Cells, share: Shares
+) -> tuple[int, int]:
+    """`list_runs` over all shortest paths that are the same both ways, for whole rows of keys.
+
+    Paths to a row are traced once for all rows below it.
+    """
+    graph, spread, width, used = origin.flows.graph, origin.scratch.spread, origin.width, 0
+    known, order = spread.known, spread.order
+    position, queue = np.empty((2, len(graph.forwards)), np.int32)
+    for goal in range(begin // width, end // width):
+        furthest, started = int(np.int64(0)), used
+        for row in range(goal):
+            v = graph.vertex[row]
+            far = int(graph.hops_to[goal, v])
+            spread.later[v], spread.level[far] = spread.level[far], v
+            furthest = max(furthest, far)
+        count = trace(graph.arc_ptr, graph.arc_head, graph.forwards, graph.hops_to[goal], furthest, spread)
+        longest = 0
+        for at in range(count):
+            known[order[at]] = False
+            position[order[at]] = at
+        for k in range(spread.first[count]):
+            longest += graph.link_ptr[spread.arc[k] + 1] - graph.link_ptr[spread.arc[k]]
+        for row in range(width):
+            if row < goal and used + longest > len(cell):
+                return goal * width, started
+            first = used
+            if row < goal:
+                used = _walk(origin, position, queue, graph.vertex[row], cell, share, used)
+            length[goal * width + row] = used - first
+    return end, used
+
+
+@nb.njit(inline="always")
+def _walk(
+    origin: Origin, position: Ints, queue: Ints, source: int, cell: Cells, share: Shares, used: int
+) -> int:
+    """Write the run to a vertex from the goal that was traced last; the new number of entries."""
+    graph, spread, cell_of_link = origin.flows.graph, origin.scratch.spread, origin.cell_of_link
+    rest, paths, first, arcs, head = spread.amount, spread.paths, spread.first, spread.arc, graph.arc_head
+    link_ptr, link, part_of = graph.link_ptr, graph.link, graph.share
+    queue[0], rest[source] = source, 1.0
+    at, tail = 0, 1
+    while at < tail:
+        v = queue[at]
+        at += 1
+        per_path = rest[v] / paths[v]
+        rest[v] = 0.0
+        for k in range(first[position[v]], first[position[v] + 1]):
+            arc = arcs[k]
+            u = head[arc]
+            part = per_path * paths[u]
+            if rest[u] == 0.0:
+                queue[tail] = u
+                tail += 1
+            rest[u] += part
+            for e in range(link_ptr[arc], link_ptr[arc + 1]):
+                to = cell_of_link[link[e]]
+                if to >= 0:
+                    # Paths lead from the vertex to the goal; the run is that of the way back.
+                    cell[used], share[used] = np.uint32(to) ^ _ONE, part * part_of[e]
+                    used += 1
+    return used

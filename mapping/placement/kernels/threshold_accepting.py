@@ -1,0 +1,258 @@
+"""Threshold accepting on the worst link: plain arrays in, plain arrays changed in place.
+
+Links are numbered as cells (`mapping.placement.kernels.runs`): two side by side are a cable, there and back.
+Of a few hundred per class the hottest are listed. An exchange changes some, whose new values are at hand; of
+the rest the worst is the first in the list that is not among them, or, where the list has none, found by
+looking at all. So the maximum is exact after every exchange without a pass over all links.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+
+from mapping.kernels.random_numbers import State, below
+from mapping.placement.kernels.congestion_anneal import Flows, Loads, Talk, note_exchange, pend_flows
+from mapping.placement.kernels.hop_bytes_search import Seats, sit
+from mapping.placement.kernels.runs import Runs
+from registry.model import Bools, Floats, Int8s, Ints, Longs
+
+SAME = 1e-6
+"""Two values closer than this, relatively, are equal: runs keep shares of a flow in 24 bits."""
+WORST, NETWORK, HOP_BYTES = 0, 1, 2
+"""Levels of a value: seconds of the worst link, of the worst network link, hop-bytes."""
+
+
+class Links(NamedTuple):
+    """Every link's load and seconds, and the hottest of each class; changed in place.
+
+    Attributes
+    ----------
+    kind : uint8[c]
+        Class: 0 a host's own cable, 1 a link of the network.
+    scale : float64[c]
+        Seconds a byte.
+    background : float64[c]
+        Bytes of others; they count where the placement itself loads the link.
+    bytes, seconds : float64[c]
+        The placement's own load, and the time that it takes together with others'.
+    least : float
+        Own bytes up to which a link counts as not loaded: what rounding leaves.
+    limit : int
+        Links of a class that are listed when its list is made; it may grow to four times as many.
+    hot : int32[2, c]
+        Listed links of each class.
+    listed : int64[2]
+        Their number.
+    floor : float64[2]
+        All links of more seconds than this are listed.
+    is_listed : bool[c]
+    """
+
+    kind: Int8s
+    scale: Floats
+    background: Floats
+    bytes: Floats
+    seconds: Floats
+    least: float
+    limit: int
+    hot: Ints
+    listed: Longs
+    floor: Floats
+    is_listed: Bools
+
+
+class Best(NamedTuple):
+    """The best placement so far; changed in place.
+
+    Attributes
+    ----------
+    host_of_rank : int32[ranks]
+    value : float64[3]
+        By level.
+    """
+
+    host_of_rank: Ints
+    value: Floats
+
+
+@nb.njit(cache=True, nogil=True)
+def accept_below_thresholds(
+    proposals: int,
+    inner: int,
+    thresholds: Floats,
+    unit: Floats,
+    talk: Talk,
+    runs: Runs,
+    loads: Loads,
+    pending: Flows,
+    links: Links,
+    seats: Seats,
+    value: Floats,
+    best: Best,
+    state: State,
+) -> int:
+    """Make so many proposals and return how many were accepted.
+
+    A proposal swaps the ranks on two random slots (or moves a rank to a free one). It is kept if, at the
+    first level in which the new value differs, it is higher by less than the threshold.
+
+    Parameters
+    ----------
+    inner : int
+        Proposals before the threshold is lowered.
+    thresholds : float64[2]
+        First threshold and the lowering each time; not below 0.
+    unit : float64[3]
+        What a threshold of 1 is at each level.
+    value : float64[3]
+        Of the placement; changed in place.
+    """
+    slot_host, rank_of_slot, slot_of_rank = seats.slot_host, seats.rank_of_slot, seats.slot_of_rank
+    new, accepted, ranks, slots = np.empty(3), 0, len(slot_of_rank), len(slot_host)
+    for step in range(proposals):
+        threshold = max(thresholds[0] - thresholds[1] * (step // inner), 0.0)
+        rank, slot = below(state, ranks), below(state, slots)
+        here, there = int(slot_host[slot_of_rank[rank]]), int(slot_host[slot])
+        other = int(rank_of_slot[slot])
+        if here == there or seats.fixed[rank] or (other >= 0 and seats.fixed[other]):
+            continue
+        number = note_exchange(talk, seats.host_of_rank, rank, other, here, there, pending)
+        touched = pend_flows(runs, pending, number, bool(np.bool_(True)), loads)
+        _value_after(loads, links, touched, value, new)
+        keep = _acceptable(value, new, threshold, unit)
+        _settle(loads, links, touched, keep)
+        if keep:
+            accepted += 1
+            value[:] = new
+            sit(seats, rank, slot)
+            if _is_less(value, best.value):
+                best.value[:] = value
+                best.host_of_rank[:] = seats.host_of_rank
+    return accepted
+
+
+@nb.njit(cache=True)
+def list_hottest(loads: Loads, links: Links, value: Floats) -> None:
+    """Compute seconds, the lists of hottest links and the value from ``links.bytes``."""
+    for cell in range(len(links.bytes)):
+        links.seconds[cell] = _seconds(links, cell, 0.0)
+    links.is_listed[:] = False
+    for kind in range(2):
+        _list_class(links, kind)
+    value[NETWORK] = _worst_listed(loads, links, 1)
+    value[WORST] = max(value[NETWORK], _worst_listed(loads, links, 0))
+    value[HOP_BYTES] = links.bytes.sum()
+
+
+@nb.njit(cache=True)
+def _list_class(links: Links, kind: int) -> None:
+    seconds = links.seconds
+    for e in range(links.listed[kind]):
+        links.is_listed[links.hot[kind, e]] = False
+    of_class, floor, count = seconds[links.kind == kind], 0.0, 0
+    if len(of_class) > links.limit:
+        floor = np.partition(of_class, len(of_class) - links.limit - 1)[len(of_class) - links.limit - 1]
+        if floor == of_class.max():  # so many are the worst that all of them must be listed
+            floor *= 1.0 - SAME
+    for cell in range(len(seconds)):
+        if links.kind[cell] == kind and seconds[cell] > floor:
+            links.hot[kind, count] = cell
+            links.is_listed[cell] = True
+            count += 1
+    links.listed[kind], links.floor[kind] = count, floor
+
+
+@nb.njit(cache=True)
+def _worst_listed(loads: Loads, links: Links, kind: int) -> float:
+    """Seconds of the worst link of a class, cables that a proposal touches left out."""
+    worst, floor, seconds = -1.0, links.floor[kind], links.seconds
+    for e in range(links.listed[kind]):
+        cell = links.hot[kind, e]
+        if seconds[cell] > worst and not loads.is_touched[cell >> 1]:
+            worst = seconds[cell]
+    if worst > floor or floor == 0.0:
+        return max(worst, 0.0)
+    for cell in range(len(seconds)):
+        if links.kind[cell] == kind and seconds[cell] > worst and not loads.is_touched[cell >> 1]:
+            worst = seconds[cell]
+    return max(worst, 0.0)
+
+
+@nb.njit(cache=True)
+def _value_after(loads: Loads, links: Links, touched: int, value: Floats, new: Floats) -> None:
+    """Fill `new` with the value of the placement that the pending change leads to."""
+    own, worst, network, more = 0.0, 0.0, 0.0, 0.0
+    for t in range(touched):
+        first = 2 * np.int64(loads.touched[t])
+        for cell in range(first, first + 2):
+            more += loads.change[cell]
+            seconds = _seconds(links, cell, loads.change[cell])
+            if links.kind[cell] == 1:
+                network = max(network, seconds)
+            else:
+                own = max(own, seconds)
+    if network < value[NETWORK]:
+        network = max(network, _worst_listed(loads, links, 1))
+    worst = max(own, network)
+    if worst < value[WORST]:
+        worst = max(worst, _worst_listed(loads, links, 0))
+    new[WORST], new[NETWORK], new[HOP_BYTES] = worst, network, value[HOP_BYTES] + more
+
+
+@nb.njit(inline="always")
+def _seconds(links: Links, cell: int, change: float) -> float:
+    bytes = links.bytes[cell] + change
+    return (bytes + links.background[cell]) * links.scale[cell] if bytes > links.least else 0.0
+
+
+@nb.njit(inline="always")
+def _acceptable(value: Floats, new: Floats, threshold: float, unit: Floats) -> bool:
+    for level in range(3):
+        if abs(new[level] - value[level]) > SAME * max(new[level], value[level]):
+            return bool(new[level] - value[level] < threshold * unit[level])
+    return True
+
+
+@nb.njit(inline="always")
+def _is_less(value: Floats, other: Floats) -> bool:
+    for level in range(3):
+        if abs(value[level] - other[level]) > SAME * max(value[level], other[level]):
+            return bool(value[level] < other[level])
+    return False
+
+
+@nb.njit(cache=True)
+def _settle(loads: Loads, links: Links, touched: int, keep: bool) -> None:
+    """Forget the pending change, or make it and list the links that it lifts above the floor."""
+    for t in range(touched):
+        first = 2 * np.int64(loads.touched[t])
+        for cell in range(first, first + 2):
+            if keep and loads.change[cell] != 0.0:
+                links.seconds[cell] = _seconds(links, cell, loads.change[cell])
+                links.bytes[cell] += loads.change[cell]
+                kind = links.kind[cell]
+                if links.seconds[cell] > links.floor[kind] and not links.is_listed[cell]:
+                    links.hot[kind, links.listed[kind]] = cell
+                    links.listed[kind] += 1
+                    links.is_listed[cell] = True
+            loads.change[cell] = 0.0
+        loads.is_touched[first >> 1] = 0
+    if keep:
+        for kind in range(2):
+            if links.listed[kind] > 4 * links.limit or _worst_is_low(links, kind):
+                _list_class(links, kind)
+
+
+@nb.njit(cache=True)
+def _worst_is_low(links: Links, kind: int) -> bool:
+    """Whether no listed link is above the floor any more."""
+    floor = links.floor[kind]
+    if floor == 0.0:
+        return False
+    worst = -1.0
+    for e in range(links.listed[kind]):
+        worst = max(worst, links.seconds[links.hot[kind, e]])
+    return bool(worst <= floor)

@@ -1,0 +1,120 @@
+"""The exchange with the best gain of hop-bytes per moved rank, then the next: placements close to the start.
+
+All exchanges of two ranks and all moves to free slots are weighed at each step, which takes the number of
+ranks times the number of hosts: for a few thousand of either. Exact gains are kept up to date as in Li et
+al. 2020, lines 20 to 36; here a rank that moves a second time costs nothing more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+from mapping.placement.problem.problem import Problem
+from registry.model import Bools, Ints
+
+LARGEST = 4096
+"""Most ranks, and most hosts: four tables of so many by so many numbers are kept."""
+AGAIN = 0.5
+"""What the second move of a rank counts as, beside 1 for the first."""
+
+
+def best_exchanges(
+    problem: Problem, start: Ints, *, most: int, deadline: float | None
+) -> Iterator[tuple[set[int], Ints]]:
+    """Ranks moved, and the placement, after each exchange; ends where none gains or too many have moved.
+
+    Parameters
+    ----------
+    start : int32[ranks]
+        Host indices; pins honoured.
+    most : int
+        Ranks that may move.
+    deadline : float or None
+        Moment of ``time.perf_counter()``.
+    """
+    if max(problem.ranks, problem.hosts) > LARGEST or len(problem.bytes) == 0:
+        return
+    costs = _Costs(problem, start)
+    while deadline is None or time.perf_counter() < deadline:
+        rank, host, other, gain = costs.best(most)
+        if gain <= 0.0:
+            return
+        costs.exchange(rank, host, other)
+        yield set(np.flatnonzero(costs.host_of_rank != start).tolist()), costs.host_of_rank.copy()
+
+
+class _Costs:
+    """What each rank would pay on each host, given where all others sit."""
+
+    def __init__(self, problem: Problem, start: Ints) -> None:
+        self.host_of_rank = start.copy()
+        self._start = start
+        self._problem = problem
+        shape = (problem.ranks, problem.ranks)
+        self._sent = sparse.csr_array((problem.bytes, (problem.source, problem.target)), shape=shape)
+        self._received = sparse.csr_array(self._sent.T)
+        self._far = problem.distances.matrix()
+        far = self._far
+        self._cost = self._sent @ far.T[start] + self._received @ far[start]
+        self._free = np.flatnonzero(~problem.pinned)
+        self._mutual = (self._sent + self._received)[self._free][:, self._free].toarray()
+
+    def best(self, most: int) -> tuple[int, int, int, float]:
+        """Rank, host, who makes room (-1: nobody) and gain per rank that moves for the first time."""
+        moved = self.host_of_rank != self._start
+        left = most - int(moved.sum())
+        rank, host, gain = self._best_move(moved, left)
+        first, second, swap = self._best_swap(moved, left)
+        if swap > gain:
+            return first, int(self.host_of_rank[second]), second, swap
+        return rank, host, -1, gain
+
+    def exchange(self, rank: int, host: int, other: int) -> None:
+        """Send a rank to a host, and who makes room to the rank's."""
+        here = int(self.host_of_rank[rank])
+        self._sit(rank, host)
+        if other >= 0:
+            self._sit(other, here)
+
+    def _sit(self, rank: int, host: int) -> None:
+        here, far = int(self.host_of_rank[rank]), self._far
+        changes = (self._received, far[:, host] - far[:, here]), (self._sent, far[host] - far[here])
+        for weights, change in changes:
+            partners = weights.indices[weights.indptr[rank] : weights.indptr[rank + 1]]
+            size = weights.data[weights.indptr[rank] : weights.indptr[rank + 1]]
+            self._cost[partners] += size[:, None] * change[None, :]
+        self.host_of_rank[rank] = host
+
+    def _best_move(self, moved: Bools, left: int) -> tuple[int, int, float]:
+        taken = np.bincount(self.host_of_rank, minlength=self._problem.hosts)
+        free = np.flatnonzero(taken < self._problem.allocation.slots)
+        may = ~self._problem.pinned & (moved | (left >= 1))
+        if not len(free) or not may.any():
+            return 0, 0, 0.0
+        ranks = np.flatnonzero(may)
+        own = self._cost[ranks, self.host_of_rank[ranks]]
+        gains = (own[:, None] - self._cost[np.ix_(ranks, free)]) / np.where(moved[ranks], AGAIN, 1.0)[:, None]
+        at = int(np.argmax(gains))
+        return int(ranks[at // len(free)]), int(free[at % len(free)]), float(gains.flat[at])
+
+    def _best_swap(self, moved: Bools, left: int) -> tuple[int, int, float]:
+        ranks = self._free
+        hosts = self.host_of_rank[ranks]
+        if len(ranks) < 2:
+            return 0, 0, 0.0
+        cost = self._cost[np.ix_(ranks, hosts)]  # [r, s]: what r would pay where s sits
+        own = np.diag(cost)
+        far = self._far[np.ix_(hosts, hosts)]
+        gains = own[:, None] + own[None, :] - cost - cost.T
+        gains -= self._mutual * (far + far.T)  # their own edges: paid twice before, not at all after
+        fresh = (~moved[ranks]).astype(np.int64)
+        new = fresh[:, None] + fresh[None, :]
+        allowed = (new <= left) & (hosts[:, None] != hosts[None, :])
+        gains = np.where(allowed, gains / np.maximum(new, AGAIN), 0.0)
+        at = int(np.argmax(gains))
+        first, second = divmod(at, len(ranks))
+        return int(ranks[first]), int(ranks[second]), float(gains.flat[at])

@@ -1,0 +1,216 @@
+"""From one placement towards another, rank by rank: which moves bring most, and which bring nothing.
+
+Hosts that are alike as to distance are interchangeable, so a search returns one of many equal placements:
+`nearest` takes the one that leaves most ranks where they are. `relink` then goes there by exchanges, the
+one with the best gain per moved rank first, so that each prefix is a placement with few ranks moved.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from mapping.placement.problem.problem import Problem
+from registry.model import Floats, Ints, Longs
+
+POWER = 8
+"""Of link loads, where exchanges are ranked by congestion: the worst link alone would tie most of them."""
+MATCHED = 1024
+"""Most alike hosts that are matched; more are left as they are."""
+
+
+class Exchange(NamedTuple):
+    """A rank goes to a host; whoever makes room goes to the rank's.
+
+    Attributes
+    ----------
+    rank, other : int
+        `other` is -1 where a slot was free.
+    gain : float
+        Per moved rank, by the measure of `relink`.
+    """
+
+    rank: int
+    other: int
+    gain: float
+
+
+def nearest(problem: Problem, start: Ints, target: Ints) -> Ints:
+    """int32[ranks]: the target with alike hosts exchanged so that most ranks sit where they did.
+
+    Ranks that share a host go on sharing one. Alike are hosts of one distance group with as many slots and
+    the same capacity of their cables; a host with a pinned rank is left out.
+    """
+    held = np.bincount(problem.pins[problem.pinned], minlength=problem.hosts) > 0
+    alike = np.stack([problem.distances.group, problem.allocation.slots, _cables(problem)], axis=1)
+    _, kind = np.unique(alike[~held], axis=0, return_inverse=True)
+    free, renamed = np.flatnonzero(~held), np.arange(problem.hosts)
+    overlap = _overlap(start, target, problem.hosts)
+    for of in np.split(free[np.argsort(kind, kind="stable")], np.cumsum(np.bincount(kind))[:-1]):
+        if 1 < len(of) <= MATCHED:
+            weight = np.zeros((len(of), len(of)))
+            place = {int(host): at for at, host in enumerate(of)}
+            for host in of.tolist():
+                for home, count in overlap.get(host, {}).items():
+                    if home in place:
+                        weight[place[host], place[home]] = count
+            rows, columns = linear_sum_assignment(weight, maximize=True)
+            renamed[of[rows]] = of[columns]
+    return renamed[target].astype(np.int32)
+
+
+def relink(
+    problem: Problem, start: Ints, target: Ints, *, by_load: bool, most: int, deadline: float | None
+) -> list[Exchange]:
+    """Exchanges that lead from one placement to another, the best gain per moved rank first.
+
+    Parameters
+    ----------
+    by_load : bool
+        Rank exchanges by a power of all links' loads instead of hop-bytes.
+    most : int
+        Moved ranks after which to end.
+    deadline : float or None
+        Moment of ``time.perf_counter()`` after which gains are not computed afresh.
+    """
+    path = _Path(problem, start, target, by_load)
+    moved: set[int] = set()
+    queue = [(-path.gain(rank), rank) for rank in np.flatnonzero(start != target).tolist()]
+    heapq.heapify(queue)
+    found: list[Exchange] = []
+    while queue and len(moved) < most:
+        loss, rank = heapq.heappop(queue)
+        if path.host_of_rank[rank] == target[rank]:
+            continue
+        if deadline is None or time.perf_counter() < deadline:
+            loss = -path.gain(rank)
+            if queue and loss > queue[0][0]:  # what was the best is it no more: others first
+                heapq.heappush(queue, (loss, rank))
+                continue
+        other = path.step(rank)
+        found.append(Exchange(rank, other, -loss))
+        moved |= {rank, other} - {-1}
+    return found
+
+
+def prefixes(start: Ints, target: Ints, exchanges: list[Exchange]) -> Iterator[tuple[set[int], Ints]]:
+    """Ranks moved, and the placement, after each exchange."""
+    hosts, moved = start.copy(), set[int]()
+    for rank, other, _ in exchanges:
+        if other >= 0:
+            hosts[other] = hosts[rank]
+        hosts[rank] = target[rank]
+        moved |= {rank, other} - {-1}
+        yield set(moved), hosts.copy()
+
+
+class _Path:
+    """A placement on its way to another, with the loads of links where they are asked for."""
+
+    def __init__(self, problem: Problem, start: Ints, target: Ints, by_load: bool) -> None:
+        self.host_of_rank = start.copy()
+        self._problem = problem
+        self._target = target
+        self._start = start
+        self._loads = problem.routes.link_bytes(*problem.host_traffic(start)) if by_load else None
+        self._scale = _scale(problem, self._loads) if self._loads is not None else np.zeros(0)
+        ends = np.r_[problem.source, problem.target]
+        order = np.argsort(ends, kind="stable")
+        self._edge = (order % max(len(problem.source), 1)).astype(np.int64)
+        self._first = np.searchsorted(ends[order], np.arange(problem.ranks + 1))
+        self._on: list[set[int]] = [set() for _ in range(problem.hosts)]
+        for rank, host in enumerate(start.tolist()):
+            self._on[host].add(rank)
+
+    def gain(self, rank: int) -> float:
+        """Of sending a rank to its target, per rank that has not moved yet."""
+        other = self._other(rank)
+        edges, before, after = self._change(rank, other)
+        size = self._problem.bytes[edges]
+        fresh = sum(self.host_of_rank[one] == self._start[one] for one in (rank, other) if one >= 0)
+        return self._measure(size, before, after) / max(int(fresh), 1)
+
+    def step(self, rank: int) -> int:
+        """Send a rank to its target; who changed places with it (-1: nobody)."""
+        other = self._other(rank)
+        edges, before, after = self._change(rank, other)
+        if self._loads is not None:
+            self._loads = self._loads + self._difference(self._problem.bytes[edges], before, after)
+        here, there = int(self.host_of_rank[rank]), int(self._target[rank])
+        self._sit(rank, there)
+        if other >= 0:
+            self._sit(other, here)
+        return other
+
+    def _sit(self, rank: int, host: int) -> None:
+        self._on[int(self.host_of_rank[rank])].discard(rank)
+        self._on[host].add(rank)
+        self.host_of_rank[rank] = host
+
+    def _other(self, rank: int) -> int:
+        """Who makes room: of those that are not at their target yet, one that wants to go there; lowest."""
+        here, there = int(self.host_of_rank[rank]), int(self._target[rank])
+        if len(self._on[there]) < self._problem.allocation.slots[there]:
+            return -1
+        leaving = [one for one in self._on[there] if self._target[one] != there]
+        return min(leaving, key=lambda one: (self._target[one] != here, one))
+
+    def _change(self, rank: int, other: int) -> tuple[Longs, Ints, Ints]:
+        """Edges that an exchange touches, and the hosts of all ranks before and after it."""
+        edges = self._edge[self._first[rank] : self._first[rank + 1]]
+        after = self.host_of_rank.copy()
+        after[rank] = self._target[rank]
+        if other >= 0:
+            after[other] = self.host_of_rank[rank]
+            edges = np.union1d(edges, self._edge[self._first[other] : self._first[other + 1]])
+        return edges, self._hosts(edges, self.host_of_rank), self._hosts(edges, after)
+
+    def _hosts(self, edges: Longs, host_of_rank: Ints) -> Ints:
+        problem = self._problem
+        return np.stack([host_of_rank[problem.source[edges]], host_of_rank[problem.target[edges]]])
+
+    def _measure(self, size: Floats, before: Ints, after: Ints) -> float:
+        if self._loads is None:
+            far = self._problem.distances.of
+            return float(size @ (far(before[0], before[1]) - far(after[0], after[1])))
+        change = self._difference(size, before, after)
+        touched = np.flatnonzero(change)
+        load, scale = self._loads[touched], self._scale[touched]
+        return float(((load * scale) ** POWER - ((load + change[touched]) * scale) ** POWER).sum())
+
+    def _difference(self, size: Floats, before: Ints, after: Ints) -> Floats:
+        routes = self._problem.routes
+        then, now = (routes.link_bytes(hosts[0], hosts[1], size) for hosts in (after, before))
+        return np.asarray(then - now, np.float64)
+
+
+def _scale(problem: Problem, loads: Floats) -> Floats:
+    """One over capacity and the worst of its class: hosts' cables, or the network's links."""
+    seconds = loads / problem.link_capacity
+    network = problem.routes.fabric.network_link
+    worst = np.where(network, seconds[network].max(initial=0.0), seconds[~network].max(initial=0.0))
+    none = np.zeros(len(loads))
+    return np.asarray(np.divide(1.0, problem.link_capacity * worst, out=none, where=worst > 0), np.float64)
+
+
+def _cables(problem: Problem) -> Longs:
+    """int64[h]: a number for the capacity of each host's links; equal numbers, equal capacity."""
+    fabric = problem.routes.fabric
+    both = np.r_[fabric.links.source, fabric.links.target]
+    capacity = np.bincount(both, weights=np.tile(problem.link_capacity, 2), minlength=len(fabric))
+    _, number = np.unique(capacity[problem.routes.hosts], return_inverse=True)
+    return number.astype(np.int64)
+
+
+def _overlap(start: Ints, target: Ints, hosts: int) -> dict[int, dict[int, int]]:
+    """By host of the target: ranks there that come from each host of the start."""
+    pairs, counts = np.unique(target.astype(np.int64) * hosts + start, return_counts=True)
+    found: dict[int, dict[int, int]] = {}
+    for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        found.setdefault(pair // hosts, {})[pair % hosts] = count
+    return found

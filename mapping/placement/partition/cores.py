@@ -1,0 +1,130 @@
+"""Cores for the ranks of a placement, where the layouts of its hosts are known, and what that saves.
+
+Which core is `mapping.placement.partition.slots`' choice; here it is carried to the placement, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from mapping.placement.partition.slots import numa_bytes, seat_within_hosts
+from registry.errors import UnknownName
+from registry.model import Allocation, Fabric, Ints, Placement, Profile
+from registry.model.host_layout import HostLayout
+
+ALL = ""
+"""Name under which a layout stands for all hosts that have none of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seating:
+    """What cores cost: those chosen, and ranks in ascending order on the first cores.
+
+    Attributes
+    ----------
+    hosts, without_layout : int
+        Hosts that have ranks, and those of them whose layout is not known: their ranks stay in order.
+    crossing_bytes, crossing_bytes_in_order : float
+        Bytes between two ranks of one host in different NUMA domains.
+    weighted_bytes, weighted_bytes_in_order : float
+        What is made small: bytes times relative distance, to the adapter too
+        (`mapping.placement.partition.slots.numa_bytes`).
+    """
+
+    hosts: int
+    without_layout: int
+    crossing_bytes: float
+    crossing_bytes_in_order: float
+    weighted_bytes: float
+    weighted_bytes_in_order: float
+
+    def told(self) -> dict[str, float]:
+        """Values by name."""
+        return asdict(self)
+
+
+def layouts_on(
+    fabric: Fabric, allocation: Allocation, layouts: Mapping[str, HostLayout]
+) -> dict[int, HostLayout]:
+    """Layouts by vertex, of the hosts of an allocation.
+
+    Parameters
+    ----------
+    layouts : mapping of str to HostLayout
+        By name of a host of the fabric (what follows the first dot may be more than the fabric's name has),
+        or under `ALL` for all hosts that have none of their own. Hosts outside the allocation may be named.
+
+    Raises
+    ------
+    UnknownName
+        The fabric has no such host.
+    """
+    known = {fabric.names[vertex]: int(vertex) for vertex in fabric.hosts}
+    found: dict[int, HostLayout] = {}
+    for name, layout in layouts.items():
+        if name == ALL:
+            continue
+        vertex = known.get(name, known.get(name.partition(".")[0]))
+        if vertex is None:
+            raise UnknownName("host", name, known, remedy="name the host of a layout as HOST=FILE")
+        found[vertex] = layout
+    if ALL in layouts:
+        return {vertex: found.get(vertex, layouts[ALL]) for vertex in allocation.hosts.tolist()}
+    return {vertex: found[vertex] for vertex in allocation.hosts.tolist() if vertex in found}
+
+
+def with_cores(
+    profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout]
+) -> tuple[Placement, Seating]:
+    """The placement with a core for each rank, and what that saves.
+
+    Parameters
+    ----------
+    layouts : mapping of int to HostLayout
+        By vertex. Ranks of other hosts get cores 0, 1, ... in ascending order; their CPUs are not known.
+
+    Raises
+    ------
+    InvalidPlacement
+        Another number of ranks than the profile's, or more ranks on a host than it has cores.
+    """
+    core, before = seat_within_hosts(profile, placement, layouts), placement.slot_of_rank
+    cpu = np.full(placement.ranks, -1, np.int32)
+    hosts = np.unique(placement.host_of_rank).tolist()
+    for vertex in hosts:
+        if vertex in layouts:
+            here = placement.host_of_rank == vertex
+            cpu[here] = layouts[vertex].core_cpu[core[here]]
+    seating = Seating(
+        hosts=len(hosts),
+        without_layout=sum(vertex not in layouts for vertex in hosts),
+        crossing_bytes=crossing_bytes(profile, placement, layouts, core),
+        crossing_bytes_in_order=crossing_bytes(profile, placement, layouts, before),
+        weighted_bytes=numa_bytes(profile, placement, layouts, core),
+        weighted_bytes_in_order=numa_bytes(profile, placement, layouts, before),
+    )
+    return replace(placement, core_of_rank=core, cpu_of_rank=cpu), seating
+
+
+def crossing_bytes(
+    profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout], core_of_rank: Ints
+) -> float:
+    """Bytes between two ranks of one host in different NUMA domains; hosts without a layout have none.
+
+    Parameters
+    ----------
+    core_of_rank : int32[ranks]
+        Core of each rank within its host's layout.
+    """
+    host = placement.host_of_rank
+    domain = np.zeros(placement.ranks, np.int32)
+    for vertex in np.unique(host).tolist():
+        if vertex in layouts:
+            here = host == vertex
+            domain[here] = layouts[vertex].core_domain[core_of_rank[here]]
+    source = np.repeat(np.arange(profile.ranks), np.diff(profile.indptr))
+    crosses = (host[source] == host[profile.partner]) & (domain[source] != domain[profile.partner])
+    return float(profile.bytes[crosses].sum())

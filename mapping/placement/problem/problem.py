@@ -1,0 +1,218 @@
+"""What a search works on: a profile, the hosts it may use, and the routes between them.
+
+Strategies and refiners speak of hosts by their index in the allocation, 0 to h - 1, and of slots by
+their place in `Allocation.host_of_slot`; vertices of the fabric come back only in the `Placement`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from mapping.distances.distances import LINKS, distances
+from mapping.distances.grouped_distances import Distances
+from mapping.placement.kernels.hop_bytes_search import Guest, Hops, Near, Seats
+from mapping.placement.problem.kept import Kept
+from mapping.placement.problem.pins import check_pins, honour
+from mapping.placement.problem.search_arrays import compact_hops, hop_unit, near_slots
+from mapping.routing.routes import Routes
+from registry.errors import InvalidValue
+from registry.model import Allocation, Bools, Floats, Ints, Longs, Profile
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """A profile to place on the hosts of an allocation.
+
+    Attributes
+    ----------
+    profile : Profile
+    allocation : Allocation
+        With at least as many slots as the profile has ranks.
+    routes : Routes
+        Between the allocation's hosts, in its order.
+    pins : int32[ranks]
+        Host that a rank must sit on; -1 free. Unless told, all are free.
+    link_capacity : float64[m]
+        Bytes/s of each row of ``fabric.links``, > 0: what other jobs leave. Unless told, the fabric's own.
+    link_background : float64[m]
+        Bytes that other jobs put on each link, >= 0. Unless told, none.
+    own_distances : Distances or None
+        Where `distances` shall not be the mean links that the routes cross.
+    source, target : int32[e]
+        Pairs of ranks that send bytes; a pair without bytes loads nothing and is left out.
+    bytes : float64[e]
+        > 0.
+    slot_host : int32[s]
+        Host of each slot, ascending.
+    first_slot : int64[h + 1]
+        First slot of each host.
+    kept : Kept
+        What searches side by side compute once, of routes and links.
+    """
+
+    profile: Profile
+    allocation: Allocation
+    routes: Routes
+    pins: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    link_capacity: Floats = field(default_factory=lambda: np.zeros(0))
+    link_background: Floats = field(default_factory=lambda: np.zeros(0))
+    own_distances: Distances | None = None
+    source: Ints = field(init=False)
+    target: Ints = field(init=False)
+    bytes: Floats = field(init=False)
+    slot_host: Ints = field(init=False)
+    first_slot: Longs = field(init=False)
+    kept: Kept = field(init=False, repr=False, default_factory=Kept)
+
+    def __post_init__(self) -> None:
+        self.allocation.require(self.profile.ranks)
+        sends = self.profile.bytes > 0
+        slots = self.allocation.slots
+        derived = {
+            "source": self.profile.sender[sends],
+            "target": self.profile.partner[sends],
+            "bytes": self.profile.bytes[sends],
+            "slot_host": np.repeat(np.arange(len(slots), dtype=np.int32), slots),
+            "first_slot": np.r_[0, np.cumsum(slots, dtype=np.int64)],
+        }
+        for name, values in derived.items():
+            object.__setattr__(self, name, values)
+        self._complete("pins", np.full(self.ranks, -1, np.int32))
+        self._complete("link_capacity", self.routes.fabric.links.capacity)
+        self._complete("link_background", np.zeros(len(self.routes.fabric.links)))
+        self._check_links()
+        check_pins(self.pins, self.allocation, self.routes.fabric)
+
+    def _check_links(self) -> None:
+        fabric, wrong = self.routes.fabric, ~(self.link_capacity > 0)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            ends = (fabric.names[v] for v in (fabric.links.source[row], fabric.links.target[row]))
+            raise InvalidValue(
+                "Problem.link_capacity",
+                f"{self.link_capacity[row]:g} of link {' -> '.join(ends)}, not above 0",
+            )
+
+    def _complete(self, name: str, default: Ints | Floats) -> None:
+        """Set a field that was left out, or check the length of what was given."""
+        given = np.asarray(getattr(self, name), default.dtype)
+        if len(given) not in (0, len(default)):
+            raise InvalidValue(f"Problem.{name}", f"has {len(given)} entries, not {len(default)}")
+        values = np.array(given if len(given) else default)
+        values.flags.writeable = False
+        object.__setattr__(self, name, values)
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return self.profile.ranks
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts of the allocation."""
+        return len(self.allocation)
+
+    @cached_property
+    def distances(self) -> Distances:
+        """What a byte between two hosts costs."""
+        return distances(LINKS, self.routes) if self.own_distances is None else self.own_distances
+
+    def with_pins(self, pins: Ints) -> Problem:
+        """The same problem with other pins; what searches have computed is kept."""
+        other = replace(self, pins=pins)
+        kept = ("kept", "distances", "hops", "near", "hop_unit", "median_rank_bytes")
+        other.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
+        return other
+
+    @property
+    def pinned(self) -> Bools:
+        """bool[ranks]: ranks that must not move."""
+        return self.pins >= 0
+
+    def honour_pins(self, host_of_rank: Ints) -> Ints:
+        """int32[ranks]: the placement with each pinned rank on its host.
+
+        A pinned rank takes a free slot there, else changes places with the lowest rank that need not
+        be there.
+        """
+        return honour(self.pins, host_of_rank, self.allocation.slots)
+
+    def seats(self, host_of_rank: Ints) -> Seats:
+        """The seats of a placement by host index; ranks of one host take its slots in ascending order."""
+        order = np.argsort(host_of_rank, kind="stable")
+        hosts = host_of_rank[order]
+        within = np.arange(len(hosts)) - np.searchsorted(hosts, hosts)
+        slot_of_rank = np.empty(self.ranks, np.int32)
+        slot_of_rank[order] = self.first_slot[hosts] + within
+        rank_of_slot = np.full(len(self.slot_host), -1, np.int32)
+        rank_of_slot[slot_of_rank] = np.arange(self.ranks)
+        return Seats(
+            self.slot_host,
+            self.first_slot,
+            rank_of_slot,
+            slot_of_rank,
+            host_of_rank.astype(np.int32),
+            self.pinned,
+        )
+
+    @cached_property
+    def hops(self) -> Hops:
+        """Distances between groups of hosts, for searches; with more than 255 values, nearly so."""
+        return compact_hops(self.distances)
+
+    @cached_property
+    def near(self) -> Near:
+        """Slots of each host and of the groups at the two nearest distances from it, for proposals."""
+        return near_slots(self.hops, self.slot_host, self.first_slot)
+
+    @cached_property
+    def hop_unit(self) -> float:
+        """How much farther than the nearest the mean host is: what temperatures are measured in."""
+        return hop_unit(self.hops)
+
+    @cached_property
+    def median_rank_bytes(self) -> float:
+        """Bytes sent and received by the median of the ranks that talk."""
+        talks = np.bincount(np.r_[self.source, self.target], np.r_[self.bytes, self.bytes])
+        return float(np.median(talks[talks > 0])) if len(self.bytes) else 0.0
+
+    def host_traffic(self, host_of_rank: Ints) -> tuple[Ints, Ints, Floats]:
+        """Sending host, receiving host and bytes of each pair of ranks."""
+        return host_of_rank[self.source], host_of_rank[self.target], self.bytes
+
+    def hop_bytes(self, host_of_rank: Ints) -> float:
+        """Bytes times `distances`, summed over all pairs."""
+        source, target, size = self.host_traffic(host_of_rank)
+        return float(size @ self.distances.of(source, target))
+
+    def guest(self, *, directed: bool) -> Guest:
+        """Partners of each rank, heaviest first.
+
+        Parameters
+        ----------
+        directed : bool
+            Keep what a rank sends (table 0) and receives (table 1) apart; otherwise sum both, which
+            is enough where distances are the same in both directions.
+        """
+        rank = np.concatenate([self.source, self.target])
+        partner = np.concatenate([self.target, self.source])
+        size = np.concatenate([self.bytes, self.bytes])
+        table = np.repeat(np.arange(2, dtype=np.uint8), len(self.source))
+        if not directed:
+            table = np.zeros(len(rank), np.uint8)
+            key, inverse = np.unique(rank.astype(np.int64) * self.ranks + partner, return_inverse=True)
+            rank, partner = (key // self.ranks).astype(np.int32), (key % self.ranks).astype(np.int32)
+            size, table = np.bincount(inverse, weights=size, minlength=len(key)), table[: len(key)]
+        order = np.lexsort((table, partner, -size, rank))
+        indptr = np.searchsorted(rank[order], np.arange(self.ranks + 1)).astype(np.int64)
+        active = np.flatnonzero(np.diff(indptr)).astype(np.int32)
+        return Guest(indptr, partner[order], size[order], table[order], active)
+
+
+def host_indices(allocation: Allocation, vertices: Ints) -> Ints:
+    """int32: index in the allocation of each of its hosts, given as vertices of the fabric."""
+    order = np.argsort(allocation.hosts)
+    return order[np.searchsorted(allocation.hosts[order], vertices)].astype(np.int32)

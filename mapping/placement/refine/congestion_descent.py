@@ -1,0 +1,112 @@
+"""Annealed exchange of ranks on the sum over links of (load / (capacity * worst)) ** p, with p growing.
+
+A sum of high powers is close to its largest term but, unlike that, falls with every hot link that is
+relieved. Hosts' own cables and links of the network are scaled by their own worst: where a host's own
+cable is the floor of congestion, the network goes on improving, worst link first, then worst network
+link, then hop-bytes, as the objective says.
+
+Workers search side by side, each on its domain of the hosts and with its own copy of the loads; domains
+change every round, and all loads are computed afresh after about as many exchanges were looked into as
+there are ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import Found
+from mapping.placement.refine.state.domains import Team
+from mapping.placement.refine.state.fewer_hosts import fewer_hosts
+from mapping.placement.refine.state.load_search import LoadSearch, Measured, Schedule
+from registry.model import Ints
+
+FEWEST, MOST = 256, 16_384
+"""Proposals that are looked into in a round, at least and at most."""
+SQUARINGS = (2, 3, 4, 5, 6)
+"""Powers of two that p goes through, in equal parts of the budget."""
+HOTTEST = 0.3
+"""First temperature, as the part of the sum's logarithmic slope that one rank is worth."""
+COLDEST, COLDEST_TOGETHER = 0.1, 0.01
+"""Last temperature of one worker, and of several: what each accepts while warm adds up on shared links."""
+FROZEN = 0.97
+"""Part of the budget after which the temperature is 0."""
+SCREEN = 0.5
+"""Hop-bytes that a proposal may lose, in bytes of the median rank times hop units."""
+HOT = 40
+"""Of 100 proposals, those that move an end of one of the hottest pairs."""
+TOGETHER = 0.5
+"""Part of the budget in which hosts' cables and the network's are measured by one worst link, where hosts
+take several ranks."""
+SAME = 1e-6
+"""Two values closer than this, relatively, are equal: shares of flows are kept in 24 bits."""
+
+
+def refine(
+    problem: Problem,
+    start: Ints,
+    budget: Budget,
+    generator: np.random.Generator,
+    *,
+    hottest: float = HOTTEST,
+    coldest: float = 0.0,
+    screen: float = SCREEN,
+    hot: int = HOT,
+) -> Iterator[Found]:
+    """Improve a placement by host index on congestion, as the objective of that name orders.
+
+    Parameters
+    ----------
+    hottest, coldest : float
+        First and last temperature, as the part of the sum's logarithmic slope that one rank is worth; a
+        last of 0 stands for 0.1 with one worker and 0.01 with several.
+    screen : float
+        Hop-bytes that a proposal may lose, in bytes of the median rank times hop units.
+    hot : int
+        Of 100 proposals, those that move an end of one of the hottest pairs.
+    """
+    if len(problem.bytes) == 0 or len(problem.slot_host) < 2 or bool(problem.pinned.all()):
+        return
+    coldest = coldest or (COLDEST if budget.workers == 1 else COLDEST_TOGETHER)
+    schedule = Schedule(SQUARINGS, hottest, coldest, FROZEN, screen, hot, TOGETHER)
+    fewer = fewer_hosts(problem, start, generator)
+    if fewer is None:
+        yield from _descend(problem, start, budget, generator, schedule)
+        return
+    for found in _descend(fewer.problem, fewer.inside(start), budget, generator, schedule):
+        yield found._replace(host_of_rank=fewer.outside(found.host_of_rank))
+
+
+def _descend(
+    problem: Problem, start: Ints, budget: Budget, generator: np.random.Generator, schedule: Schedule
+) -> Iterator[Found]:
+    search = LoadSearch(problem, start, budget.workers, generator)
+    measured, since, passed = search.look(schedule, 0.0), 0, 0.1
+    best = measured
+    budget.prepared()
+    wanted = min(max(problem.ranks, FEWEST), MOST)
+    with Team(budget.workers) as team:
+        while proposals := budget.claim(int(wanted / passed)):
+            looked = search.round(team, proposals, schedule, budget.fraction)
+            since += looked
+            passed = max(0.5 * (passed + looked / proposals), 0.002)
+            if since >= wanted or budget.fraction >= 1.0:
+                measured, since = search.look(schedule, budget.fraction), 0
+                best = measured if _is_better(problem, measured, best) else best
+            yield _found(best)
+    if since and _is_better(problem, measured := search.look(schedule, 1.0), best):
+        yield _found(measured)
+
+
+def _found(measured: Measured) -> Found:
+    return Found(measured.host_of_rank, "congestion_seconds", measured.congestion_seconds)
+
+
+def _is_better(problem: Problem, one: Measured, other: Measured) -> bool:
+    for a, b in zip(one[:2], other[:2], strict=True):
+        if abs(a - b) > SAME * max(a, b):
+            return a < b
+    return problem.hop_bytes(one.host_of_rank) < problem.hop_bytes(other.host_of_rank)

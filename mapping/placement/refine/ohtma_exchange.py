@@ -1,0 +1,186 @@
+"""OHTMA's pair exchange: the best pair of all, both locked, P/2 times, then back to the best prefix.
+
+Source: Li et al., "OHTMA: an optimized heuristic topology-aware mapping algorithm on the Tianhe-3
+exascale supercomputer prototype", 2020, section 4.3, Algorithm 1, lines 20 to 36. As printed it cannot
+run; what is mended:
+
+Line 20, 30
+    All processes are marked and k is set to 1 in every round, so that the loop never ends and has nothing
+    left to exchange. Here the two that are exchanged are locked, and k counts.
+Line 22
+    ``loop`` is half the number of processes (section 5.2).
+Line 26
+    The gain leaves out what the two receive, and counts the bytes between the two as if nothing were sent
+    any more. Here it is exact in both directions; option ``gain=printed`` keeps the printed one, for
+    comparison, under which exchanges and the best prefix are chosen by wrong numbers.
+Line 28
+    Ties go to the lower pair. Two ranks of one host are no pair: exchanging them changes nothing.
+Line 34
+    The shortest of the best prefixes.
+
+Rounds go on where the best gain is a loss: the best prefix is taken back to. Time grows with the square of
+the ranks, and memory with 16 bytes times ranks times groups of hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mapping.placement.kernels.ohtma import Bench, exchange_rounds, set_costs
+from mapping.placement.kernels.pair_gain import partners
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import Found
+from registry.errors import InvalidValue, UnknownName
+from registry.model import Floats, Ints
+
+EXACT, PRINTED = "exact", "printed"
+GAINS = (EXACT, PRINTED)
+ROUND = 64
+"""Exchanges between two looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Exchange:
+    """What one run of lines 20 to 36 did.
+
+    Attributes
+    ----------
+    host_of_rank : int32[ranks]
+        After the best prefix; with the printed gain perhaps worse than the start.
+    pairs : int32[rounds, 2]
+        Ranks exchanged in each round, the lower first.
+    gains : float64[rounds]
+        Bytes times distance that each round seemed to save.
+    kept : int
+        Length of the best prefix.
+    """
+
+    host_of_rank: Ints
+    pairs: Ints
+    gains: Floats
+    kept: int
+
+
+def refine(
+    problem: Problem,
+    start: Ints,
+    budget: Budget,
+    generator: np.random.Generator,
+    *,
+    gain: str = EXACT,
+    rounds: int = 0,
+    passes: int = 1,
+) -> Iterator[Found]:
+    """Improve a placement by host index on hop-bytes; a step is an exchange. `generator` is not used.
+
+    Parameters
+    ----------
+    gain : str
+        ``exact`` or ``printed``.
+    rounds : int
+        Exchanges of a pass; 0: half the ranks, as in the paper.
+    passes : int
+        Run again from the result, at most so many times in all and while that improves it; once in the
+        paper.
+
+    Raises
+    ------
+    UnknownName
+        For `gain`.
+    InvalidValue
+        `rounds` below 0 or `passes` below 1.
+    """
+    _check(gain, rounds, passes)
+    best = Found(start, "hop_bytes", problem.hop_bytes(start))
+    if len(problem.bytes) == 0 or problem.hosts == 1:
+        return
+    for _ in range(passes):
+        before = best.value
+        for found in _passing(problem, best.host_of_rank, budget, gain, rounds):
+            value = problem.hop_bytes(found.host_of_rank)
+            if value < best.value:
+                best = Found(found.host_of_rank, "hop_bytes", value)
+            yield best
+        if best.value >= before:
+            return
+
+
+def exchange(problem: Problem, start: Ints, *, gain: str = EXACT, rounds: int = 0) -> Exchange:
+    """Run lines 20 to 36 once, without a budget.
+
+    Parameters
+    ----------
+    start : int32[ranks]
+        By host index; not changed.
+    gain, rounds
+        As for `refine`.
+    """
+    _check(gain, rounds, 1)
+    *_, last = _passing(problem, start, Budget(seconds=np.inf), gain, rounds)
+    return last
+
+
+def _check(gain: str, rounds: int, passes: int) -> None:
+    if gain not in GAINS:
+        raise UnknownName("ohtma.gain", gain, GAINS)
+    if rounds < 0 or passes < 1:
+        raise InvalidValue("ohtma-exchange", "rounds must not be below 0, passes not below 1")
+
+
+def _passing(problem: Problem, start: Ints, budget: Budget, gain: str, rounds: int) -> Iterator[Exchange]:
+    """What a pass has done after each chunk of rounds; at least once."""
+    bench = _bench(problem, start, gain)
+    set_costs(bench)
+    most = rounds or problem.ranks // 2
+    pairs, gains, done = np.zeros((most, 2), np.int32), np.zeros(most), 0
+    yield _best_prefix(start, pairs[:0], gains[:0])
+    while done < most and (chunk := budget.claim(min(ROUND, most - done))):
+        made = exchange_rounds(bench, gain == EXACT, pairs[done : done + chunk], gains[done : done + chunk])
+        done += made
+        yield _best_prefix(start, pairs[:done], gains[:done])
+        if made < chunk:
+            return
+
+
+def _best_prefix(start: Ints, pairs: Ints, gains: Floats) -> Exchange:
+    """Lines 33 to 35."""
+    kept = int(np.argmax(np.r_[0.0, np.cumsum(gains)]))
+    host_of_rank = start.copy()
+    for rank, other in pairs[:kept].tolist():
+        host_of_rank[rank], host_of_rank[other] = host_of_rank[other], host_of_rank[rank]
+    return Exchange(host_of_rank=host_of_rank, pairs=pairs, gains=gains, kept=kept)
+
+
+def _bench(problem: Problem, start: Ints, gain: str) -> Bench:
+    ranks, hosts = problem.ranks, problem.distances
+    used, group = np.unique(hosts.group[start], return_inverse=True)
+    of_host = np.full(problem.hosts, -1, np.int32)
+    of_host[start] = group
+    member = np.argsort(start, kind="stable").astype(np.int32)
+    place = np.empty(ranks, np.int32)
+    place[member] = np.arange(ranks)
+    both = partners(ranks, problem.source, problem.target, problem.bytes)
+    nothing = np.zeros(len(both.partner))
+    return Bench(
+        pays=both if gain == EXACT else both._replace(received=nothing),
+        causes=both if gain == EXACT else both._replace(sent=nothing),
+        group=of_host,
+        between=np.ascontiguousarray(hosts.between[np.ix_(used, used)]),
+        host_of_rank=start.astype(np.int32),
+        first=np.searchsorted(start[member], np.arange(problem.hosts + 1)).astype(np.int64),
+        member=member,
+        place=place,
+        locked=problem.pinned.copy(),
+        cost=np.zeros((ranks, len(used))),
+        transposed=np.zeros((len(used), ranks)),
+        stay=np.zeros(ranks),
+        gain=np.zeros(ranks),
+        other=np.full(ranks, -1, np.int32),
+        stale=np.zeros(ranks, np.bool_),
+        touched=np.zeros(ranks, np.bool_),
+        trial=np.zeros(ranks),
+    )

@@ -1,0 +1,85 @@
+"""A problem cut down to part of its hosts, where there are so many that runs between all cannot be kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mapping.distances.grouped_distances import Distances
+from mapping.placement.problem.problem import Problem
+from mapping.routing import shortest_paths
+from mapping.routing.shortest_paths import ShortestPaths
+from mapping.routing.torus import torus_coordinates
+from registry.model import Allocation, Bools, Ints
+
+MOST_GROUPS = 2_400
+"""Most groups of hosts that a search on loads chooses from: 2.9 million pairs, whose runs fit in memory."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class FewerHosts:
+    """A problem on some hosts of another.
+
+    Attributes
+    ----------
+    problem : Problem
+    host : int32[h]
+        Hosts that are kept, by index in the other problem, ascending.
+    """
+
+    problem: Problem
+    host: Ints
+
+    def inside(self, host_of_rank: Ints) -> Ints:
+        """int32[ranks]: a placement on hosts that are kept, by the kept hosts' index."""
+        return np.searchsorted(self.host, host_of_rank).astype(np.int32)
+
+    def outside(self, host_of_rank: Ints) -> Ints:
+        """int32[ranks]: the placement by host index of the other problem."""
+        return self.host[host_of_rank]
+
+
+def fewer_hosts(problem: Problem, start: Ints, generator: np.random.Generator) -> FewerHosts | None:
+    """The problem on the start's hosts and some others, taken at random; None where all can be kept.
+
+    Parameters
+    ----------
+    start : int32[ranks]
+        Host indices.
+    """
+    if problem.distances.groups <= MOST_GROUPS or type(problem.routes) is not ShortestPaths:
+        return None
+    if torus_coordinates(problem.routes.fabric) is not None:
+        return None  # there a run serves all pairs the same step apart
+    kept = _groups(problem, start, generator)
+    if kept is None:
+        return None
+    host = np.flatnonzero(kept[problem.distances.group]).astype(np.int32)
+    return FewerHosts(problem=_on(problem, host), host=host)
+
+
+def _groups(problem: Problem, start: Ints, generator: np.random.Generator) -> Bools | None:
+    """bool[g]: groups of hosts to keep; None where the start and the pins take too many of them."""
+    group, wanted = problem.distances.group, np.r_[start, problem.pins[problem.pinned]]
+    kept = np.zeros(problem.distances.groups, np.bool_)
+    kept[group[wanted]] = True
+    more = MOST_GROUPS - int(np.count_nonzero(kept))
+    if more < 0:
+        return None
+    kept[generator.choice(np.flatnonzero(~kept), more, replace=False)] = True
+    return kept
+
+
+def _on(problem: Problem, host: Ints) -> Problem:
+    allocation, routes, own = problem.allocation, problem.routes, problem.own_distances
+    if own is not None:
+        group, row = np.unique(own.group[host], return_inverse=True)
+        own = Distances(name=own.name, group=row.astype(np.int32), between=own.between[np.ix_(group, group)])
+    return replace(
+        problem,
+        allocation=Allocation(hosts=allocation.hosts[host], slots=allocation.slots[host]),
+        routes=shortest_paths.build(routes.fabric, allocation.hosts[host], rails=routes.rails),
+        pins=np.where(problem.pinned, np.searchsorted(host, problem.pins), -1),
+        own_distances=own,
+    )

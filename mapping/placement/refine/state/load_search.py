@@ -1,0 +1,309 @@
+"""The state of a search on link loads: who sits where, what every link carries, and rounds of exchanges.
+
+Each worker has a copy of the loads; what the workers changed is summed after a round, and `LoadSearch.look`
+computes all loads afresh.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapping.kernels.random_numbers import State, state_from
+from mapping.placement.kernels import congestion_anneal as kernel
+from mapping.placement.kernels.congestion_anneal import BYTES, SCALE, TERM, Flows, Loads, Part, Rules, Talk
+from mapping.placement.kernels.hop_bytes_search import Seats
+from mapping.placement.kernels.runs import Runs
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine.state.cells import Cells, cells_of
+from mapping.placement.refine.state.domains import Team, cut
+from mapping.placement.refine.state.runs import build_runs, most_used_first, of_another_thread
+from registry.model import Bools, Floats, Ints
+
+HOT_PAIRS = 0.02
+"""Part of the pairs of ranks that counts as hottest."""
+FEWEST_HOT = 8
+"""Fewest pairs that count as hottest."""
+CACHE_BYTES = 192 << 20
+"""Memory of each worker for flows between hosts, where not all are kept."""
+OVERFULL = 2.0
+"""Others' load on a link counts up to this times the worst link: powers of more would say nothing else."""
+SAME = 1e-6
+
+
+class Schedule(NamedTuple):
+    """Schedule of a search; see the constants of `mapping.placement.refine.congestion_descent`."""
+
+    squarings: tuple[int, ...]
+    hottest: float
+    coldest: float
+    frozen: float
+    screen: float
+    hot: int
+    together: float
+
+    def power(self, fraction: float) -> int:
+        """Squarings after a fraction of the budget."""
+        return self.squarings[min(int(fraction * len(self.squarings)), len(self.squarings) - 1)]
+
+    def temperature(self, fraction: float) -> float:
+        """Temperature after a fraction of the budget."""
+        if fraction >= self.frozen:
+            return 0.0
+        return float(self.hottest * (self.coldest / self.hottest) ** (fraction / self.frozen))
+
+
+class Measured(NamedTuple):
+    """A placement with its worst link and its worst network link, in seconds."""
+
+    congestion_seconds: float
+    network_congestion_seconds: float
+    host_of_rank: Ints
+
+
+class Worker(NamedTuple):
+    """What a thread has for itself."""
+
+    runs: Runs
+    loads: Loads
+    pending: Flows
+    state: State
+
+
+class _Stage(NamedTuple):
+    """What holds from one `LoadSearch.look` to the next.
+
+    `total` is the sum over the links that are to be relieved; `rank` and `partner` are the hottest pairs,
+    both ways round.
+    """
+
+    squarings: int
+    total: float
+    rank: Ints
+    partner: Ints
+
+
+class LoadSearch:
+    """A search on link loads.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : int32[ranks]
+        Host indices.
+    workers : int
+        Threads; what is found depends on their number, not on the cores that there are.
+    generator : Generator
+    """
+
+    def __init__(self, problem: Problem, start: Ints, workers: int, generator: np.random.Generator) -> None:
+        self._problem = problem
+        self._generator = generator
+        runs, self.cells = problem.kept.once("runs", lambda: _runs_and_cells(problem))
+        self._talk = talk_of(problem)
+        self._guest = problem.guest(directed=len(problem.hops.code) == 2)
+        self._pairs = _each_pair_once(self._talk)
+        self._several = bool((problem.allocation.slots > 1).any())
+        self._cables = self._several or _unequal_cables(runs, self.cells)
+        self._movable = (np.diff(self._talk.indptr) > 0) & ~problem.pinned
+        self.seats = problem.seats(start)
+        room = 4 * int(np.diff(self._talk.indptr).max()) + 1
+        self.workers = [
+            Worker(
+                of_another_thread(runs, CACHE_BYTES),
+                new_loads(len(self.cells)),
+                new_flows(room),
+                state_from(generator),
+            )
+            for _ in range(workers)
+        ]
+        self._stage = _Stage(0, 0.0, np.zeros(0, np.int32), np.zeros(0, np.int32))
+        self.counts = np.zeros(3, np.int64)
+        """Proposals made within domains, looked into, and kept, so far."""
+
+    def look(self, schedule: Schedule, fraction: float) -> Measured:
+        """Compute all loads afresh, scale links by the worst of their class, and find the hottest pairs."""
+        cells, own, pairs = self.cells, self.workers[0], self._pairs
+        here = self.seats.host_of_rank
+        flows = pairs._replace(source=here[pairs.source], target=here[pairs.target])
+        bytes = load_all(own.runs, own.loads, flows)
+        measured = self._measure(bytes)
+        squarings = schedule.power(fraction)
+        scale, wanted = self._scale(measured, fraction < schedule.together)
+        bytes += np.minimum(cells.background, OVERFULL / scale)
+        term = (bytes * scale) ** (1 << squarings)
+        for column, values in ((BYTES, bytes), (SCALE, scale), (TERM, term)):
+            own.loads.state[:, column : column + 2] = values.reshape(-1, 2)
+        slope = np.divide(term, bytes, out=np.zeros(len(cells)), where=wanted & (bytes > 0))
+        hot = self._hottest(flows, slope)
+        one, other = pairs.source[hot], pairs.target[hot]
+        self._stage = _Stage(squarings, float(term[wanted].sum()), np.r_[one, other], np.r_[other, one])
+        return measured
+
+    def round(self, team: Team, proposals: int, schedule: Schedule, fraction: float) -> int:
+        """Let each worker make its part of the proposals; how many of them were looked into."""
+        problem, stage = self._problem, self._stage
+        heat = schedule.temperature(fraction) / problem.ranks * stage.total * (1 << stage.squarings)
+        screen = schedule.screen * problem.median_rank_bytes * problem.hop_unit
+        rules = Rules(stage.squarings, heat, screen, schedule.hot, self._cables)
+        domain = self._domains(team.workers)
+        domain_of_rank = domain[self.seats.host_of_rank]
+        seats = [_copy(self.seats) for _ in range(team.workers)] if team.workers > 1 else [self.seats]
+        counts = np.zeros((team.workers, 3), np.int64)
+        begin = self.workers[0].loads.state.copy() if team.workers > 1 else None
+
+        def task(number: int) -> None:
+            own, hot = self.workers[number], domain_of_rank[stage.rank] == number
+            if begin is not None:
+                own.loads.state[:] = begin
+            movable = np.flatnonzero((domain_of_rank == number) & self._movable).astype(np.int32)
+            part = Part(number, domain, movable, stage.rank[hot], stage.partner[hot])
+            share = proposals // team.workers + (number < proposals % team.workers)
+            kernel.exchange_on_congestion(
+                share, rules, self._talk, part, own.runs, own.loads, own.pending, self._guest,
+                problem.hops, problem.near, seats[number], own.state, counts[number],
+            )  # fmt: skip
+
+        team.run(task)
+        if begin is not None:
+            self._merge(seats, domain, begin)
+        self.counts += counts.sum(axis=0)
+        return int(counts[:, 1].sum())
+
+    def _merge(self, copies: list[Seats], domain: NDArray[np.int8], begin: Floats) -> None:
+        """Put together who sits where; loads become what the workers' changes add up to."""
+        seats, state = self.seats, self.workers[0].loads.state
+        domain_of_slot = domain[seats.slot_host]
+        for number, copy in enumerate(copies):
+            own = domain_of_slot == number
+            seats.rank_of_slot[own] = copy.rank_of_slot[own]
+        taken = np.flatnonzero(seats.rank_of_slot >= 0)
+        seats.slot_of_rank[seats.rank_of_slot[taken]] = taken
+        seats.host_of_rank[:] = seats.slot_host[seats.slot_of_rank]
+        bytes, columns = begin[:, BYTES : BYTES + 2].copy(), slice(BYTES, BYTES + 2)
+        for worker in self.workers:
+            bytes += worker.loads.state[:, columns] - begin[:, columns]
+        np.maximum(bytes, 0.0, out=bytes)
+        state[:, columns] = bytes
+        state[:, TERM : TERM + 2] = (bytes * state[:, SCALE : SCALE + 2]) ** (1 << self._stage.squarings)
+
+    def _domains(self, workers: int) -> NDArray[np.int8]:
+        problem = self._problem
+        if workers == 1:
+            return np.zeros(problem.hosts, np.int8)
+        centre = int(self._generator.integers(problem.hosts))
+        distance = problem.distances.of(centre, np.arange(problem.hosts))
+        return cut(distance, problem.first_slot, workers, centre, problem.distances.group)
+
+    def _measure(self, bytes: Floats) -> Measured:
+        cells = self.cells
+        seconds = np.where(bytes > 0, (bytes + cells.background) / cells.capacity, 0.0)
+        return Measured(
+            float(seconds.max(initial=0.0)),
+            float(seconds[cells.network].max(initial=0.0)),
+            self.seats.host_of_rank.copy(),
+        )
+
+    def _scale(self, measured: Measured, together: bool) -> tuple[Floats, Bools]:
+        """float64[c]: 1 / bytes that make each cell as slow as the worst of its class; which to relieve.
+
+        With one rank a host its own cables carry what the rank sends and receives, wherever it sits: only
+        the network can be relieved. With several, hosts' cables can be too: first (`together`) the worst
+        of all links counts, then the worst of each class.
+        """
+        cells, highest, inner = self.cells, measured.congestion_seconds, measured.network_congestion_seconds
+        if inner == 0 or (self._several and together):
+            inner = highest
+        worst = np.where(cells.network, inner, highest)
+        worst[worst == 0] = 1.0
+        return 1.0 / (cells.capacity * worst), cells.network | self._several | (inner == 0)
+
+    def _hottest(self, flows: Flows, slope: Floats) -> Ints:
+        """Pairs of ranks whose traffic is worth most of the sum."""
+        heat = np.empty(len(flows.source))
+        kernel.pair_heat(flows, self.workers[0].runs, slope, self.workers[0].loads, heat)
+        count = min(max(int(len(heat) * HOT_PAIRS), FEWEST_HOT), len(heat))
+        coolest = np.partition(heat, len(heat) - count)[len(heat) - count]
+        return np.flatnonzero(heat >= coolest).astype(np.int32)
+
+
+def _runs_and_cells(problem: Problem) -> tuple[Runs, Cells]:
+    cells = cells_of(problem)
+    return most_used_first(build_runs(problem.routes.flows, cells, CACHE_BYTES), cells)
+
+
+def load_all(runs: Runs, loads: Loads, flows: Flows) -> Floats:
+    """float64[c]: what all flows put on each cell."""
+    apart = flows.source != flows.target
+    ends = flows.source[apart], flows.target[apart]
+    kept = Flows(*ends, flows.out[apart], flows.back[apart], flows.run)
+    kernel.pend_flows(runs, kept, len(kept.source), True, loads)
+    bytes = loads.change.copy()
+    loads.change[:] = 0.0
+    loads.is_touched[:] = 0
+    return bytes
+
+
+def new_loads(cells: int) -> Loads:
+    """Loads of so many cells, all zero."""
+    cables = cells // 2
+    room = np.zeros(8 * cables + 8)
+    first = -(room.ctypes.data // 8) % 8  # a cable is one line of the processor's cache
+    return Loads(
+        room[first : first + 8 * cables].reshape(cables, 8),
+        np.zeros(cells),
+        np.zeros(cables + 1, np.uint32),
+        np.zeros(cables, np.uint8),
+    )
+
+
+def new_flows(count: int) -> Flows:
+    """Room for so many flows."""
+    ends, bytes = np.zeros((2, count), np.int32), np.zeros((2, count))
+    return Flows(ends[0], ends[1], bytes[0], bytes[1], np.zeros(4 * count + 1, np.int64))
+
+
+def talk_of(problem: Problem) -> Talk:
+    """Partners of each rank, with what goes to each and comes from it."""
+    ranks, pairs = problem.ranks, len(problem.bytes)
+    rank = np.concatenate([problem.source, problem.target]).astype(np.int64)
+    partner = np.concatenate([problem.target, problem.source])
+    key, entry = np.unique(rank * ranks + partner, return_inverse=True)
+    out = np.bincount(entry[:pairs], weights=problem.bytes, minlength=len(key))
+    back = np.bincount(entry[pairs:], weights=problem.bytes, minlength=len(key))
+    rank, partner = key // ranks, key % ranks
+    apart = rank != partner
+    indptr = np.searchsorted(rank[apart], np.arange(ranks + 1)).astype(np.int64)
+    return Talk(indptr, partner[apart].astype(np.int32), out[apart], back[apart])
+
+
+def _each_pair_once(talk: Talk) -> Flows:
+    """Pairs of ranks that talk, lower rank first."""
+    rank = np.repeat(np.arange(len(talk.indptr) - 1, dtype=np.int32), np.diff(talk.indptr))
+    first = rank < talk.partner
+    room = np.zeros(4 * int(np.count_nonzero(first)) + 1, np.int64)
+    return Flows(rank[first], talk.partner[first], talk.out[first], talk.back[first], room)
+
+
+def _copy(seats: Seats) -> Seats:
+    """Seats of one more worker."""
+    return seats._replace(
+        rank_of_slot=seats.rank_of_slot.copy(),
+        slot_of_rank=seats.slot_of_rank.copy(),
+        host_of_rank=seats.host_of_rank.copy(),
+    )
+
+
+def _unequal_cables(runs: Runs, cells: Cells) -> bool:
+    """Whether hosts' own cables differ, so that it matters who sits where."""
+    hosts = runs.hosts
+    if len(hosts.up_cell) == 0:
+        return not bool(cells.network.all())
+    for ptr, cell in ((hosts.up_ptr, hosts.up_cell), (hosts.down_ptr, hosts.down_cell)):
+        host = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+        total = np.bincount(host, cells.capacity[cell], len(ptr) - 1)
+        if not np.allclose(total, total[0], rtol=SAME) or bool(cells.background[cell].any()):
+            return True
+    return False

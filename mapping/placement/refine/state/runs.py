@@ -1,0 +1,209 @@
+"""Runs of all pairs of hosts, computed at once where they fit in memory, else when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mapping.placement.kernels import runs as kernel
+from mapping.placement.kernels.runs import Hosts, Origin, Runs, Shifts, Table
+from mapping.placement.refine.state.cells import Cells, by_attachment
+from mapping.routing.kernels.flows import PATHS, FlowArrays, new_scratch
+from mapping.threads import each
+from registry.model import Ints, Longs
+
+ListRuns = Callable[[Origin, int, int, Ints, kernel.Cells, kernel.Shares], tuple[int, int]]
+
+MOST_KEYS = 1 << 22
+"""Most pairs whose runs are computed at once."""
+MOST_ENTRIES = 48 << 20
+"""Most entries that are kept at once, of 8 bytes."""
+SAMPLE = 512
+"""Pairs that tell how long runs are."""
+CHUNK = 1 << 22
+"""Entries written before room is made for more."""
+
+
+def build_runs(flows: FlowArrays, cells: Cells, limit: int) -> Runs:
+    """What each pair of hosts puts on which cells.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes for runs that are computed when first asked for; a run of any pair always fits.
+    """
+    by_row = by_attachment(flows)
+    hosts = _hosts(flows, cells.of_link, by_row)
+    rows, width = flows.hops.shape if by_row else (len(hosts.row), len(hosts.row))
+    origin = _origin(flows, cells, by_row, int(width))
+    keys, grain = int(rows) * int(width), 1
+    list_runs: ListRuns = kernel.list_runs
+    _load_kernels(origin, cells.shifts)
+    if cells.shifts.on:
+        pairs = _pair_of_each_step(cells.shifts)
+        keys, list_runs = len(cells.shifts.vertex_place), _list_steps(cells.shifts, *pairs)
+    elif flows.kind == PATHS and cells.both_ways:
+        list_runs, grain = kernel.list_path_runs, int(width)
+    if keys <= MOST_KEYS and _expected(origin, int(rows) * int(width), keys) <= MOST_ENTRIES:
+        table = _complete(origin, list_runs, keys, grain)
+    else:
+        table = _empty(origin, keys, limit)
+    return Runs(hosts, cells.shifts, table, origin)
+
+
+def of_another_thread(runs: Runs, limit: int) -> Runs:
+    """The same runs, for one more thread."""
+    mode = runs.table.mode
+    if mode[kernel.COMPLETE]:
+        return runs
+    keys = len(runs.table.where) // kernel.ENTRY if mode[kernel.DIRECT] else 1 << 62
+    origin = _of_own(runs.origin)
+    return runs._replace(origin=origin, table=_empty(origin, keys, limit))
+
+
+def _load_kernels(origin: Origin, shifts: Shifts) -> None:
+    """Have all kernels compiled or read from disk, whichever is needed here: a search is warmed up so."""
+    length, cell, share = np.zeros(1, np.int32), np.zeros(1, np.uint32), np.zeros(1, np.float32)
+    none = np.zeros(0, np.int64)
+    kernel.list_runs(origin, 0, 0, length, cell, share)
+    kernel.list_path_runs(origin, 0, 0, length, cell, share)
+    kernel.list_steps(origin, shifts, none, none, 0, 0, length, cell, share)
+
+
+def _of_own(origin: Origin) -> Origin:
+    return origin._replace(
+        scratch=new_scratch(origin.flows), link=origin.link.copy(), share=origin.share.copy()
+    )
+
+
+def _list_steps(shifts: Shifts, row: Longs, target: Longs) -> ListRuns:
+    """`kernel.list_steps` with the arguments of `kernel.list_runs`."""
+
+    def list_runs(
+        origin: Origin, begin: int, end: int, length: Ints, cell: kernel.Cells, share: kernel.Shares
+    ) -> tuple[int, int]:
+        return kernel.list_steps(origin, shifts, row, target, begin, end, length, cell, share)
+
+    return list_runs
+
+
+def _pair_of_each_step(shifts: Shifts) -> tuple[Longs, Longs]:
+    """Rows of some pair that is each step apart; -1 where there is none."""
+    place, minus = shifts.place, shifts.minus
+    row, target = np.full((2, len(shifts.vertex_place)), -1)
+    for start in range(len(place)):
+        key = sum(minus[axis, place[start, axis], place[:, axis]] for axis in range(3))
+        new = row[key] < 0
+        row[key[new]], target[key[new]] = start, np.flatnonzero(new)
+        if bool((row >= 0).all()):
+            break
+    return row, target
+
+
+def _hosts(flows: FlowArrays, cell: Ints, by_row: bool) -> Hosts:
+    ends = flows.ends
+    ports = ends.port_ptr[ends.rail_ptr]
+    if by_row:
+        up, down = cell[ends.up_link].astype(np.uint32), cell[ends.down_link].astype(np.uint32)
+        targets = ends.target_ptr[ports]
+        return Hosts(
+            ends.port_row.astype(np.int64), ends.target[targets[:-1]].astype(np.int64),
+            ends.up_ptr, up, ends.up_share, ends.down_ptr, down, ends.down_share,
+        )  # fmt: skip
+    own = np.arange(len(ports) - 1)
+    none, nothing, zero = np.zeros(len(ports), np.int64), np.zeros(0, np.uint32), np.zeros(0)
+    return Hosts(own, own, none, nothing, zero, none, nothing, zero)
+
+
+def _origin(flows: FlowArrays, cells: Cells, by_row: bool, width: int) -> Origin:
+    longest = max(flows.max_entries, 1)
+    return Origin(
+        by_row=by_row,
+        both_ways=cells.both_ways,
+        width=width,
+        flows=flows,
+        scratch=new_scratch(flows),
+        link=np.empty(longest, np.int32),
+        share=np.empty(longest),
+        cell_of_link=cells.of_link,
+    )
+
+
+def _expected(origin: Origin, pairs: int, keys: int) -> float:
+    """Entries of the runs of so many keys, judged by some pairs."""
+    chosen = np.unique(np.linspace(0, pairs - 1, min(pairs, SAMPLE)).astype(np.int64))
+    room = np.empty(2 * len(origin.link), np.uint32), np.empty(2 * len(origin.link), np.float32)
+    length = np.zeros(pairs, np.int32)
+    one = origin._replace(both_ways=False)
+    total = sum(kernel.list_runs(one, key, key + 1, length, *room)[1] for key in chosen.tolist())
+    return total / max(len(chosen), 1) * keys
+
+
+def _complete(origin: Origin, list_runs: ListRuns, keys: int, grain: int) -> Table:
+    """A table of all runs; `grain`: keys that must be listed in one go."""
+
+    def listed(piece: tuple[int, int]) -> tuple[Ints, list[tuple[kernel.Cells, kernel.Shares]]]:
+        at, end = piece
+        own, length, size = _of_own(origin), np.zeros(keys, np.int32), max(CHUNK, 2 * len(origin.link))
+        found = []
+        while at < end:
+            cell, share = np.empty(size, np.uint32), np.empty(size, np.float32)
+            at, used = list_runs(own, at, end, length, cell, share)
+            found.append((cell[:used].copy(), share[:used].copy()))
+            size *= 1 if used else 2
+        return length[piece[0] : piece[1]], found
+
+    half = int(keys // grain * (0.7 if origin.both_ways else 0.5)) * grain
+    parts = each(listed, [(0, half), (half, keys)])
+    length = np.concatenate([part[0] for part in parts])
+    chunks = [chunk for part in parts for chunk in part[1]]
+    return Table(
+        where=np.r_[0, np.cumsum(length, dtype=np.int64)],
+        cell=np.concatenate([cell for cell, _ in chunks]),
+        share=np.concatenate([share for _, share in chunks]),
+        mode=_mode(origin, complete=True, direct=True),
+    )
+
+
+def _empty(origin: Origin, keys: int, limit: int) -> Table:
+    """A table without runs: a place for every key where that fits, else places shared by hashing."""
+    longest = len(origin.link)
+    direct = keys * 24 <= limit
+    places = max(keys, 1) if direct else 1 << max(4, (limit // 96).bit_length() - 1)
+    pool = max(min(limit // 8, keys * longest), 4 * longest)  # both runs of a pair fit wherever they begin
+    where = np.zeros((places, kernel.ENTRY), np.int64)
+    where[:, 0] = -1
+    return Table(
+        where=where.reshape(-1),
+        cell=np.empty(pool, np.uint32),
+        share=np.empty(pool, np.float32),
+        mode=_mode(origin, complete=False, direct=direct),
+    )
+
+
+def _mode(origin: Origin, *, complete: bool, direct: bool) -> Longs:
+    return np.array([complete, direct, origin.both_ways, origin.width, 0, 0], np.int64)
+
+
+def most_used_first(runs: Runs, cells: Cells) -> tuple[Runs, Cells]:
+    """The same with cables numbered anew by how many runs use them; where runs are not complete, as they are.
+
+    Many cables are used by few runs, and so stay out of the processor's cache.
+    """
+    hosts, table = runs.hosts, runs.table
+    if not table.mode[kernel.COMPLETE] or cells.shifts.on:
+        return runs, cells
+    count = np.bincount(table.cell >> 1, minlength=len(cells) // 2)
+    for cell in (hosts.up_cell, hosts.down_cell):
+        count += np.bincount(cell >> 1, minlength=len(count))
+    cables = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
+    place = np.full(len(count), -1)
+    place[cables] = np.arange(len(cables))
+    anew = np.where(np.repeat(place, 2) < 0, -1, 2 * np.repeat(place, 2) + np.tile([0, 1], len(count)))
+    as_cell = anew.astype(np.uint32)
+    of_link = np.append(anew, -1)[cells.of_link].astype(np.int32)
+    origin = runs.origin._replace(cell_of_link=of_link)
+    hosts = hosts._replace(up_cell=as_cell[hosts.up_cell], down_cell=as_cell[hosts.down_cell])
+    table = table._replace(cell=as_cell[table.cell])
+    return runs._replace(hosts=hosts, table=table, origin=origin), cells.only(cables, of_link)

@@ -1,0 +1,168 @@
+"""Threshold accepting on congestion, with random swaps: what the 2011 paper refines its mappings by.
+
+Sources: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
+2011, section 3.5: "20 iterations in the inner optimization loop and a time limit to determine the number
+of outer optimization iterations", candidates "by swapping two random positions in the mapping"; Dueck and
+Scheuer, "Threshold accepting" (J. Comput. Phys. 90, 1990): a candidate is accepted if it is worse by less
+than a threshold, and thresholds fall. What neither fixes:
+
+Thresholds
+    ``first`` times the start's value, falling linearly with the budget to 0 at its end; lowered after
+    every `inner` proposals.
+Objective
+    The exact congestion of the worst link on the problem's routes, where the paper estimates it by its
+    Algorithm 3. Among equals the worst network link, among equals hop-bytes, by the same rule; the
+    threshold is then relative to the start's worst network link, or to the hop-bytes of a mean rank.
+Result
+    The best placement seen, not the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from mapping.kernels.random_numbers import State, state_from
+from mapping.placement.kernels import threshold_accepting as kernel
+from mapping.placement.kernels.congestion_anneal import Flows, Loads, Talk
+from mapping.placement.kernels.hop_bytes_search import Seats
+from mapping.placement.kernels.runs import Runs
+from mapping.placement.kernels.threshold_accepting import Best, Links
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import Found
+from mapping.placement.refine.state.cells import Cells, cells_of
+from mapping.placement.refine.state.load_search import load_all, new_flows, new_loads, talk_of
+from mapping.placement.refine.state.runs import build_runs
+from registry.errors import InvalidValue
+from registry.model import Floats, Ints
+
+ROUNDS_OF = 16
+"""Lowerings of the threshold between two looks at the clock."""
+REFRESH = 8
+"""Proposals a rank between two exact computations of all loads."""
+LEAST = 1e-9
+"""Part of the largest message that a link's load must exceed to count: less is rounding."""
+LISTED = 256
+"""Links of a class that are listed as its hottest: in a 12 x 12 x 12 torus, 10,368 links, an exchange leaves
+some of them untouched."""
+CACHE_BYTES = 192 << 20
+"""Memory for runs that are computed when first asked for."""
+
+
+class _Search(NamedTuple):
+    """Arrays of one run."""
+
+    talk: Talk
+    runs: Runs
+    loads: Loads
+    pending: Flows
+    links: Links
+    seats: Seats
+    value: Floats
+    best: Best
+    state: State
+
+
+def refine(
+    problem: Problem,
+    start: Ints,
+    budget: Budget,
+    generator: np.random.Generator,
+    *,
+    first: float = 0.0005,
+    inner: int = 20,
+) -> Iterator[Found]:
+    """Improve a placement by host index on congestion: worst link, worst network link, hop-bytes.
+
+    Parameters
+    ----------
+    first : float
+        First threshold, as part of the start's value; 0 makes it a descent.
+    inner : int
+        Proposals at each threshold.
+
+    Raises
+    ------
+    InvalidValue
+        `first` below 0 or `inner` below 1.
+    """
+    if not first >= 0 or inner < 1:
+        raise InvalidValue("threshold-accepting", "first must not be below 0 nor inner below 1")
+    if len(problem.bytes) == 0 or problem.hosts == 1:
+        return
+    search = _begin(problem, start, generator)
+    budget.prepared()
+    unit = search.value / np.array([1.0, 1.0, problem.ranks])
+    since, before, lowest = 0, 0.0, Found(start, "congestion_seconds", float(search.value[0]))
+    while proposals := budget.claim(inner * ROUNDS_OF):
+        now = min(budget.fraction, 1.0)
+        thresholds = first * np.array([1.0 - now, (now - before) / ROUNDS_OF])
+        before = now
+        kernel.accept_below_thresholds(
+            proposals,
+            inner,
+            thresholds,
+            unit,
+            search.talk,
+            search.runs,
+            search.loads,
+            search.pending,
+            search.links,
+            search.seats,
+            search.value,
+            search.best,
+            search.state,
+        )
+        since += proposals
+        if since >= REFRESH * problem.ranks:
+            _load_all(problem, search, search.seats.host_of_rank)
+            since = 0
+        if not np.array_equal(search.best.host_of_rank, lowest.host_of_rank):
+            lowest = Found(search.best.host_of_rank.copy(), "congestion_seconds", float(search.best.value[0]))
+        yield lowest
+
+
+def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> _Search:
+    talk, cells = talk_of(problem), cells_of(problem, merge=False)
+    search = _Search(
+        talk=talk,
+        runs=build_runs(problem.routes.flows, cells, CACHE_BYTES),
+        loads=new_loads(len(cells)),
+        pending=new_flows(4 * int(np.diff(talk.indptr).max()) + 1),
+        links=_links(cells, LEAST * float(problem.bytes.max())),
+        seats=problem.seats(start),
+        value=np.zeros(3),
+        best=Best(start.astype(np.int32), np.zeros(3)),
+        state=state_from(generator),
+    )
+    _load_all(problem, search, start)
+    search.best.value[:] = search.value
+    return search
+
+
+def _links(cells: Cells, least: float) -> Links:
+    count = len(cells)
+    return Links(
+        kind=cells.network.astype(np.uint8),
+        scale=1.0 / cells.capacity,
+        background=np.array(cells.background),
+        bytes=np.zeros(count),
+        seconds=np.zeros(count),
+        least=least,
+        limit=LISTED,
+        hot=np.zeros((2, count), np.int32),
+        listed=np.zeros(2, np.int64),
+        floor=np.zeros(2),
+        is_listed=np.zeros(count, bool),
+    )
+
+
+def _load_all(problem: Problem, search: _Search, host_of_rank: Ints) -> None:
+    """Compute loads, lists and value afresh: all pairs of ranks as one change of links without load."""
+    source, target, size = problem.host_traffic(host_of_rank)
+    flows = Flows(source, target, size, np.zeros(len(size)), np.zeros(4 * len(size) + 1, np.int64))
+    search.links.bytes[:] = load_all(search.runs, search.loads, flows)
+    kernel.list_hottest(search.loads, search.links, search.value)

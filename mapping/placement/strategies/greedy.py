@@ -1,0 +1,144 @@
+"""Greedy: the heaviest rank first, then always along the heaviest edge, to the closest host with room.
+
+Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
+2011, section 3.1, Algorithm 1; many start vertices: section 4.2 and Figure 4. Line by line:
+
+Line 3, 4
+    The initial load omega-hat makes a shortest path one of fewest links. Added to loads it swallows them
+    in float64 on large fabrics, so (links, load) are compared in this order instead.
+Line 5
+    The start is a host of the allocation, its first unless told.
+Line 7
+    A rank's weight is the sum of what it sends (section 3.1); ties go to the lower rank.
+Line 9
+    "Pick new s": where no edge leads to a rank, the closest host with room to the last one used.
+Line 17
+    Edges whose receiver has a host are dropped, which is not printed; ties go to the lower sender, then
+    the lower receiver. A rank that only receives is reached when its senders are done, else last.
+Line 19
+    Closest to s. The text says that neighbours in the guest go to neighbours in the host graph, so s is
+    the host of the sender u; in the print it is the host used last, which ``near=last`` takes. Among
+    hosts of equally many links that of the least loaded path wins, then the lowest. Option ``ties`` can
+    leave loads out and take the problem's distances, as where a table of distances is given.
+Line 26
+    Only edges that are followed load links; a path's load is summed from its beginning, and of two equal
+    ways to a vertex the one with the lower last arc (by tail, then head) is kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mapping.placement.kernels import greedy as kernel
+from mapping.placement.kernels.greedy import HostGraph, Senders
+from mapping.placement.problem.host_graph import arc_capacities, arc_tails
+from mapping.placement.problem.objective import Score, better, check_objective, score
+from mapping.placement.problem.problem import Problem
+from registry.errors import InvalidValue, UnknownName
+from registry.model import Ints
+
+LAST, SENDER = "last", "sender"
+NEAR = (LAST, SENDER)
+LOAD, LOWEST = "load", "lowest"
+TIES = (LOAD, LOWEST)
+HOP_BYTES = "hop-bytes"
+
+
+def seat(
+    problem: Problem,
+    generator: np.random.Generator,
+    *,
+    start: int = 0,
+    starts: int = 1,
+    near: str = SENDER,
+    ties: str = LOAD,
+    by: str = HOP_BYTES,
+) -> Ints:
+    """int32[ranks]: host index of each rank; `generator` is not used.
+
+    Parameters
+    ----------
+    start : int
+        Index in the allocation of the host to begin from.
+    starts : int
+        Begin from so many hosts, evenly spread over the allocation from `start` on, and keep the best
+        placement; of equals the first.
+    near : str
+        The next host is the closest to the ``sender``'s or to that used ``last``.
+    ties : str
+        Among equally close hosts, that of the least ``load`` on its path over the fabric's graph (the
+        paper), or the ``lowest``; then close means the problem's distances.
+    by : str
+        Metric that tells which of several placements is the best: ``hop-bytes``, ``congestion`` (worst
+        link, worst network link, hop-bytes), or another that objectives know.
+
+    Raises
+    ------
+    InvalidValue
+        `start` is no host of the allocation, or `starts` is below 1.
+    UnknownName
+        For `near`, `ties` or `by`.
+    """
+    _check(problem, start, starts, near, ties)
+    check_objective(by)
+    guest, count = _senders(problem), min(starts, problem.hosts)
+    hosts = (start + np.arange(count) * problem.hosts // count) % problem.hosts
+    graph = _host_graph(problem) if ties == LOAD else None
+    slots, best, lowest = problem.allocation.slots, None, None
+    for host in hosts.tolist():
+        if graph is not None:
+            found = kernel.greedy_by_load(guest, graph, slots, host, near == SENDER)
+        else:
+            distances = problem.distances
+            far = distances.between if distances.codes is None else distances.codes[0]
+            found = kernel.greedy_by_distance(guest, distances.group, far, slots, host, near == SENDER)
+        if count == 1:
+            return found
+        value = _score(problem, found, by)
+        if best is None or lowest is None or better(by, value, lowest):
+            best, lowest = found, value
+    assert best is not None
+    return best
+
+
+def _score(problem: Problem, host_of_rank: Ints, by: str) -> Score:
+    if by == HOP_BYTES:  # needs no loads
+        return Score(0.0, 0.0, problem.hop_bytes(host_of_rank))
+    return score(problem, host_of_rank)
+
+
+def _check(problem: Problem, start: int, starts: int, near: str, ties: str) -> None:
+    if not 0 <= start < problem.hosts:
+        raise InvalidValue("greedy.start", f"{start} is not in 0 .. {problem.hosts - 1}")
+    if starts < 1:
+        raise InvalidValue("greedy.starts", "must be at least 1")
+    for option, value, known in (("near", near, NEAR), ("ties", ties, TIES)):
+        if value not in known:
+            raise UnknownName(f"greedy.{option}", value, known)
+
+
+def _senders(problem: Problem) -> Senders:
+    order = np.lexsort((problem.target, problem.source))
+    source = problem.source[order]
+    sent = np.bincount(source, weights=problem.bytes[order], minlength=problem.ranks)
+    return Senders(
+        ptr=np.searchsorted(source, np.arange(problem.ranks + 1)).astype(np.int64),
+        target=problem.target[order],
+        bytes=problem.bytes[order],
+        heaviest=np.argsort(-sent, kind="stable").astype(np.int32),
+    )
+
+
+def _host_graph(problem: Problem) -> HostGraph:
+    fabric, hosts = problem.routes.fabric, problem.allocation.hosts
+    host = np.full(len(fabric), -1, np.int32)
+    host[hosts] = np.arange(len(hosts))
+    return HostGraph(
+        ptr=fabric.indptr,
+        head=fabric.neighbour,
+        capacity=arc_capacities(problem),
+        tail=arc_tails(fabric),
+        forwards=fabric.forwards,
+        host=host,
+        vertex=hosts,
+    )

@@ -1,0 +1,74 @@
+"""Hosts that take several ranks: ranks in groups first, then each group on a host by another strategy.
+
+Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
+2011, section 3.4; for the groups see `mapping.placement.partition.multicore`. Beyond the paper: with free
+slots, hosts with the most slots are filled first, for the fewest groups; with unequal slots the inner
+strategy sees all hosts as equal, and a group that does not fit where it was put goes to the closest host
+with room, large groups first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mapping.placement.catalog import ENTRIES, load_strategy
+from mapping.placement.partition.multicore import group_ranks, quotient
+from mapping.placement.problem.problem import Problem
+from registry.errors import UnknownName
+from registry.model import Allocation, Ints, Longs
+
+NAME = "multicore"
+
+
+def seat(problem: Problem, generator: np.random.Generator, *, inner: str = "greedy") -> Ints:
+    """int32[ranks]: host index of each rank.
+
+    Parameters
+    ----------
+    inner : str
+        Strategy that places groups, by name; its options keep their defaults.
+
+    Raises
+    ------
+    UnknownName
+        `inner` is no strategy, or this one.
+    """
+    known = {entry.name: entry for entry in ENTRIES if not entry.refines and entry.name != NAME}
+    if inner not in known:
+        raise UnknownName("multicore.inner", inner, known)
+    sizes = _group_sizes(problem)
+    group = group_ranks(problem.profile, sizes, generator)
+    groups = replace(
+        problem,
+        profile=quotient(problem.profile, group),
+        allocation=Allocation(hosts=problem.allocation.hosts, slots=np.ones(problem.hosts, np.int32)),
+        pins=np.zeros(0, np.int32),
+        own_distances=problem.distances,
+    )
+    return _fitting(problem, sizes, load_strategy(known[inner])(groups, generator))[group]
+
+
+def _group_sizes(problem: Problem) -> Longs:
+    """int64[groups]: descending."""
+    slots = np.sort(problem.allocation.slots)[::-1].astype(np.int64)
+    before = np.cumsum(slots) - slots
+    sizes: Longs = np.minimum(slots, problem.ranks - before)
+    return sizes[before < problem.ranks]
+
+
+def _fitting(problem: Problem, sizes: Longs, wanted: Ints) -> Ints:
+    """int32[groups]: host of each group, the wanted one or the closest with room.
+
+    Groups come in descending size, and there are as many hosts for the k largest as groups: one is left.
+    """
+    slots, free = problem.allocation.slots, np.ones(problem.hosts, bool)
+    host_of_group = np.empty(len(sizes), np.int32)
+    for group, size in enumerate(sizes.tolist()):
+        host = int(wanted[group])
+        if not free[host] or slots[host] < size:
+            far = problem.distances.of(host, np.arange(problem.hosts))
+            host = int(np.argmin(np.where(free & (slots >= size), far, np.inf)))
+        host_of_group[group], free[host] = host, False
+    return host_of_group

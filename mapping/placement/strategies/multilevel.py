@@ -1,0 +1,209 @@
+"""From the top of the hosts' hierarchy down, ranks are cut into parts of the sizes that its branches take.
+
+Hosts are clustered by their distances (average linkage), which finds pods, leaf switches, groups and
+cabinets without knowing their names; branches that join at nearly one height are one branching. At each,
+METIS cuts the ranks into as many parts at once, which are corrected to the exact sizes as Hoefler and Snir
+2011, section 3.4, do for the cores of a host. So cuts lie at the hierarchy's own borders, where bisection
+into halves (their section 3.2) cuts through pods and leaf switches.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pymetis
+from scipy.cluster.hierarchy import linkage
+from scipy.sparse import csr_matrix
+
+from mapping.distances.grouped_distances import Distances
+from mapping.placement.kernels.group_swaps import Groups, repair
+from mapping.placement.partition.bisection import subgraph, weighted_graph
+from mapping.placement.problem.problem import Problem
+from registry.model import Floats, Ints, Longs
+
+MOST_GROUPS = 8192
+"""Groups of hosts that are clustered; of more, runs in order are taken for one."""
+TOGETHER = 0.02
+"""Branches that join within this part of the highest join are one branching."""
+WIDEST = 64
+"""Most parts that ranks are cut into at once; wider branchings are halved first."""
+SLACK = 50
+"""How far METIS may let a part grow above its share before it is corrected, in thousandths."""
+CUTS = 4
+"""Bisections that METIS tries each time; its k-way method leaves more to correct and cuts more."""
+
+
+class Branch(NamedTuple):
+    """A part of the hosts, and what it consists of.
+
+    Attributes
+    ----------
+    height : float
+        Mean distance at which its parts join.
+    parts : tuple of Branch
+        None: hosts that are not told apart further.
+    hosts : int32[k]
+        In the order of the parts.
+    """
+
+    height: float
+    parts: tuple[Branch, ...]
+    hosts: Ints
+
+
+class _Work(NamedTuple):
+    """Ranks that a branch takes, and the graph of these."""
+
+    branch: Branch
+    ranks: Longs
+    graph: csr_matrix
+
+
+def seat(
+    problem: Problem,
+    generator: np.random.Generator,
+    *,
+    slack: int = SLACK,
+    cuts: int = CUTS,
+    starts: int = 1,
+) -> Ints:
+    """int32[ranks]: host index of each rank.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        Gives METIS its seeds.
+    slack : int
+        How far METIS may let a part grow above its share before it is corrected, in thousandths.
+    cuts : int
+        Partitions that METIS tries each time.
+    starts : int
+        Whole layouts, of which the one with least hop-bytes is taken.
+    """
+    graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
+    whole = _Work(hierarchy(problem), np.arange(problem.ranks), graph)
+    slots = problem.allocation.slots.astype(np.int64)
+    found = [
+        _seat(whole, slots, options_of(generator, slack=slack, cuts=cuts)) for _ in range(max(starts, 1))
+    ]
+    return min(found, key=problem.hop_bytes)
+
+
+def _seat(whole: _Work, slots: Longs, options: pymetis.Options) -> Ints:
+    """int32[ranks]: one layout, from the top of the hierarchy down."""
+    host_of_rank = np.empty(len(whole.ranks), np.int32)
+    todo = [whole]
+    while todo:
+        work = todo.pop()
+        parts = _parts(work.branch, slots)
+        taken = fill(np.array([int(slots[part.hosts].sum()) for part in parts]), len(work.ranks))
+        part_of = cut_into(work.graph, taken[taken > 0], options)
+        for at, branch in enumerate(parts[k] for k in np.flatnonzero(taken)):
+            inside = np.flatnonzero(part_of == at)
+            if len(branch.hosts) == 1:
+                host_of_rank[work.ranks[inside]] = branch.hosts[0]
+            else:
+                todo.append(_Work(branch, work.ranks[inside], subgraph(work.graph, inside)))
+    return host_of_rank
+
+
+def options_of(generator: np.random.Generator, *, slack: int = SLACK, cuts: int = CUTS) -> pymetis.Options:
+    """METIS's options, with a seed drawn from a generator."""
+    return pymetis.Options(seed=int(generator.integers(1 << 31)), ncuts=cuts, ufactor=slack)
+
+
+def fill(room: Longs, ranks: int) -> Longs:
+    """int64[parts]: ranks that each part takes, as few parts as possible: the roomiest first."""
+    taken = np.zeros(len(room), np.int64)
+    order = np.argsort(-room, kind="stable")
+    before = np.cumsum(room[order]) - room[order]
+    taken[order] = np.clip(ranks - before, 0, room[order])
+    return taken
+
+
+def cut_into(graph: csr_matrix, sizes: Longs, options: pymetis.Options) -> Ints:
+    """int32[n]: part of each vertex, of exactly these sizes, by METIS."""
+    vertices, parts = graph.shape[0], len(sizes)
+    if parts in (1, vertices) or graph.nnz == 0:
+        return np.repeat(np.arange(parts, dtype=np.int32), sizes)
+    edges = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+    found = pymetis.part_graph(
+        parts,
+        pymetis.CSRAdjacency(adj_starts=edges[0], adjacent=edges[1]),
+        eweights=graph.data,
+        tpwgts=(sizes / vertices).tolist(),
+        recursive=True,
+        options=options,
+    )
+    group = np.asarray(found.vertex_part, np.int32)
+    member = np.argsort(group, kind="stable").astype(np.int32)
+    place = np.empty(vertices, np.int32)
+    place[member] = np.arange(vertices)
+    first = np.r_[0, np.cumsum(np.bincount(group, minlength=parts))].astype(np.int64)
+    groups = Groups(group, first, member, place)
+    repair(edges[0], edges[1].astype(np.int32), graph.data.astype(np.float64), groups, sizes)
+    return groups.group
+
+
+def hierarchy(problem: Problem) -> Branch:
+    """The hosts of an allocation, clustered by distance."""
+    distances = problem.distances
+    order = np.argsort(distances.group, kind="stable").astype(np.int32)
+    first = np.searchsorted(distances.group[order], np.arange(distances.groups))
+    kept = np.arange(0, distances.groups, -(-distances.groups // MOST_GROUPS))
+    hosts = np.split(order, first[kept[1:]])
+    if len(hosts) == 1:
+        return Branch(0.0, (), hosts[0])
+    joins: Floats = linkage(_condensed(distances, kept), "average")
+    return _Clusters(hosts, joins).branch(2 * len(hosts) - 2)
+
+
+def _condensed(distances: Distances, kept: Longs) -> Floats:
+    """float64[k * (k - 1) / 2]: distances between some groups, mean of both ways, as scipy lists them."""
+    found = np.empty(len(kept) * (len(kept) - 1) // 2)
+    end, symmetric = 0, distances.symmetric
+    for at, group in enumerate(kept[:-1].tolist()):
+        there, back = distances.ways(group)
+        others, begin = kept[at + 1 :], end
+        end += len(others)
+        found[begin:end] = there[others] if symmetric else (there[others] + back[others]) / 2
+    return found
+
+
+class _Clusters:
+    """Clusters as scipy numbers them: groups of hosts first, then joins of two."""
+
+    def __init__(self, hosts: list[Ints], joins: Floats) -> None:
+        self._hosts = hosts
+        self._pairs = joins[:, :2].astype(np.int64).tolist()
+        self._heights = [0.0] * len(hosts) + joins[:, 2].tolist()
+
+    def branch(self, cluster: int) -> Branch:
+        """A cluster with all below it."""
+        if cluster < len(self._hosts):
+            return Branch(0.0, (), self._hosts[cluster])
+        height = self._heights[cluster]
+        lowest = height - TOGETHER * self._heights[-1]
+        open_, found = [cluster], []
+        while open_:
+            at = open_.pop()
+            if at >= len(self._hosts) and self._heights[at] >= lowest:
+                open_ += self._pairs[at - len(self._hosts)]
+            else:
+                found.append(self.branch(at))
+        parts = tuple(sorted(found, key=lambda part: int(part.hosts[0])))
+        return Branch(height, parts, np.concatenate([part.hosts for part in parts]))
+
+
+def _parts(branch: Branch, slots: Longs) -> tuple[Branch, ...]:
+    """What ranks are divided among next: a branch's parts, those of wide ones taken together in runs."""
+    parts = branch.parts or tuple(Branch(0.0, (), branch.hosts[k : k + 1]) for k in range(len(branch.hosts)))
+    alike = all(len(part.hosts) == 1 for part in parts) and bool((slots[branch.hosts] == 1).all())
+    if len(parts) <= WIDEST or alike:
+        return parts
+    half = (len(parts) + 1) // 2
+    return tuple(
+        Branch(branch.height, run, np.concatenate([part.hosts for part in run]))
+        for run in (parts[:half], parts[half:])
+    )

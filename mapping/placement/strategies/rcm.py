@@ -1,0 +1,93 @@
+"""RCM: both graphs in reverse Cuthill-McKee order, and the k-th rank on the k-th host.
+
+Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
+2011, section 3.3: orders pi_G and pi_H of the ranks and of the hosts, and the placement
+pi_H o pi_G^-1. "All vertices v with C(v) = 0 are removed from H" first, which leaves no edge between the
+hosts of a switched fabric, and so the order of their numbers. The variant ``whole`` orders hosts and
+switches together, then keeps the hosts. Weights and capacities are not looked at; an edge is one in
+either direction. A host comes as often as it has slots; slots that are left over stay free.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from mapping.placement.kernels.rcm import reverse_cuthill_mckee
+from mapping.placement.problem.host_graph import arc_tails, hosts_are_neighbours
+from mapping.placement.problem.problem import Problem
+from registry.errors import UnknownName
+from registry.model import Fabric, Ints
+
+AUTO, PAPER, WHOLE = "auto", "paper", "whole"
+VARIANTS = (AUTO, PAPER, WHOLE)
+PERIPHERAL, LEAST_DEGREE = "peripheral", "least-degree"
+ROOTS = (PERIPHERAL, LEAST_DEGREE)
+
+
+def seat(
+    problem: Problem, generator: np.random.Generator, *, variant: str = AUTO, root: str = PERIPHERAL
+) -> Ints:
+    """int32[ranks]: host index of each rank; `generator` is not used.
+
+    Parameters
+    ----------
+    variant : str
+        ``paper`` orders the hosts of the allocation by the edges among them; ``whole`` orders them
+        together with all vertices that forward; ``auto`` takes ``paper`` where at least half of the
+        hosts have an edge to another host of the allocation, else of both orders the one that gives
+        fewer hop-bytes: machine order, reversed, is often no bad order of a switched fabric.
+    root : str
+        Where an ordering begins: at a ``peripheral`` vertex, found as George and Liu do (1979), or at one
+        of ``least-degree``. The paper does not tell.
+
+    Raises
+    ------
+    UnknownName
+        For `variant` or `root`.
+    """
+    for option, value, known in (("variant", variant, VARIANTS), ("root", root, ROOTS)):
+        if value not in known:
+            raise UnknownName(f"rcm.{option}", value, known)
+    fabric, hosts = problem.routes.fabric, problem.allocation.hosts
+    if variant == AUTO and hosts_are_neighbours(fabric, hosts):
+        variant = PAPER
+    ranks = _order(problem.source, problem.target, problem.ranks, root)
+    found = [
+        _seated(problem, ranks, _host_order(fabric, hosts, way, root))
+        for way in ((PAPER, WHOLE) if variant == AUTO else (variant,))
+    ]
+    return found[0] if len(found) == 1 else min(found, key=problem.hop_bytes)
+
+
+def _seated(problem: Problem, ranks: Ints, hosts: Ints) -> Ints:
+    """int32[ranks]: the ranks in their order on the slots of the hosts in theirs."""
+    host_of_rank = np.empty(problem.ranks, np.int32)
+    host_of_rank[ranks] = np.repeat(hosts, problem.allocation.slots[hosts])[: problem.ranks]
+    return host_of_rank
+
+
+def _host_order(fabric: Fabric, hosts: Ints, variant: str, root: str) -> Ints:
+    """int32[h]: host indices in reverse Cuthill-McKee order."""
+    number = np.full(len(fabric), -1, np.int32)
+    number[hosts] = np.arange(len(hosts))
+    if variant == WHOLE:
+        others = np.flatnonzero(fabric.forwards & (number < 0))
+        number[others] = len(hosts) + np.arange(len(others))
+    tail = number[arc_tails(fabric)]
+    head = number[fabric.neighbour]
+    inside = (tail >= 0) & (head >= 0)
+    order = _order(tail[inside], head[inside], int(number.max()) + 1, root)
+    return order[order < len(hosts)]
+
+
+def _order(source: Ints, target: Ints, vertices: int, root: str) -> Ints:
+    """int32[n]: vertices of a graph in reverse Cuthill-McKee order."""
+    apart = source != target
+    ends = np.r_[source[apart], target[apart]], np.r_[target[apart], source[apart]]
+    graph = csr_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(vertices, vertices))
+    graph.sum_duplicates()
+    graph.sort_indices()
+    return reverse_cuthill_mckee(
+        graph.indptr.astype(np.int64), graph.indices.astype(np.int32), root == PERIPHERAL
+    )

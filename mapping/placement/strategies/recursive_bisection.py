@@ -1,0 +1,245 @@
+"""Recursive bisection: both graphs are cut into halves by METIS until a part is one host.
+
+Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
+2011, section 3.2, Algorithm 2, with its repair of the balance. Hosts are cut first and ranks then, so that
+each part has as many ranks as slots: lines 5 to 10 only find out which half fits which.
+
+Two variants, by how hosts hang together:
+
+``paper``
+    The fabric is cut as it is, hosts weighing their slots and all else nothing; edges that a cut crosses
+    are removed (proof of Theorem 3), so each part is cut within itself. Halves of hosts are repaired
+    like halves of ranks; with unequal slots as long as that brings them closer to equal.
+``whole``
+    For switched fabrics, where a cut leaves a switch on one side and hosts that need it on the other: a
+    switch and the hosts that hang on it are one vertex, and a part is cut together with all other
+    switches that may lie between its vertices (no farther from the nearest of them than half the greatest
+    distance from the first to another), on whichever side earlier cuts have left those. Vertices stay
+    whole, so that halves may be unequal; at last the hosts of one switch are cut by number.
+
+Weights are whole numbers as `mapping.placement.partition.bisection.weighted_graph` says; an edge weighs what
+goes both ways, bytes or bytes/s. The paper asks for as many slots as ranks: of more, those closest to the
+first host of the allocation are taken, by number among equals.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra
+
+from mapping.placement.partition.bisection import bisect, repaired, subgraph, weighted_graph
+from mapping.placement.problem.host_graph import arc_capacities, arc_tails, hosts_are_neighbours
+from mapping.placement.problem.problem import Problem
+from registry.errors import InvalidValue, UnknownName
+from registry.model import Bools, Fabric, Ints, Longs
+
+AUTO, PAPER, WHOLE = "auto", "paper", "whole"
+VARIANTS = (AUTO, PAPER, WHOLE)
+
+
+class _Method(NamedTuple):
+    """What every bisection of a run shares: the variant and METIS's settings."""
+
+    variant: str
+    seed: int
+    cuts: int
+    slack: float
+
+
+class _Part(NamedTuple):
+    """Ranks that go to some hosts, and what is left of both graphs.
+
+    Attributes
+    ----------
+    ranks : int64[r]
+        Ascending.
+    guest : csr_matrix
+        Among them.
+    units : list of int32[...]
+        Hosts of each of the first vertices of `host`; the other vertices have no slots.
+    slots : int64[u]
+        Of each unit, as many in all as ranks.
+    host : csr_matrix
+    """
+
+    ranks: Longs
+    guest: csr_matrix
+    units: list[Ints]
+    slots: Longs
+    host: csr_matrix
+
+
+def seat(
+    problem: Problem,
+    generator: np.random.Generator,
+    *,
+    variant: str = AUTO,
+    cuts: int = 1,
+    slack: float = 0.001,
+) -> Ints:
+    """int32[ranks]: host index of each rank; `generator` gives METIS its seed.
+
+    Parameters
+    ----------
+    variant : str
+        ``paper``, ``whole``, or ``auto``: ``paper`` where at least half of the hosts have an edge to
+        another host of the allocation.
+    cuts : int
+        Bisections that METIS tries each time; the lightest cut wins.
+    slack : float
+        How far METIS may let a part grow above its share, relatively, before the repair.
+
+    Raises
+    ------
+    UnknownName
+        For `variant`.
+    InvalidValue
+        `cuts` below 1 or `slack` below 0.
+    """
+    if variant not in VARIANTS:
+        raise UnknownName("recursive-bisection.variant", variant, VARIANTS)
+    if cuts < 1 or not slack >= 0:
+        raise InvalidValue("recursive-bisection", "cuts must be at least 1 and slack not below 0")
+    fabric, hosts = problem.routes.fabric, problem.allocation.hosts
+    if variant == AUTO:
+        variant = PAPER if hosts_are_neighbours(fabric, hosts) else WHOLE
+    method = _Method(variant, int(generator.integers(1 << 31)), cuts, slack)
+    slots = _nearest_slots(problem)
+    host_of_rank = np.empty(problem.ranks, np.int32)
+    parts = [_all(problem, slots, variant)]
+    while parts:
+        part = parts.pop()
+        if len(part.units) > 1:
+            parts += _halves(part, method)
+        else:
+            _seat_unit(part, slots, method, host_of_rank)
+    return host_of_rank
+
+
+def _nearest_slots(problem: Problem) -> Longs:
+    """int64[h]: slots of each host that are used, as many in all as ranks."""
+    slots = problem.allocation.slots.astype(np.int64)
+    far = problem.distances.of(0, np.arange(problem.hosts))
+    order = np.argsort(far, kind="stable")
+    before = np.cumsum(slots[order]) - slots[order]
+    slots[order] = np.clip(problem.ranks - before, 0, slots[order])
+    return slots
+
+
+def _all(problem: Problem, slots: Longs, variant: str) -> _Part:
+    fabric, hosts = problem.routes.fabric, problem.allocation.hosts
+    used = np.flatnonzero(slots)
+    unit, switch = np.arange(len(used)), np.full(len(used), -1)
+    if variant == WHOLE:
+        unit, switch = _same_switch(fabric, hosts[used])
+    order = np.argsort(unit, kind="stable")
+    units = np.split(used[order].astype(np.int32), np.flatnonzero(np.diff(unit[order])) + 1)
+    number = np.full(len(fabric), -1, np.int64)
+    number[switch[switch >= 0]] = unit[switch >= 0]
+    number[hosts[used]] = unit
+    others = np.flatnonzero(fabric.forwards & (number < 0))
+    number[others] = len(units) + np.arange(len(others))
+    tail = number[arc_tails(fabric)]
+    head = number[fabric.neighbour]
+    inside = (tail >= 0) & (head >= 0)
+    host = weighted_graph(
+        tail[inside], head[inside], arc_capacities(problem)[inside], len(units) + len(others)
+    )
+    guest = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
+    room = np.array([slots[unit].sum() for unit in units])
+    return _Part(np.arange(problem.ranks), guest, units, room, host)
+
+
+def _same_switch(fabric: Fabric, hosts: Ints) -> tuple[Longs, Longs]:
+    """int64[h], int64[h]: unit of each host, by first host, and the switch that it hangs on, else -1.
+
+    Hosts with one neighbour, and that the same, are one unit.
+    """
+    hangs = (np.diff(fabric.indptr)[hosts] == 1) & ~fabric.forwards[hosts]
+    switch = np.full(len(hosts), -1, np.int64)
+    switch[hangs] = fabric.neighbour[fabric.indptr[hosts[hangs]]]
+    key = np.where(hangs, switch, len(fabric) + hosts)
+    _, first, unit = np.unique(key, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[unit], switch
+
+
+def _halves(part: _Part, method: _Method) -> list[_Part]:
+    """The two parts that a part is cut into."""
+    count = len(part.units)
+    graph = part.host if method.variant == PAPER else _between(part)
+    weight = np.r_[part.slots, np.zeros(graph.shape[0] - count, np.int64)]
+    first = bisect(graph, weight, 0.5, seed=method.seed, cuts=method.cuts, slack=method.slack)
+    inside = _nearly_equal(graph, first[:count], part.slots, method.variant == PAPER)
+    ranks = _cut_ranks(part.guest, int(part.slots[inside].sum()), method)
+    found = []
+    for half in (True, False):
+        kept, of_unit = np.flatnonzero(ranks == half), np.flatnonzero(inside == half)
+        if method.variant == PAPER:
+            others = count + np.flatnonzero(first[count:] == half)
+            host = subgraph(part.host, np.r_[of_unit, others])
+        else:
+            host = subgraph(part.host, np.r_[of_unit, np.arange(count, part.host.shape[0])])
+        units = [part.units[unit] for unit in of_unit]
+        guest = subgraph(part.guest, kept)
+        found.append(_Part(part.ranks[kept], guest, units, part.slots[of_unit], host))
+    return found
+
+
+def _cut_ranks(guest: csr_matrix, size: int, method: _Method) -> Bools:
+    """bool[r]: the ranks of a first part of exactly `size`."""
+    ranks = guest.shape[0]
+    first = bisect(
+        guest, np.ones(ranks, np.int64), size / ranks, seed=method.seed, cuts=method.cuts, slack=method.slack
+    )
+    return repaired(guest, first, size)
+
+
+def _nearly_equal(graph: csr_matrix, first: Bools, slots: Longs, equal: bool) -> Bools:
+    """bool[u]: the units of the first half, neither half empty.
+
+    The unit of the lowest cumulative edge weight goes from the larger half to the smaller: as long as
+    that brings halves closer to equal (`equal`), else only into an empty half.
+    """
+    first = first.copy()
+    total = np.asarray(graph.sum(axis=1)).reshape(-1)[: len(first)]
+    while True:
+        surplus = int(slots[first].sum() - slots[~first].sum())
+        larger = np.flatnonzero(first == (surplus > 0))
+        smaller_is_empty = len(larger) == len(first)
+        if not equal and not smaller_is_empty:
+            return first
+        helps = larger[slots[larger] < abs(surplus)]
+        candidates = larger if smaller_is_empty else helps
+        if len(candidates) == 0:
+            return first
+        first[candidates[np.argmin(total[candidates])]] = surplus <= 0
+
+
+def _between(part: _Part) -> csr_matrix:
+    """The host graph of a part without the switches that are far from all of its units."""
+    count = len(part.units)
+    far = dijkstra(part.host, unweighted=True, indices=0)[:count]
+    nearest = dijkstra(part.host, unweighted=True, indices=np.arange(count), min_only=True)
+    near = 2 * nearest[count:] <= far[np.isfinite(far)].max()
+    return subgraph(part.host, np.r_[np.arange(count), count + np.flatnonzero(near)])
+
+
+def _seat_unit(part: _Part, slots: Longs, method: _Method, host_of_rank: Ints) -> None:
+    """Seat ranks on the hosts of one switch, which are cut by number into halves."""
+    parts = [(part.ranks, part.guest, part.units[0])]
+    while parts:
+        ranks, guest, hosts = parts.pop()
+        room = slots[hosts]
+        if len(hosts) == len(ranks):  # no host takes two
+            host_of_rank[ranks] = hosts
+        elif len(hosts) == 1:
+            host_of_rank[ranks] = hosts[0]
+        else:
+            half = len(hosts) // 2
+            first = _cut_ranks(guest, int(room[:half].sum()), method)
+            for inside, of_host in ((first, hosts[:half]), (~first, hosts[half:])):
+                kept = np.flatnonzero(inside)
+                parts.append((ranks[kept], subgraph(guest, kept), of_host))

@@ -1,0 +1,101 @@
+"""Ranks laid along the smoothest vectors of their graph: over a torus or mesh, or over a hierarchy.
+
+The eigenvectors of the guest's Laplacian that belong to its smallest eigenvalues are coordinates in which
+ranks that talk lie together (Hall, "An r-dimensional quadratic placement algorithm", 1970). Ranks are sorted
+along one, cut into as many slabs as the torus has along an axis, each slab along the next, and so on. Which
+vectors go with which axes is tried out; the lowest hop-bytes win. A search from here starts with order at
+large, which annealing from another start would have to find first.
+
+Networks that are no torus or mesh have no axes: there the levels of the hosts' hierarchy serve
+(`mapping.placement.strategies.smooth_levels`).
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from scipy.sparse import csr_matrix, diags
+from scipy.sparse.linalg import eigsh
+
+from mapping.placement.partition.bisection import weighted_graph
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies.laying import aligned, lay
+from mapping.placement.strategies.multilevel import cut_into, options_of
+from mapping.placement.strategies.smooth_levels import lay_on_levels
+from mapping.routing.torus import torus_coordinates
+from registry.model import Floats, Ints, Longs
+
+VECTORS = 4
+"""Smooth vectors that are tried as coordinates."""
+MOST_TRIES = 200
+"""Most ways to give vectors to axes that are tried."""
+MOST_RANKS = 3000
+"""Of more ranks, parts of this number take vectors together, smoothed over their edges afterwards."""
+SMOOTHINGS = 20
+"""Means over partners taken then."""
+
+
+def seat(problem: Problem, generator: np.random.Generator, *, vectors: int = VECTORS) -> Ints:
+    """int32[ranks]: host index of each rank.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        Gives the eigenvalue solver its start.
+    vectors : int
+        Smooth vectors that are tried as coordinates.
+    """
+    in_order = problem.slot_host[: problem.ranks].copy()
+    if len(problem.bytes) == 0 or problem.ranks < 2:
+        return in_order
+    torus = torus_coordinates(problem.routes.fabric)
+    graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
+    if torus is None:
+        return lay_on_levels(problem, smooth_vectors(graph, vectors, generator))
+    axes = torus.coordinates[problem.routes.hosts]
+    axes = axes[:, np.argsort(-np.ptp(axes, axis=0), kind="stable")]
+    smooth = smooth_vectors(graph, max(vectors, axes.shape[1]), generator)
+    found, lowest = in_order, np.inf
+    ways = itertools.permutations(range(smooth.shape[1]), min(axes.shape[1], smooth.shape[1]))
+    both = (smooth, aligned(smooth, axes.shape[1]))
+    for coordinates, way in itertools.product(both, itertools.islice(ways, MOST_TRIES)):
+        hosts = lay(coordinates[:, list(way)], axes, problem.slot_host)
+        value = problem.hop_bytes(hosts)
+        if value < lowest:
+            found, lowest = hosts, value
+    return found
+
+
+def smooth_vectors(graph: csr_matrix, count: int, generator: np.random.Generator) -> Floats:
+    """float64[ranks, up to count]: the Laplacian's smoothest vectors, without the constant."""
+    ranks = graph.shape[0]
+    if ranks > MOST_RANKS:
+        return _through_parts(graph, count, generator)
+    degree = np.asarray(graph.sum(axis=1), np.float64).reshape(-1)
+    scale = 1.0 / np.sqrt(np.where(degree > 0, degree, 1.0))
+    laplacian = diags((degree > 0).astype(np.float64)) - diags(scale) @ graph.astype(np.float64) @ diags(
+        scale
+    )
+    wanted = min(count + 1, ranks)
+    if ranks <= 64:
+        vectors = np.linalg.eigh(laplacian.toarray())[1][:, :wanted]
+    else:
+        first = generator.standard_normal(ranks)
+        vectors = eigsh(laplacian.tocsc(), k=wanted, sigma=-1e-3, which="LM", v0=first)[1]
+    return np.asarray(vectors[:, 1:] * scale[:, None])
+
+
+def _through_parts(graph: csr_matrix, count: int, generator: np.random.Generator) -> Floats:
+    """The vectors of the graph of parts, given to their ranks and smoothed."""
+    ranks = graph.shape[0]
+    sizes: Longs = np.diff(np.arange(MOST_RANKS + 1) * ranks // MOST_RANKS)
+    part = cut_into(graph, sizes, options_of(generator))
+    member = csr_matrix((np.ones(ranks), (np.arange(ranks), part)), shape=(ranks, MOST_RANKS))
+    between = (member.T @ graph @ member).tolil()
+    between.setdiag(0)
+    vectors = smooth_vectors(between.tocsr(), count, generator)[part]
+    degree = np.asarray(graph.sum(axis=1), np.float64).reshape(-1, 1)
+    for _ in range(SMOOTHINGS):
+        vectors = (vectors + (graph @ vectors) / np.where(degree > 0, degree, 1.0)) / 2
+    return np.asarray(vectors)

@@ -1,1 +1,0 @@
-"""What a refiner keeps of a placement while it changes it."""

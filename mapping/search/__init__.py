@@ -1,1 +1,0 @@
-"""The search: members side by side under one limit, the best wins."""

@@ -1,1 +1,0 @@
-"""Simulated runs: messages sent over a fabric, packet by packet or flit by flit."""

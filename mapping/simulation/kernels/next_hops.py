@@ -1,0 +1,120 @@
+"""Where packets may go next, by routing state and target: what both simulations walk."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mapping.kernels.random_numbers import State, below
+from mapping.simulation.kernels.simulated_ranks import GOAL, GOAL_PORT, STATE
+from registry.model import Ints, Longs
+
+ADAPTIVE, RANDOM, FIXED = range(3)
+"""Which of several next channels is taken: any that is free, the one with most room first; one drawn for each
+packet at each vertex; one for each vertex and receiving port."""
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
+
+
+class NextHops(NamedTuple):
+    """Next channels of packets, in segments of one list.
+
+    A channel is a lane of a link: number ``link * width + class * lanes + lane``; each has a buffer of its
+    own at the link's far end. The list names the first lane of each class.
+
+    Attributes
+    ----------
+    lanes : int
+        Lanes of a class.
+    width : int
+        Channels of a link.
+    states : int
+        Segment ``target * states + state`` is that of a packet in a state of the routing.
+    up, down : int
+        Segments of the sending and of the receiving ports' own cables begin here.
+    set_of : int32[segments]
+        Set of each segment: many are equal, as those of all far targets, and kept once.
+    ptr : int64[sets + 1], choice : int32
+        The channels of each set; classes of a set never fall.
+    most : int
+        Longest set times the lanes.
+    state_of : int32[channels]
+        State of a packet that has crossed a channel; -1 where it has come to its port.
+    start : int32[ports]
+        State in which packets of a port begin; -1 where they begin with the port's own cable.
+    selection : int
+        `ADAPTIVE`, `RANDOM` or `FIXED`.
+    """
+
+    lanes: int
+    width: int
+    states: int
+    up: int
+    down: int
+    set_of: Ints
+    ptr: Longs
+    choice: Ints
+    most: int
+    state_of: Ints
+    start: Ints
+    selection: int
+
+
+@njit(inline="always")
+def next_set(
+    set_of: Ints,
+    ptr: Longs,
+    states: int,
+    up: int,
+    down: int,
+    packet: Ints,
+    p: int,
+    place: int,
+    channels: int,
+) -> int:
+    """The set of channels that a packet may take next; -1 where it is at its goal.
+
+    Parameters
+    ----------
+    packet : int32[k, 8]
+        Columns as in ``simulated_ranks``.
+    p : int
+        Row of it.
+    place : int
+        Channel that the packet is in, or `channels` and the port where it begins.
+    """
+    state = packet[p, STATE]
+    if state < 0:
+        return int(set_of[up + place - channels]) if place >= channels else -1
+    found = set_of[np.int64(packet[p, GOAL]) * states + state]
+    if ptr[found] == ptr[found + 1]:
+        found = set_of[down + packet[p, GOAL_PORT]]
+        if ptr[found] == ptr[found + 1]:
+            return -1
+    return int(found)
+
+
+@njit(cache=True, nogil=True)
+def mixed_below(one: int, other: int, n: int) -> int:
+    """A number in 0 .. n - 1 that two numbers decide, well mixed (the finaliser of SplitMix64)."""
+    z = np.uint64(one) * _GAMMA + np.uint64(other) + _GAMMA
+    z = (z ^ (z >> np.uint64(30))) * _MIX
+    z = (z ^ (z >> np.uint64(27))) * _GAMMA
+    return int(np.int64(((z >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
+
+
+@njit(inline="always")
+def channels_of(
+    ptr: Longs, found: int, selection: int, packet: Ints, p: int, random: State
+) -> tuple[int, int]:
+    """Begin and end, in the list of channels, of those of a set that a packet may take: all of it, or one."""
+    first, last = ptr[found], ptr[found + 1]
+    if selection != ADAPTIVE and last - first > 1:
+        if selection == RANDOM:
+            first += below(random, last - first)
+        else:
+            first += mixed_below(packet[p, GOAL_PORT], packet[p, STATE], last - first)
+        last = first + 1
+    return first, last

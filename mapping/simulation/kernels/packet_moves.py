@@ -1,0 +1,262 @@
+"""Single moves of packets between buffers: to wait, to be chosen, to be sent. See `packet_simulation`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mapping.kernels.random_numbers import State, below
+from mapping.simulation.kernels.event_queue import put_behind, put_in
+from mapping.simulation.kernels.simulated_ranks import AT, KIND_BITS, NEXT, PAYLOAD, READY, SIZE, STATE
+from registry.model import Floats, Ints, Longs
+
+HEAD_CAME, TAIL_LEFT, ROOM, DELIVER = range(READY + 1, READY + 5)
+"""Kinds of events: the head of a packet comes to a buffer, the tail has left by a link, room is known of at
+the sender's end, the tail has come to its goal."""
+KIND = (1 << KIND_BITS) - 1
+INDEX_BITS = 31
+INDEX = (1 << INDEX_BITS) - 1
+LARGEST_PACKET = 1 << 29
+"""Bytes; what an event has room for."""
+SOON, LEAVING, ARRIVING = range(3)
+"""Lines of events (`event_queue.EventLines`): what is known a link's latency from now (a head comes, room is
+known of), tails that leave, packets at goals. Each is in order where links are alike and packets full."""
+MORE, ENDED, FULL = range(3)
+"""Why a slice ended: it was done, nothing happens any more, more memory is needed first."""
+CAPACITY, LATENCY, SINCE, BUSY = range(4)
+"""Columns of ``Packets.link``: bytes/s, seconds, when the present packet began, seconds of sending."""
+WHO, HOW_MUCH, BODY, CARRIED = range(4)
+"""Columns of ``Packets.sending``: buffer whose packet a link sends (-1 idle), its size, the message's part of
+it, such parts summed."""
+CREDIT, FIRST, LAST = range(3)
+"""Columns of ``Packets.channel``: bytes of room known of, first and last entry that waits (-1)."""
+HEAD, TAIL, READING, WAITS, TICKET = range(5)
+"""Columns of ``Packets.buffer``: first and last packet (-1), whether one is leaving, channels that the first
+waits for, since when (a number)."""
+CHANNEL, LATER, EARLIER = range(3)
+"""Columns of ``Packets.entry``: channel that is waited for, entries after and before this one (-1)."""
+FREE, TICKETS, HOPS = range(3)
+"""Places in ``Packets.counts``: free rows of packets, tickets given, links crossed."""
+
+
+class Packets(NamedTuple):
+    """A packet-level simulation; changed in place.
+
+    Buffers are numbered like channels, those of sending ports after them.
+
+    Attributes
+    ----------
+    link : float64[m, 4], sending : int64[m, 4]
+    channel : int64[channels, 3], buffer : int64[channels + ports, 5]
+    entry : int32[(channels + ports) * most, 3]
+        Those of one buffer side by side.
+    packet : int32[k, 8], tail_at : float64[k]
+        When the tail is where the head has come to.
+    free : int32[k]
+    ask : int64[ports + 4]
+        Room for the buffers whose first packet is to be asked where it goes.
+    counts : int64[3]
+    header_bytes : int
+    random : uint64[1]
+    """
+
+    link: Floats
+    sending: Longs
+    channel: Longs
+    buffer: Longs
+    entry: Ints
+    packet: Ints
+    tail_at: Floats
+    free: Ints
+    ask: Longs
+    counts: Longs
+    header_bytes: int
+    random: State
+
+
+@njit(inline="always")
+def room_event(place: int, size: int) -> int:
+    """The event that a channel has so many bytes of room more."""
+    return ROOM | (place << KIND_BITS) | (size << (KIND_BITS + INDEX_BITS))
+
+
+@njit(inline="always")
+def free_channel(
+    first: int,
+    last: int,
+    choice: Ints,
+    lanes: int,
+    width: int,
+    size: int,
+    sending: Longs,
+    channel: Longs,
+    random: State,
+) -> int:
+    """The channel with most room that a packet may take at once, of the lowest class; -1 none.
+
+    Of equals any is drawn.
+    """
+    best, most_room, equals, lowest = -1, 0, 0, 0
+    for c in range(first, last):
+        base = choice[c]
+        row = base if width == 1 else base // width
+        if width > lanes:
+            of_class = (base - row * width) // lanes
+            if best >= 0 and of_class > lowest:
+                break
+            lowest = of_class
+        if sending[row, WHO] >= 0:
+            continue
+        for d in range(base, base + lanes):
+            credit = channel[d, CREDIT]
+            if channel[d, FIRST] >= 0 or credit < size:
+                continue
+            if best < 0 or credit > most_room:
+                best, most_room, equals = d, credit, 1
+            elif credit == most_room:
+                equals += 1
+                if below(random, equals) == 0:
+                    best = d
+    return best
+
+
+@njit(inline="always")
+def wait(
+    place: int,
+    first: int,
+    last: int,
+    choice: Ints,
+    lanes: int,
+    most: int,
+    channel: Longs,
+    buffer: Longs,
+    entry: Ints,
+    count: Longs,
+) -> None:
+    """Have the first packet of a buffer wait for all these channels."""
+    e = place * most
+    for c in range(first, last):
+        for d in range(choice[c], choice[c] + lanes):
+            earlier = channel[d, LAST]
+            entry[e, CHANNEL], entry[e, LATER], entry[e, EARLIER] = d, -1, earlier
+            if earlier >= 0:
+                entry[earlier, LATER] = e
+            else:
+                channel[d, FIRST] = e
+            channel[d, LAST] = e
+            e += 1
+    buffer[place, WAITS] = e - place * most
+    buffer[place, TICKET] = count[TICKETS]
+    count[TICKETS] += 1
+
+
+@njit(inline="always")
+def longest_waiting(row: int, width: int, most: int, packet: Ints, channel: Longs, buffer: Longs) -> int:
+    """The entry that waits longest of those first in line at a link's channels that have room; -1 none."""
+    best, ticket = -1, 0
+    for d in range(row * width, (row + 1) * width):
+        e = channel[d, FIRST]
+        if e >= 0:
+            place = e // most
+            fits = packet[buffer[place, HEAD], SIZE] <= channel[d, CREDIT]
+            if fits and (best < 0 or buffer[place, TICKET] < ticket):
+                best, ticket = e, buffer[place, TICKET]
+    return best
+
+
+@njit(inline="always")
+def take_out(buffer: Longs, packet: Ints, place: int) -> None:
+    """The first packet of a buffer begins to leave."""
+    after = packet[buffer[place, HEAD], NEXT]
+    packet[buffer[place, HEAD], NEXT] = -1
+    buffer[place, HEAD] = after
+    if after < 0:
+        buffer[place, TAIL] = -1
+    buffer[place, READING] = 1
+
+
+@njit(inline="always")
+def send(
+    now: float,
+    place: int,
+    d: int,
+    width: int,
+    most: int,
+    state_of: Ints,
+    packet: Ints,
+    tail_at: Floats,
+    link: Floats,
+    sending: Longs,
+    channel: Longs,
+    buffer: Longs,
+    entry: Ints,
+    counts: Longs,
+    time: Floats,
+    event: Longs,
+    waiting: Longs,
+    line_time: Floats,
+    line_event: Longs,
+    line_ends: Longs,
+) -> None:
+    """The first packet of a buffer begins to cross a channel, which is free."""
+    p, row = buffer[place, HEAD], d if width == 1 else d // width
+    size, latency = packet[p, SIZE], link[row, LATENCY]
+    if buffer[place, WAITS] > 0:
+        _stop_waiting(now, place, d, width, most, sending, channel, buffer, entry, time, event, waiting)
+    take_out(buffer, packet, place)
+    channel[d, CREDIT] -= size
+    leaves = max(now + size / link[row, CAPACITY], tail_at[p])
+    sending[row, WHO], sending[row, HOW_MUCH], sending[row, BODY] = place, size, packet[p, PAYLOAD]
+    link[row, SINCE] = now
+    counts[HOPS] += 1
+    tail_at[p] = leaves + latency
+    packet[p, AT], packet[p, STATE] = d, state_of[d]
+    put_behind(
+        LEAVING, line_time, line_event, line_ends, time, event, waiting,
+        leaves, TAIL_LEFT | (row << KIND_BITS),
+    )  # fmt: skip
+    if state_of[d] < 0:
+        put_behind(
+            ARRIVING, line_time, line_event, line_ends, time, event, waiting,
+            leaves + latency, DELIVER | (p << KIND_BITS),
+        )  # fmt: skip
+    else:
+        put_behind(
+            SOON, line_time, line_event, line_ends, time, event, waiting,
+            now + latency, HEAD_CAME | (p << KIND_BITS),
+        )  # fmt: skip
+
+
+@njit(inline="always")
+def _stop_waiting(
+    now: float,
+    place: int,
+    taken: int,
+    width: int,
+    most: int,
+    sending: Longs,
+    channel: Longs,
+    buffer: Longs,
+    entry: Ints,
+    time: Floats,
+    event: Longs,
+    waiting: Longs,
+) -> None:
+    """Leave all lines that the first packet of a buffer stands in, as it takes one of the channels."""
+    for e in range(place * most, place * most + buffer[place, WAITS]):
+        d, later, earlier = int(np.int64(entry[e, CHANNEL])), entry[e, LATER], entry[e, EARLIER]
+        if later >= 0:
+            entry[later, EARLIER] = earlier
+        else:
+            channel[d, LAST] = earlier
+        if earlier >= 0:
+            entry[earlier, LATER] = later
+        else:
+            channel[d, FIRST] = later
+            row = d if width == 1 else d // width
+            if later >= 0 and d != taken and sending[row, WHO] < 0:
+                # Who is first now may be smaller than what room was missing for.
+                put_in(time, event, waiting, now, room_event(d, 0))
+    buffer[place, WAITS] = 0

@@ -1,0 +1,237 @@
+"""The ranks of a simulated run: what each sends next, the lines at hosts' ports, what has been delivered.
+
+A rank sends its messages one after the other, none before it is ready, none of a later round before all
+messages of the earlier rounds are delivered. A message goes out by one port of its host; there the ranks of
+the host stand in line, a message each. Between ranks of one host a message is delivered as it is sent.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mapping.kernels.random_numbers import State, next_word
+from mapping.routing.kernels.channels import Channels, Ends, pair_channels
+from mapping.routing.kernels.paths import HopArray
+from mapping.simulation.kernels.event_queue import EventQueue, put_in
+from registry.model import Floats, Ints, Longs
+
+READY = 0
+"""Kind of the event that a rank's next message may be sent."""
+KIND_BITS = 3
+DELIVERED, ROUND, ROUND_LEFT, POINTS = range(4)
+"""Places in ``Ranks.tally``: messages delivered, present round, how many of it are not, rows of points."""
+NOW, ROUND_BEGAN, BYTES, POINT_LATENCY, LAST_DELIVERY = range(5)
+"""Places in ``Ranks.clock``: three are seconds; bytes delivered; latency summed since the last point."""
+FROM, TO, TARGET, AFTER = range(4)
+"""Columns of ``Ranks.way``: ports of the sender and of the receiver, target of the routing, next rank."""
+NEXT, MESSAGE, GOAL, GOAL_PORT, STATE, AT, SIZE, PAYLOAD = range(8)
+"""Columns of packets: next in a list, message, target of the routing, port of the receiver, state of the
+routing, channel that it is in, size (bytes or flits), bytes of the message."""
+
+
+class Ranks(NamedTuple):
+    """Messages by rank, and how far each rank has come.
+
+    Attributes
+    ----------
+    host : int32[ranks]
+        Index into ``Routes.hosts``.
+    only_port, only_target : int32[h]
+        Of each host that sends by one port, and is led to by one target; -1 where there are several.
+    first : int64[ranks + 1]
+        Messages of each rank.
+    receiver, bytes, ready, round : int32[n], int64[n], float64[n], int32[n]
+    in_round : int64[rounds]
+        Messages of each round.
+    packet_bytes : int
+    cursor : int64[ranks]
+        Message that each rank sends or waits with.
+    sent : int64[ranks]
+        Packets of that message that were made.
+    way : int64[ranks, 4]
+        Of that message, while the rank stands in line.
+    line : int64[ports, 2]
+        First and last rank in line at each port; -1 none.
+    left : int32[n]
+        Packets of each message that are not delivered; -1 before it is sent.
+    latency : float64[n]
+        When a message was generated; once it is delivered, how long that took.
+    tally, clock : int64[4], float64[5]
+    points : float64[k, 3]
+        Seconds, bytes delivered until then, mean latency of the messages since the point before.
+    every : int
+        Messages a point.
+    random : uint64[1]
+    """
+
+    host: Ints
+    only_port: Ints
+    only_target: Ints
+    first: Longs
+    receiver: Ints
+    bytes: Longs
+    ready: Floats
+    round: Ints
+    in_round: Longs
+    packet_bytes: int
+    cursor: Longs
+    sent: Longs
+    way: Longs
+    line: Longs
+    left: Ints
+    latency: Floats
+    tally: Longs
+    clock: Floats
+    points: Floats
+    every: int
+    random: State
+
+
+@njit(inline="always")
+def next_round(ranks: Ranks) -> bool:
+    """Begin the next round if the present one is delivered and there is one more; whether it began."""
+    tally = ranks.tally
+    if tally[ROUND_LEFT] > 0 or tally[ROUND] + 1 >= len(ranks.in_round):
+        return False
+    tally[ROUND] += 1
+    tally[ROUND_LEFT] = ranks.in_round[tally[ROUND]]
+    ranks.clock[ROUND_BEGAN] = ranks.clock[NOW]
+    return True
+
+
+@njit(inline="always")
+def offer(ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, queue: EventQueue, rank: int) -> int:
+    """Have a rank send its next message: the port where it is now first in line, else -1.
+
+    Where the message is not ready yet, an event is put in for when it is.
+    """
+    cursor, tally, clock = ranks.cursor, ranks.tally, ranks.clock
+    end = ranks.first[rank + 1]
+    while cursor[rank] < end:
+        message = cursor[rank]
+        if ranks.round[message] > tally[ROUND]:
+            return -1
+        if ranks.ready[message] > clock[NOW]:
+            what = READY | (rank << KIND_BITS)
+            put_in(queue.time, queue.event, queue.counts, ranks.ready[message], what)
+            return -1
+        ranks.latency[message] = max(ranks.ready[message], clock[ROUND_BEGAN])
+        i, j = ranks.host[rank], ranks.host[ranks.receiver[message]]
+        if i != j:
+            return _stand_in_line(ranks, ends, hops, room, rank, i, j)
+        _deliver(ranks, message)
+        cursor[rank] += 1
+    return -1
+
+
+@njit(inline="always")
+def _stand_in_line(
+    ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, rank: int, i: int, j: int
+) -> int:
+    """Draw the way of a message and wait at its port; the port if nobody is before the rank, else -1."""
+    way, line = ranks.way, ranks.line
+    port, goal = ranks.only_port[i], ranks.only_port[j]
+    if port >= 0 and goal >= 0:
+        way[rank, FROM], way[rank, TO], way[rank, TARGET] = port, goal, ranks.only_target[j]
+    else:
+        count, chosen = pair_channels(ends, hops, i, j, room), 0
+        if count > 1:
+            drawn = np.float64(next_word(ranks.random) >> np.uint64(11)) * 2.0**-53
+            while chosen < count - 1 and drawn >= room.weight[chosen]:
+                drawn -= room.weight[chosen]
+                chosen += 1
+        port = room.source[chosen]
+        way[rank, FROM], way[rank, TO], way[rank, TARGET] = port, room.port[chosen], room.target[chosen]
+    way[rank, AFTER] = -1
+    before = line[port, 1]
+    line[port, 1] = rank
+    if before >= 0:
+        way[before, AFTER] = rank
+        return -1
+    line[port, 0] = rank
+    return int(port)
+
+
+@njit(inline="always")
+def packets_of(size: int, packet_bytes: int) -> int:
+    """Packets of a message; one where it has no bytes."""
+    return max((size + packet_bytes - 1) // packet_bytes, 1)
+
+
+@njit(inline="always")
+def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -> int:
+    """Write the next packet of the first rank in line at a port; its bytes.
+
+    Parameters
+    ----------
+    packet : int32[k, 8]
+    place : int
+        Row to write.
+    state : int
+        Of the routing, where packets of this port begin.
+    """
+    rank = ranks.line[port, 0]
+    message, number = ranks.cursor[rank], ranks.sent[rank]
+    size, most = ranks.bytes[message], ranks.packet_bytes
+    if number == 0:
+        ranks.left[message] = packets_of(size, most)
+    ranks.sent[rank] = number + 1
+    payload = min(most, size - number * most)
+    packet[place, NEXT], packet[place, MESSAGE] = -1, message
+    packet[place, GOAL], packet[place, GOAL_PORT] = ranks.way[rank, TARGET], ranks.way[rank, TO]
+    packet[place, STATE], packet[place, AT] = state, -1
+    packet[place, PAYLOAD] = payload
+    return int(payload)
+
+
+@njit(inline="always")
+def after_packet(
+    ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, queue: EventQueue, port: int
+) -> int:
+    """A packet has left a port: go on in line if it was its message's last.
+
+    Returns
+    -------
+    int
+        A port where the rank is now first in line with its next message, which may be the same; else -1.
+    """
+    rank = ranks.line[port, 0]
+    if ranks.sent[rank] < packets_of(ranks.bytes[ranks.cursor[rank]], ranks.packet_bytes):
+        return -1
+    after = ranks.way[rank, AFTER]
+    ranks.line[port, 0] = after
+    if after < 0:
+        ranks.line[port, 1] = -1
+    ranks.cursor[rank] += 1
+    ranks.sent[rank] = 0
+    return offer(ranks, ends, hops, room, queue, rank)
+
+
+@njit(inline="always")
+def arrive(ranks: Ranks, message: int) -> None:
+    """A packet of a message is delivered."""
+    ranks.left[message] -= 1
+    if ranks.left[message] == 0:
+        _deliver(ranks, message)
+
+
+@njit(inline="always")
+def _deliver(ranks: Ranks, message: int) -> None:
+    tally, clock, points = ranks.tally, ranks.clock, ranks.points
+    latency = clock[NOW] - ranks.latency[message]
+    ranks.left[message] = 0
+    ranks.latency[message] = latency
+    tally[DELIVERED] += 1
+    tally[ROUND_LEFT] -= 1
+    clock[BYTES] += ranks.bytes[message]
+    clock[LAST_DELIVERY] = clock[NOW]
+    clock[POINT_LATENCY] += latency
+    if tally[DELIVERED] % ranks.every == 0:
+        row = tally[POINTS]
+        points[row, 0], points[row, 1] = clock[NOW], clock[BYTES]
+        points[row, 2] = clock[POINT_LATENCY] / ranks.every
+        clock[POINT_LATENCY] = 0.0
+        tally[POINTS] = row + 1

@@ -1,0 +1,293 @@
+"""The local graph server that is there with nothing installed: finds it, starts it on demand, stops it.
+
+ArcadeDB runs as a child of a detached supervisor (`registry.database.local.supervisor`) and listens on
+loopback only; every process of the same user finds it by the files of `registry.database.local.files`. It is
+never opened inside a process of ours, for that would lock all others out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from filelock import FileLock, Timeout
+
+from registry.database.driver import Database
+from registry.database.local.files import (
+    DATABASE_NAME,
+    USER,
+    ServerFiles,
+    ServerState,
+    end_process,
+    machine_name,
+    process,
+    resident_bytes,
+)
+from registry.errors import DatabaseUnavailable
+from registry.progress import Progress, silent
+
+IDLE_SECONDS = 900.0
+START_SECONDS = 120.0
+"""Longest wait for a start, a predecessor's stop included."""
+ANSWER_SECONDS = 20.0
+"""Longest wait from listening to the first answer."""
+STOP_SECONDS = 40.0
+SUPERVISOR = "registry.database.local.supervisor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddress:
+    """What it takes to connect to a server.
+
+    Attributes
+    ----------
+    uri, user, password, name : str
+        Arguments of `Database.connect`.
+    pid : int or None
+        Process that owns the server, where it is a local one of ours.
+    home : Path or None
+        Its data folder.
+    """
+
+    uri: str
+    user: str
+    password: str = field(repr=False)
+    name: str | None = None
+    pid: int | None = None
+    home: Path | None = None
+
+    def connect(self) -> Database:
+        """Connect to it.
+
+        Raises
+        ------
+        DatabaseUnavailable
+        """
+        return Database.connect(self.uri, user=self.user, password=self.password, name=self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """A local server that runs.
+
+    Attributes
+    ----------
+    address : ServerAddress
+    started_at : float
+        Seconds since the epoch.
+    idle_seconds : float
+        It stops after so long without use.
+    memory_bytes : int
+        Resident memory of the server.
+    """
+
+    address: ServerAddress
+    started_at: float
+    idle_seconds: float
+    memory_bytes: int
+
+
+def ensure_server(
+    home: Path, *, idle_seconds: float = IDLE_SECONDS, progress: Progress = silent
+) -> ServerAddress:
+    """Address of the server of a data folder, which is started where none answers.
+
+    Parameters
+    ----------
+    home : Path
+        Data folder; made where it is missing.
+    idle_seconds : float
+        A server that is started now stops by itself after so long without an open connection.
+
+    Raises
+    ------
+    DatabaseUnavailable
+        It does not start, or another machine runs one on the folder.
+    """
+    files = ServerFiles(home.resolve())
+    if not hasattr(os, "fork"):
+        raise _failure(files, "it needs Linux or macOS; here give the address of a Neo4j")
+    with _alone(files):
+        files.used.touch(0o600)
+        running = _running(files)
+        if running is not None and _answers(running):
+            return running
+        _end(files)
+        return _start(files, idle_seconds, progress)
+
+
+def status(home: Path) -> ServerStatus | None:
+    """The running server of a data folder; None where there is none. Starts nothing."""
+    files = ServerFiles(home.resolve())
+    state = files.read_state()
+    address = _running(files)
+    if state is None or address is None:
+        return None
+    return ServerStatus(
+        address=address,
+        started_at=state.started_at,
+        idle_seconds=state.idle_seconds,
+        memory_bytes=resident_bytes(process(state.java, f"@{files.arguments}")),
+    )
+
+
+def stop(home: Path) -> bool:
+    """Stop the server of a data folder; False where none was running.
+
+    Raises
+    ------
+    DatabaseUnavailable
+        Another machine runs it, or it does not end.
+    """
+    files = ServerFiles(home.resolve())
+    if not files.folder.is_dir():
+        return False
+    with _alone(files):
+        was_running = _running(files) is not None
+        _end(files)
+    return was_running
+
+
+@contextmanager
+def _alone(files: ServerFiles) -> Iterator[None]:
+    """Look, start and stop one process after the other."""
+    try:
+        files.prepare()
+        with FileLock(files.start_lock, timeout=START_SECONDS * 2):
+            yield
+    except Timeout as error:
+        raise _failure(files, "another process has been starting it for long") from error
+    except OSError as error:
+        raise _failure(files, str(error)) from error
+
+
+def _running(files: ServerFiles) -> ServerAddress | None:
+    """The address that the state file tells, if both processes live on this machine."""
+    state = files.read_state()
+    if state is None or not state.bolt_port or state.machine != machine_name():
+        return None
+    if _supervisor(files, state) is None or process(state.java, f"@{files.arguments}") is None:
+        return None
+    return ServerAddress(
+        uri=f"bolt://127.0.0.1:{state.bolt_port}",
+        user=USER,
+        password=files.read_password(),
+        name=DATABASE_NAME,
+        pid=state.supervisor,
+        home=files.home,
+    )
+
+
+def _answers(address: ServerAddress) -> bool:
+    try:
+        address.connect().close()
+    except DatabaseUnavailable:
+        return False
+    return True
+
+
+def _start(files: ServerFiles, idle_seconds: float, progress: Progress) -> ServerAddress:
+    told = _launch(files, idle_seconds, progress)
+    if "bolt_port" not in told:
+        raise _failure(files, str(told.get("error", "its supervisor ended")))
+    state = files.read_state()
+    address = _running(files) if state and state.bolt_port == told["bolt_port"] else None
+    if address is None:
+        raise _failure(files, "it ended at once")
+    try:
+        _await_answer(files, address)
+    except DatabaseUnavailable as error:
+        _end(files)
+        raise _failure(files, error.reason) from error
+    return address
+
+
+def _await_answer(files: ServerFiles, address: ServerAddress) -> None:
+    """Wait until a server that listens answers a query: on a first start it makes its database meanwhile.
+
+    Raises
+    ------
+    DatabaseUnavailable
+        It does not answer for long, or has ended.
+    """
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while True:
+        try:
+            address.connect().close()
+        except DatabaseUnavailable:
+            if time.monotonic() > deadline or _running(files) is None:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+def _launch(files: ServerFiles, idle_seconds: float, progress: Progress) -> dict[str, object]:
+    """What the supervisor says after it has started the server or failed to; empty if it died."""
+    files.read_password()
+    command = [sys.executable, "-P", "-m", SUPERVISOR, str(files.home), str(idle_seconds)]
+    package_root = str(Path(__file__).parents[2])
+    search = os.pathsep.join(filter(None, (package_root, os.environ.get("PYTHONPATH"))))
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": search},
+        cwd=files.folder,
+    ) as supervisor:
+        began = time.monotonic()
+        while (waited := time.monotonic() - began) < START_SECONDS:
+            progress("starting the local graph server", waited)
+            try:
+                said, _ = supervisor.communicate(timeout=0.5)
+            except subprocess.TimeoutExpired:
+                continue
+            return dict(json.loads(said)) if said.strip() else {}
+    _end(files)
+    return {"error": f"it did not start within {START_SECONDS:.0f} s"}
+
+
+def _end(files: ServerFiles) -> None:
+    """End the processes that the state file tells of; the data folder is free afterwards."""
+    state = files.read_state()
+    if state is None:
+        return
+    if state.machine != machine_name():
+        _require_unlocked(files, state)
+    else:
+        end_process(_supervisor(files, state), STOP_SECONDS)
+        end_process(process(state.java, f"@{files.arguments}"), STOP_SECONDS)
+    files.state.unlink(missing_ok=True)
+
+
+def _require_unlocked(files: ServerFiles, state: ServerState) -> None:
+    try:
+        with FileLock(files.run_lock, timeout=0):
+            return
+    except Timeout:
+        raise DatabaseUnavailable(
+            str(files.home),
+            f"the server of this data folder runs on {state.machine}",
+            "work there, stop it there (almanac db stop), or set ALMANAC_HOME to another folder",
+        ) from None
+
+
+def _supervisor(files: ServerFiles, state: ServerState) -> psutil.Process | None:
+    return process(state.supervisor, SUPERVISOR, str(files.home))
+
+
+def _failure(files: ServerFiles, why: str) -> DatabaseUnavailable:
+    return DatabaseUnavailable(
+        str(files.home),
+        f"the local graph server does not start: {why}",
+        f"its log is {files.log}; almanac doctor checks the rest",
+    )

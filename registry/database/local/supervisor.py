@@ -1,0 +1,317 @@
+"""The detached process that owns the local graph server: starts Java, watches it, stops it.
+
+``python -m registry.database.local.supervisor HOME IDLE_SECONDS`` leaves the terminal and its parent, takes
+the data folder's lock and prints one line of JSON when the server listens (``{"bolt_port": ...}``) or
+cannot (``{"error": ...}``). The Java process never outlives it: it is stopped on the way out, and on
+Linux the kernel kills it when the supervisor is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import importlib.util
+import ipaddress
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+import psutil
+from filelock import FileLock, Timeout
+
+from registry.database.local.files import (
+    DATABASE_NAME,
+    USER,
+    ServerFiles,
+    ServerState,
+    end_process,
+    machine_name,
+    process,
+    write_private,
+)
+
+LISTEN_SECONDS = 60.0
+LOCK_SECONDS = 45.0
+"""Longer than a predecessor takes to stop."""
+STOP_SECONDS = 20.0
+ATTEMPTS = 3
+"""Pairs of ports that are tried."""
+HEAP = "1g"
+PR_SET_PDEATHSIG = 1
+MAIN_CLASS = "com.arcadedb.server.ArcadeDBServer"
+
+
+class StartFailed(Exception):
+    """The server does not come up; the message says why."""
+
+
+class PortTaken(StartFailed):
+    """Another program was faster to bind the port that was free a moment ago."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the supervisor; see the module's description."""
+    files, idle_seconds = ServerFiles(Path(arguments[0])), float(arguments[1])
+    _leave_parent()
+    report = _take_over_streams(files)
+    signal.signal(signal.SIGTERM, _on_stop)
+    try:
+        with FileLock(files.run_lock, timeout=LOCK_SECONDS):
+            state = ServerState(
+                supervisor=os.getpid(),
+                machine=machine_name(),
+                started_at=time.time(),
+                idle_seconds=idle_seconds,
+            )
+            _supervise(files, state, report)
+    except Timeout:
+        report({"error": f"another server has the data folder {files.home}"})
+        return 1
+    except (StartFailed, OSError) as error:
+        report({"error": str(error)})
+        return 1
+    return 0
+
+
+def die_with_parent() -> Callable[[], None]:
+    """What a child of this process runs before its program, so that the kernel kills it with us (Linux)."""
+    libc = ctypes.CDLL(None)
+    parent = os.getpid()
+
+    def in_child() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return in_child
+
+
+def _supervise(files: ServerFiles, state: ServerState, report: Callable[[dict[str, object]], None]) -> None:
+    old = files.read_state()
+    if old is not None:
+        # Its supervisor is gone, or we would not hold the lock: without a kernel that did it, do it.
+        end_process(process(old.java, _argument(files)), STOP_SECONDS)
+    files.log.write_bytes(b"")
+    java = None
+    try:
+        files.write_state(state)
+        java, state = _start(files, state)
+        report({"bolt_port": state.bolt_port})
+        _watch(files, state, java)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        files.state.unlink(missing_ok=True)
+        if java is not None:
+            _stop(java)
+
+
+def _start(files: ServerFiles, state: ServerState) -> tuple[subprocess.Popen[bytes], ServerState]:
+    """A server that listens where it should, and its state."""
+    for _ in range(ATTEMPTS - 1):
+        with suppress(PortTaken):
+            return _start_once(files, state)
+    return _start_once(files, state)
+
+
+def _start_once(files: ServerFiles, state: ServerState) -> tuple[subprocess.Popen[bytes], ServerState]:
+    bolt, http = _free_ports(2)
+    write_private(files.arguments, _java_arguments(files, bolt, http))
+    java = _run_java(files)
+    try:
+        files.write_state(dataclasses.replace(state, java=java.pid))
+        _await_listening(java, {bolt, http})
+        listening = dataclasses.replace(state, java=java.pid, bolt_port=bolt)
+        files.write_state(listening)
+    except BaseException:
+        _stop(java)
+        raise
+    return java, listening
+
+
+def _watch(files: ServerFiles, state: ServerState, java: subprocess.Popen[bytes]) -> None:
+    """Return when Java has ended or nobody has used the server for long enough."""
+    pause = min(1.0, max(0.05, state.idle_seconds / 4))
+    connected = 0.0
+    while java.poll() is None:
+        time.sleep(pause)
+        if _is_connected(java, state.bolt_port):
+            connected = time.time()
+        if time.time() - max(connected, files.used.stat().st_mtime) <= state.idle_seconds:
+            continue
+        try:
+            # Who gets the address touches `used` under this lock: it is given out before we look
+            # again, or not until we are gone.
+            with FileLock(files.start_lock, timeout=0):
+                if time.time() - files.used.stat().st_mtime > state.idle_seconds:
+                    files.state.unlink(missing_ok=True)
+                    return
+        except Timeout:
+            continue
+
+
+def _is_connected(java: subprocess.Popen[bytes], port: int) -> bool:
+    return any(one.status == psutil.CONN_ESTABLISHED and one.laddr.port == port for one in _connections(java))
+
+
+def _await_listening(java: subprocess.Popen[bytes], ports: set[int]) -> None:
+    """Wait until Java listens on all ports, and on loopback alone."""
+    deadline = time.monotonic() + LISTEN_SECONDS
+    while time.monotonic() < deadline:
+        if java.poll() is not None:
+            raise StartFailed(f"the Java process ended with status {java.returncode}")
+        missing = ports - _listening(java)
+        if not missing:
+            return
+        # ArcadeDB does not end where it finds a port taken: it stays, half dead.
+        if {port for port in missing if _is_taken(port)} - _listening(java):
+            raise PortTaken("another program took its port")
+        time.sleep(0.1)
+    raise StartFailed(f"the server does not listen after {LISTEN_SECONDS:.0f} s")
+
+
+def _listening(java: subprocess.Popen[bytes]) -> set[int]:
+    addresses = [one.laddr for one in _connections(java) if one.status == psutil.CONN_LISTEN]
+    for address in addresses:
+        if not ipaddress.ip_address(address.ip).is_loopback:
+            raise StartFailed(f"the server listens on {address.ip}, not only on this machine")
+    return {address.port for address in addresses}
+
+
+def _connections(java: subprocess.Popen[bytes]) -> list[Any]:
+    try:
+        return list(psutil.Process(java.pid).net_connections("tcp"))
+    except psutil.Error:
+        return []
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as one:
+        one.settimeout(1)
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _java_arguments(files: ServerFiles, bolt: int, http: int) -> str:
+    settings = {
+        "server.rootPath": files.data,
+        "server.rootPasswordPath": files.password,
+        "server.defaultDatabases": f"{DATABASE_NAME}[{USER}]",
+        "server.plugins": "Bolt:com.arcadedb.bolt.BoltProtocolPlugin",
+        "server.logsDirectory": files.data / "log",
+        "bolt.host": "127.0.0.1",
+        "bolt.port": bolt,
+        "server.httpIncomingHost": "127.0.0.1",
+        "server.httpIncomingPort": http,
+        "ha.enabled": "false",
+        # A committed transaction survives loss of power.
+        "txWalFlush": 2,
+    }
+    lines = [
+        "-Xms64m",
+        f"-Xmx{HEAP}",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.net.preferIPv4Stack=true",
+        "-Djava.awt.headless=true",
+        "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
+        "--add-opens=java.base/java.nio.channels.spi=ALL-UNNAMED",
+        *(f"-Darcadedb.{key}={value}" for key, value in settings.items()),
+        "-cp",
+        f"{_wheel() / 'jars'}{os.sep}*",
+        MAIN_CLASS,
+    ]
+    return "".join(f"{_quoted(line)}\n" for line in lines)
+
+
+def _quoted(argument: str) -> str:
+    escaped = argument.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _wheel() -> Path:
+    # Found without importing it: the package would load a Java machine into this process.
+    found = importlib.util.find_spec("arcadedb_embedded")
+    if found is None or not found.submodule_search_locations:
+        raise StartFailed("the package arcadedb-embedded is not installed")
+    return Path(found.submodule_search_locations[0])
+
+
+def _run_java(files: ServerFiles) -> subprocess.Popen[bytes]:
+    # The server keeps the first password it was given; the file is the one to go by.
+    (files.data / "config" / "server-users.jsonl").unlink(missing_ok=True)
+    java = _wheel() / "jre" / "bin" / "java"
+    if not os.access(java, os.X_OK):
+        raise StartFailed(f"{java} is missing or cannot be run")
+    die_with_us = die_with_parent() if sys.platform == "linux" else None
+    return subprocess.Popen(  # noqa: S603
+        [java, _argument(files)],
+        cwd=files.data,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=die_with_us,
+    )
+
+
+def _argument(files: ServerFiles) -> str:
+    """The one argument of our Java processes, by which they are known."""
+    return f"@{files.arguments}"
+
+
+def _stop(java: subprocess.Popen[bytes]) -> None:
+    java.terminate()
+    try:
+        java.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        java.kill()
+        java.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def _leave_parent() -> None:
+    """Go on as a child of init: whoever started us may end, or live on, without waiting for us."""
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    os.umask(0o077)
+
+
+def _take_over_streams(files: ServerFiles) -> Callable[[dict[str, object]], None]:
+    """Send all output to the log; what is returned writes one line to the first standard output."""
+    pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    log = os.open(files.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    os.close(nowhere)
+
+    def report(message: dict[str, object]) -> None:
+        # Only the first is of interest; and where who started us has gone, the state file tells the next.
+        with suppress(OSError, ValueError), pipe:
+            pipe.write(json.dumps(message) + "\n")
+
+    return report
+
+
+def _on_stop(number: int, frame: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,247 @@
+"""The numbered migrations that bring a database to the labels, keys and indexes of `registry.labels`.
+
+A database records its version in one ``(:Schema {id: 'schema', version})``. What is to be done is data;
+`migrate` runs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from registry.database.driver import Database, Transaction
+from registry.database.labels import (
+    INDEXES,
+    LABELS,
+    RELATIONSHIPS,
+    Index,
+    Relationship,
+    constraint_statement,
+    index_statement,
+)
+from registry.errors import DatabaseError, SchemaVersionError
+
+__all__ = [
+    "INDEXES",
+    "LABELS",
+    "MIGRATIONS",
+    "RELATIONSHIPS",
+    "SCHEMA_ID",
+    "WRITE_VERSION",
+    "Index",
+    "Migration",
+    "Relationship",
+    "check_version",
+    "current_version",
+    "is_empty",
+    "is_half_loaded",
+    "mark_loading",
+    "migrate",
+]
+
+MIGRATE_COMMAND = "run almanac db migrate"
+LOAD_COMMAND = "run almanac db load again with that dump"
+UPGRADE_COMMAND = "upgrade this program: pip install --upgrade fabric-almanac"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """A step from one schema version to the next.
+
+    Attributes
+    ----------
+    version : int
+        The version that it reaches; versions count from 1.
+    about : str
+    statements : tuple of str
+        Each runs in a transaction of its own and does nothing where it was run before, so that an
+        interrupted migration is just started again.
+    """
+
+    version: int
+    about: str
+    statements: tuple[str, ...]
+
+
+SCHEMA_ID = "schema"
+
+_LABELS_1, _LABELS_2, _LABELS_3 = LABELS[:15], LABELS[15:19], LABELS[19:21]
+_LABELS_4, _LABELS_5 = LABELS[21:23], LABELS[23:]
+_INDEXES_1, _INDEXES_2, _INDEXES_3 = INDEXES[:4], INDEXES[4:10], INDEXES[10:13]
+_INDEXES_4, _INDEXES_5 = INDEXES[13:14], INDEXES[14:]
+"""What each version added."""
+
+TELL_FORMATS_OF_RUNS = """
+MATCH (r:IngestRun)
+WHERE r.formats IS NULL
+SET r.formats = split(r.source, ', '), r.error = '', r.error_kind = '', r.key = '',
+    r.snapshot = '', r.routing = '', r.profiles = []
+"""
+
+TELL_ROLES_OF_PLACEMENTS = """
+MATCH (p:Placement)
+WHERE p.role IS NULL
+SET p.role = CASE WHEN p.strategy = 'given' THEN 'present' ELSE 'proposed' END
+"""
+"""What nobody searched for was reported or written by hand."""
+
+TELL_SNAPSHOTS_OF_PLACEMENTS = """
+MATCH (p:Placement)-[:IN]->(x:Content)
+WHERE p.snapshot IS NULL
+SET p.snapshot = x.id
+"""
+
+TELL_PROFILES_OF_PLACEMENTS = """
+MATCH (p:Placement)-[:OF]->(f:Profile)
+WHERE p.profile IS NULL
+SET p.profile = f.id, p.application = f.application
+"""
+
+TELL_JOBS_OF_PLACEMENTS = """
+MATCH (j:Job)-[:HAS_PLACEMENT]->(p:Placement)
+WHERE p.job IS NULL
+SET p.job = j.job
+"""
+
+TELL_ALLOCATIONS_OF_PLACEMENTS = """
+MATCH (p:Placement)-[:ON]->(a:Allocation)
+WHERE p.allocation IS NULL
+SET p.allocation = a.id
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        version=1,
+        about="fabrics, profiles, jobs, placements",
+        statements=(
+            *(constraint_statement(label) for label in ("Schema", *_LABELS_1)),
+            *(index_statement(index) for index in _INDEXES_1),
+        ),
+    ),
+    Migration(
+        version=2,
+        about="counters, intended wiring, layouts of hosts, and every ingest run",
+        statements=(
+            *(constraint_statement(label) for label in _LABELS_2),
+            *(index_statement(index) for index in _INDEXES_2),
+            TELL_FORMATS_OF_RUNS,
+        ),
+    ),
+    Migration(
+        version=3,
+        about="advice on running jobs, drawings, and placements that tell their role and what they are about",
+        statements=(
+            *(constraint_statement(label) for label in _LABELS_3),
+            *(index_statement(index) for index in _INDEXES_3),
+            TELL_ROLES_OF_PLACEMENTS,
+            TELL_SNAPSHOTS_OF_PLACEMENTS,
+            TELL_PROFILES_OF_PLACEMENTS,
+            TELL_JOBS_OF_PLACEMENTS,
+            TELL_ALLOCATIONS_OF_PLACEMENTS,
+        ),
+    ),
+    Migration(
+        version=4,
+        about="traces of profiles, and simulated runs",
+        statements=(
+            *(constraint_statement(label) for label in _LABELS_4),
+            *(index_statement(index) for index in _INDEXES_4),
+        ),
+    ),
+    Migration(
+        version=5,
+        about="configurations proposed for optical switches",
+        statements=(
+            *(constraint_statement(label) for label in _LABELS_5),
+            *(index_statement(index) for index in _INDEXES_5),
+        ),
+    ),
+)
+
+READ_VERSION = "MATCH (s:Schema {id: $id}) RETURN s.version AS version, s.loading AS loading"
+WRITE_VERSION = "MERGE (s:Schema {id: $id}) SET s.version = $version"
+MARK_LOADING = "MATCH (s:Schema {id: $id}) SET s.loading = true"
+MARK_LOADED = "MATCH (s:Schema {id: $id}) REMOVE s.loading"
+IS_EMPTY = "MATCH (n) RETURN 1 AS one LIMIT 1"
+
+
+def current_version(database: Database) -> int:
+    """Schema version that a database holds; 0 for one that never held any."""
+    rows = database.read(lambda transaction: transaction.run(READ_VERSION, id=SCHEMA_ID))
+    return int(rows[0]["version"]) if rows else 0
+
+
+def is_half_loaded(database: Database) -> bool:
+    """Whether a load of a dump was begun here and not brought to its end."""
+    rows = database.read(lambda transaction: transaction.run(READ_VERSION, id=SCHEMA_ID))
+    return bool(rows and rows[0]["loading"])
+
+
+def mark_loading(database: Database, loading: bool) -> None:
+    """Remember that a load has begun, or that it is complete."""
+    statement = MARK_LOADING if loading else MARK_LOADED
+    database.write(lambda transaction: transaction.run(statement, id=SCHEMA_ID))
+
+
+def is_empty(database: Database) -> bool:
+    """Whether a database has no nodes at all, not even a schema version."""
+    return not database.read(lambda transaction: transaction.run(IS_EMPTY))
+
+
+def check_version(database: Database, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
+    """Raise where a database is not of the version that this program writes, or half loaded.
+
+    Raises
+    ------
+    SchemaVersionError
+    DatabaseError
+        The load of a dump was broken off.
+    """
+    found, needed = current_version(database), migrations[-1].version
+    if found != needed:
+        raise SchemaVersionError(found, needed, MIGRATE_COMMAND if found < needed else UPGRADE_COMMAND)
+    if is_half_loaded(database):
+        raise DatabaseError(f"the load of a dump was broken off here: {LOAD_COMMAND}")
+
+
+def migrate(database: Database, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> tuple[int, ...]:
+    """Bring a database to this program's version; the versions that were reached on the way.
+
+    Raises
+    ------
+    SchemaVersionError
+        The database is of a newer version than this program.
+    DatabaseError
+        The database holds a graph that is not of this program.
+    """
+    found = current_version(database)
+    if found > migrations[-1].version:
+        raise SchemaVersionError(found, migrations[-1].version, UPGRADE_COMMAND)
+    if found == 0 and not is_empty(database):
+        raise DatabaseError(
+            f"the database at {database.uri} holds another program's graph: give an empty database"
+        )
+    reached = []
+    for migration in migrations:
+        if migration.version > found:
+            _apply(database, migration)
+            reached.append(migration.version)
+    return tuple(reached)
+
+
+def _apply(database: Database, migration: Migration) -> None:
+    for statement in migration.statements:
+        _run_alone(database, statement)
+
+    def record(transaction: Transaction) -> None:
+        transaction.run(WRITE_VERSION, id=SCHEMA_ID, version=migration.version)
+
+    database.write(record)
+
+
+def _run_alone(database: Database, statement: str) -> None:
+    """Neo4j refuses to change the schema and data in one transaction."""
+
+    def work(transaction: Transaction) -> None:
+        transaction.run(statement)
+
+    database.write(work)

@@ -1,1 +1,0 @@
-"""A whole registry as one file, and back."""

@@ -1,0 +1,185 @@
+"""When a cluster's wiring became another, and two of its states with what differs: one statement each.
+
+`Fabrics.observations` and `Fabrics.changes` give the same piece by piece.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from registry.database.driver import Database, Transaction
+from registry.errors import UnknownName
+from registry.fabrics.changes import Changes, compare
+from registry.fabrics.contents import unpack_fabric
+from registry.fabrics.fabrics import Snapshot
+from registry.fabrics.observations import no_fabric
+from registry.fabrics.timeline import FOREVER
+from registry.model import as_utc
+
+_SEEN = """
+MATCH (o:Observation)-[:SAW]->(x)
+WHERE o.cluster = $cluster
+WITH o, collect(x.id) AS ids, collect(labels(x)[0]) AS kinds
+ORDER BY o.at, o.seq
+RETURN collect(o.at) AS at, collect(ids) AS ids, collect(kinds) AS kinds
+"""
+
+_STATES = """
+UNWIND $contents AS id
+MATCH (x:Content {id: id})
+WITH collect(x.id) AS ids, collect(x.blob) AS blobs
+OPTIONAL MATCH (:Routing {id: $before})-[h:HAS_TABLE]->(t:ForwardingTable)
+WITH ids, blobs, collect(h.guid) AS guids_before, collect(t.id) AS tables_before
+OPTIONAL MATCH (:Routing {id: $after})-[h:HAS_TABLE]->(t:ForwardingTable)
+RETURN ids, blobs, guids_before, tables_before, collect(h.guid) AS guids_after, collect(t.id) AS tables_after
+"""
+
+
+class State(NamedTuple):
+    """A cluster's wiring and tables from one moment until the next state.
+
+    Attributes
+    ----------
+    at : datetime
+        First seen so, UTC.
+    content : str
+        Id of the wiring.
+    routing : str or None
+        Id of the forwarding tables that were seen last.
+    """
+
+    at: datetime
+    content: str
+    routing: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The states of a cluster by time, one after another different.
+
+    Attributes
+    ----------
+    cluster : str
+    states : tuple of State
+        At least one.
+    last_at : datetime
+        When the cluster was seen last, UTC.
+    """
+
+    cluster: str
+    states: tuple[State, ...]
+    last_at: datetime
+
+    def as_of(self, at: datetime) -> State | None:
+        """The state at a time; None before the first."""
+        found = bisect_right(self.states, as_utc(at), key=lambda state: state.at)
+        return self.states[found - 1] if found else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Between:
+    """Two states of a cluster, without forwarding tables, and what differs."""
+
+    before: Snapshot
+    after: Snapshot
+    changes: Changes
+
+
+def timeline(database: Database, cluster: str) -> Timeline:
+    """When a cluster's wiring or tables became others: one statement.
+
+    Raises
+    ------
+    UnknownName
+        Nothing was seen of such a cluster.
+    """
+
+    def work(transaction: Transaction) -> Timeline:
+        row = transaction.run(_SEEN, cluster=cluster)[0]
+        states = states_of(row)
+        if not states:
+            raise no_fabric(transaction, cluster, FOREVER)
+        return Timeline(cluster=cluster, states=states, last_at=max(row["at"]))
+
+    return database.read(work)
+
+
+def between(database: Database, cluster: str, before: State, after: State) -> Between:
+    """Two states with what differs between them: one statement.
+
+    Raises
+    ------
+    UnknownName
+        A state is not there any more.
+    """
+
+    def work(transaction: Transaction) -> Between:
+        wanted = sorted({before.content, after.content})
+        row = transaction.run(
+            _STATES, contents=wanted, before=before.routing or "", after=after.routing or ""
+        )[0]
+        blobs = dict(zip(row["ids"], row["blobs"], strict=True))
+        for content in wanted:
+            if content not in blobs:
+                raise UnknownName("snapshot", content, blobs)
+        first, second = (_snapshot(cluster, state, blobs[state.content]) for state in (before, after))
+        changes = replace(
+            compare(first.fabric, second.fabric),
+            start=before.at,
+            end=after.at,
+            start_snapshot=before.content,
+            end_snapshot=after.content,
+            switches_rerouted=_rerouted(row) if before.routing and after.routing else (),
+        )
+        return Between(before=first, after=second, changes=changes)
+
+    return database.read(work)
+
+
+def states_of(row: dict[str, Any]) -> tuple[State, ...]:
+    """States by time, from columns ``at``, ``ids`` and ``kinds`` of a cluster's observations by time."""
+    content: str | None = None
+    routing: str | None = None
+    states: list[State] = []
+    # ArcadeDB does not promise that what is collected stays in order
+    order = sorted(range(len(row["at"])), key=row["at"].__getitem__)
+    for at, ids, kinds in ((row["at"][k], row["ids"][k], row["kinds"][k]) for k in order):
+        saw = dict(zip(kinds, ids, strict=True))
+        content, routing = saw.get("Content", content), saw.get("Routing", routing)
+        if content is None:
+            continue
+        state = State(at, content, routing)
+        if states and states[-1].at == at:
+            states[-1] = state
+        elif not states or states[-1][1:] != state[1:]:
+            states.append(state)
+    return tuple(_without_repeats(states))
+
+
+def _without_repeats(states: Sequence[State]) -> list[State]:
+    """A later observation of one moment may have made a state the one before it."""
+    kept: list[State] = []
+    for state in states:
+        if not kept or kept[-1][1:] != state[1:]:
+            kept.append(state)
+    return kept
+
+
+def _snapshot(cluster: str, state: State, blob: bytes) -> Snapshot:
+    return Snapshot(
+        cluster=cluster,
+        id=state.content,
+        observed_at=state.at,
+        routing=state.routing,
+        fabric=unpack_fabric(blob, observed_at=state.at),
+    )
+
+
+def _rerouted(row: dict[str, Any]) -> tuple[str, ...]:
+    then = dict(zip(row["guids_before"], row["tables_before"], strict=True))
+    now = dict(zip(row["guids_after"], row["tables_after"], strict=True))
+    return tuple(sorted(guid for guid in then.keys() | now.keys() if then.get(guid) != now.get(guid)))

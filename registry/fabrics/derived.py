@@ -1,0 +1,314 @@
+"""The graph to query: devices, their states and the links between them, each valid for a time.
+
+It follows from the observations and can be rebuilt from them; `timeline` says what one more
+observation changes. As of any time it tells the same as the content that was seen last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from registry.database.driver import Transaction
+from registry.fabrics.facts import DeviceFact, LinkFact, device_facts, host_key, link_facts
+from registry.fabrics.timeline import FOREVER, Edits, Interval, edits, intervals
+from registry.model import Fabric
+
+Fact = TypeVar("Fact", DeviceFact, LinkFact)
+
+_STATE = """[d.key, s.name, s.kind, s.forwards, s.slots, s.guid, s.level, s.coordinates, s.lids,
+        s.adapter_names, s.adapter_guids, s.system_guids, s.port_adapters, s.port_numbers,
+        s.port_guids, s.port_lmcs, s.listed_adapters, s.listed_ports, s.port_states, s.could_be]"""
+
+_LISTED = DeviceFact._fields.index("listed_adapters")
+
+_LINK = """collect(a.key) AS source, collect(b.key) AS target,
+       collect(l.src_port) AS src_port, collect(l.dst_port) AS dst_port,
+       collect(l.src_guid) AS src_guid, collect(l.dst_guid) AS dst_guid, collect(l.twin) AS twin,
+       collect(l.capacity) AS capacity, collect(l.cables) AS cables"""
+
+_STATES_TOUCHING = f"""
+MATCH (d:Device)-[:HAS_STATE]->(s:DeviceState)
+WHERE d.id IN $devices AND s.valid_from <= $until AND s.valid_to >= $at
+RETURN s.valid_from AS valid_from, s.valid_to AS valid_to, collect({_STATE}) AS states
+"""
+
+_LINKS_TOUCHING = f"""
+MATCH (a:Device)-[l:LINK]->(b:Device)
+WHERE a.id IN $devices AND l.valid_from <= $until AND l.valid_to >= $at
+RETURN l.valid_from AS valid_from, l.valid_to AS valid_to, {_LINK}
+"""
+
+_STATES_AS_OF = f"""
+MATCH (d:Device)-[:HAS_STATE]->(s:DeviceState)
+WHERE d.cluster = $cluster AND s.valid_from <= $at AND s.valid_to > $at
+  AND (s.forwards OR d.key IN $hosts)
+RETURN collect({_STATE}) AS states
+"""
+
+_LINKS_AS_OF = f"""
+MATCH (a:Device)-[l:LINK]->(b:Device)
+WHERE a.id IN $devices AND l.valid_from <= $at AND l.valid_to > $at
+RETURN {_LINK}
+"""
+
+_MERGE_DEVICES = """
+UNWIND range(0, size($id) - 1) AS i
+MERGE (d:Device {id: $id[i]})
+ON CREATE SET d.cluster = $cluster, d.key = $key[i], d.kind = $kind[i], d.name = $name[i]
+"""
+
+_LATEST_NAMES = """
+UNWIND $devices AS id
+MATCH (d:Device {id: id})
+WITH d
+MATCH (d)-[:HAS_STATE]->(s:DeviceState)
+WITH d, s ORDER BY s.valid_from
+WITH d, collect(s.name) AS names
+SET d.name = names[size(names) - 1]
+"""
+
+_REMOVE_STATES = """
+UNWIND range(0, size($id) - 1) AS i
+MATCH (s:DeviceState {id: $id[i]})
+DETACH DELETE s
+"""
+
+_MOVE_STATES = """
+UNWIND range(0, size($id) - 1) AS i
+MATCH (s:DeviceState {id: $id[i]})
+SET s.valid_to = $moments[$end[i]]
+"""
+
+_OPEN_STATES = """
+UNWIND range(0, size($id) - 1) AS i
+MATCH (d:Device {id: $device[i]})
+CREATE (d)-[:HAS_STATE]->(:DeviceState {
+  id: $id[i], name: $name[i], kind: $kind[i], forwards: $forwards[i], slots: $slots[i], guid: $guid[i],
+  level: $level[i], coordinates: $coordinates[i], lids: $lids[i], adapter_names: $adapter_names[i],
+  adapter_guids: $adapter_guids[i], system_guids: $system_guids[i], port_adapters: $port_adapters[i],
+  port_numbers: $port_numbers[i], port_guids: $port_guids[i], port_lmcs: $port_lmcs[i],
+  listed_adapters: $listed_adapters[i], listed_ports: $listed_ports[i], port_states: $port_states[i],
+  could_be: $could_be[i],
+  valid_from: $moments[$start[i]], valid_to: $moments[$end[i]]})
+"""
+
+_REMOVE_LINKS = """
+UNWIND range(0, size($source) - 1) AS i
+MATCH (a:Device {id: $source[i]})-[l:LINK {key: $key[i]}]->(:Device)
+WHERE l.valid_from = $moments[$start[i]]
+DELETE l
+"""
+
+_MOVE_LINKS = """
+UNWIND range(0, size($source) - 1) AS i
+MATCH (a:Device {id: $source[i]})-[l:LINK {key: $key[i]}]->(:Device)
+WHERE l.valid_from = $moments[$start[i]]
+SET l.valid_to = $moments[$end[i]]
+"""
+
+_OPEN_LINKS = """
+UNWIND range(0, size($source) - 1) AS i
+MATCH (a:Device {id: $source[i]})
+MATCH (b:Device {id: $target[i]})
+CREATE (a)-[:LINK {
+  key: $key[i], src_port: $src_port[i], dst_port: $dst_port[i], src_guid: $src_guid[i],
+  dst_guid: $dst_guid[i], twin: $twin[i], capacity: $capacity[i], cables: $cables[i],
+  valid_from: $moments[$start[i]], valid_to: $moments[$end[i]]}]->(b)
+"""
+
+_DROP_STATES = """
+MATCH (d:Device)-[:HAS_STATE]->(s:DeviceState)
+WHERE d.cluster = $cluster
+DETACH DELETE s
+"""
+
+_DROP_LINKS = """
+MATCH (d:Device)-[l:LINK]->(:Device)
+WHERE d.cluster = $cluster
+DELETE l
+"""
+
+
+def apply(
+    transaction: Transaction,
+    cluster: str,
+    before: Fabric | None,
+    after: Fabric,
+    at: datetime,
+    until: datetime,
+) -> tuple[int, int]:
+    """Enter one observation.
+
+    Parameters
+    ----------
+    before : Fabric or None
+        Canonical content of the last observation at or before `at`.
+    after : Fabric
+        Canonical content that was seen at `at`.
+    until : datetime
+        Time of the next later observation of a content, or `FOREVER`.
+
+    Returns
+    -------
+    opened, closed : int
+        Directed links of `after` that are not in `before`, and the other way round.
+    """
+    alone = before is None and until == FOREVER
+    old = [] if before is None else list(device_facts(before).values())
+    new = list(device_facts(after).values())
+    devices = {fact.key for fact in set(old) ^ set(new)}
+    states = {} if alone else _states_touching(transaction, cluster, devices, at, until)
+    _enter_states(transaction, cluster, edits(old, new, at, until, states), [*old, *new])
+
+    were = [] if before is None else link_facts(before)
+    are = link_facts(after)
+    differing = set(were) ^ set(are)
+    sources = {fact.source for fact in differing}
+    links = {} if alone else _links_touching(transaction, cluster, sources, at, until)
+    _enter_links(transaction, cluster, edits(were, are, at, until, links))
+    closed = len(differing.intersection(were))
+    return len(differing) - closed, closed
+
+
+def rebuild(transaction: Transaction, cluster: str, observations: Sequence[tuple[datetime, Fabric]]) -> None:
+    """Make the graph of a cluster anew from all its observations, in order of time and arrival."""
+    transaction.run(_DROP_LINKS, cluster=cluster)
+    transaction.run(_DROP_STATES, cluster=cluster)
+    facts = {id(fabric): list(device_facts(fabric).values()) for _, fabric in observations}
+    seen = {fact for _, fabric in observations for fact in facts[id(fabric)]}
+    states = intervals((at, facts[id(fabric)]) for at, fabric in observations)
+    _enter_states(transaction, cluster, _all_opened(states), sorted(seen, key=lambda fact: fact.key))
+    links = {id(fabric): link_facts(fabric) for _, fabric in observations}
+    spans = intervals((at, links[id(fabric)]) for at, fabric in observations)
+    _enter_links(transaction, cluster, _all_opened(spans))
+
+
+def read(
+    transaction: Transaction, cluster: str, hosts: Iterable[str], at: datetime
+) -> tuple[list[DeviceFact], list[LinkFact]]:
+    """Forwarding devices and the named hosts as of a time, and the links that leave them."""
+    moment = min(at, FOREVER - timedelta(microseconds=1))  # open intervals hold for ever
+    keys = [host_key(name) for name in hosts]
+    found = transaction.run(_STATES_AS_OF, cluster=cluster, hosts=keys, at=moment)[0]
+    devices = _device_facts(found)
+    ids = _ids(cluster, [fact.key for fact in devices])
+    columns = transaction.run(_LINKS_AS_OF, devices=ids, at=moment)[0]
+    return devices, _link_facts(columns)
+
+
+def device_id(cluster: str, key: str) -> str:
+    """Id of the device with that key."""
+    return f"{cluster}/{key}"
+
+
+def _ids(cluster: str, keys: Iterable[str]) -> list[str]:
+    return [device_id(cluster, key) for key in keys]
+
+
+def _states_touching(
+    transaction: Transaction, cluster: str, keys: set[str], at: datetime, until: datetime
+) -> dict[DeviceFact, list[Interval]]:
+    ids = _ids(cluster, sorted(keys))
+    spans = transaction.run(_STATES_TOUCHING, devices=ids, at=at, until=until)
+    return _by_fact((_device_facts(span), span) for span in spans)
+
+
+def _links_touching(
+    transaction: Transaction, cluster: str, sources: set[str], at: datetime, until: datetime
+) -> dict[LinkFact, list[Interval]]:
+    ids = _ids(cluster, sorted(sources))
+    spans = transaction.run(_LINKS_TOUCHING, devices=ids, at=at, until=until)
+    return _by_fact((_link_facts(span), span) for span in spans)
+
+
+def _by_fact(
+    found: Iterable[tuple[list[Fact], dict[str, Any]]],
+) -> dict[Fact, list[Interval]]:
+    """Intervals of each fact, from rows that each tell the facts of one interval."""
+    spans: dict[Fact, list[Interval]] = {}
+    for facts, row in found:
+        for fact in facts:
+            spans.setdefault(fact, []).append(Interval(row["valid_from"], row["valid_to"]))
+    return spans
+
+
+def _device_facts(row: dict[str, Any]) -> list[DeviceFact]:
+    # states of before ports were listed have nothing there
+    return [
+        DeviceFact._make(
+            tuple(value) if isinstance(value, list) else () if value is None and at >= _LISTED else value
+            for at, value in enumerate(state)
+        )
+        for state in row["states"]
+    ]
+
+
+def _link_facts(columns: dict[str, Any]) -> list[LinkFact]:
+    return [LinkFact._make(row) for row in zip(*(columns[name] for name in LinkFact._fields), strict=True)]
+
+
+def _all_opened(spans: dict[Fact, list[Interval]]) -> Edits[Fact]:
+    opened = [(fact, span) for fact, found in spans.items() for span in found]
+    return Edits(removed=[], moved=[], opened=opened)
+
+
+def _enter_states(
+    transaction: Transaction, cluster: str, change: Edits[DeviceFact], known: Iterable[DeviceFact]
+) -> None:
+    """Write edits of states; `known` are facts of all devices concerned, the latest last."""
+    named = {fact.key: fact for fact in known}
+    touched = {fact.key for fact, _ in (*change.opened, *change.removed, *change.moved)}
+    made = [named[key] for key in sorted(named.keys() & touched)]
+    transaction.run_columns(
+        _MERGE_DEVICES,
+        {
+            "id": _ids(cluster, [fact.key for fact in made]),
+            "key": [fact.key for fact in made],
+            "kind": [fact.kind for fact in made],
+            "name": [fact.name for fact in made],
+        },
+        cluster=cluster,
+    )
+    for statement, changed in ((_REMOVE_STATES, change.removed), (_MOVE_STATES, change.moved)):
+        moments, columns = _spans(changed)
+        columns["id"] = _state_ids(cluster, changed)
+        transaction.run_columns(statement, columns, moments=moments)
+    moments, columns = _spans(change.opened)
+    columns |= _columns(DeviceFact._fields, change.opened)
+    columns |= {"id": _state_ids(cluster, change.opened), "device": _ids(cluster, columns["key"])}
+    transaction.run_columns(_OPEN_STATES, columns, moments=moments)
+    transaction.run(_LATEST_NAMES, devices=_ids(cluster, sorted(touched)))
+
+
+def _enter_links(transaction: Transaction, cluster: str, change: Edits[LinkFact]) -> None:
+    for statement, changed in ((_REMOVE_LINKS, change.removed), (_MOVE_LINKS, change.moved)):
+        moments, columns = _spans(changed)
+        columns["source"] = _ids(cluster, [fact.source for fact, _ in changed])
+        columns["key"] = [fact.key for fact, _ in changed]
+        transaction.run_columns(statement, columns, moments=moments)
+    moments, columns = _spans(change.opened)
+    columns |= _columns(LinkFact._fields, change.opened)
+    columns["key"] = [fact.key for fact, _ in change.opened]
+    columns |= {end: _ids(cluster, columns[end]) for end in ("source", "target")}
+    transaction.run_columns(_OPEN_LINKS, columns, moments=moments)
+
+
+def _state_ids(cluster: str, changed: Iterable[tuple[DeviceFact, Interval]]) -> list[str]:
+    return [f"{cluster}/{fact.key}@{span.start.isoformat()}" for fact, span in changed]
+
+
+def _columns(fields: Sequence[str], changed: Sequence[tuple[Fact, Interval]]) -> dict[str, list[Any]]:
+    values = zip(*(fact for fact, _ in changed), strict=True) if changed else ((),) * len(fields)
+    return {name: list(column) for name, column in zip(fields, values, strict=True)}
+
+
+def _spans(changed: Sequence[tuple[Fact, Interval]]) -> tuple[list[datetime], dict[str, list[Any]]]:
+    """Distinct times, and columns that point into them: a time costs a hundred times a number."""
+    moments = sorted({moment for _, span in changed for moment in span})
+    index = {moment: number for number, moment in enumerate(moments)}
+    return moments, {
+        "start": [index[span.start] for _, span in changed],
+        "end": [index[span.end] for _, span in changed],
+    }

@@ -1,0 +1,112 @@
+"""Where a fabric's vertices are drawn: computed once a content and rule, kept as bytes for everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from registry.database import codec
+from registry.database.driver import Database, Transaction
+from registry.errors import DatabaseError, InvalidValue, UnknownName
+from registry.model import Floats, Ints
+from registry.model.arrays import freeze
+
+_READ = """
+MATCH (d:Drawing {id: $drawing})
+RETURN d.blob AS blob
+"""
+
+_CONTENT = """
+MATCH (x:Content {id: $content})
+RETURN x.hosts + x.switches AS vertices
+"""
+
+_CREATE = """
+MATCH (x:Content {id: $content})
+CREATE (d:Drawing {id: $drawing, cluster: x.cluster, rule: $rule, blob: $blob})-[:OF]->(x)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredDrawing:
+    """Where each vertex of a fabric is drawn.
+
+    Attributes
+    ----------
+    x, y : float64[v]
+        Finite; in the unit of the rule.
+    tier : int32[v]
+        What the rule counts as a vertex's level, group or slice.
+    """
+
+    x: Floats
+    y: Floats
+    tier: Ints
+
+    def __post_init__(self) -> None:
+        n = len(self.x)
+        freeze(self, "x", np.float64, n)
+        freeze(self, "y", np.float64, n)
+        freeze(self, "tier", np.int32, n)
+        for name in ("x", "y"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise InvalidValue(f"StoredDrawing.{name}", "must be finite")
+
+
+class Drawings:
+    """What the registry knows of drawings."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read(self, content: str, rule: str) -> StoredDrawing | None:
+        """The drawing of a content by a rule; None where none was saved.
+
+        Parameters
+        ----------
+        content : str
+            Id of a snapshot.
+        rule : str
+            Name of the layout with its version: another version is another drawing.
+        """
+        name = _drawing_id(content, rule)
+        rows = self._database.read(lambda transaction: transaction.run(_READ, drawing=name))
+        if not rows:
+            return None
+        columns = codec.unpack(rows[0]["blob"])
+        try:
+            return StoredDrawing(**{column: columns[column] for column in ("x", "y", "tier")})
+        except (KeyError, InvalidValue) as error:
+            raise DatabaseError(f"the stored drawing {name} is damaged: {error}") from error
+
+    def save(self, content: str, rule: str, x: ArrayLike, y: ArrayLike, tier: ArrayLike) -> None:
+        """Keep a drawing; one that is there already stays as it is.
+
+        Raises
+        ------
+        UnknownName
+            No such content.
+        InvalidValue
+            Not one place a vertex, or one that is not finite.
+        """
+        drawing = StoredDrawing(x=np.asarray(x), y=np.asarray(y), tier=np.asarray(tier))
+        name = _drawing_id(content, rule)
+        blob = codec.pack({"x": drawing.x, "y": drawing.y, "tier": drawing.tier})
+
+        def work(transaction: Transaction) -> None:
+            found = transaction.run(_CONTENT, content=content)
+            if not found:
+                raise UnknownName("snapshot", content)
+            if found[0]["vertices"] != len(drawing.x):
+                needed = f"has {len(drawing.x)} places for {found[0]['vertices']} vertices"
+                raise InvalidValue("StoredDrawing.x", needed)
+            if not transaction.run(_READ, drawing=name):
+                transaction.run(_CREATE, content=content, drawing=name, rule=rule, blob=blob)
+
+        self._database.write(work)
+
+
+def _drawing_id(content: str, rule: str) -> str:
+    return f"{content}/{rule}"

@@ -1,0 +1,328 @@
+"""Fabrics of clusters: as of any time, how they changed, and the subgraph of an allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from registry.database.driver import Database, Transaction
+from registry.errors import InconsistentGraph, UnknownName
+from registry.fabrics import derived
+from registry.fabrics.changes import Changes, compare
+from registry.fabrics.contents import unpack_fabric
+from registry.fabrics.facts import fabric_of
+from registry.fabrics.observations import no_fabric, take_cluster
+from registry.fabrics.routings import read_routing, rerouted
+from registry.fabrics.timeline import FOREVER
+from registry.model import Fabric, as_utc
+
+_CLUSTERS = """
+MATCH (o:Observation)-[:SAW]->(x:Content)
+WITH o, x ORDER BY o.at, o.seq
+WITH o.cluster AS cluster, count(o) AS observations, count(DISTINCT x) AS contents,
+     min(o.at) AS first_observed_at, max(o.at) AS last_observed_at, collect(x) AS seen
+WITH cluster, observations, contents, first_observed_at, last_observed_at, seen[size(seen) - 1] AS x
+OPTIONAL MATCH (c:Cluster {id: cluster})
+RETURN cluster, x.id AS snapshot, first_observed_at, last_observed_at, observations, contents,
+       x.hosts AS hosts, x.switches AS switches, x.adapters AS adapters, x.cables AS cables, c.seq AS version
+ORDER BY cluster
+"""
+
+_CONTENT_AS_OF = """
+MATCH (o:Observation)-[:SAW]->(x:Content)
+WHERE o.cluster = $cluster AND o.at <= $at
+WITH o, x ORDER BY o.at DESC, o.seq DESC LIMIT 1
+RETURN o.at AS at, x.id AS content, x.blob AS blob
+"""
+
+_ROUTING_AS_OF = """
+MATCH (o:Observation)-[:SAW]->(r:Routing)
+WHERE o.cluster = $cluster AND o.at <= $at
+WITH o, r ORDER BY o.at DESC, o.seq DESC LIMIT 1
+RETURN r.id AS routing
+"""
+
+_CONTENT = """
+MATCH (x:Content {id: $content})<-[:SAW]-(o:Observation)
+WITH x, max(o.at) AS at
+RETURN x.cluster AS cluster, x.blob AS blob, at
+"""
+
+_CONTENT_IDS = """
+MATCH (x:Content)
+RETURN collect(x.id) AS ids
+"""
+
+_OBSERVATIONS = """
+MATCH (o:Observation)-[:SAW]->(x)
+WHERE o.cluster = $cluster
+WITH o, collect(x.id) AS ids, collect(labels(x)[0]) AS labels
+RETURN o.id AS id, o.at AS at, o.seq AS seq, o.source AS source, o.digest AS digest, ids, labels
+ORDER BY at, seq
+"""
+
+_CONTENTS_IN_TIME = """
+MATCH (o:Observation)-[:SAW]->(x:Content)
+WHERE o.cluster = $cluster
+RETURN o.at AS at, x.id AS content
+ORDER BY at, o.seq
+"""
+
+_WRITTEN = """
+MATCH (c:Cluster {id: $cluster})
+RETURN c.seq AS seq
+"""
+
+_BLOBS = """
+UNWIND $contents AS id
+MATCH (x:Content {id: id})
+RETURN collect(x.id) AS ids, collect(x.blob) AS blobs
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterInfo:
+    """A cluster and what was last seen of it.
+
+    Attributes
+    ----------
+    name : str
+    snapshot : str
+        Id of the content that was seen last.
+    first_observed_at, last_observed_at : datetime
+        Of a fabric, UTC.
+    observations, contents : int
+        How often a fabric was seen, and how many different ones.
+    hosts, switches, adapters, cables : int
+        Counts of that content.
+    version : int
+        Another one after each time that something of the cluster was saved.
+    """
+
+    name: str
+    snapshot: str
+    first_observed_at: datetime
+    last_observed_at: datetime
+    observations: int
+    contents: int
+    hosts: int
+    switches: int
+    adapters: int
+    cables: int
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Snapshot:
+    """A fabric as it was seen.
+
+    Attributes
+    ----------
+    cluster : str
+    id : str
+        Of the content: the same for the same wiring.
+    observed_at : datetime
+        Time of the observation, UTC.
+    routing : str or None
+        Id of the forwarding tables; those that were seen last until then.
+    fabric : Fabric
+        Names sorted; with the tables where there are any.
+    """
+
+    cluster: str
+    id: str
+    observed_at: datetime
+    routing: str | None
+    fabric: Fabric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationInfo:
+    """One observation: when what was seen, and by which file."""
+
+    id: str
+    at: datetime
+    seq: int
+    snapshot: str | None
+    routing: str | None
+    source: str
+    digest: str
+
+
+class Fabrics:
+    """What the registry knows of fabrics."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def clusters(self) -> tuple[ClusterInfo, ...]:
+        """All clusters of which a fabric was seen, by name."""
+        rows = self._database.read(lambda transaction: transaction.run(_CLUSTERS))
+        return tuple(ClusterInfo(name=row.pop("cluster"), **row) for row in rows)
+
+    def read(self, cluster: str, at: datetime | None = None) -> Snapshot:
+        """The fabric as of a time: what the last observation at or before it saw.
+
+        Parameters
+        ----------
+        at : datetime, optional
+            The last one there is, unless told.
+
+        Raises
+        ------
+        UnknownName
+            No such cluster, or nothing was seen of it until then.
+        """
+        moment = FOREVER if at is None else as_utc(at)
+        return self._database.read(lambda transaction: _read(transaction, cluster, moment))
+
+    def read_content(self, content: str, routing: str | None = None) -> Snapshot:
+        """A fabric by its content's id, or a unique beginning of it after the cluster's name.
+
+        Parameters
+        ----------
+        routing : str, optional
+            Forwarding tables to attach; none unless told.
+
+        Raises
+        ------
+        UnknownName
+        """
+        return self._database.read(lambda transaction: _read_content(transaction, content, routing))
+
+    def observations(self, cluster: str) -> tuple[ObservationInfo, ...]:
+        """All observations of a cluster by time, those of one moment by arrival.
+
+        Raises
+        ------
+        UnknownName
+        """
+
+        def work(transaction: Transaction) -> tuple[ObservationInfo, ...]:
+            rows = transaction.run(_OBSERVATIONS, cluster=cluster)
+            if not rows:
+                raise no_fabric(transaction, cluster, FOREVER)
+            return tuple(_observation_info(row) for row in rows)
+
+        return self._database.read(work)
+
+    def changes(self, cluster: str, start: datetime, end: datetime | None = None) -> Changes:
+        """What differs between the fabric as of `start` and as of `end` (the last, unless told).
+
+        Raises
+        ------
+        UnknownName
+        """
+
+        def work(transaction: Transaction) -> Changes:
+            before = _read(transaction, cluster, as_utc(start), tables=False)
+            after = _read(transaction, cluster, FOREVER if end is None else as_utc(end), tables=False)
+            guids: tuple[str, ...] = ()
+            if before.routing and after.routing and before.routing != after.routing:
+                guids = rerouted(transaction, before.routing, after.routing)
+            found = compare(before.fabric, after.fabric)
+            return replace(
+                found,
+                start=before.observed_at,
+                end=after.observed_at,
+                start_snapshot=before.id,
+                end_snapshot=after.id,
+                switches_rerouted=guids,
+            )
+
+        return self._database.read(work)
+
+    def subgraph(self, cluster: str, hosts: Iterable[str], at: datetime | None = None) -> Fabric:
+        """Some hosts and everything that forwards, as of a time: read from the derived graph.
+
+        Raises
+        ------
+        UnknownName
+            A host that was not there then, with the closest names.
+        """
+        names = tuple(hosts)
+        moment = FOREVER if at is None else as_utc(at)
+
+        def work(transaction: Transaction) -> Fabric:
+            written = transaction.run(_WRITTEN, cluster=cluster)
+            devices, links = derived.read(transaction, cluster, names, moment)
+            missing = set(names) - {fact.name for fact in devices if fact.kind == "host"}
+            if missing:
+                whole = _read(transaction, cluster, moment, tables=False).fabric
+                known = {whole.names[v] for v in whole.hosts}
+                if absent := missing - known:
+                    raise UnknownName("host", min(absent), sorted(known))
+            if missing or transaction.run(_WRITTEN, cluster=cluster) != written:
+                raise InconsistentGraph(f"the graph of {cluster!r} was written to while it was read")
+            return fabric_of(devices, links)
+
+        return self._database.read(work)
+
+    def rebuild(self, cluster: str) -> None:
+        """Make the derived graph of a cluster anew from its observations.
+
+        Raises
+        ------
+        UnknownName
+        """
+
+        def work(transaction: Transaction) -> None:
+            rows = transaction.run(_CONTENTS_IN_TIME, cluster=cluster)
+            if not rows:
+                raise no_fabric(transaction, cluster, FOREVER)
+            take_cluster(transaction, cluster)
+            found = transaction.run(_BLOBS, contents=sorted({row["content"] for row in rows}))[0]
+            fabrics = {
+                content: unpack_fabric(blob)
+                for content, blob in zip(found["ids"], found["blobs"], strict=True)
+            }
+            derived.rebuild(transaction, cluster, [(row["at"], fabrics[row["content"]]) for row in rows])
+
+        self._database.write(work)
+
+
+def _read(transaction: Transaction, cluster: str, at: datetime, *, tables: bool = True) -> Snapshot:
+    found = transaction.run(_CONTENT_AS_OF, cluster=cluster, at=at)
+    if not found:
+        raise no_fabric(transaction, cluster, at)
+    routed = transaction.run(_ROUTING_AS_OF, cluster=cluster, at=at)
+    routing = routed[0]["routing"] if routed else None
+    forwarding = read_routing(transaction, routing) if routing and tables else None
+    seen_at = found[0]["at"]
+    return Snapshot(
+        cluster=cluster,
+        id=found[0]["content"],
+        observed_at=seen_at,
+        routing=routing,
+        fabric=unpack_fabric(found[0]["blob"], tables=forwarding, observed_at=seen_at),
+    )
+
+
+def _read_content(transaction: Transaction, content: str, routing: str | None) -> Snapshot:
+    found = transaction.run(_CONTENT, content=content)
+    if not found:
+        known = transaction.run(_CONTENT_IDS)[0]["ids"]
+        begun = [
+            name for name in known if name.startswith(content) or name.split("/")[-1].startswith(content)
+        ]
+        if not content or len(begun) != 1:
+            raise UnknownName("snapshot", content, known)
+        return _read_content(transaction, begun[0], routing)
+    tables = None if routing is None else read_routing(transaction, routing)
+    if routing is not None and tables is None:
+        raise UnknownName("routing", routing)
+    seen_at = found[0]["at"]
+    return Snapshot(
+        cluster=found[0]["cluster"],
+        id=content,
+        observed_at=seen_at,
+        routing=routing,
+        fabric=unpack_fabric(found[0]["blob"], tables=tables, observed_at=seen_at),
+    )
+
+
+def _observation_info(row: dict[str, Any]) -> ObservationInfo:
+    saw = dict(zip(row.pop("labels"), row.pop("ids"), strict=True))
+    return ObservationInfo(snapshot=saw.get("Content"), routing=saw.get("Routing"), **row)

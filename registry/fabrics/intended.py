@@ -1,0 +1,168 @@
+"""Intended wiring of clusters, kept beside what was observed; each plan holds until the next one."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from registry.database import codec
+from registry.database.driver import Database, Transaction
+from registry.errors import DatabaseError, InvalidValue, UnknownName
+from registry.fabrics.timeline import FOREVER
+from registry.model import IntendedWiring, as_utc
+
+_COLUMNS = ("source", "source_port", "target", "target_port", "kind")
+
+_AS_OF = """
+MATCH (w:IntendedWiring)
+WHERE w.cluster = $cluster AND w.at <= $at
+WITH w ORDER BY w.at DESC, w.seq DESC LIMIT 1
+RETURN w.id AS id, w.content AS content, w.at AS at, w.origin AS origin, w.blob AS blob
+"""
+
+_LIST = """
+MATCH (w:IntendedWiring)
+WHERE w.cluster = $cluster
+RETURN w.id AS id, w.at AS at, w.cables AS cables, w.origin AS origin
+ORDER BY at, w.seq
+"""
+
+_KNOWN = """
+MATCH (w:IntendedWiring {id: $wiring})
+RETURN w.at AS at
+"""
+
+_CREATE = """
+MATCH (c:Cluster {id: $cluster})
+CREATE (w:IntendedWiring {id: $wiring, cluster: $cluster, content: $content, at: $at, seq: $seq,
+                          cables: $cables, origin: $origin, blob: $blob})-[:OF]->(c)
+"""
+
+_CLUSTERS = """
+MATCH (w:IntendedWiring)
+RETURN collect(DISTINCT w.cluster) AS names
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredWiring:
+    """A plan with its id, since when it holds (UTC), and the format that it was read from."""
+
+    id: str
+    at: datetime
+    origin: str
+    wiring: IntendedWiring
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WiringInfo:
+    """What a list tells of a plan."""
+
+    id: str
+    at: datetime
+    cables: int
+    origin: str
+
+
+class Intended:
+    """What the registry knows of intended wiring.
+
+    Examples
+    --------
+    What of the plan is not wired so::
+
+        with Registry.open() as registry:
+            plan = registry.intended.read("hpc1").wiring
+            fabric = registry.fabrics.read("hpc1").fabric
+        found = mapping.checks.wiring.compare(plan, fabric)
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read(self, cluster: str, at: datetime | None = None) -> StoredWiring:
+        """The plan that holds as of a time; the last there is, unless told.
+
+        Raises
+        ------
+        UnknownName
+            No plan of such a cluster, or none until then.
+        """
+        moment = FOREVER if at is None else as_utc(at)
+
+        def work(transaction: Transaction) -> StoredWiring:
+            found = transaction.run(_AS_OF, cluster=cluster, at=moment)
+            if not found:
+                raise _no_plan(transaction, cluster)
+            return stored_wiring(found[0])
+
+        return self._database.read(work)
+
+    def list(self, cluster: str) -> tuple[WiringInfo, ...]:
+        """All plans of a cluster by time; none where there are none."""
+        rows = self._database.read(lambda transaction: transaction.run(_LIST, cluster=cluster))
+        return tuple(WiringInfo(**row) for row in rows)
+
+
+def stored_wiring(row: dict[str, Any]) -> StoredWiring:
+    """The plan of a row with `id`, `at`, `origin` and `blob`.
+
+    Raises
+    ------
+    DatabaseError
+    """
+    wiring = _unpack(row["blob"], row["at"])
+    return StoredWiring(id=row["id"], at=row["at"], origin=row["origin"], wiring=wiring)
+
+
+def save_wiring(
+    transaction: Transaction,
+    cluster: str,
+    wiring: IntendedWiring,
+    at: datetime,
+    seq: int,
+    *,
+    origin: str = "",
+) -> tuple[str, bool]:
+    """Save a plan of a cluster that is taken; its id, and whether it was not the one that held already."""
+    moment, content = as_utc(at), codec.digest(_columns(wiring))
+    held = transaction.run(_AS_OF, cluster=cluster, at=moment)
+    if held and held[0]["content"] == content:
+        return str(held[0]["id"]), False
+    text = f"{moment.isoformat()}\n{content}"
+    identity = f"{cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if transaction.run(_KNOWN, wiring=identity):
+        return identity, False
+    transaction.run(
+        _CREATE,
+        cluster=cluster,
+        wiring=identity,
+        content=content,
+        at=moment,
+        seq=seq,
+        cables=len(wiring),
+        origin=origin,
+        blob=codec.pack(_columns(wiring)),
+    )
+    return identity, True
+
+
+def _columns(wiring: IntendedWiring) -> dict[str, codec.Column]:
+    return {name: getattr(wiring, name) for name in _COLUMNS}
+
+
+def _unpack(blob: bytes, at: datetime) -> IntendedWiring:
+    columns = codec.unpack(blob)
+    try:
+        return IntendedWiring(**{name: columns[name] for name in _COLUMNS}, declared_at=at)
+    except (KeyError, InvalidValue) as error:
+        raise DatabaseError(f"a stored plan of wiring is damaged: {error}") from error
+
+
+def _no_plan(transaction: Transaction, cluster: str) -> UnknownName:
+    known = transaction.run(_CLUSTERS)[0]["names"]
+    if cluster in known:
+        return UnknownName("intended wiring", cluster, remedy="none holds at that time")
+    return UnknownName("cluster with intended wiring", cluster, known)

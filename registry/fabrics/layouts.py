@@ -1,0 +1,214 @@
+"""Layouts of hosts: cores, NUMA domains and network adapters, kept a host and time, beside the fabric.
+
+A layout belongs to the host whose fabric adapter has the GUID of one of its own; failing that, to the host of
+its name. It holds until the next one of that host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from registry.database import codec
+from registry.database.driver import Database, Transaction
+from registry.errors import DatabaseError, InvalidValue, UnknownName
+from registry.fabrics.timeline import FOREVER
+from registry.model import Fabric, as_utc, format_guid
+from registry.model.host_layout import HostLayout
+
+_ARRAYS = (
+    "core_domain",
+    "core_cpu",
+    "domain_node",
+    "distance",
+    "nic_name",
+    "nic_fabric",
+    "nic_guid",
+    "nic_near",
+)
+_TEXTS = ("name", "source")
+
+_AS_OF = """
+MATCH (l:HostLayout)
+WHERE l.cluster = $cluster AND l.at <= $at
+RETURN l.id AS id, l.host AS host, l.at AS at, l.seq AS seq, l.content AS content
+"""
+
+_BLOBS = """
+UNWIND $ids AS id
+MATCH (l:HostLayout {id: id})
+RETURN l.host AS host, l.at AS at, l.blob AS blob
+"""
+
+_KNOWN = """
+UNWIND $ids AS id
+MATCH (l:HostLayout {id: id})
+RETURN l.id AS id
+"""
+
+_CREATE = """
+UNWIND range(0, size($id) - 1) AS i
+MATCH (c:Cluster {id: $cluster})
+CREATE (l:HostLayout {id: $id[i], cluster: $cluster, host: $host[i], content: $content[i], at: $at,
+                      seq: $seq, cores: $cores[i], domains: $domains[i], adapters: $adapters[i],
+                      blob: $blob[i]})-[:OF]->(c)
+"""
+
+
+class Seated(NamedTuple):
+    """Which host each layout is of, in the order that they were given, and what was odd."""
+
+    hosts: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredLayout:
+    """A host's layout and since when it is known (UTC)."""
+
+    host: str
+    at: datetime
+    layout: HostLayout
+
+
+class Layouts:
+    """What the registry knows of the insides of hosts.
+
+    Examples
+    --------
+    Cores of each host of a cluster::
+
+        with Registry.open() as registry:
+            cores = {one.host: one.layout.cores for one in registry.layouts.list("hpc1")}
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self, cluster: str, at: datetime | None = None) -> tuple[StoredLayout, ...]:
+        """The layout of each host as of a time (the last there is, unless told), by host's name.
+
+        Empty where none is known, also of a cluster that is not.
+        """
+        moment = FOREVER if at is None else as_utc(at)
+
+        def work(transaction: Transaction) -> tuple[StoredLayout, ...]:
+            held = _held(transaction, cluster, moment)
+            if not held:
+                return ()
+            rows = transaction.run(_BLOBS, ids=[row["id"] for row in held.values()])
+            found = (
+                StoredLayout(host=row["host"], at=row["at"], layout=_unpack(row["blob"])) for row in rows
+            )
+            return tuple(sorted(found, key=lambda one: one.host))
+
+        return self._database.read(work)
+
+
+def seat(layouts: Sequence[HostLayout], fabric: Fabric) -> Seated:
+    """The host of the fabric that each layout is of.
+
+    Raises
+    ------
+    UnknownName
+        Neither a GUID nor the name is known to the fabric; with the closest names.
+    InvalidValue
+        Adapters of a layout are in several hosts of the fabric, or two layouts are of one host.
+    """
+    owner = _owners(fabric)
+    known = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
+    hosts: list[str] = []
+    warnings = []
+    for layout in layouts:
+        by_guid = {owner[guid] for guid in layout.nic_guid.tolist() if guid in owner}
+        if len(by_guid) > 1:
+            names = " and ".join(sorted(by_guid))
+            raise InvalidValue("HostLayout.nic_guid", f"its adapters are in {names}: is it of one host?")
+        by_name = next((name for name in (layout.name, layout.name.partition(".")[0]) if name in known), "")
+        host = next(iter(by_guid), by_name)
+        if not host:
+            guids = ", ".join(format_guid(guid) for guid in layout.nic_guid.tolist() if guid)
+            remedy = f"its adapters ({guids or 'none with a GUID'}) are not in the fabric either"
+            if not layout.name:
+                remedy = f"the layout does not tell its host's name, and {remedy.removesuffix(' either')}"
+            raise UnknownName("host", layout.name, known, remedy=remedy)
+        if by_name and by_name != host:
+            warnings.append(f"the layout named {layout.name} has adapters of host {host}: taken as {host}'s")
+        if host in hosts:
+            raise InvalidValue("HostLayout.name", f"two layouts of host {host}")
+        hosts.append(host)
+    return Seated(tuple(hosts), tuple(warnings))
+
+
+def save_layouts(
+    transaction: Transaction,
+    cluster: str,
+    hosts: Sequence[str],
+    layouts: Sequence[HostLayout],
+    at: datetime,
+    seq: int,
+) -> int:
+    """Save layouts of hosts of a cluster that is taken; how many were not what was known already."""
+    moment = as_utc(at)
+    held = _held(transaction, cluster, moment)
+    rows: dict[str, dict[str, Any]] = {}
+    for host, layout in zip(hosts, layouts, strict=True):
+        columns = _columns(layout)
+        content = codec.digest(columns)
+        if host in held and held[host]["content"] == content:
+            continue
+        text = f"{host}\n{moment.isoformat()}\n{content}"
+        identity = f"{cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        rows[identity] = {
+            "host": host,
+            "content": content,
+            "cores": layout.cores,
+            "domains": layout.domains,
+            "adapters": len(layout.nic_name),
+            "blob": codec.pack(columns),
+        }
+    for row in transaction.run(_KNOWN, ids=list(rows)) if rows else []:
+        del rows[row["id"]]
+    fields = ("host", "content", "cores", "domains", "adapters", "blob")
+    table: dict[str, list[Any]] = {field: [row[field] for row in rows.values()] for field in fields}
+    transaction.run_columns(_CREATE, {"id": list(rows), **table}, cluster=cluster, at=moment, seq=seq)
+    return len(rows)
+
+
+def _held(transaction: Transaction, cluster: str, at: datetime) -> dict[str, dict[str, Any]]:
+    """The layout that holds as of a time, by host: the last one, of one time the one saved last."""
+    held: dict[str, dict[str, Any]] = {}
+    for row in transaction.run(_AS_OF, cluster=cluster, at=at):
+        before = held.get(row["host"])
+        if before is None or (before["at"], before["seq"]) < (row["at"], row["seq"]):
+            held[row["host"]] = dict(row)
+    return held
+
+
+def _owners(fabric: Fabric) -> dict[int, str]:
+    """Host by the GUID of an adapter, or of one of its ports."""
+    adapters = fabric.adapters
+    names = [fabric.names[vertex] for vertex in adapters.host.tolist()]
+    owner = {
+        guid: names[adapter]
+        for guid, adapter in zip(adapters.port_guid.tolist(), adapters.port_adapter.tolist(), strict=True)
+        if guid
+    }
+    return owner | {guid: name for guid, name in zip(adapters.guid.tolist(), names, strict=True) if guid}
+
+
+def _columns(layout: HostLayout) -> dict[str, codec.Column]:
+    columns: dict[str, codec.Column] = {name: getattr(layout, name) for name in _ARRAYS}
+    return {**columns, "texts": tuple(getattr(layout, name) for name in _TEXTS)}
+
+
+def _unpack(blob: bytes) -> HostLayout:
+    columns = codec.unpack(blob)
+    try:
+        texts = dict(zip(_TEXTS, columns.pop("texts"), strict=True))
+        return HostLayout(**{name: columns[name] for name in _ARRAYS}, **texts)
+    except (KeyError, ValueError) as error:
+        raise DatabaseError(f"a stored layout of a host is damaged: {error}") from error

@@ -1,0 +1,169 @@
+"""Forwarding tables in the graph: one node a distinct table, shared by all routings that have it.
+
+A `Routing` is what all switches of a cluster forwarded at one time. Its id is a hash of the tables
+and of who owns which LID, apart from the wiring. Unused LIDs at a table's end are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from registry.database import codec
+from registry.database.driver import Transaction
+from registry.model import NO_ROUTE, ForwardingTables, format_guid
+
+TABLES_A_BATCH = 500
+"""Tables sent with one statement: 64 thousand LIDs each at most."""
+
+_TABLE_IDS = """
+MATCH (r:Routing {id: $routing})-[h:HAS_TABLE]->(t:ForwardingTable)
+RETURN collect(h.guid) AS guids, collect(t.id) AS tables
+"""
+
+_ROUTING = """
+MATCH (r:Routing {id: $routing})
+RETURN r.lids AS lids
+"""
+
+_TABLES = """
+MATCH (r:Routing {id: $routing})-[h:HAS_TABLE]->(t:ForwardingTable)
+WITH t, collect(h.guid) AS guids
+RETURN collect(guids) AS guids, collect(t.ports) AS ports
+"""
+
+_KNOWN_TABLES = """
+UNWIND $tables AS id
+MATCH (t:ForwardingTable {id: id})
+RETURN collect(t.id) AS tables
+"""
+
+_MERGE_TABLES = """
+UNWIND range(0, size($id) - 1) AS i
+MERGE (t:ForwardingTable {id: $id[i]})
+ON CREATE SET t.ports = $ports[i]
+"""
+
+_CREATE_ROUTING = """
+MATCH (c:Cluster {id: $cluster})
+CREATE (r:Routing {id: $routing, cluster: $cluster, lids: $lids, switches: $switches})-[:OF]->(c)
+"""
+
+_JOIN_TABLES = """
+UNWIND range(0, size($guid) - 1) AS i
+MATCH (r:Routing {id: $routing})
+MATCH (t:ForwardingTable {id: $table[i]})
+CREATE (r)-[:HAS_TABLE {guid: $guid[i]}]->(t)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedRouting:
+    """Forwarding tables made ready to be saved.
+
+    Attributes
+    ----------
+    id : str
+    guids, tables : tuple of str
+        Each switch's GUID and the id of its table.
+    lids : bytes
+        Blob of the LIDs' owners.
+    ports : dict of str to bytes
+        Blob of each distinct table, by id.
+    """
+
+    id: str
+    guids: tuple[str, ...]
+    tables: tuple[str, ...]
+    lids: bytes
+    ports: dict[str, bytes]
+
+
+def pack_routing(cluster: str, tables: ForwardingTables) -> PackedRouting:
+    """The tables with their ids: a pure function of their content."""
+    ports: dict[str, bytes] = {}
+    ids = []
+    for row in tables.ports:
+        used = np.flatnonzero(row != NO_ROUTE)
+        columns = {"ports": row[: used[-1] + 1 if len(used) else 0]}
+        ids.append(codec.digest(columns)[:32])
+        if ids[-1] not in ports:
+            ports[ids[-1]] = codec.pack(columns)
+    owners = {"lid_guid": tables.lid_guid}
+    everything = codec.digest({"switch_guid": tables.switch_guid, "tables": ids, **owners})
+    return PackedRouting(
+        id=f"{cluster}/{everything[:16]}",
+        guids=tuple(format_guid(guid) for guid in tables.switch_guid.tolist()),
+        tables=tuple(ids),
+        lids=codec.pack(owners),
+        ports=ports,
+    )
+
+
+def save_routing(transaction: Transaction, cluster: str, routing: PackedRouting) -> bool:
+    """Save a routing of a cluster that exists; False where it is there already."""
+    if transaction.run(_ROUTING, routing=routing.id):
+        return False
+    known = set(transaction.run(_KNOWN_TABLES, tables=sorted(routing.ports))[0]["tables"])
+    missing = [table for table in sorted(routing.ports) if table not in known]
+    transaction.run_columns(
+        _MERGE_TABLES,
+        {"id": missing, "ports": [routing.ports[table] for table in missing]},
+        batch=TABLES_A_BATCH,
+    )
+    transaction.run(
+        _CREATE_ROUTING,
+        cluster=cluster,
+        routing=routing.id,
+        lids=routing.lids,
+        switches=len(routing.guids),
+    )
+    joined = {"guid": routing.guids, "table": routing.tables}
+    transaction.run_columns(_JOIN_TABLES, joined, routing=routing.id)
+    return True
+
+
+def read_routing(transaction: Transaction, routing: str) -> ForwardingTables | None:
+    """The tables of a routing; None where there is none of that id."""
+    found = transaction.run(_ROUTING, routing=routing)
+    if not found:
+        return None
+    stored = transaction.run(_TABLES, routing=routing)[0]
+    return unpack_tables(found[0]["lids"], stored["guids"], stored["ports"])
+
+
+def unpack_tables(lids: bytes, guids: Sequence[Sequence[str]], ports: Sequence[bytes]) -> ForwardingTables:
+    """The tables of stored blobs.
+
+    Parameters
+    ----------
+    lids : bytes
+        Blob of the LIDs' owners.
+    guids : sequence of sequences of str
+        Switches that share each table.
+    ports : sequence of bytes
+        Blob of each table.
+    """
+    owners = codec.unpack(lids)["lid_guid"]
+    switches = np.asarray([int(guid, 16) for sharing in guids for guid in sharing], np.uint64)
+    rows = np.full((len(switches), len(owners)), NO_ROUTE, np.uint8)
+    row = 0
+    for sharing, blob in zip(guids, ports, strict=True):
+        table = codec.unpack(blob)["ports"]
+        rows[row : row + len(sharing), : len(table)] = table
+        row += len(sharing)
+    order = np.argsort(switches)
+    return ForwardingTables(switch_guid=switches[order], ports=rows[order], lid_guid=owners)
+
+
+def rerouted(transaction: Transaction, before: str, after: str) -> tuple[str, ...]:
+    """GUIDs of the switches whose table differs between two routings, or that only one has."""
+    then, now = (_table_of_switch(transaction, routing) for routing in (before, after))
+    return tuple(sorted(guid for guid in then.keys() | now.keys() if then.get(guid) != now.get(guid)))
+
+
+def _table_of_switch(transaction: Transaction, routing: str) -> dict[str, str]:
+    found = transaction.run(_TABLE_IDS, routing=routing)[0]
+    return dict(zip(found["guids"], found["tables"], strict=True))

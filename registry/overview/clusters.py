@@ -1,0 +1,168 @@
+"""How all clusters stand, and one of them a day ago, its plan and its counters: one statement, for a page.
+
+`Fabrics.clusters`, `Runs.sources`, `Fabrics.read`, `Intended.read` and `registry.counters.measured` give
+it piece by piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from registry.counters.measured import PIECES, Sweeps, sweeps_of
+from registry.database.driver import Database, Transaction
+from registry.errors import UnknownName
+from registry.fabrics.contents import unpack_fabric
+from registry.fabrics.fabrics import ClusterInfo, Snapshot
+from registry.fabrics.intended import StoredWiring, stored_wiring
+from registry.ingest_runs.runs import SourceState, source_states
+from registry.model import as_utc
+
+_STANDING = """
+OPTIONAL MATCH (r:IngestRun)
+UNWIND coalesce(r.formats, ['']) AS format
+WITH r, format ORDER BY r.at DESC
+WITH r.cluster AS name, format, r.outcome AS outcome, max(r.at) AS at, head(collect(r.error)) AS error
+WITH collect(name) AS run_clusters, collect(CASE WHEN name IS NULL THEN null ELSE format END) AS run_formats,
+     collect(outcome) AS run_outcomes, collect(at) AS run_times, collect(error) AS run_errors
+OPTIONAL MATCH (o:Observation)-[:SAW]->(x:Content)
+WITH *
+ORDER BY o.at, o.seq
+WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, o.cluster AS name, count(o) AS seen,
+     count(DISTINCT x) AS contents, min(o.at) AS first, max(o.at) AS last, collect(x) AS states
+WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, name, seen, contents, first, last,
+     states[size(states) - 1] AS x
+OPTIONAL MATCH (c:Cluster {id: name})
+WITH *
+ORDER BY name
+WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, collect(name) AS names,
+     collect(x.id) AS snapshots, collect(first) AS firsts, collect(last) AS lasts,
+     collect([seen, contents, x.hosts, x.switches, x.adapters, x.cables, c.seq]) AS counts
+WITH *, coalesce($cluster, head(names)) AS chosen
+OPTIONAL MATCH (o:Observation)-[:SAW]->(x:Content)
+WHERE o.cluster = chosen AND o.at <= $before
+WITH *
+ORDER BY o.at DESC, o.seq DESC LIMIT 1
+OPTIONAL MATCH (p:Observation)-[:SAW]->(q:Routing)
+WHERE p.cluster = chosen AND p.at <= $before
+WITH *
+ORDER BY p.at DESC, p.seq DESC LIMIT 1
+OPTIONAL MATCH (w:IntendedWiring)
+WHERE w.cluster = chosen
+WITH *
+ORDER BY w.at DESC, w.seq DESC LIMIT 1
+OPTIONAL MATCH (s:CounterSweep)
+WHERE s.cluster = chosen AND s.traffic
+WITH *
+ORDER BY s.at DESC, s.seq DESC LIMIT $pieces
+WITH run_clusters, run_formats, run_outcomes, run_times, run_errors, names, snapshots, firsts, lasts, counts,
+     chosen, o, x, q, w, collect(s.at) AS sweep_times, collect(s.blob) AS sweep_blobs
+RETURN run_clusters, run_formats, run_outcomes, run_times, run_errors,
+       names, snapshots, firsts, lasts, counts, chosen, sweep_times, sweep_blobs,
+       o.at AS at_before, x.id AS content_before, x.blob AS blob_before, q.id AS routing_before,
+       w.id AS plan, w.at AS planned_at, w.origin AS origin, w.blob AS plan_blob
+"""
+_COUNTS = ("observations", "contents", "hosts", "switches", "adapters", "cables", "version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Standing:
+    """How all clusters stand, and more of one of them.
+
+    Attributes
+    ----------
+    clusters : dict of str to ClusterInfo
+        By name.
+    sources : tuple of SourceState
+        Each source of each cluster, by cluster and format.
+    cluster : str or None
+        The one that the rest is about; None where there is none at all.
+    before : Snapshot or None
+        Its fabric at the earlier time, with the id of its tables but without them; None where nothing of it
+        was seen until then.
+    plan : StoredWiring or None
+        Its intended wiring.
+    sweeps : Sweeps
+        Its last sweeps of counters.
+    """
+
+    clusters: dict[str, ClusterInfo]
+    sources: tuple[SourceState, ...]
+    cluster: str | None
+    before: Snapshot | None
+    plan: StoredWiring | None
+    sweeps: Sweeps
+
+
+def standing(database: Database, cluster: str | None, before: datetime) -> Standing:
+    """How all clusters stand, and one of them: one statement.
+
+    Parameters
+    ----------
+    cluster : str or None
+        None: the first by name.
+    before : datetime
+        The earlier time, to which that cluster is compared.
+
+    Raises
+    ------
+    UnknownName
+        There are clusters, but none of that name.
+    """
+
+    def work(transaction: Transaction) -> Standing:
+        told = transaction.run(_STANDING, cluster=cluster, before=as_utc(before), pieces=PIECES)[0]
+        clusters = clusters_of(told)
+        if clusters and told["chosen"] not in clusters:
+            raise UnknownName("cluster", told["chosen"], clusters)
+        return Standing(
+            clusters=clusters,
+            sources=_sources(told),
+            cluster=told["chosen"] if clusters else None,
+            before=_before(told),
+            plan=_plan(told),
+            sweeps=sweeps_of(told["sweep_times"], told["sweep_blobs"]),
+        )
+
+    return database.read(work)
+
+
+def clusters_of(told: dict[str, Any]) -> dict[str, ClusterInfo]:
+    """Clusters by name, from columns ``names``, ``snapshots``, ``firsts``, ``lasts`` and ``counts``."""
+    columns = (told[name] for name in ("names", "snapshots", "firsts", "lasts", "counts"))
+    return {
+        name: ClusterInfo(
+            name=name,
+            snapshot=snapshot,
+            first_observed_at=first,
+            last_observed_at=last,
+            **dict(zip(_COUNTS, counts, strict=True)),
+        )
+        for name, snapshot, first, last, counts in zip(*columns, strict=False)
+    }
+
+
+def _sources(told: dict[str, Any]) -> tuple[SourceState, ...]:
+    columns = (told[f"run_{name}"] for name in ("clusters", "formats", "outcomes", "times", "errors"))
+    names = ("cluster", "format", "outcome", "at", "error")
+    return source_states(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _before(told: dict[str, Any]) -> Snapshot | None:
+    if told["content_before"] is None:
+        return None
+    return Snapshot(
+        cluster=told["chosen"],
+        id=told["content_before"],
+        observed_at=told["at_before"],
+        routing=told["routing_before"],
+        fabric=unpack_fabric(told["blob_before"], observed_at=told["at_before"]),
+    )
+
+
+def _plan(told: dict[str, Any]) -> StoredWiring | None:
+    if told["plan"] is None:
+        return None
+    row = {"id": told["plan"], "at": told["planned_at"], "origin": told["origin"], "blob": told["plan_blob"]}
+    return stored_wiring(row)

@@ -1,1 +1,0 @@
-"""Placements with their cost and provenance, as they are saved and read."""

@@ -1,1 +1,0 @@
-"""Optical switches of clusters, their circuits, and the configurations that were proposed for them."""

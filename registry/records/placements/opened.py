@@ -1,0 +1,92 @@
+"""Placements with all that they are about: one statement, for pages.
+
+`Placements.read`, `Fabrics.read_content` and `Profiles.read` give it piece by piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from registry.database.driver import Database, Transaction
+from registry.database.id_prefix import require_all
+from registry.fabrics.contents import unpack_fabric
+from registry.fabrics.fabrics import Snapshot
+from registry.fabrics.routings import unpack_tables
+from registry.profiles import StoredProfile, stored_profile
+from registry.records.placements.placements import BY_ID
+from registry.records.placements.records import StoredPlacement
+from registry.records.placements.rows import stored_placement
+
+_OPEN = """
+UNWIND $placements AS wanted
+MATCH (p:Placement {id: wanted})-[:IN]->(x:Content)
+OPTIONAL MATCH (o:Observation)-[:SAW]->(x)
+WITH p, x, max(o.at) AS observed_at
+OPTIONAL MATCH (p)-[:OF]->(f:Profile)
+OPTIONAL MATCH (j:Job)-[:HAS_PLACEMENT]->(p)
+OPTIONAL MATCH (p)-[:HAS_LOADS]->(l:LinkLoads)
+WITH p, x, observed_at, f, j, l
+OPTIONAL MATCH (r:Routing {id: p.tables})-[h:HAS_TABLE]->(t:ForwardingTable)
+WITH p, x, observed_at, f, j, l, r, collect(h.guid) AS guids, collect(t.ports) AS ports
+RETURN p, x.id AS content, x.blob AS blob, observed_at, f, f.id AS profile, j.job AS job,
+       l.blob AS loads, r.lids AS lids, guids, ports
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenPlacement:
+    """A placement, the fabric that it is on (with the tables that it was judged by), and its profile."""
+
+    stored: StoredPlacement
+    snapshot: Snapshot
+    profile: StoredProfile | None
+
+
+def open_placement(database: Database, placement: str) -> OpenPlacement:
+    """A placement by its id, with all that it is about.
+
+    Raises
+    ------
+    UnknownName
+        With the closest ids.
+    """
+    return open_placements(database, [placement])[placement]
+
+
+def open_placements(database: Database, placements: Sequence[str]) -> dict[str, OpenPlacement]:
+    """Placements by their ids, each with all that it is about: one statement.
+
+    Raises
+    ------
+    UnknownName
+        The first that there is not, with the closest ids.
+    """
+    ids = list(dict.fromkeys(placements))
+
+    def work(transaction: Transaction) -> dict[str, OpenPlacement]:
+        found = {opened.stored.id: opened for opened in map(_opened, transaction.run(_OPEN, placements=ids))}
+        require_all(transaction, BY_ID, ids, found)
+        return found
+
+    return database.read(work)
+
+
+def _opened(row: dict[str, Any]) -> OpenPlacement:
+    stored = stored_placement(row)
+    profile = row["f"]
+    tables = None
+    if row["lids"] is not None:
+        tables = unpack_tables(row["lids"], [[guid] for guid in row["guids"]], row["ports"])
+    return OpenPlacement(
+        stored=stored,
+        snapshot=Snapshot(
+            cluster=stored.cluster,
+            id=stored.content,
+            observed_at=row["observed_at"],
+            routing=stored.routing,
+            fabric=unpack_fabric(row["blob"], tables=tables, observed_at=row["observed_at"]),
+        ),
+        profile=None if profile is None else stored_profile(profile["id"], profile["name"], profile),
+    )

@@ -1,0 +1,227 @@
+"""Optical switches of clusters: which hosts are their nodes, their limits, and how they are set now.
+
+They are properties of the cluster: one switch each, as it was told of last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from registry.database.driver import Database, Transaction
+from registry.errors import InvalidValue, UnknownName
+from registry.fabrics.observations import take_cluster
+from registry.model.arrays import first_repeat
+from registry.model.reconfiguration import Circuits
+from registry.records.reconfigurations.records import StoredReconfiguration
+
+SET_UP = "almanac cluster optical CLUSTER --max-degree N --max-edges N --link-speed BYTES/S"
+"""The command that tells the registry of a switch."""
+
+_CLUSTERS = """
+MATCH (c:Cluster)
+RETURN collect(c.id) AS ids
+"""
+
+_CLUSTER = """
+MATCH (c:Cluster {id: $cluster})
+RETURN c.id AS id
+"""
+
+_READ = """
+MATCH (c:Cluster {id: $cluster})
+RETURN c AS node
+"""
+
+_LIST = """
+MATCH (c:Cluster)
+WHERE c.optical_max_degree IS NOT NULL
+RETURN c AS node, c.id AS id
+ORDER BY id
+"""
+
+_WRITE = """
+MATCH (c:Cluster {id: $cluster})
+SET c.optical_hosts = $hosts, c.optical_max_degree = $max_degree, c.optical_max_edges = $max_edges,
+    c.optical_link_speed = $link_speed, c.optical_compute_seconds = $compute_seconds,
+    c.optical_source = $source, c.optical_target = $target, c.optical_plan = $plan, c.optical_at = $at
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpticalSwitch:
+    """An optical switch that joins hosts of a cluster by circuits.
+
+    Attributes
+    ----------
+    cluster : str
+    hosts : tuple of str
+        Its nodes, in their order: circuits name them by number.
+    max_degree, max_edges : int
+        Circuits that may end at a host, and that the switch can hold; enough to join all hosts.
+    link_speed : float
+        Bytes/s of a circuit, both directions together; finite, above 0.
+    compute_seconds : float
+        That each rank computes while it sends what its profile holds, the ranks of a host one after the
+        other; 0: computing does not count.
+    circuits : tuple of (int, int)
+        As it is set now: hosts that each joins, the lower first, ascending; empty where that is not known.
+    plan : str
+        Id of the proposal that it was set by; empty where it was not, or that is not known.
+    at : datetime or None
+        When all this was told; UTC.
+
+    Raises
+    ------
+    InvalidValue
+        Naming the field and the value.
+    """
+
+    cluster: str
+    hosts: tuple[str, ...]
+    max_degree: int
+    max_edges: int
+    link_speed: float
+    compute_seconds: float = 0.0
+    circuits: Circuits = ()
+    plan: str = ""
+    at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        nodes = len(self.hosts)
+        if nodes < 2:
+            raise InvalidValue("OpticalSwitch.hosts", f"are {nodes}, a switch joins at least 2")
+        if twice := first_repeat(self.hosts):
+            raise InvalidValue("OpticalSwitch.hosts", f"{twice!r} is named twice")
+        least = {"max_degree": min(nodes - 1, 2), "max_edges": nodes - 1}
+        for name, low in least.items():
+            if getattr(self, name) < low:
+                reason = f"is {getattr(self, name)}, must be at least {low} to join {nodes} hosts"
+                raise InvalidValue(f"OpticalSwitch.{name}", reason)
+        if not 0.0 < self.link_speed < math.inf:
+            reason = f"is {self.link_speed}, must be finite and above zero"
+            raise InvalidValue("OpticalSwitch.link_speed", reason)
+        if not 0.0 <= self.compute_seconds < math.inf:
+            reason = f"is {self.compute_seconds}, must be finite and not negative"
+            raise InvalidValue("OpticalSwitch.compute_seconds", reason)
+        self._check_circuits()
+
+    def _check_circuits(self) -> None:
+        given, ends = list(self.circuits), [0] * len(self.hosts)
+        if given != sorted(set(given)) or any(not 0 <= a < b < len(self.hosts) for a, b in given):
+            reason = f"must be pairs a < b of 0 .. {len(self.hosts) - 1}, ascending, each once"
+            raise InvalidValue("OpticalSwitch.circuits", reason)
+        if len(given) > self.max_edges:
+            raise InvalidValue("OpticalSwitch.circuits", f"are {len(given)}, max_edges is {self.max_edges}")
+        for pair in given:
+            for node in pair:
+                ends[node] += 1
+        most = max(ends)
+        if most > self.max_degree:
+            reason = f"{self.hosts[ends.index(most)]!r} has {most}, max_degree is {self.max_degree}"
+            raise InvalidValue("OpticalSwitch.circuits", reason)
+
+
+class OpticalSwitches:
+    """What the registry knows of optical switches: one a cluster at most."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read(self, cluster: str) -> OpticalSwitch:
+        """The switch of a cluster.
+
+        Raises
+        ------
+        UnknownName
+            No such cluster, or nothing was told of a switch of it.
+        """
+        return self._database.read(lambda transaction: _read(transaction, cluster))
+
+    def list(self) -> tuple[OpticalSwitch, ...]:
+        """All switches, by cluster; one statement."""
+        rows = self._database.read(lambda transaction: transaction.run(_LIST))
+        return tuple(_switch(row["node"]) for row in rows)
+
+    def save(self, switch: OpticalSwitch) -> OpticalSwitch:
+        """Remember a switch, in the place of what was known of it; as it is stored.
+
+        Raises
+        ------
+        UnknownName
+            No such cluster.
+        """
+
+        def work(transaction: Transaction) -> OpticalSwitch:
+            known_cluster(transaction, switch.cluster)
+            take_cluster(transaction, switch.cluster)
+            _write(transaction, switch, datetime.now(UTC))
+            return _read(transaction, switch.cluster)
+
+        return self._database.write(work)
+
+
+def known_cluster(transaction: Transaction, cluster: str) -> None:
+    """Raise `UnknownName`, with the closest, where there is no such cluster."""
+    if not transaction.run(_CLUSTER, cluster=cluster):
+        raise UnknownName("cluster", cluster, transaction.run(_CLUSTERS)[0]["ids"])
+
+
+def applied(transaction: Transaction, plan: StoredReconfiguration, at: datetime) -> None:
+    """Set the circuits of a cluster that is taken to those of a plan for its switch.
+
+    Raises
+    ------
+    UnknownName
+        The cluster has no switch.
+    InvalidValue
+        The switch has other hosts, or limits that the plan does not keep.
+    """
+    assert plan.cluster is not None
+    now = _read(transaction, plan.cluster)
+    if now.hosts != plan.hosts:
+        raise InvalidValue("reconfiguration", f"{plan.id} is for other hosts than the switch has now")
+    _write(transaction, replace(now, circuits=plan.plan.circuits, plan=plan.id), at)
+
+
+def _read(transaction: Transaction, cluster: str) -> OpticalSwitch:
+    found = transaction.run(_READ, cluster=cluster)
+    if not found:
+        known_cluster(transaction, cluster)
+    node = found[0]["node"]
+    if node.get("optical_max_degree") is None:
+        raise UnknownName("optical switch of cluster", cluster, remedy=f"tell of it: {SET_UP}")
+    return _switch(node)
+
+
+def _switch(node: Mapping[str, Any]) -> OpticalSwitch:
+    return OpticalSwitch(
+        cluster=node["id"],
+        hosts=tuple(node["optical_hosts"]),
+        max_degree=node["optical_max_degree"],
+        max_edges=node["optical_max_edges"],
+        link_speed=node["optical_link_speed"],
+        compute_seconds=node["optical_compute_seconds"],
+        circuits=tuple(zip(node["optical_source"], node["optical_target"], strict=True)),
+        plan=node["optical_plan"],
+        at=node["optical_at"],
+    )
+
+
+def _write(transaction: Transaction, switch: OpticalSwitch, at: datetime) -> None:
+    transaction.run(
+        _WRITE,
+        cluster=switch.cluster,
+        hosts=list(switch.hosts),
+        max_degree=switch.max_degree,
+        max_edges=switch.max_edges,
+        link_speed=float(switch.link_speed),
+        compute_seconds=float(switch.compute_seconds),
+        source=[one for one, _ in switch.circuits],
+        target=[other for _, other in switch.circuits],
+        plan=switch.plan,
+        at=at,
+    )

@@ -1,0 +1,217 @@
+"""What remapping a running job would give, job by job and time by time: append-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from registry.database.driver import Database, Transaction
+from registry.errors import UnknownName
+from registry.fabrics.observations import take_cluster
+from registry.jobs.jobs import job_key
+from registry.model import as_utc
+
+_KNOWN = """
+UNWIND $ids AS id
+MATCH (a:Advice {id: id})
+RETURN collect(a.id) AS ids
+"""
+
+_JOBS = """
+UNWIND $ids AS id
+MATCH (j:Job {id: id})
+RETURN collect(j.id) AS ids
+"""
+
+_PLACEMENTS = """
+UNWIND $ids AS id
+MATCH (p:Placement {id: id})
+RETURN collect(p.id) AS ids
+"""
+
+_CREATE = """
+UNWIND range(0, size($id) - 1) AS i
+MATCH (j:Job {id: $of[i]})
+CREATE (j)-[:HAS_ADVICE]->(a:Advice {
+  id: $id[i], cluster: $cluster[i], job: $job[i], at: $at[i], present: $present[i], proposed: $proposed[i],
+  present_seconds: $present_seconds[i], proposed_seconds: $proposed_seconds[i], gain: $gain[i],
+  in_background: $in_background[i], moved: $moved[i]})
+"""
+
+_JOIN_PRESENT = """
+UNWIND range(0, size($id) - 1) AS i
+MATCH (a:Advice {id: $id[i]})
+MATCH (p:Placement {id: $placement[i]})
+CREATE (a)-[:OF]->(p)
+"""
+
+_JOIN_PROPOSED = """
+UNWIND range(0, size($id) - 1) AS i
+MATCH (a:Advice {id: $id[i]})
+MATCH (p:Placement {id: $placement[i]})
+CREATE (a)-[:PROPOSES]->(p)
+"""
+
+_NEWEST = """
+WITH j, a ORDER BY a.at
+WITH j, collect(a) AS advices
+RETURN advices[size(advices) - 1] AS advice
+"""
+
+_RUNS = "($at IS NULL OR (j.started_at <= $at AND (j.ended_at IS NULL OR j.ended_at > $at)))"
+
+_LIST = f"""
+MATCH (j:Job)-[:HAS_ADVICE]->(a:Advice)
+WHERE j.cluster = $cluster AND {_RUNS}
+{_NEWEST}
+"""
+
+_LIST_ALL = f"""
+MATCH (j:Job)-[:HAS_ADVICE]->(a:Advice)
+WHERE {_RUNS}
+{_NEWEST}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceRecord:
+    """What was found for a running job.
+
+    Attributes
+    ----------
+    cluster, job : str
+        The scheduler's id of the job.
+    at : datetime
+        The fabric and the jobs were looked at as of this time; with a time zone.
+    present : str
+        Id of the saved placement that the job runs with.
+    proposed : str or None
+        Id of a better one; None where none was found.
+    present_seconds, proposed_seconds : float
+        Worst link of each with the others' traffic as background, seconds a period; the same where none
+        better was found.
+    in_background : int
+        Jobs whose traffic was the background.
+    moved : int
+        Ranks that sit elsewhere in the proposed placement.
+    """
+
+    cluster: str
+    job: str
+    at: datetime
+    present: str
+    proposed: str | None = None
+    present_seconds: float
+    proposed_seconds: float
+    in_background: int = 0
+    moved: int = 0
+
+    @property
+    def gain(self) -> float:
+        """Present over proposed worst link: >= 1, and 1 where there is nothing to gain."""
+        if self.proposed is None or self.proposed_seconds <= 0.0:
+            return 1.0
+        return max(1.0, self.present_seconds / self.proposed_seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAdvice(AdviceRecord):
+    """An advice as it was saved.
+
+    Attributes
+    ----------
+    id : str
+    """
+
+    id: str
+
+
+class Advices:
+    """What the registry knows of advice."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def save(self, records: Sequence[AdviceRecord]) -> tuple[str, ...]:
+        """Save advice, all of it or nothing; the id of each. One that is there already adds nothing.
+
+        Raises
+        ------
+        UnknownName
+            No such job or placement.
+        """
+        by_id = {advice_id(record): record for record in records}
+
+        def work(transaction: Transaction) -> None:
+            for cluster in sorted({record.cluster for record in records}):
+                take_cluster(transaction, cluster)
+            known = set(transaction.run(_KNOWN, ids=list(by_id))[0]["ids"])
+            new = {name: record for name, record in by_id.items() if name not in known}
+            if new:
+                _check(transaction, new.values())
+                _create(transaction, new)
+
+        if by_id:
+            self._database.write(work)
+        return tuple(advice_id(record) for record in records)
+
+    def list(
+        self, cluster: str | None = None, *, running_at: datetime | None = None, limit: int | None = None
+    ) -> tuple[StoredAdvice, ...]:
+        """The newest advice of each job, the largest gain first.
+
+        Parameters
+        ----------
+        cluster : str, optional
+            All clusters, unless told.
+        running_at : datetime, optional
+            Only of jobs that run then.
+        limit : int, optional
+            So many at most.
+        """
+        moment = None if running_at is None else as_utc(running_at)
+
+        def work(transaction: Transaction) -> list[dict[str, Any]]:
+            if cluster is None:
+                return transaction.run(_LIST_ALL, at=moment)
+            return transaction.run(_LIST, cluster=cluster, at=moment)
+
+        found = (stored_advice(row["advice"]) for row in self._database.read(work))
+        return tuple(sorted(found, key=lambda one: (-one.gain, one.id))[:limit])
+
+
+def advice_id(record: AdviceRecord) -> str:
+    """Cluster, job and time: a job is advised once at a time."""
+    return f"{record.cluster}/{record.job}/{as_utc(record.at).isoformat()}"
+
+
+def stored_advice(node: dict[str, Any]) -> StoredAdvice:
+    """The advice of a node's properties."""
+    return StoredAdvice(**{field.name: node.get(field.name) for field in fields(StoredAdvice)})  # type: ignore[arg-type]
+
+
+def _check(transaction: Transaction, records: Iterable[AdviceRecord]) -> None:
+    """Raise `UnknownName` for a job or placement that there is not."""
+    jobs = {job_key(record.cluster, record.job): record.job for record in records}
+    known = set(transaction.run(_JOBS, ids=sorted(jobs))[0]["ids"])
+    if missing := sorted(jobs.keys() - known):
+        raise UnknownName("job", jobs[missing[0]])
+    named = {name for record in records for name in (record.present, record.proposed) if name is not None}
+    missing = sorted(named - set(transaction.run(_PLACEMENTS, ids=sorted(named))[0]["ids"]))
+    if missing:
+        raise UnknownName("placement", missing[0])
+
+
+def _create(transaction: Transaction, new: dict[str, AdviceRecord]) -> None:
+    names = [field.name for field in fields(AdviceRecord)]
+    columns: dict[str, list[Any]] = {
+        name: [getattr(record, name) for record in new.values()] for name in names
+    }
+    columns["gain"] = [record.gain for record in new.values()]
+    columns["of"] = [job_key(record.cluster, record.job) for record in new.values()]
+    transaction.run_columns(_CREATE, {"id": list(new), **columns})
+    transaction.run_columns(_JOIN_PRESENT, {"id": list(new), "placement": columns["present"]})
+    proposed = {name: record.proposed for name, record in new.items() if record.proposed is not None}
+    transaction.run_columns(_JOIN_PROPOSED, {"id": list(proposed), "placement": list(proposed.values())})

@@ -1,0 +1,315 @@
+"""Jobs page by page with what a table shows of them, and one job with its placements: a statement each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from registry.database.driver import Database, Transaction
+from registry.errors import DatabaseError
+from registry.jobs.jobs import StoredJob, find_job, stored_jobs
+from registry.jobs.parts import JOB_COLUMNS, with_advice, with_parts
+from registry.model import as_utc
+from registry.records.placements.records import StoredPlacementInfo
+from registry.records.placements.rows import INFO, placement_info, profile_names
+from registry.running.advice import StoredAdvice, stored_advice
+
+
+def _asked(of_cluster: bool) -> str:
+    """The jobs that a filter lets through, each with its parts and its newest advice."""
+    return f"""
+MATCH (j:Job)
+WHERE {"j.cluster = $cluster AND" if of_cluster else ""} ($user IS NULL OR j.user = $user)
+      AND ($users IS NULL OR j.user IN $users) AND ($state IS NULL OR j.state = $state)
+      AND ($since IS NULL OR j.ended_at IS NULL OR j.ended_at > $since)
+      AND ($until IS NULL OR coalesce(j.started_at, j.submitted_at) < $until)
+      AND ($text = '' OR j.job STARTS WITH $text OR toLower(j.name) CONTAINS toLower($text))
+{with_parts()}
+WHERE $application IS NULL OR application = $application
+{with_advice()}
+WHERE $minimum_gain IS NULL OR advice.gain >= $minimum_gain
+"""
+
+
+def _with_placement(carried: str) -> str:
+    """Of a job's placements that were evaluated the newest present one, or else the newest: ``p``."""
+    # by their names, present ones come before proposed ones; to sort those of all jobs takes twice as long
+    return f"""
+OPTIONAL MATCH (j)-[:HAS_PLACEMENT]->(p:Placement)
+WHERE p.congestion_seconds IS NOT NULL
+WITH {carried}, collect(p) AS judged
+WITH {carried}, reduce(best = head(judged), q IN judged |
+       CASE WHEN q.role < best.role OR (q.role = best.role AND (q.recorded_at > best.recorded_at
+                 OR (q.recorded_at = best.recorded_at AND q.id < best.id))) THEN q ELSE best END) AS p
+"""
+
+
+def _cut(*carried: str) -> str:
+    """The page out of all jobs in order; one row without a job where it is empty."""
+    parts = ", ".join(f"one[{number}] AS {name}" for number, name in enumerate(carried))
+    return f"""
+WITH {", ".join(carried)}
+ORDER BY j.started_at IS NULL, j.started_at DESC, j.cluster, j.job
+WITH collect([{", ".join(carried)}]) AS jobs
+WITH size(jobs) AS total, jobs[$offset..$end] AS page
+{profile_names("total")}
+UNWIND CASE WHEN size(page) = 0 THEN [[]] ELSE page END AS one
+WITH {_COUNTED}, {parts}
+"""
+
+
+_COUNTED = "total, profile_ids, profile_names"
+_PARTS = ("j", "room", "profile", "application", "advice")
+_TOLD = f"""
+RETURN total, {JOB_COLUMNS}, application, advice, CASE WHEN p IS NOT NULL THEN {INFO} END AS placement,
+       profile_ids, profile_names
+"""
+
+
+def _page(of_cluster: bool) -> str:
+    return _asked(of_cluster) + _cut(*_PARTS) + _with_placement(f"{_COUNTED}, {', '.join(_PARTS)}") + _TOLD
+
+
+def _page_by_ratio(of_cluster: bool) -> str:
+    """Looks at the placements of all jobs, not only at those of the page."""
+    judged = (
+        _with_placement(", ".join(_PARTS))
+        + "WHERE p.congestion_seconds >= $ratio * p.bound_congestion_seconds"
+    )
+    return _asked(of_cluster) + judged + _cut(*_PARTS, "p") + _TOLD
+
+
+_PAGE, _PAGE_OF_CLUSTER = _page(False), _page(True)
+_PAGE_BY_RATIO, _PAGE_OF_CLUSTER_BY_RATIO = _page_by_ratio(False), _page_by_ratio(True)
+
+_CHOICES = """
+OPTIONAL MATCH (j:Job)
+WHERE $cluster IS NULL OR j.cluster = $cluster
+WITH collect(DISTINCT j.user) AS users, collect(DISTINCT j.state) AS states
+CALL {
+  WITH users
+  MATCH (:Job)-[:RAN]->(f:Profile)
+  RETURN collect(DISTINCT f.application) AS applications
+}
+CALL {
+  WITH users
+  MATCH (o:Observation)-[:SAW]->(x:Content)
+  WITH o, x ORDER BY o.at, o.seq
+  WITH o.cluster AS cluster, collect(x.id) AS seen
+  RETURN collect([cluster, seen[size(seen) - 1]]) AS clusters
+}
+RETURN users, states, applications, clusters
+"""
+
+_OPEN = f"""
+MATCH (j:Job)
+WHERE j.job = $job AND ($cluster IS NULL OR j.cluster = $cluster)
+{with_parts()}
+{with_advice()}
+OPTIONAL MATCH (j)-[:HAS_PLACEMENT]->(p:Placement)
+WITH j, room, profile, application, advice, p ORDER BY p.recorded_at DESC, p.id
+WITH j, room, profile, application, advice,
+     collect(CASE WHEN p IS NOT NULL THEN {INFO} END) AS placements
+{profile_names("j")}
+RETURN {JOB_COLUMNS}, application, advice, placements, profile_ids, profile_names
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs are asked for; what is None, or empty, is not looked at.
+
+    Attributes
+    ----------
+    cluster, user, application, state : str or None
+    users : tuple of str or None
+        One of these.
+    since, until : datetime or None
+        Jobs that ran, or waited, between the two.
+    minimum_gain : float or None
+        At least so much is possible by their newest advice.
+    minimum_ratio : float or None
+        The worst link of their placement is at least so many times its certified bound.
+    text : str
+        The job's id begins with it, or its name has it, in whatever case.
+    """
+
+    cluster: str | None = None
+    user: str | None = None
+    users: tuple[str, ...] | None = None
+    application: str | None = None
+    state: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    minimum_gain: float | None = None
+    minimum_ratio: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """A job in a table.
+
+    Attributes
+    ----------
+    stored : StoredJob
+    application : str or None
+        Of its profile.
+    placement : StoredPlacementInfo or None
+        Of those that were evaluated the newest present one, or else the newest.
+    advice : StoredAdvice or None
+        The newest.
+    """
+
+    stored: StoredJob
+    application: str | None
+    placement: StoredPlacementInfo | None
+    advice: StoredAdvice | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """Some of the jobs that were asked for, and how many there are in all."""
+
+    rows: tuple[JobRow, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobChoices:
+    """What there is to choose from, sorted.
+
+    Attributes
+    ----------
+    users, applications, states : tuple of str
+    clusters : mapping of str to str
+        Id of the newest content of each cluster.
+    """
+
+    users: tuple[str, ...]
+    applications: tuple[str, ...]
+    states: tuple[str, ...]
+    clusters: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFile:
+    """A job with all that is known of it; placements the newest first."""
+
+    stored: StoredJob
+    application: str | None
+    placements: tuple[StoredPlacementInfo, ...]
+    advice: StoredAdvice | None
+
+
+class JobPages:
+    """What the registry knows of jobs, as pages show it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def page(self, asked: JobFilter, *, limit: int = 100, offset: int = 0) -> JobPage:
+        """Jobs that a filter lets through, the latest started first; those that never started come last.
+
+        Parameters
+        ----------
+        limit, offset : int
+            So many jobs, behind so many.
+        """
+        given: dict[str, Any] = {
+            "user": asked.user,
+            "users": None if asked.users is None else list(asked.users),
+            "state": asked.state,
+            "application": asked.application,
+            "since": None if asked.since is None else as_utc(asked.since),
+            "until": None if asked.until is None else as_utc(asked.until),
+            "text": asked.text,
+            "minimum_gain": asked.minimum_gain,
+            "offset": offset,
+            "end": offset + limit,
+        }
+        if asked.cluster is not None:
+            given["cluster"] = asked.cluster
+        if asked.minimum_ratio is not None:
+            given["ratio"] = asked.minimum_ratio
+        statement = _statement(asked)
+        rows = self._database.read(lambda transaction: transaction.run(statement, **given))
+        found = [row for row in rows if row["id"] is not None]
+        jobs = stored_jobs(found)
+        return JobPage(
+            rows=tuple(sorted(map(_row, found, jobs), key=_newest_first)),
+            total=rows[0]["total"] if rows else 0,
+        )
+
+    def choices(self, cluster: str | None = None) -> JobChoices:
+        """Users and states of the jobs of a cluster, or of all; all applications and clusters."""
+        (row,) = self._database.read(lambda transaction: transaction.run(_CHOICES, cluster=cluster))
+        return JobChoices(
+            users=_names(row["users"]),
+            applications=_names(row["applications"]),
+            states=_names(row["states"]),
+            clusters=dict(sorted(row["clusters"])),
+        )
+
+    def open(self, job: str, cluster: str | None = None) -> JobFile:
+        """A job with all that is known of it.
+
+        Parameters
+        ----------
+        job : str
+            The scheduler's id, or cluster and id with ``/`` between them.
+        cluster : str, optional
+            Needed where two clusters have a job of that id.
+
+        Raises
+        ------
+        UnknownName
+            With the closest ids.
+        """
+        if cluster is None and "/" in job:
+            cluster, _, job = job.partition("/")
+
+        def work(transaction: Transaction) -> JobFile:
+            rows = transaction.run(_OPEN, job=job, cluster=cluster)
+            if len(rows) != 1:
+                stored = find_job(transaction, job, cluster)  # tells which there are
+                raise DatabaseError(f"job {stored.id} changed while it was read")
+            (row,), (stored,) = rows, stored_jobs(rows)
+            names = dict(zip(row["profile_ids"], row["profile_names"], strict=True))
+            return JobFile(
+                stored=stored,
+                application=row["application"],
+                placements=tuple(placement_info(values, names) for values in row["placements"]),
+                advice=None if row["advice"] is None else stored_advice(row["advice"]),
+            )
+
+        return self._database.read(work)
+
+
+def _statement(asked: JobFilter) -> str:
+    if asked.minimum_ratio is None:
+        return _PAGE if asked.cluster is None else _PAGE_OF_CLUSTER
+    return _PAGE_BY_RATIO if asked.cluster is None else _PAGE_OF_CLUSTER_BY_RATIO
+
+
+def _row(row: dict[str, Any], stored: StoredJob) -> JobRow:
+    names = dict(zip(row["profile_ids"], row["profile_names"], strict=True))
+    return JobRow(
+        stored=stored,
+        application=row["application"],
+        placement=None if row["placement"] is None else placement_info(row["placement"], names),
+        advice=None if row["advice"] is None else stored_advice(row["advice"]),
+    )
+
+
+def _newest_first(row: JobRow) -> tuple[bool, float, str, str]:
+    """The order in which the page was cut: what came after it has mixed the rows."""
+    job = row.stored.job
+    started = job.started_at
+    return started is None, -started.timestamp() if started else 0.0, row.stored.cluster, job.id
+
+
+def _names(values: list[str]) -> tuple[str, ...]:
+    return tuple(sorted(value for value in values if value))

@@ -1,0 +1,255 @@
+"""The jobs that run on a cluster at a time, and the fabric under them: one statement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from registry.database import codec
+from registry.database.driver import Database, Transaction
+from registry.errors import DatabaseError, InvalidValue
+from registry.fabrics.contents import unpack_fabric
+from registry.fabrics.fabrics import Snapshot
+from registry.fabrics.observations import no_fabric
+from registry.fabrics.routings import unpack_tables
+from registry.jobs.jobs import StoredJob, stored_jobs
+from registry.jobs.parts import IS_RUNNING, JOB_TOLD, with_advice, with_parts
+from registry.model import Allocation, Metrics, Placement, as_utc
+from registry.model.loaded_links import LoadedLinks
+from registry.records.placements.link_loads import unpack_loads
+from registry.records.placements.records import PRESENT
+from registry.records.placements.rows import METRICS
+from registry.running.advice import StoredAdvice, stored_advice
+
+_PLACED = (
+    *("id", "recorded_at", "snapshot", "tables", "profile", "routing", "rails", "strategy", "objective"),
+    *("parameters", "seed", "seconds", "steps", "complete", "host_of_rank", *METRICS),
+)
+_TOLD = {
+    **JOB_TOLD,
+    "application": "application",
+    "advice": "advice",
+    "loads": "l.blob",
+    "seats": "b.hosts",
+    "seat_slots": "b.slots",
+    "rank_hosts": "CASE WHEN p.snapshot <> content.id THEN p.hosts END",
+    **{f"p_{name}": f"p.{name}" for name in _PLACED},
+}
+_PARTS = "content, j, room, profile, application, advice"
+
+# of a job's placements only ids are gathered: servers limit what a statement holds
+_RUNNING = f"""
+MATCH (o:Observation)-[:SAW]->(content:Content)
+WHERE o.cluster = $cluster AND o.at <= $at
+WITH o, content ORDER BY o.at DESC, o.seq DESC LIMIT 1
+CALL {{
+  WITH content
+  OPTIONAL MATCH (q:Observation)-[:SAW]->(r:Routing)
+  WHERE q.cluster = $cluster AND q.at <= $at
+  WITH q, r ORDER BY q.at DESC, q.seq DESC LIMIT 1
+  OPTIONAL MATCH (r)-[h:HAS_TABLE]->(t:ForwardingTable)
+  WITH r, t, collect(h.guid) AS sharing
+  WITH r, collect(sharing) AS guids, collect(t.ports) AS ports
+  RETURN r.id AS routing, r.lids AS lids, guids, ports
+}}
+CALL {{
+  WITH content
+  MATCH (j:Job)
+  WHERE j.cluster = $cluster AND {IS_RUNNING}
+  {with_parts("content, ")}
+  {with_advice("content, ")}
+  OPTIONAL MATCH (j)-[:HAS_PLACEMENT]->(p:Placement)
+  WHERE p.role = '{PRESENT}'
+  WITH {_PARTS}, p.id AS id, p.recorded_at AS at ORDER BY at DESC, id
+  WITH {_PARTS}, head(collect(id)) AS present
+  OPTIONAL MATCH (j)-[:HAS_PLACEMENT]->(p:Placement)
+  WHERE p.id = present
+  OPTIONAL MATCH (p)-[:HAS_LOADS]->(l:LinkLoads)
+  WHERE p.snapshot = content.id
+  OPTIONAL MATCH (p)-[:ON]->(b:Allocation)
+  WHERE p.snapshot <> content.id
+  RETURN collect([{", ".join(_TOLD.values())}]) AS jobs
+}}
+RETURN o.at AS at, content.id AS content, content.blob AS blob, routing, lids, guids, ports, jobs
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PresentPlacement:
+    """How a job really runs, as it was reported.
+
+    Attributes
+    ----------
+    id : str
+    recorded_at : datetime
+        UTC.
+    snapshot : str
+        Id of the fabric that it was judged on.
+    tables : str or None
+        Id of the forwarding tables that it was judged by.
+    profile : str or None
+        Id of the profile that it was judged with.
+    routing, rails : str
+        Rules that it was judged by; empty where it was not evaluated.
+    placement : Placement or None
+        On the fabric of `Running.snapshot`, whichever it was judged on; None where hosts are missing there.
+    missing_hosts : tuple of str
+        Its hosts that `Running.snapshot` lacks.
+    metrics : Metrics or None
+        As it was judged.
+    loads : LoadedLinks or None
+        What it puts on the links of `Running.snapshot`; only where it was judged on that very fabric.
+    """
+
+    id: str
+    recorded_at: datetime
+    snapshot: str
+    tables: str | None
+    profile: str | None
+    routing: str
+    rails: str
+    placement: Placement | None
+    missing_hosts: tuple[str, ...]
+    metrics: Metrics | None
+    loads: LoadedLinks | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunningJob:
+    """A job that runs.
+
+    Attributes
+    ----------
+    stored : StoredJob
+        With the id of its profile, where one is attached.
+    application : str or None
+        Of that profile.
+    present : PresentPlacement or None
+        The newest placement that was reported for the job.
+    advice : StoredAdvice or None
+        The newest.
+    """
+
+    stored: StoredJob
+    application: str | None
+    present: PresentPlacement | None
+    advice: StoredAdvice | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Running:
+    """What runs on a cluster at a time.
+
+    Attributes
+    ----------
+    snapshot : Snapshot
+        The fabric as of then, with the forwarding tables as of then where there are any.
+    jobs : tuple of RunningJob
+        Started then or before, and not ended or ended later; the latest started first, then by id.
+    at : datetime
+        UTC.
+    """
+
+    snapshot: Snapshot
+    jobs: tuple[RunningJob, ...]
+    at: datetime
+
+
+def running(database: Database, cluster: str, at: datetime | None = None) -> Running:
+    """What runs on a cluster at a time.
+
+    Parameters
+    ----------
+    at : datetime, optional
+        Now, unless told.
+
+    Raises
+    ------
+    UnknownName
+        No such cluster, or nothing was seen of it until then.
+    """
+    moment = datetime.now(UTC) if at is None else as_utc(at)
+
+    def work(transaction: Transaction) -> Running:
+        found = transaction.run(_RUNNING, cluster=cluster, at=moment)
+        if not found:
+            raise no_fabric(transaction, cluster, moment)
+        return _running(cluster, moment, found[0])
+
+    return database.read(work)
+
+
+def _running(cluster: str, at: datetime, row: dict[str, Any]) -> Running:
+    tables = None
+    if row["lids"] is not None:
+        tables = unpack_tables(row["lids"], row["guids"], row["ports"])
+    fabric = unpack_fabric(row["blob"], tables=tables, observed_at=row["at"])
+    vertex = {name: number for number, name in enumerate(fabric.names)}
+    rows = [dict(zip(_TOLD, values, strict=True)) for values in row["jobs"]]
+    jobs = [_job(told, stored, vertex) for told, stored in zip(rows, stored_jobs(rows), strict=True)]
+    snapshot = Snapshot(
+        cluster=cluster, id=row["content"], observed_at=row["at"], routing=row["routing"], fabric=fabric
+    )
+    return Running(snapshot=snapshot, jobs=tuple(sorted(jobs, key=_newest_first)), at=at)
+
+
+def _job(row: dict[str, Any], stored: StoredJob, vertex: Mapping[str, int]) -> RunningJob:
+    told = {name: row[f"p_{name}"] for name in _PLACED}
+    return RunningJob(
+        stored=stored,
+        application=row["application"],
+        present=None if told["id"] is None else _present(row, told, vertex),
+        advice=None if row["advice"] is None else stored_advice(row["advice"]),
+    )
+
+
+def _present(row: dict[str, Any], told: dict[str, Any], vertex: Mapping[str, int]) -> PresentPlacement:
+    missing = [] if row["rank_hosts"] is None else sorted({*row["rank_hosts"], *row["seats"]} - vertex.keys())
+    metrics = {name: told[name] for name in METRICS}
+    try:
+        placement = None if missing else _placement(row, told, vertex)
+    except (KeyError, InvalidValue) as error:
+        raise DatabaseError(f"the stored placement {told['id']} is damaged: {error}") from error
+    return PresentPlacement(
+        id=told["id"],
+        recorded_at=told["recorded_at"],
+        snapshot=told["snapshot"],
+        tables=told["tables"],
+        profile=told["profile"],
+        routing=told["routing"],
+        rails=told["rails"] or "",
+        placement=placement,
+        missing_hosts=tuple(missing),
+        metrics=None if None in metrics.values() else Metrics(**metrics),
+        loads=None if row["loads"] is None else unpack_loads(row["loads"]),
+    )
+
+
+def _placement(row: dict[str, Any], told: dict[str, Any], vertex: Mapping[str, int]) -> Placement:
+    """The placement on the fabric that runs now: by vertices where it was judged on it, else by names."""
+    vertices = codec.unpack(told["host_of_rank"])
+    if row["rank_hosts"] is not None:
+        vertices |= {
+            "host_of_rank": [vertex[name] for name in row["rank_hosts"]],
+            "hosts": [vertex[name] for name in row["seats"]],
+            "slots": row["seat_slots"],
+        }
+    return Placement(
+        host_of_rank=vertices["host_of_rank"],
+        allocation=Allocation(hosts=vertices["hosts"], slots=vertices["slots"]),
+        parameters=json.loads(told["parameters"]),
+        core_of_rank=vertices.get("core_of_rank"),
+        cpu_of_rank=vertices.get("cpu_of_rank"),
+        **{
+            name: told[name]
+            for name in ("strategy", "objective", "routing", "seed", "seconds", "steps", "complete")
+        },
+    )
+
+
+def _newest_first(job: RunningJob) -> tuple[float, str]:
+    started = job.stored.job.started_at
+    return -started.timestamp() if started else 0.0, job.stored.job.id

@@ -1,1 +1,0 @@
-"""One call's harvest, saved; every run and its age."""

@@ -1,1 +1,0 @@
-"""A fabric over time: what was observed, the graph derived from it, tables, changes between two times."""
