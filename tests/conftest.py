@@ -15,7 +15,7 @@ from hypothesis import settings
 from registry.database.driver import Database, Transaction
 from registry.database.local.server import ServerAddress, ensure_server, stop
 from registry.database.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate
-from tests import servers
+from tests.support import servers
 
 if TYPE_CHECKING:
     from registry.registry import Registry

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.support import paths
+
+ROOT = paths.ROOT
 WINGS = ("registry", "ingest", "mapping", "dashboard", "almanac")
 MAY_IMPORT = {
     "registry": {"registry"},

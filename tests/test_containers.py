@@ -9,13 +9,14 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).parent.parent
+from tests.support import paths
+
+ROOT = paths.ROOT
 
 
 @pytest.fixture

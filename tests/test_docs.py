@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from almanac.reference import commands
+from tests.support import paths
 
-ROOT = Path(__file__).parent.parent
+ROOT = paths.ROOT
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

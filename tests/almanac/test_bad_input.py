@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.almanac.conftest import Almanac, Outcome
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 SCAN = DATA / "infiniband" / "fattree2-64-traffic" / "ibnetdiscover.txt"
 TABLES = DATA / "infiniband" / "fattree2-64-traffic" / "opensm-lfts.dump"
 PROFILE = DATA / "openmpi" / "npb_cg_S_16.tar.gz"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data" / "infiniband"
+DATA = paths.DATA / "infiniband"
 TORUS = DATA / "torus-4x4x4-dor"
 TREE = DATA / "fattree2-64-traffic"
 

@@ -9,8 +9,9 @@ import pytest
 
 from registry.exports.catalog import FORMATS
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 SCAN = DATA / "infiniband" / "fattree2-64-traffic" / "ibnetdiscover.txt"
 
 

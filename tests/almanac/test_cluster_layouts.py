@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 
 
 def test_layouts_are_listed_with_their_cores_and_adapters_as_of_a_time(

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 FABRIC = DATA / "infiniband" / "fattree2-64-traffic"
 PROFILE = DATA / "openmpi" / "npb_cg_S_16.tar.gz"
 PLACED = ("congestion_seconds", "network_congestion_seconds", "hop_bytes", "average_dilation")

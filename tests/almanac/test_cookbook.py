@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,10 @@ from registry.registry import Registry
 from registry.running.advice import AdviceRecord, Advices
 from tests.almanac.conftest import Almanac
 from tests.conftest import SERVERS, empty
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
-COOKBOOK = Path(__file__).parents[2] / "docs" / "cookbook.md"
+DATA = paths.DATA
+COOKBOOK = paths.ROOT / "docs" / "cookbook.md"
 TREE = DATA / "infiniband" / "fattree2-64-broken-link"
 FIRST = datetime(2026, 1, 1, 8, tzinfo=UTC)
 HOUR = timedelta(hours=1)

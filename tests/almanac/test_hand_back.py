@@ -12,8 +12,9 @@ import pytest
 from almanac.here import HOST_FILES, Here, here
 from registry.errors import ConfigError, InputError
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 FABRIC = DATA / "infiniband" / "fattree2-64-traffic"
 FILES = ("--fabric", FABRIC / "ibnetdiscover.txt", "--fabric", FABRIC / "opensm-lfts.dump")
 PROFILE = DATA / "openmpi" / "npb_cg_S_16.tar.gz"

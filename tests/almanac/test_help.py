@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
@@ -12,8 +11,9 @@ import pytest
 from almanac.cli import COMMANDS
 from almanac.reference import commands, reference
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = paths.ROOT
 
 
 def test_help_lists_every_command(offline: Almanac) -> None:

@@ -9,7 +9,7 @@ import pytest
 from almanac.commands.history_rows import COLUMNS, series_rows
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
-from tests.registry.busy import PROPOSED, fill, job, place, record
+from tests.support.busy_cluster import PROPOSED, fill, job, place, record
 
 ASKED: tuple[dict[str, str], ...] = ({}, {"cluster": "toy"}, {"application": "cg"})
 

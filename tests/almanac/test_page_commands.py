@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -13,8 +12,9 @@ from almanac.settings import load_settings
 from dashboard.app import PAGES
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 TREE = DATA / "infiniband" / "fattree2-64-traffic"
 DEMO = "almanac demo"
 INSTEAD = {

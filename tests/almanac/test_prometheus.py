@@ -13,10 +13,11 @@ from almanac.prometheus import text
 from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
-from tests.registry.busy import fill, job, record
+from tests.support import paths
+from tests.support.busy_cluster import fill, job, record
 
-TREE = Path(__file__).parent.parent / "data" / "infiniband" / "fattree2-64-traffic"
-PROFILE = Path(__file__).parent.parent / "data" / "openmpi" / "npb_cg_S_16.tar.gz"
+TREE = paths.DATA / "infiniband" / "fattree2-64-traffic"
+PROFILE = paths.DATA / "openmpi" / "npb_cg_S_16.tar.gz"
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -74,7 +75,7 @@ def placed_application(told: Samples) -> str:
 
 
 def test_hot_links_are_those_of_sweeps_after_the_last_scan(almanac: Almanac) -> None:
-    counters = Path(__file__).parent.parent / "data" / "counters"
+    counters = paths.DATA / "counters"
     for name, moment in (
         ("ibnetdiscover.txt", "01"),
         ("sweep1-counters.txt.gz", "02"),

@@ -12,8 +12,9 @@ import pytest
 from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 MACHINE = ("--nodes", 4, "--max-degree", 3, "--max-edges", 5, "--link-speed", 1e6)
 
 

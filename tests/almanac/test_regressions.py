@@ -11,7 +11,7 @@ from almanac.commands.check import FOUND
 from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
-from tests.registry.busy import at, fill, job, record
+from tests.support.busy_cluster import at, fill, job, record
 
 
 @pytest.fixture

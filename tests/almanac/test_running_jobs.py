@@ -8,8 +8,9 @@ import pytest
 
 from mapping.placement.search.placing import place_in
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 FABRIC = DATA / "infiniband" / "fattree2-64-traffic"
 PROFILE = DATA / "openmpi" / "npb_cg_S_16.tar.gz"
 JOB = """JobId={job} JobName={name}

@@ -13,8 +13,9 @@ from registry.database.driver import Database
 from registry.model import Simulation
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
+from tests.support import paths
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 FABRIC = DATA / "infiniband" / "fattree2-64-traffic"
 TRACE = """t_us,src,dst,bytes,tag
 0,0,1,100000,1

@@ -22,14 +22,15 @@ from registry.database.local.server import stop
 from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry
+from tests.support import paths
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from bench.served import Served
-    from tests.dashboard.browsing import Visitor
+    from tests.support.browsing import Visitor
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = paths.DATA
 DEMO = Path(almanac.__path__[0]) / "demo_data"
 MARKUP = "<b>bold</b> **x** :red[y] [l](http://e.invalid) `c` $a$"
 """A job name that would show if it were taken for markup."""
@@ -111,7 +112,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def visitor(browser: Browser) -> Iterator[Visitor]:
     """One who looks at page after page."""
-    from tests.dashboard.browsing import visiting
+    from tests.support.browsing import visiting
 
     with visiting(browser) as opened:
         yield opened

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Page, expect
 
 from bench.served import Served, Watch, serve
-from tests.dashboard.browsing import READY_MS, WIDE, keep, ready
 from tests.dashboard.conftest import MARKUP
+from tests.support.browsing import READY_MS, WIDE, keep, ready
 
 
 def test_a_name_with_markup_is_text_everywhere(browser: Browser, served: Served) -> None:

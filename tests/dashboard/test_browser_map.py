@@ -11,8 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from almanac.demonstration import CLUSTER
 from bench.served import Served, Watch
-from tests.dashboard.browsing import MAP, NARROW, Look, Visitor, keep, mapped, ready
 from tests.dashboard.conftest import Filled
+from tests.support.browsing import MAP, NARROW, Look, Visitor, keep, mapped, ready
 
 TIP = f"{MAP} .tip"
 PLACE = "(root, item) => root.placeOf(item ?? undefined)"

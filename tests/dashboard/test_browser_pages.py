@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from almanac.demonstration import CLUSTER, OPTICAL
 from bench.served import Served, Watch
-from tests.dashboard.browsing import NARROW, WIDE, Visitor, keep, mapped, ready
+from tests.support.browsing import NARROW, WIDE, Visitor, keep, mapped, ready
 
 HERE = f"cluster={CLUSTER}"
 PAGES = {

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from bench.served import Served, Watch
-from tests.dashboard.browsing import NARROW, WIDE, Look, Visitor, keep, mapped, ready
 from tests.dashboard.test_simulated_page import runs
+from tests.support.browsing import NARROW, WIDE, Look, Visitor, keep, mapped, ready
 
 if TYPE_CHECKING:
     from playwright.sync_api import ViewportSize

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from almanac.demonstration import CLUSTER, RUNNING
 from bench.served import Served, Watch
-from tests.dashboard.browsing import MAP, READY_MS, WIDE, keep, mapped, ready, settle
+from tests.support.browsing import MAP, READY_MS, WIDE, keep, mapped, ready, settle
 
 RANKS = 64
 

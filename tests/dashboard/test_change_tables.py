@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from dashboard.tables.changes import FASTER, GONE, NEW, SLOWER, UNCHANGED, overlay
 from registry.fabrics.changes import compare
 from registry.model import Fabric
-from tests.infiniband_data import infiniband
-from tests.small_fabrics import adapter_fabrics
+from tests.support.infiniband_data import infiniband
+from tests.support.small_fabrics import adapter_fabrics
 
 Ends = tuple[str, str, int, int]
 

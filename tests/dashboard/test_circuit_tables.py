@@ -30,7 +30,7 @@ from dashboard.tables.reconfiguration import (
 )
 from registry.records.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration
 from tests.dashboard.test_figures import rows_of, spec
-from tests.registry.test_reconfiguration_model import circuit_plan, circuit_routes, reconfiguration_record
+from tests.registry.model.test_reconfiguration import circuit_plan, circuit_routes, reconfiguration_record
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
 UNKNOWN: dict[str, Any] = {

@@ -19,8 +19,8 @@ from tests.dashboard.conftest import MARKUP, Connect
 from tests.dashboard.test_pages import address, messages, page
 from tests.dashboard.test_queries import CountingDatabase
 from tests.dashboard.test_standing_pages import seen_by, titles, whole
-from tests.registry.test_reconfiguration_model import circuit_plan, optical_switch, reconfiguration_record
-from tests.registry.wiring import at, fat_tree
+from tests.registry.model.test_reconfiguration import circuit_plan, optical_switch, reconfiguration_record
+from tests.support.fat_tree import at, fat_tree
 
 CIRCUITS = "circuits"
 HOSTS = ("node00", "node01", "node02", "node03")

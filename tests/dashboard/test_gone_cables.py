@@ -26,10 +26,10 @@ from mapping.traffic.naming import link_text
 from mapping.traffic.what_if import WhatIf, what_if
 from registry.model import Fabric
 from registry.registry import Registry
-from tests.dashboard.browsing import MAP, NARROW, Visitor, keep, mapped, ready
 from tests.dashboard.conftest import Connect
 from tests.dashboard.test_pages import page
-from tests.traffic_jobs import job_between, running_jobs, two_leaves
+from tests.support.browsing import MAP, NARROW, Visitor, keep, mapped, ready
+from tests.support.traffic_jobs import job_between, running_jobs, two_leaves
 
 Jobs = tuple[Fabric, tuple[JobTraffic, ...]]
 GONE = "taken away"

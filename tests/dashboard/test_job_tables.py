@@ -18,7 +18,7 @@ from dashboard.tables.loads import loaded_links
 from mapping.traffic.fragmentation import Neighbours
 from registry.model import Allocation, Fabric
 from tests.dashboard.test_link_map import luminance
-from tests.infiniband_data import infiniband
+from tests.support.infiniband_data import infiniband
 
 FABRICS = ("ndr-dgx-minhop", "torus-4x4x4-dor", "fattree2-64-traffic")
 

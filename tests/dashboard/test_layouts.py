@@ -27,8 +27,8 @@ from ingest.generate.hyperx import hyperx
 from ingest.generate.percs import percs
 from ingest.generate.tori import hypercube, mesh, torus
 from registry.model import Fabric, Links
-from tests.infiniband_data import infiniband
-from tests.small_fabrics import adapter_fabrics, plain_fabrics
+from tests.support.infiniband_data import infiniband
+from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 
 
 def three_levels(pods: int = 2) -> Fabric:

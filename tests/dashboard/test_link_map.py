@@ -17,8 +17,8 @@ from dashboard.parts import around, hottest_part
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from registry.model import Fabric
-from tests.infiniband_data import infiniband
-from tests.small_fabrics import adapter_fabrics, plain_fabrics
+from tests.support.infiniband_data import infiniband
+from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 
 KINDS = {"u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "f4": np.float32}
 MEGABYTE = 1_000_000

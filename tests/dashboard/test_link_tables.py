@@ -14,8 +14,8 @@ from dashboard.tables.links import (
     port_texts,
 )
 from registry.model import Fabric
-from tests.infiniband_data import infiniband
-from tests.small_fabrics import adapter_fabrics
+from tests.support.infiniband_data import infiniband
+from tests.support.small_fabrics import adapter_fabrics
 
 
 def test_hottest_links_are_named_with_ports_and_the_worst_comes_first() -> None:

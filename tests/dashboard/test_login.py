@@ -27,11 +27,12 @@ from cryptography.x509.oid import NameOID
 from playwright.sync_api import Browser, HttpCredentials, Page, expect
 
 from bench.served import ARGUMENTS, Served, serve
-from tests.dashboard.browsing import READY_MS, WIDE, keep, settle
 from tests.dashboard.conftest import Filled
-from tests.dashboard.provider import Provider, new_key, provider
+from tests.support import paths
+from tests.support.browsing import READY_MS, WIDE, keep, settle
+from tests.support.openid_provider import Provider, new_key, provider
 
-GUIDE = Path(__file__).parents[2] / "docs" / "dashboard.md"
+GUIDE = paths.ROOT / "docs" / "dashboard.md"
 USERS = {
     "eve": {"preferred_username": "eve"},
     "demo": {"preferred_username": "demo"},

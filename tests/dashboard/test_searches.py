@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -30,9 +29,10 @@ from registry.errors import InvalidValue
 from registry.model import Allocation, Profile
 from registry.progress import Progress
 from registry.registry import Registry
-from tests.infiniband_data import infiniband
+from tests.support import paths
+from tests.support.infiniband_data import infiniband
 
-ROOT = Path(__file__).parents[2]
+ROOT = paths.ROOT
 SECONDS = 60.0
 """Longest wait for what takes a moment."""
 

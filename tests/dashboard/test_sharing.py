@@ -14,7 +14,7 @@ from dashboard.viewer import OTHERS, Viewer
 from mapping.traffic.shared import JobLoad, SharedLoad
 from registry.model import Fabric
 from registry.model.loaded_links import LoadedLinks
-from tests.infiniband_data import infiniband
+from tests.support.infiniband_data import infiniband
 
 NASTY = "<img src=x onerror=alert(1)> datum.x'\"\\ {{y}}"
 

@@ -19,7 +19,7 @@ from tests.dashboard.conftest import Connect, Filled
 from tests.dashboard.test_pages import address, messages, nothing, page
 from tests.dashboard.test_queries import CountingDatabase
 from tests.dashboard.test_standing_pages import seen_by
-from tests.registry.test_trace_model import simulation
+from tests.registry.model.test_trace import simulation
 
 __all__ = ["nothing"]
 

@@ -29,7 +29,7 @@ from registry import units
 from registry.model import Simulation
 from registry.records.simulations.records import SimulationInfo, StoredSimulation
 from tests.dashboard.test_history_tables import NASTY, series, spec
-from tests.registry.test_trace_model import simulation
+from tests.registry.model.test_trace import simulation
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

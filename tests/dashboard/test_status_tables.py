@@ -29,7 +29,7 @@ from registry.model import Job, LinkRates
 from registry.model.loaded_links import LoadedLinks
 from registry.running.advice import StoredAdvice
 from registry.running.running_jobs import RunningJob
-from tests.registry.wiring import fat_tree
+from tests.support.fat_tree import fat_tree
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 FABRIC = fat_tree()

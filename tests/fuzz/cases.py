@@ -22,7 +22,7 @@ from registry.errors import ConfigError, InputError, MissingExtra, UnknownName
 from tests.fuzz import mutations
 from tests.fuzz.samples import Item, Sample, as_files, everything, of_format
 from tests.fuzz.structured import for_content
-from tests.ingest.inputs import file, read
+from tests.support.inputs import file, read
 
 LONGEST_MESSAGE = 4_000
 """Characters of an error: a message quotes a file, it does not repeat it."""

@@ -20,7 +20,7 @@ from ingest.formats.profiles.pytorch_trace import CALL, INIT
 from ingest.grouping import gather
 from ingest.reading.source import SourceFile, SourceGroup, read_paths
 from registry.errors import AlmanacError
-from tests.ingest.inputs import DATA, file
+from tests.support.inputs import DATA, file
 
 LARGEST = 1 << 18
 """Bytes of the largest source that is damaged; a smaller one shows as much, and sooner."""

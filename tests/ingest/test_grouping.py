@@ -17,7 +17,7 @@ from ingest.pipeline import plan
 from ingest.reading.source import SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue
 from registry.model import Profile
-from tests.ingest.inputs import DATA, archive, file
+from tests.support.inputs import DATA, archive, file
 
 
 @pytest.mark.parametrize(

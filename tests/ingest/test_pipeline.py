@@ -25,7 +25,7 @@ from registry.fabrics.fabrics import Snapshot
 from registry.ingest_runs.runs import Attempt, RunInfo
 from registry.model.intake import Intake, Receipt
 from registry.progress import Progress, silent
-from tests.ingest.inputs import DATA
+from tests.support.inputs import DATA
 
 HERE = Options(cluster="here")
 NDR = DATA / "public/ndr-dgx.ibnetdiscover"

@@ -25,8 +25,8 @@ from registry.model import Allocation, Fabric, Metrics, Placement, Profile
 from registry.model.intake import Intake
 from registry.records.placements.placements import PlacementRecord
 from registry.registry import Registry
-from tests.registry.wiring import at, fat_tree
-from tests.small_fabrics import adapter_fabrics, plain_fabrics, profiles
+from tests.support.fat_tree import at, fat_tree
+from tests.support.small_fabrics import adapter_fabrics, plain_fabrics, profiles
 
 
 @given(fabric=adapter_fabrics() | plain_fabrics())

@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 from filelock import FileLock, Timeout
 
+import registry
 from registry.database.driver import Database
 from registry.database.local.files import (
     DATABASE_NAME,
@@ -234,7 +235,7 @@ def _launch(files: ServerFiles, idle_seconds: float, progress: Progress) -> dict
     """What the supervisor says after it has started the server or failed to; empty if it died."""
     files.read_password()
     command = [sys.executable, "-P", "-m", SUPERVISOR, str(files.home), str(idle_seconds)]
-    package_root = str(Path(__file__).parents[2])
+    package_root = str(Path(registry.__file__).parents[1])
     search = os.pathsep.join(filter(None, (package_root, os.environ.get("PYTHONPATH"))))
     with subprocess.Popen(  # noqa: S603 - our own interpreter and module
         command,

@@ -1,0 +1,319 @@
+"""Port counters from tools: words become bytes, full counters are known, sums are no ports."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.catalog import Parser
+from ingest.formats.counters import counters_csv, ibqueryerrors, perfquery
+from ingest.formats.fabrics import ibnetdiscover
+from ingest.options import Options
+from registry.errors import InputError
+from registry.model import COUNTERS, NOT_TOLD, CounterSweep, Fabric, deltas, link_rates
+from tests.support.inputs import WHEN, damaged, file, parse, read, survives
+
+ALL = read("counters/traffic-counters.txt.gz").decode()
+DATA = read("counters/traffic-data.txt").decode()
+QUERY = read("counters/sweep1-perfquery-1.txt").decode()
+WIDE = read("counters/sweep1-perfquery-x-1.txt").decode()
+CSV = read("counters/pauses.csv").decode()
+TRUTH = json.loads(read("infiniband/fattree2-64-traffic/truth.json"))["link_bytes"]
+MANAGEMENT = 1_000_000
+"""More than the subnet manager's own bytes on any port; the job sent a thousand times as many."""
+
+
+def sweep_of(parser: Parser, text: str | bytes, options: Options | None = None) -> CounterSweep:
+    sweep = parse(parser, text, options, path="x").counters
+    assert sweep is not None
+    return sweep
+
+
+def by_port(sweep: CounterSweep, name: str) -> dict[tuple[int, int], int]:
+    keys = zip((sweep.guid | sweep.lid.astype(np.uint64)).tolist(), sweep.port.tolist(), strict=True)
+    return dict(zip(keys, sweep.column(name).tolist(), strict=True))
+
+
+def test_every_port_sent_the_bytes_of_the_job_that_crossed_it() -> None:
+    sent = by_port(sweep_of(ibqueryerrors, ALL), "xmit_bytes")
+    for end, count in TRUTH.items():
+        guid, port = end.split("/")
+        assert 0 <= sent.pop((int(guid, 16), int(port))) - count < MANAGEMENT
+    assert all(count < MANAGEMENT for count in sent.values())
+
+
+def test_counts_agree_with_the_raw_text() -> None:
+    sweep = sweep_of(ibqueryerrors, ALL)
+    for tool, name, unit in (("PortRcvData", "rcv_bytes", 4), ("PortXmitPkts", "xmit_packets", 1)):
+        raw = re.findall(rf"GUID 0x(\w+) port (\d+):.*?\[{tool} == (\d+)", ALL)
+        counted = {(int(guid, 16), int(port)): int(count) * unit for guid, port, count in raw}
+        assert by_port(sweep, name) == counted
+    assert not sweep.saturated.any()
+    assert sweep.names == COUNTERS[:4]
+
+
+def test_errors_and_waiting_are_no_bytes_and_the_sum_of_all_ports_is_no_port() -> None:
+    parsed = parse(ibqueryerrors, DATA)
+    assert parsed.counters is not None
+    assert len(parsed.counters) == len(re.findall(r"port \d+:", DATA)) == 7
+    assert by_port(parsed.counters, "xmit_wait")[0x2C90000100100, 9] == 46137344
+    assert by_port(parsed.counters, "symbol_errors")[0x2C90000100100, 9] == 4711
+    assert by_port(parsed.counters, "symbol_errors")[0x2C90000100500, 10] == NOT_TOLD
+    assert by_port(parsed.counters, "xmit_bytes")[0x2C90000100500, 10] == 4 * 671088928
+    assert parsed.warnings == ("only ports with errors above the tool's thresholds are listed",)
+
+
+def test_lines_about_links_and_summaries_are_passed_over() -> None:
+    report = sweep_of(ibqueryerrors, read("counters/sweep1-data-report.txt"))
+    plain = sweep_of(
+        ibqueryerrors, re.sub(r"\n +Link info.*", "", read("counters/sweep1-data-report.txt").decode())
+    )
+    assert by_port(report, "xmit_bytes") == by_port(plain, "xmit_bytes")
+
+
+def test_counters_of_unknown_names_are_counted_and_left_out() -> None:
+    parsed = parse(ibqueryerrors, ALL.replace("[PortXmitPkts ==", "[PortFlux ==", 2))
+    assert parsed.warnings == ("counter PortFlux of 2 port(s) is not kept",)
+
+
+def test_perfquery_names_devices_by_lid() -> None:
+    sweep = sweep_of(perfquery, QUERY)
+    assert sweep.lid.tolist() == [1] * 12
+    assert sweep.port.tolist() == list(range(1, 13))
+    assert by_port(sweep, "xmit_bytes")[1, 9] == 4 * int(re.findall(r"XmitData:\.+(\d+)", QUERY)[8])
+    assert by_port(sweep, "link_downed")[1, 9] == 2
+    assert by_port(sweep, "qp1_dropped")[1, 9] == 0
+
+
+def test_a_classic_counter_at_its_largest_value_is_saturated() -> None:
+    sweep = sweep_of(perfquery, read("counters/sweep2-perfquery-1.txt"))
+    column = sweep.names.index("xmit_bytes")
+    assert sweep.port[sweep.saturated[:, column]].tolist() == [9]
+    assert by_port(sweep, "xmit_bytes")[1, 9] == 4 * 0xFFFFFFFF
+    assert sweep.saturated.sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "largest", "column"),
+    [
+        ("SymbolErrorCounter", 0xFFFF, "symbol_errors"),
+        ("LinkDownedCounter", 0xFF, "link_downed"),
+        ("LocalLinkIntegrityErrors", 0xF, "local_link_integrity_errors"),
+        ("PortXmitWait", 0xFFFFFFFF, "xmit_wait"),
+    ],
+)
+def test_each_counter_is_full_at_its_own_width(name: str, largest: int, column: str) -> None:
+    for count, full in ((largest, True), (largest - 1, False)):
+        sweep = sweep_of(perfquery, re.sub(rf"{name}:(\.+)\d+", rf"{name}:\g<1>{count}", QUERY))
+        at = sweep.names.index(column)
+        assert sweep.values[:, at].tolist() == [count] * 12
+        assert sweep.saturated[:, at].all() == full
+
+
+def test_extended_counters_pass_what_fills_classic_ones() -> None:
+    one = sweep_of(perfquery, re.sub(r"PortXmitData:(\.+)\d+", r"PortXmitData:\g<1>4294967295", WIDE))
+    assert not one.saturated.any()
+    huge = sweep_of(perfquery, re.sub(r"PortXmitData:(\.+)\d+", rf"PortXmitData:\g<1>{2**64 - 1}", WIDE))
+    assert huge.saturated[:, huge.names.index("xmit_bytes")].all()
+
+
+def test_of_a_port_with_both_kinds_the_extended_counters_count() -> None:
+    full = re.sub(r"PortXmitData:(\.+)\d+", r"PortXmitData:\g<1>4294967295", QUERY)
+    for text in (full + WIDE, WIDE + full):
+        sweep = sweep_of(perfquery, text)
+        assert by_port(sweep, "xmit_bytes") == by_port(sweep_of(perfquery, WIDE), "xmit_bytes")
+        assert by_port(sweep, "symbol_errors")[1, 9] == 4711
+        assert not sweep.saturated.any()
+
+
+def test_sums_over_all_ports_are_left_out_and_counted() -> None:
+    both = read("counters/traffic-perfquery.txt")
+    parsed = parse(perfquery, both)
+    assert parsed.counters is not None
+    assert list(zip(parsed.counters.lid, parsed.counters.port, strict=True)) == [(9, 1)]
+    assert parsed.warnings == ("1 sum(s) over all ports of a device are left out",)
+    with pytest.raises(InputError, match="only sums"):
+        parse(perfquery, read("counters/sweep1-perfquery-a-1.txt"))
+
+
+def test_files_of_single_ports_are_one_sweep() -> None:
+    pieces = [f"# Port counters{piece}" for piece in QUERY.split("# Port counters")[1:]]
+    parsed = perfquery.parse([file(piece, f"{i}") for i, piece in enumerate(pieces)], Options())
+    assert parsed.counters is not None
+    assert np.array_equal(parsed.counters.values, sweep_of(perfquery, QUERY).values)
+
+
+def test_congestion_control_counters_are_marked_packets() -> None:
+    lines = (
+        "# PortRcvConCtrl counters: Lid 9 port 3",
+        "PortSelect:...3",
+        "PortPktRcvFECN:...12",
+        "PortPktRcvBECN:...5",
+    )
+    text = "".join(f"{line}\n" for line in lines)
+    sweep = sweep_of(perfquery, text)
+    assert (sweep.names, sweep.values.tolist()) == (("ecn_marked", "ecn_notified"), [[12, 5]])
+
+
+def test_blocks_of_other_counters_are_counted_and_left_out() -> None:
+    other = "# PortRcvErrorDetails counters: Lid 1 port 3\nPortSelect:....3\nPortLocalPhysicalErrors:....0\n"
+    parsed = parse(perfquery, QUERY + other)
+    assert parsed.warnings == ("PortRcvErrorDetails counters: 1 not kept",)
+
+
+def test_a_collectors_csv_tells_pauses_and_marks() -> None:
+    sweep = sweep_of(counters_csv, CSV)
+    assert by_port(sweep, "pfc_rcv_pauses") == {(0x2C90000100100, 9): 3, (0x2C90000100100, 10): 0}
+    assert by_port(sweep, "ecn_marked")[0x2C90000100100, 10] == NOT_TOLD
+    assert by_port(sweep, "xmit_bytes")[0x2C90000100100, 9] == 2953194656
+
+
+@pytest.mark.parametrize("parser", [ibqueryerrors, perfquery, counters_csv], ids=lambda one: one.__name__)
+def test_the_time_is_the_callers_else_the_files(parser: Parser) -> None:
+    text = {ibqueryerrors: ALL, perfquery: QUERY, counters_csv: CSV}[parser]  # type: ignore[index]
+    assert sweep_of(parser, text).at == WHEN
+    told = datetime(2025, 5, 5, tzinfo=UTC)
+    assert sweep_of(parser, text, Options(observed_at=told)).at == told
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "old", "new", "reason"),
+    [
+        (ibqueryerrors, ALL, "(1.000GB)] [PortRcvData", "(1.000GB", "cut off"),
+        (
+            ibqueryerrors,
+            ALL,
+            "port 1: [PortXmitData",
+            "port 1: [PortXmitData == 1] [PortXmitData",
+            "listed twice",
+        ),
+        (ibqueryerrors, ALL, "GUID 0x2c90000f03f00 port 1", "GUID 0x2c90000f04000 port 1", "listed twice"),
+        (ibqueryerrors, ALL, "GUID 0x2c90000f03f00 port 1", "GUID 0x0 port 1", "no such port"),
+        (ibqueryerrors, ALL, "GUID 0x2c90000f03f00 port 1", "GUID 0x2c90000f03f00 port 300", "no such port"),
+        (ibqueryerrors, ALL, "   GUID 0x2c90000f03f00", "Segmentation fault", "not a line of port counters"),
+        (perfquery, QUERY, "SymbolErrorCounter:.", "what is this:.", "not a line of port counters"),
+        (perfquery, QUERY, "Lid 1 port 3", "Lid 1 port 2", "listed twice"),
+        (perfquery, QUERY, "Lid 1 port 3", "Lid 0 port 3", "no such port"),
+        (perfquery, QUERY, "Lid 1 port 3", "Lid 60000 port 3", "no such port"),
+        (perfquery, QUERY, "Lid 1 port 3", "DR path slid 0; dlid 0; 0,1 port 3", "LID is not told"),
+        (perfquery, QUERY, "QP1Dropped", "VL15Dropped", "listed twice"),
+        (perfquery, QUERY, "PortRcvPkts", "PortRcvPackets", "cut off"),
+        (counters_csv, CSV, "xmit_wait", "xmit_await", "no counter 'xmit_await'"),
+        (counters_csv, CSV, "xmit_wait", "xmit_bytes", "stands twice"),
+        (counters_csv, CSV, ",10,", ",9,", "listed twice"),
+        (counters_csv, CSV, ",120,", ",-120,", "ecn_marked is no count"),
+        (counters_csv, CSV, ",120,", ",120,120,", "10 cells under 9 columns"),
+        (counters_csv, CSV, ",10,", ",255,", "no such port"),
+        (counters_csv, CSV, "0x0002c90000100100", "leaf01", "no such port"),
+    ],
+)
+def test_what_cannot_be_is_shown(parser: Parser, text: str, old: str, new: str, reason: str) -> None:
+    assert old in text
+    with pytest.raises(InputError, match=reason) as caught:
+        parse(parser, text.replace(old, new, 1), path="x")
+    assert caught.value.path == "x"
+    assert caught.value.line is not None
+
+
+@pytest.mark.parametrize(
+    ("parser", "text"),
+    [
+        (ibqueryerrors, 'Errors for "x"\n'),
+        (perfquery, "# a comment\n"),
+        (counters_csv, "guid,port,xmit_bytes\n"),
+    ],
+)
+def test_files_without_counters_are_errors(parser: Parser, text: str) -> None:
+    with pytest.raises(InputError, match="holds no port counters"):
+        parse(parser, text)
+
+
+@pytest.mark.parametrize("size", range(40, 500, 23))
+def test_a_cut_number_is_not_taken_for_a_smaller_one(size: int) -> None:
+    whole = by_port(sweep_of(perfquery, WIDE), "xmit_bytes")
+    try:
+        cut = by_port(sweep_of(perfquery, WIDE[: -size or None]), "xmit_bytes")
+    except InputError:
+        return
+    assert cut.items() <= whole.items()
+
+
+def later(sweep: CounterSweep, seconds: float = 300) -> CounterSweep:
+    return replace(sweep, at=sweep.at + timedelta(seconds=seconds))
+
+
+def fabric_of(name: str) -> Fabric:
+    fabric = parse(ibnetdiscover, read(name)).fabric
+    assert fabric is not None
+    return fabric
+
+
+def test_the_rates_of_links_are_those_of_the_job_that_ran() -> None:
+    fabric = fabric_of("infiniband/fattree2-64-traffic/ibnetdiscover.txt")
+    after = sweep_of(ibqueryerrors, ALL)
+    rates = link_rates(fabric, deltas(replace(after, values=np.zeros_like(after.values)), later(after)))
+    links = fabric.links
+    for row, sent in enumerate((rates.bytes_per_second * 300).tolist()):
+        adapter = links.source_adapter[row]
+        guid = fabric.adapters.guid[adapter] if adapter >= 0 else fabric.guid[links.source[row]]
+        expected = TRUTH.get(f"{int(guid):016x}/{links.source_port[row]}", 0)
+        assert 0 <= sent - expected < MANAGEMENT
+    assert not rates.at_least.any()
+
+
+def test_between_two_real_sweeps_a_reset_port_grew_by_at_least_what_it_shows() -> None:
+    before = sweep_of(ibqueryerrors, read("counters/sweep1-counters.txt.gz"))
+    after = later(sweep_of(ibqueryerrors, read("counters/sweep2-counters.txt.gz")))
+    grown = deltas(before, after)
+    leaf = [k for k, guid in enumerate(grown.guid.tolist()) if guid == 0x2C90000100100]
+    port = {int(grown.port[k]): k for k in leaf}
+    sent = grown.column("xmit_bytes")
+    assert sent[port[10]] == 4 * 6184
+    assert sent[port[1]] == 4 * (1268435816 - 268436032)
+    assert sent[port[2]] == 4 * (268436824 - 268436032)
+    # perfquery left PortRcvPkts of that port alone: it grew by the difference at least
+    assert grown.column("rcv_packets")[port[10]] == 1033582 - 1033508
+    assert grown.guid[grown.at_least.any(axis=1)].tolist() == [0x2C90000100100]
+    assert grown.port[grown.at_least.any(axis=1)].tolist() == [10]
+    assert not grown.backwards
+    assert deltas(after, later(before, 600)).backwards is False
+
+
+def test_between_two_real_sweeps_a_full_counter_grew_by_at_least_the_difference() -> None:
+    fabric = fabric_of("counters/ibnetdiscover.txt")
+    before = sweep_of(perfquery, QUERY).with_guids(fabric)
+    after = later(sweep_of(perfquery, read("counters/sweep2-perfquery-1.txt")).with_guids(fabric))
+    grown = deltas(before, after)
+    assert set(grown.guid.tolist()) == {0x2C90000100100}
+    rates = link_rates(fabric, grown)
+    names = [fabric.names[v] for v in fabric.links.source.tolist()]
+    row = names.index("leaf01") + [
+        port for name, port in zip(names, fabric.links.source_port.tolist(), strict=True) if name == "leaf01"
+    ].index(9)
+    old = int(re.findall(r"XmitData:\.+(\d+)", QUERY)[8])
+    assert rates.at_least[row]
+    assert rates.bytes_per_second[row] == 4 * (0xFFFFFFFF - old) / 300
+    assert rates.wait_ticks_per_second[row] == (50_000_000 - 46_137_344) / 300
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=300))
+def test_arbitrary_bytes_only_ever_raise_input_errors(data: bytes) -> None:
+    for parser, text in ((ibqueryerrors, ALL), (perfquery, QUERY), (counters_csv, CSV)):
+        survives(parser, [file(data)])
+        survives(parser, [file(text.encode()[:200] + data)])
+
+
+@settings(max_examples=200, deadline=None)
+@given(damaged(ALL.encode()[:3000]), damaged(QUERY.encode()), damaged(CSV.encode()))
+def test_damaged_files_only_ever_raise_input_errors(every: bytes, query: bytes, table: bytes) -> None:
+    survives(ibqueryerrors, [file(every)])
+    survives(perfquery, [file(query)])
+    survives(counters_csv, [file(table)])

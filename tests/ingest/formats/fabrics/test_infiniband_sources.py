@@ -1,0 +1,222 @@
+"""One InfiniBand fabric as every tool prints it: the same fabric, as far as each tells."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest import catalog
+from ingest.options import Options
+from ingest.parsed import Parsed
+from registry.errors import InputError
+from registry.model import Fabric
+from registry.model.ports import PORT_STATES
+from tests.support.inputs import DATA, damaged, file, parse, read, survives
+from tests.support.scans import fabric_of, raw, same
+
+FABRICS = {
+    "fattree2-64-ftree": (64, 12, 96),
+    "mixed-speeds-oversubscribed": (137, 12, 194),
+    "irregular-16sw-updown": (64, 16, 95),
+    "torus-4x4x4-dor": (128, 64, 320),
+}
+"""Hosts, switches and cables, counted in the simulator's own input (.net files) of each."""
+SOURCES = {
+    "ibnetdiscover-p.txt": "ibnetdiscover-ports",
+    "iblinkinfo.txt": "iblinkinfo",
+    "iblinkinfo-l.txt": "iblinkinfo",
+    "iblinkinfo-l.txt.gz": "iblinkinfo",
+    "opensm-subnet.lst": "opensm-subnet",
+    "opensm-subnet.lst.gz": "opensm-subnet",
+}
+CASES = [
+    (folder, name) for folder in FABRICS for name in SOURCES if (DATA / "infiniband" / folder / name).exists()
+]
+DIAGNOSTICS = {
+    "formats/ibdiagnet2.db_csv": "ibdiagnet-db",
+    "formats/ibdiagnet2.net_dump": "ibdiagnet-net",
+    "formats/ufm_links.json": "ufm-links",
+}
+ALL = [(f"infiniband/{folder}/{name}", SOURCES[name]) for folder, name in CASES] + list(DIAGNOSTICS.items())
+
+
+def parsed(name: str, format: str, options: Options | None = None) -> Parsed:
+    return parse(catalog.find(format).parser(), read(name), options, path=name)
+
+
+def told(folder: str, name: str) -> Fabric:
+    fabric = parsed(f"infiniband/{folder}/{name}", SOURCES[name]).fabric
+    assert fabric is not None
+    return fabric
+
+
+def test_every_tool_is_here_for_a_fabric_with_all_of_them() -> None:
+    assert Counter(folder for folder, _ in CASES)["mixed-speeds-oversubscribed"] == 4
+    assert {folder for folder, _ in CASES} == set(FABRICS)
+
+
+@pytest.mark.parametrize(("folder", "name"), CASES)
+def test_the_fabric_is_that_of_ibnetdiscover(folder: str, name: str) -> None:
+    scan, fabric = fabric_of(raw(f"infiniband/{folder}/ibnetdiscover.txt")), told(folder, name)
+    assert same(fabric, scan)
+    assert np.array_equal(fabric.guid, scan.guid)
+    assert np.array_equal(fabric.lid, scan.lid)
+    assert np.array_equal(fabric.kind, scan.kind)
+    assert fabric.adapters.names == scan.adapters.names
+    assert (len(fabric.hosts), len(fabric.switches), fabric.cable_count) == FABRICS[folder]
+
+
+@pytest.mark.parametrize(("folder", "name"), CASES)
+def test_adapters_have_the_guids_that_the_tool_prints_or_none(folder: str, name: str) -> None:
+    scan, fabric = fabric_of(raw(f"infiniband/{folder}/ibnetdiscover.txt")), told(folder, name)
+    if "subnet" in name:
+        assert np.array_equal(fabric.adapters.guid, scan.adapters.guid)
+        assert np.array_equal(fabric.adapters.system_guid, scan.adapters.system_guid)
+    else:
+        assert not fabric.adapters.guid.any()
+        assert not fabric.adapters.system_guid.any()
+
+
+@pytest.mark.parametrize(("name", "format"), ALL)
+def test_nothing_of_a_whole_file_is_odd_but_speeds_that_it_does_not_tell(name: str, format: str) -> None:
+    found = parsed(name, format)
+    assert found.assumed is not None
+    assert found.assumed.all() == found.assumed.any() == bool(found.warnings)
+    assert [warning.split(":")[0] for warning in found.warnings] == (
+        ["96 cable(s) print no width and speed"] if found.assumed.any() else []
+    )
+    assert not found.incomplete
+
+
+@pytest.mark.parametrize("name", ["iblinkinfo.txt", "iblinkinfo-l.txt", "ibnetdiscover-p.txt"])
+@pytest.mark.parametrize("folder", ["fattree2-64-ftree", "mixed-speeds-oversubscribed"])
+def test_ports_without_a_link_are_those_of_the_raw_text(folder: str, name: str) -> None:
+    text, fabric = raw(f"infiniband/{folder}/{name}"), told(folder, name)
+    ports = fabric.ports
+    if name == "ibnetdiscover-p.txt":
+        wanted = Counter(re.findall(r"^SW +(\d+) +(\d+) 0x\S+ 4x SDR +'", text, re.M))
+    else:
+        wanted = Counter(re.findall(r" (\d+) +(\d+)\[  \] ==\( +Down/ Polling\)", text))
+    assert len(wanted) == {"fattree2-64-ftree": 64, "mixed-speeds-oversubscribed": 269}[folder]
+    found = Counter(
+        (str(fabric.lid[ports.vertex[row]]), str(ports.number[row])) for row in ports.down.tolist()
+    )
+    assert found == wanted
+    assert {PORT_STATES[state] for state in ports.state[ports.down]} == {"down"}
+
+
+def test_what_both_ends_could_do_is_kept_of_every_port_that_says_so() -> None:
+    name = "mixed-speeds-oversubscribed"
+    fabric = told(name, "iblinkinfo-l.txt")
+    lines = raw(f"infiniband/{name}/iblinkinfo-l.txt").splitlines()
+    text = "\n".join(line for line in lines if "Aggregation Node" not in line)
+    wanted: Counter[float] = Counter()
+    for speed, wider, faster in re.findall(
+        r"X +([\d.]+) Gbps.*Could be (\d+)X (?:Could be ([\d.]+) )?", text
+    ):
+        # data bytes/s of a lane: HDR 50 Gbit/s, QDR 8 Gbit/s
+        wanted[int(wider) * {"53.125": 50e9 / 8, "10.0": 1e9}[faster or speed]] += 1
+    listed = fabric.ports.could_be[fabric.ports.could_be > 0]
+    assert Counter(listed.round().tolist()) == Counter({round(rate): n for rate, n in wanted.items()})
+    assert sum(wanted.values()) == 388
+
+
+@pytest.mark.parametrize(("name", "format"), DIAGNOSTICS.items())
+def test_ibdiagnet_and_ufm_tell_the_cables_of_ibnetdiscover(name: str, format: str) -> None:
+    scan, fabric = (
+        fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt")),
+        parsed(name, format).fabric,
+    )
+    assert fabric is not None
+    assert fabric.names == scan.names
+    assert np.array_equal(fabric.guid, scan.guid)
+    for column in ("source", "target", "source_port", "target_port", "source_adapter", "target_adapter"):
+        assert np.array_equal(getattr(fabric.links, column), getattr(scan.links, column))
+    assert np.array_equal(fabric.links.capacity, scan.links.capacity)  # 4xHDR, told or the default
+
+
+def test_net_dump_tells_lids_and_down_ports() -> None:
+    scan = fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
+    fabric = parsed("formats/ibdiagnet2.net_dump", "ibdiagnet-net").fabric
+    assert fabric is not None
+    assert np.array_equal(fabric.lid, scan.lid)
+    assert np.array_equal(fabric.adapters.port_lid, scan.adapters.port_lid)
+    assert len(fabric.ports.down) == read("formats/ibdiagnet2.net_dump").decode().count(": DOWN :")
+
+
+def test_lists_of_nodes_name_all_devices_and_no_links() -> None:
+    scan = fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
+    for name, kinds in (("ibnetdiscover-l.txt", "HS"), ("ibhosts.txt", "H"), ("ibswitches.txt", "S")):
+        found = parsed(f"infiniband/fattree2-64-ftree/{name}", "ibnetdiscover-list")
+        assert found.fabric is not None
+        assert "give a source with the cables" in found.incomplete
+        assert len(found.fabric.links) == 0
+        assert len(found.fabric.hosts) == (64 if "H" in kinds else 0)
+        assert len(found.fabric.switches) == (12 if "S" in kinds else 0)
+        assert set(found.fabric.names) <= set(scan.names)
+        if name == "ibswitches.txt":
+            assert np.array_equal(found.fabric.lid, scan.lid[scan.switches])
+
+
+@pytest.mark.parametrize(("name", "format"), ALL)
+def test_line_ends_of_other_systems_and_a_prompt_change_nothing(name: str, format: str) -> None:
+    content = read(name).decode()
+    plain = parsed(name, format).fabric
+    parser = catalog.find(format).parser()
+    assert plain is not None
+    dressed = [content.replace("\n", "\r\n")]
+    if format not in ("ufm-links", "ibdiagnet-db"):
+        dressed.append(f"Last login: Fri Nov 20\n{content}\n[root@head ~]$ ")
+    for text in dressed:
+        found = parse(parser, text)
+        assert found.fabric is not None
+        assert same(found.fabric, plain)
+    if len(dressed) > 1:
+        assert found.warnings[:2] == (
+            "1 line(s) before the scan were skipped",
+            "1 line(s) after the scan were skipped",
+        )
+
+
+@pytest.mark.parametrize(("name", "format"), ALL)
+def test_files_cut_off_anywhere_are_refused_or_whole(name: str, format: str) -> None:
+    content = read(name)
+    parser, whole = catalog.find(format).parser(), parsed(name, format).fabric
+    assert whole is not None
+    refused = 0
+    for part in range(1, 40):
+        try:
+            found = parse(parser, content[: len(content) * part // 40])
+        except InputError:
+            refused += 1
+            continue
+        assert found.fabric is not None
+        if not found.incomplete:  # a database cut before its LINKS is none alone
+            assert found.fabric.cable_count == whole.cable_count
+    assert refused >= 36
+
+
+@pytest.mark.parametrize(
+    ("name", "format"), [*ALL, ("infiniband/fattree2-64-ftree/ibhosts.txt", "ibnetdiscover-list")]
+)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_damaged_files_only_ever_raise_input_errors(name: str, format: str, data: st.DataObject) -> None:
+    content = read(name)
+    start = data.draw(st.integers(0, max(0, len(content) - 6000)))
+    piece = content[:3000] + content[start : start + 3000]
+    survives(catalog.find(format).parser(), [file(data.draw(damaged(piece)))])
+
+
+@pytest.mark.parametrize(
+    "format", [*sorted(set(SOURCES.values())), *DIAGNOSTICS.values(), "ibnetdiscover-list"]
+)
+@settings(deadline=None)
+@given(data=st.binary(max_size=300) | st.text(max_size=200).map(str.encode))
+def test_arbitrary_bytes_only_ever_raise_input_errors(format: str, data: bytes) -> None:
+    survives(catalog.find(format).parser(), [file(data)])

@@ -1,0 +1,241 @@
+"""Machines of coordinates, Cray and BlueGene/P, and Myrinet's configuration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.formats.fabrics import bluegene, cray, myrinet_pm
+from ingest.formats.fabrics.grids import grid_links
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.pipeline import plan
+from registry.errors import InputError
+from registry.interchange import to_networkx
+from registry.model import Fabric
+from tests.support.inputs import DATA, file, parse, read
+
+SIZES = st.lists(st.integers(1, 4), min_size=3, max_size=3)
+
+
+def fabric_of(parsed: Parsed) -> Fabric:
+    assert parsed.fabric is not None
+    return parsed.fabric
+
+
+def simple(fabric: Fabric) -> nx.Graph[Any]:
+    graph: nx.Graph[Any] = nx.Graph(to_networkx(fabric).to_undirected())
+    return graph
+
+
+def grid(sizes: list[int], periodic: list[bool]) -> nx.Graph[Any]:
+    """networkx's own; it takes the axes in reverse."""
+    graph: nx.Graph[Any] = nx.grid_graph(sizes[::-1], periodic=tuple(periodic[::-1]))  # type: ignore[call-overload]
+    return graph
+
+
+@given(SIZES, st.lists(st.booleans(), min_size=3, max_size=3))
+def test_links_of_a_grid_are_those_of_networkx(sizes: list[int], wrap: list[bool]) -> None:
+    positions = list(itertools.product(*map(range, sizes)))
+    # networkx joins the ends of rings of more than two positions; two make a second link here.
+    periodic = [flag and size > 2 for flag, size in zip(wrap, sizes, strict=True)]
+    graph = grid(sizes, periodic)
+    links = list(grid_links(positions, sizes, wrap))
+    assert {frozenset((a, b)) for a, b, _ in links} == {frozenset(edge) for edge in graph.edges()}
+    doubled = sum(
+        flag and size == 2 and math.prod(sizes) // 2 for flag, size in zip(wrap, sizes, strict=True)
+    )
+    assert len(links) == graph.number_of_edges() + doubled
+
+
+def coordinates(sizes: tuple[int, int, int, int], flags: tuple[int, int, int, int]) -> str:
+    names = "xyzt"
+    head = " ".join(f"{name}Size={size}" for name, size in zip(names, sizes, strict=True))
+    head += " " + " ".join(f"{name}Torus={flag}" for name, flag in zip(names, flags, strict=True))
+    rows = itertools.product(*map(range, sizes))
+    return f"# {head}\n" + "".join(f"{rank} {x} {y} {z} {t}\n" for rank, (x, y, z, t) in enumerate(rows))
+
+
+def test_bluegene_wraps_the_axes_whose_torus_flag_is_set() -> None:
+    parsed = parse(bluegene, read("formats/bgp_coords.txt"))
+    fabric = fabric_of(parsed)
+    assert len(fabric.hosts) == len(fabric) == 8 * 8 * 4
+    assert fabric.cable_count == 3 * 256 - 64  # z does not wrap: 64 links fewer
+    assert set(fabric.slots.tolist()) == {4}
+    assert fabric.forwards.all()
+    graph = simple(fabric)
+    assert graph.has_edge("x0y0z0", "x7y0z0")
+    assert graph.has_edge("x0y0z0", "x0y7z0")
+    assert not graph.has_edge("x0y0z0", "x0y0z3")
+    assert set(fabric.links.capacity.tolist()) == {425e6}
+    assert fabric.coordinates is not None
+    assert fabric.coordinates[fabric.names.index("x3y1z2")].tolist() == [3, 1, 2]
+
+
+@settings(max_examples=40)
+@given(
+    st.tuples(*[st.integers(1, 4)] * 3, st.integers(1, 2)).filter(lambda sizes: math.prod(sizes[:3]) > 1),
+    st.tuples(*[st.integers(0, 1)] * 4),
+)
+def test_distances_on_bluegene_are_those_of_its_axes(
+    sizes: tuple[int, int, int, int], flags: tuple[int, int, int, int]
+) -> None:
+    graph = simple(fabric_of(parse(bluegene, coordinates(sizes, flags))))
+    start = (0, 0, 0)
+    for at in itertools.product(*map(range, sizes[:3])):
+        apart = [
+            min(step, size - step) if flag else step
+            for step, size, flag in zip(at, sizes, flags, strict=False)
+        ]
+        ends = ("x{}y{}z{}".format(*one) for one in (start, at))
+        assert nx.shortest_path_length(graph, *ends) == sum(apart)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason", "line"),
+    [
+        ("\n5 ", "\n4 ", "has a line already", 7),
+        ("\n5 1 ", "\n5 9 ", "outside of the sizes", 7),
+        ("\n5 1 0 1", "\n5 1 0 0", "has a line already", 7),
+        ("\n7 1 1 1 0\n", "\n", "outside|missing", None),
+        ("\n5 1", "\n5 x", "not 'rank x y z t'", 7),
+        ("xSize=2", "xSize=0", "size is not from 1", 1),
+        ("# xSize", "# Size", "below the sizes", 2),
+        ("\n0 0", "\n# xSize=2 ySize=2 zSize=2 tSize=1 xTorus=1 yTorus=1 zTorus=1\n0 0", "second time", 2),
+    ],
+)
+def test_wrong_coordinates_are_named(old: str, new: str, reason: str, line: int | None) -> None:
+    text = coordinates((2, 2, 2, 1), (1, 1, 1, 0))
+    changed = text.replace(old, new, 1)
+    assert changed != text
+    if reason == "outside|missing":
+        changed += "9 1 1 1 0\n"
+    with pytest.raises(InputError, match=reason) as caught:
+        parse(bluegene, changed)
+    assert caught.value.line == line
+
+
+def nodes(positions: list[tuple[int, int, int]], a_position: int = 1) -> str:
+    rows = [
+        f"cpu={cpu},slot=0,x_coord={x},y_coord={y},z_coord={z},processor_status='up',"
+        f"processor_type='compute',processor_id={at * a_position + cpu}"
+        for at, (x, y, z) in enumerate(positions)
+        for cpu in range(a_position)
+    ]
+    return "# table\n" + "\n".join(rows) + "\n"
+
+
+@settings(max_examples=40)
+@given(SIZES.filter(lambda sizes: math.prod(sizes) > 1), st.integers(1, 2), st.integers(0, 3))
+def test_one_or_two_nodes_at_a_position_make_a_torus(sizes: list[int], each: int, first: int) -> None:
+    positions = [(x + first, y, z) for x, y, z in itertools.product(*map(range, sizes))]
+    parsed = parse(cray, nodes(positions, each))
+    fabric = fabric_of(parsed)
+    torus = grid(sizes, [size > 2 for size in sizes])
+    routers = simple(fabric).subgraph(fabric.names[v] for v in np.flatnonzero(fabric.forwards))
+    assert nx.is_isomorphic(nx.Graph(routers), torus)
+    assert len(fabric.hosts) == each * len(positions)
+    assert bool(fabric.forwards[fabric.hosts].all()) == (each == 1)
+    assert fabric.coordinates is not None
+    assert any(f"a torus of {sizes[0]} x {sizes[1]} x {sizes[2]}" in warning for warning in parsed.warnings)
+
+
+def test_positions_without_a_node_are_holes_and_are_counted() -> None:
+    positions = [at for at in itertools.product(range(3), range(3), range(1)) if at != (1, 1, 0)]
+    parsed = parse(cray, nodes(positions))
+    assert fabric_of(parsed).cable_count == 18 - 4
+    assert "1 position(s) of the torus hold no node: their links are left out" in parsed.warnings
+
+
+def test_four_nodes_at_a_position_are_a_dragonfly() -> None:
+    parsed = parse(cray, read("public/sample.xtdb2proc.gz"))
+    fabric = fabric_of(parsed)
+    assert (len(fabric.hosts), len(fabric.switches)) == (499, 126)
+    assert fabric.names[fabric.hosts[0]] == "nid02261"
+    graph = simple(fabric)
+    assert graph.has_edge("router-13-0-2", "router-13-0-15")  # one chassis
+    assert graph.has_edge("router-13-0-2", "router-13-5-2")  # one slot of a group
+    assert graph.has_edge("router-13-0-2", "router-14-0-2")  # one place of two groups
+    assert not graph.has_edge("router-13-0-2", "router-13-1-3")
+    assert any("taken as XC (Aries)" in warning for warning in parsed.warnings)
+    assert nx.diameter(graph) <= 2 + 5
+
+
+def test_names_come_from_xtprocadmin_by_node_number() -> None:
+    table = read("formats/xtprocadmin.txt").decode()
+    places = nodes([(x, y, 0) for x in range(2) for y in range(2)])  # nodes 0 to 3; the table has 1, 2, 4 ...
+    parsed = cray.parse([file(table, "names"), file(places, "places")], Options())
+    assert fabric_of(parsed).names == ("c0-0c0s0n1", "c0-0c0s0n2", "nid00000", "nid00003")
+    assert "124 node(s) have a name but no coordinates and are left out" in parsed.warnings
+    with pytest.raises(InputError, match="give the file of xtdb2proc"):
+        parse(cray, table)
+
+
+def test_both_tables_of_a_folder_are_one_observation(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("cray")
+    (folder / "a").write_bytes((DATA / "formats" / "xtprocadmin.txt").read_bytes())
+    (folder / "b").write_text(nodes([(0, 0, 0), (1, 0, 0)]))
+    intake = plan([folder], Options(cluster="c"))
+    assert intake.fabric is not None
+    assert intake.fabric.names == ("c0-0c0s0n1", "nid00000")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        (nodes([(0, 0, 0)]) * 2, "stands in line 2 already", 4),
+        (nodes([(0, 0, 0), (0, 0, 1)]).replace("x_coord=0,", "", 1), "x_coord is missing", 2),
+        (nodes([(0, 0, 0), (0, 0, 1)]).replace("z_coord=1", "z_coord=-1"), "z_coord is missing or no", 3),
+        (nodes([(0, 0, 0), (5000, 0, 1)]), "coordinate above", 3),
+        (nodes([(0, 0, 0), (0, 0, 1)])[:-40], "cut off", 3),
+        (nodes([(0, 0, 0)]), "no cable", None),
+        (
+            "   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n 1 0x2 c0-0c0s0n1 service up\n",
+            "differ",
+            2,
+        ),
+    ],
+)
+def test_a_wrong_line_of_cray_is_named(text: str, reason: str, line: int | None) -> None:
+    with pytest.raises(InputError, match=reason) as caught:
+        parse(cray, text)
+    assert caught.value.line == line
+
+
+def test_myrinet_has_hosts_on_ports_and_parallel_cables() -> None:
+    parsed = parse(myrinet_pm, read("formats/myrinet_pm.conf"))
+    fabric = fabric_of(parsed)
+    assert (len(fabric.hosts), len(fabric.switches), fabric.cable_count) == (8, 2, 12)
+    links = fabric.links
+    at = [fabric.names.index(name) for name in ("switch0", "switch1")]
+    between = (links.source == at[0]) & (links.target == at[1])
+    ports = list(zip(links.source_port[between].tolist(), links.target_port[between].tolist(), strict=True))
+    assert ports == [(4, 4), (5, 5), (6, 6), (7, 7)]
+    assert parsed.warnings[0] == "2 search line(s) are not read"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason", "line"),
+    [
+        ("\t0.1\n", "\t0.0\n", "port 0.0 has a cable in line 2", 3),
+        ("switch\t0.5\t1.5", "switch\t0.5\t1.4", "port 1.4 has a cable in line 11", 12),
+        ("1\tcomp1", "0\tcomp1", "has a line already", 3),
+        ("1\tcomp1", "1\tcomp0", "has a line already", 3),
+        ("7\tcomp7", "8\tcomp7", "host numbers are missing", None),
+        ("switch\t0.5", "cable\t0.5", "neither a host", 12),
+        ("comp1.example.org", "switch1", "names a host and a switch", 6),
+    ],
+)
+def test_a_wrong_line_of_myrinet_is_named(old: str, new: str, reason: str, line: int | None) -> None:
+    text = read("formats/myrinet_pm.conf").decode()
+    assert old in text
+    with pytest.raises(InputError, match=reason) as caught:
+        parse(myrinet_pm, text.replace(old, new, 1))
+    assert caught.value.line == line

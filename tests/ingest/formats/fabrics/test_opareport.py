@@ -1,0 +1,89 @@
+"""Omni-Path: the XML report of a topology."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from ingest.formats.fabrics import ibnetdiscover, opareport
+from ingest.options import Options
+from registry.errors import InputError
+from registry.model import Fabric
+from tests.support.inputs import parse, read
+
+REPORT = read("formats/opareport_topology.xml.gz").decode()
+
+
+def fabric_of(text: str, options: Options | None = None) -> Fabric:
+    fabric = parse(opareport, text, options).fabric
+    assert fabric is not None
+    return fabric
+
+
+def test_the_sample_is_the_fat_tree_whose_scan_is_at_hand() -> None:
+    fabric = fabric_of(REPORT)
+    scan = parse(ibnetdiscover, read("infiniband/fattree2-64-ftree/ibnetdiscover.txt")).fabric
+    assert scan is not None
+    assert fabric.names == scan.names
+    for column in ("kind", "forwards", "slots", "indptr", "neighbour", "cables"):
+        assert np.array_equal(getattr(fabric, column), getattr(scan, column)), column
+    assert np.array_equal(fabric.guid[fabric.switches], scan.guid[scan.switches])
+    assert set(fabric.links.capacity.tolist()) == {12.5e9}
+    assert fabric.adapters.names[0] == "node0001 hfi1_0"
+    assert fabric.adapters.guid.all()
+    links = fabric.links
+    assert int(links.source_port.min()) >= 1
+    assert (links.source_adapter >= 0).sum() == 64
+
+
+def test_a_rate_that_is_missing_or_cannot_be_read_is_assumed_and_told() -> None:
+    parsed = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "<Rate>fast</Rate>"), Options(rate=5e9))
+    assert parsed.fabric is not None
+    assert set(parsed.fabric.links.capacity.tolist()) == {5e9}
+    assert parsed.warnings[0] == "96 link(s) have a rate that cannot be read"
+    missing = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "", 1))
+    assert missing.fabric is not None
+    assert set(missing.fabric.links.capacity.tolist()) == {12.5e9}
+    assert missing.assumed is not None
+    assert missing.assumed.sum() == 2
+    slow = fabric_of(REPORT.replace("<Rate>100g</Rate>", "<Rate>25g</Rate>", 1))
+    assert sorted(set(slow.links.capacity.tolist())) == [3.125e9, 12.5e9]
+
+
+def test_a_node_without_a_link_stays() -> None:
+    link = re.search(r"  <Link id=.*?</Link>\n", REPORT, re.DOTALL)
+    assert link is not None
+    fabric = fabric_of(REPORT.replace(link[0], "").replace("<LinkCount>96", "<LinkCount>95"))
+    assert len(fabric.hosts) == 64
+    assert fabric.cable_count == 95
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("<LinkCount>96", "<LinkCount>97", "LinkCount is 97, but 96 are listed"),
+        ("<ConnectedFICount>64", "<ConnectedFICount>65", "ConnectedFICount is 65, but 64"),
+        ("<ConnectedSwitchCount>12", "<ConnectedSwitchCount>1", "ConnectedSwitchCount is 1, but 12"),
+        ("<NodeType>SW</NodeType>", "<NodeType>XX</NodeType>", "neither FI nor SW"),
+        ("<NodeGUID>0x0002c90000100800</NodeGUID>", "<NodeGUID>1</NodeGUID>", "is no GUID"),
+        ("<NodeGUID>0x0002c90000100800</NodeGUID>", "", "<NodeGUID> is missing"),
+        ("<NodeDesc>leaf08</NodeDesc>", "<NodeDesc>other</NodeDesc>", "elsewhere in the file"),
+        ("<PortNum>1</PortNum>", "<PortNum>0</PortNum>", "no number of a port"),
+        ("<PortNum>2</PortNum>", "<PortNum>1</PortNum>", "has a link already"),
+        ("</Report>", "", "not XML, or cut off"),
+        ("<Report>", "<Other>", "not XML, or cut off"),
+        ("<Report>", '<!DOCTYPE r [<!ENTITY a "b">]><Report>', "document type or entities"),
+    ],
+)
+def test_a_wrong_report_is_refused(old: str, new: str, reason: str) -> None:
+    assert old in REPORT
+    with pytest.raises(InputError, match=reason):
+        parse(opareport, REPORT.replace(old, new, 1))
+
+
+def test_a_bomb_of_entities_does_not_go_off() -> None:
+    bomb = "".join(f'<!ENTITY a{k} "{f"&a{k - 1};" * 10}">' for k in range(1, 12))
+    with pytest.raises(InputError, match="entities"):
+        parse(opareport, f'<!DOCTYPE r [<!ENTITY a0 "x">{bomb}]><Report>&a11;</Report>')

@@ -1,0 +1,60 @@
+"""Slurm's controller starts with the topology.conf that is written of a fabric, and sees what was meant."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ingest.formats.fabrics import ibnetdiscover, slurm_topology
+from ingest.formats.jobs.hostlists import expand
+from ingest.generate.fat_trees import three_level
+from registry.exports.catalog import write
+from registry.exports.hostlists import fold
+from registry.model import Fabric
+from tests.registry.exports.test_catalog import below, host_distances, two_rails
+from tests.support.inputs import parse, read
+from tests.support.launchers import require, slurm
+
+
+def scanned() -> Fabric:
+    fabric = parse(ibnetdiscover, read("infiniband/fattree2-64-traffic/ibnetdiscover.txt")).fabric
+    assert fabric is not None
+    return fabric
+
+
+FABRICS: dict[str, Callable[[], Fabric]] = {
+    "a scan": scanned,
+    "three levels": lambda: three_level(3, 2, 2),
+    "rails and names with blanks": lambda: two_rails(
+        ("n1", "ab"), ("n2", "a"), ("n3", "ab"), ("m4", "cd"), ("m5", "d"), ("login", "ad")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_slurm_takes_the_topology_of_an_observed_fabric(name: str, tmp_path: Path) -> None:
+    require("slurmctld", "scontrol")
+    fabric = FABRICS[name]()
+    hosts = fold(fabric.names[host] for host in fabric.hosts)
+    written = write("slurm-topology", fabric)
+    with slurm(tmp_path, hosts, expand(hosts), 2, topology=written, daemons_too=False) as running:
+        done = subprocess.run(
+            ["scontrol", "show", "topology"],
+            env={**os.environ, **running.environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 0, done.stderr
+    told, meant = parse(slurm_topology, done.stdout).fabric, parse(slurm_topology, written).fabric
+    assert told is not None
+    assert meant is not None
+    assert below(told) == below(meant)
+    assert host_distances(told) == host_distances(meant)
+    log = (tmp_path / "slurmctld.log").read_text().replace(str(tmp_path), "").lower()
+    said = [line for line in log.splitlines() if "error" in line or "warn" in line]
+    assert not [line for line in said if "topology" in line or "switch" in line]

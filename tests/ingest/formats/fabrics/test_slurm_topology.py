@@ -1,0 +1,214 @@
+"""Slurm's topology: topology.conf of both plugins, topology.yaml, and what scontrol prints of it."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest import catalog
+from ingest.formats.fabrics import slurm_show_topology, slurm_topology, slurm_topology_yaml
+from ingest.formats.fabrics.blocks import block_branches
+from ingest.formats.fabrics.draft import Place
+from ingest.formats.fabrics.trees import Branch
+from ingest.options import Options
+from ingest.parsed import Parsed
+from registry.errors import InputError
+from registry.interchange import to_networkx
+from registry.model import Fabric
+from tests.support.inputs import file, parse, read
+from tests.support.tree_fabrics import below, leaves_of_eight, rates
+
+GBIT = 1e9 / 8
+
+
+def fabric_of(parsed: Parsed) -> Fabric:
+    assert parsed.fabric is not None
+    return parsed.fabric
+
+
+def conf(text: str, options: Options | None = None) -> Parsed:
+    return parse(slurm_topology, text, options)
+
+
+def test_the_tree_of_a_real_cluster_is_read() -> None:
+    parsed = conf(read("formats/topology.conf").decode())
+    fabric = fabric_of(parsed)
+    assert below(fabric) == leaves_of_eight()
+    assert (len(fabric.hosts), len(fabric.switches), fabric.cable_count) == (64, 9, 72)
+    assert rates(fabric) == {200 * GBIT}
+    assert not fabric.forwards[fabric.hosts].any()
+    assert fabric.forwards[fabric.switches].all()
+    assert parsed.assumed is not None
+    assert parsed.assumed.all()
+    assert any("LinkSpeed is taken as Gbit/s" in warning for warning in parsed.warnings)
+    assert any("a tree as a scheduler sees it" in warning for warning in parsed.warnings)
+
+
+def test_what_scontrol_prints_is_the_tree_that_the_file_describes() -> None:
+    printed = fabric_of(parse(slurm_show_topology, read("slurm/scontrol_show_topology.txt")))
+    written = fabric_of(conf(read("formats/topology.conf").decode()))
+    assert printed.names == written.names
+    assert below(printed) == below(written)
+    assert rates(printed) == rates(written)
+
+
+def test_what_scontrol_prints_for_one_node_is_no_whole_tree() -> None:
+    with pytest.raises(InputError, match="'leaf01' is not described") as caught:
+        parse(slurm_show_topology, read("slurm/scontrol_show_topology_node0042.txt"))
+    assert caught.value.line == 2
+
+
+def test_a_link_has_the_speed_of_the_switch_above_else_of_the_one_below_else_the_callers() -> None:
+    text = "SwitchName=l1 Nodes=a LinkSpeed=100\nSwitchName=l2 Nodes=b\nSwitchName=top Switches=l[1-2]\n"
+    fabric = fabric_of(parsed := conf(text))
+    speed = {
+        (fabric.names[a], fabric.names[b]): rate
+        for a, b, rate in zip(fabric.links.source, fabric.links.target, fabric.links.capacity, strict=True)
+    }
+    assert speed["l1", "a"] == speed["l1", "top"] == 100 * GBIT
+    assert speed["l2", "b"] == speed["top", "l2"] == 1.0
+    assert any(warning.startswith("2 cable(s) have no rate") for warning in parsed.warnings)
+    assert rates(fabric_of(conf(text, Options(rate=5e9)))) == {5e9}
+
+
+def test_comments_case_continuation_ranges_and_blanks_are_those_of_slurm() -> None:
+    text = (
+        "# site\n\nswitchname=s1 NODES=r[1-2]n[01-02]-ib,x7  # two racks\n"
+        "SwitchName=s2 \\\n   Nodes=y[1,3-4] \\\n  LinkSpeed=10\n"
+        "  SwitchName=top   Switches=s1,s2\n"
+    )
+    assert below(fabric_of(conf(text))) == {
+        "s1": {"r1n01-ib", "r1n02-ib", "r2n01-ib", "r2n02-ib", "x7"},
+        "s2": {"y1", "y3", "y4"},
+        "top": {"s1", "s2"},
+    }
+
+
+def test_included_files_are_those_given_in_the_same_call() -> None:
+    main = file("Include /etc/slurm/leaves.conf\nSwitchName=top Switches=s1\n", "conf/topology.conf")
+    leaves = file("SwitchName=s1 Nodes=a,b\n", "conf/leaves.conf")
+    parsed = slurm_topology.parse([main, leaves], Options())
+    assert below(fabric_of(parsed)) == {"s1": {"a", "b"}, "top": {"s1"}}
+    with pytest.raises(InputError, match=r"/etc/slurm/leaves\.conf was not given") as caught:
+        slurm_topology.parse([main], Options())
+    assert caught.value.line == 1
+    assert slurm_topology.recognise(main.head(), main.path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("SwitchName=a Nodes=x\nSwitchName=a Nodes=y\n", "line 1 already", 2),
+        ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "above itself", 1),
+        ("SwitchName=a Switches=a\n", "above itself", 1),
+        ("SwitchName=a Switches=b,c\nSwitchName=b Nodes=x\n", "'c' is not described", 1),
+        ("SwitchName=a Nodes=x[1-\n", "unpaired bracket|not a host list|bad range", 1),
+        ("SwitchName=a Nodes=x,x\n", "named twice", 1),
+        ("SwitchName=a Nodes=b\nSwitchName=b Nodes=c\n", "names a host and a switch", 2),
+        ("SwitchName=a Nodes=x Colour=red\n", "colour is not known", 1),
+        ("SwitchName=a Nodes=x nodes=y\n", "a key twice", 1),
+        ("SwitchName=a Nodes=x what\n", "not words of Key=Value", 1),
+        ("SwitchName=a Nodes=x LinkSpeed=fast\n", "LinkSpeed", 1),
+        ("Nodes=x\n", "neither a switch nor a block", 1),
+        ("SwitchName=a Nodes=x \\\n", "continued", 1),
+        ("SwitchName=a Nodes=x\nBlockName=b Nodes=y\n", "both switches and blocks", None),
+        ("SwitchName=a\n", "no cable", None),
+        ("BlockName=a Nodes=x\nBlockSizes=1\nBlockSizes=2\n", "BlockSizes twice", 3),
+        ("BlockName=a Nodes=x\nBlockSizes=4,6\n", "powers of two", 2),
+        ("BlockName=a Nodes=x\nBlockSizes=4,2\n", "powers of two", 2),
+        ("BlockName=a Nodes=x\nBlockSizes=0\n", "whole numbers", 2),
+        ("SwitchName=a Nodes=x[1-999999]\n", "more than", 1),
+    ],
+)
+def test_a_wrong_line_is_named(text: str, reason: str, line: int | None) -> None:
+    with pytest.raises(InputError, match=reason) as caught:
+        conf(text)
+    assert caught.value.line == line
+
+
+def test_blocks_are_grouped_by_their_sizes() -> None:
+    fabric = fabric_of(parsed := conf(read("formats/topology_block.conf").decode()))
+    tree = below(fabric)
+    blocks = leaves_of_eight("b{:02d}")
+    assert {name: tree[name] for name in blocks if name != "core"} == {
+        name: hosts for name, hosts in blocks.items() if name != "core"
+    }
+    assert tree["b01..b02"] == {"b01", "b02"}
+    assert tree["b01..b04"] == {"b01..b02", "b03..b04"}
+    assert tree["b01..b08"] == {"b01..b04", "b05..b08"}
+    assert nx.is_tree(nx.Graph(to_networkx(fabric).to_undirected().edges()))
+    assert any("7 are made of BlockSizes" in warning for warning in parsed.warnings)
+
+
+def grouped(names: list[str], factors: list[int]) -> set[frozenset[str]]:
+    """Sets of blocks that share a group, by Slurm's rule; one set of all above."""
+    sets = {frozenset(names[at : at + factor]) for factor in factors for at in range(0, len(names), factor)}
+    return {one for one in sets | {frozenset(names)} if len(one) > 1}
+
+
+@given(st.integers(1, 20), st.lists(st.integers(1, 4), max_size=3, unique=True).map(sorted))
+def test_groups_are_consecutive_blocks_of_each_size(count: int, powers: list[int]) -> None:
+    names = [f"b{number:02d}" for number in range(count)]
+    factors = [2**power for power in powers]
+    blocks = {name: Branch(place=Place("f"), hosts=(f"n-{name}",)) for name in names}
+    branches, _ = block_branches(blocks, [4, *(4 * factor for factor in factors)], Place("f"))
+    graph: nx.DiGraph[str] = nx.DiGraph(
+        [(name, child) for name, branch in branches.items() for child in branch.switches]
+    )
+    graph.add_nodes_from(branches)
+    made = {frozenset(nx.descendants(graph, name) & set(names)) for name in branches if name not in blocks}
+    assert made == grouped(names, factors)
+    assert nx.is_arborescence(graph)
+
+
+def test_the_default_topology_of_a_yaml_is_read_and_the_others_are_named() -> None:
+    parsed = parse(slurm_topology_yaml, read("formats/topology.yaml"))
+    assert below(fabric_of(parsed)) == leaves_of_eight()
+    assert parsed.warnings[0] == "topology 'fabric' is read, others are not: nvl, pod"
+    assert rates(fabric_of(parsed)) == {1.0}
+
+
+def test_a_default_of_blocks_makes_what_the_conf_of_the_same_blocks_makes() -> None:
+    text = read("formats/topology.yaml").decode().replace("cluster_default: true", "cluster_default: false")
+    text = text.replace("nvl\n  cluster_default: false", "nvl\n  cluster_default: true")
+    text = text.replace("      - 16\n", "      - 16\n      - 32\n")
+    written = fabric_of(conf(read("formats/topology_block.conf").decode()))
+    assert below(fabric_of(parse(slurm_topology_yaml, text))) == below(written)
+
+
+TREE = "- topology: t\n  tree:\n    switches:\n      - switch: a\n        nodes: n[1-2]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (TREE + "      - switch: a\n        nodes: m\n", "'a' is described already"),
+        (TREE + "      - switch: b\n        children: c\n", "'c' is not described"),
+        (TREE + "      - switch: b\n        colour: c\n", "colour is not known"),
+        (TREE + "      - nodes: m\n", r"switches\[1\].switch: is no text"),
+        (TREE.replace("n[1-2]", "[n1, n2]"), "nodes: is no text"),
+        (TREE.replace("n[1-2]", "n[1-2"), "unpaired bracket"),
+        (TREE + TREE.replace("topology: t", "topology: u\n  cluster_default: true") * 2, "second topology"),
+        ("- topology: t\n  flat: true\n", "kind flat is not read"),
+        ("- topology: t\n  torus3d:\n    toruses: []\n", "kind torus3d is not read"),
+        ("- topology: t\n  block:\n    block_sizes: [x]\n    blocks: []\n", "block_sizes.0.: is no whole"),
+        ("- tree: {}\n", "topology: is no text|is no text"),
+        ("[]\n", "no topology"),
+        ("topology: t\n", "is no list"),
+    ],
+)
+def test_a_wrong_yaml_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        parse(slurm_topology_yaml, text)
+
+
+def test_the_formats_are_told_apart() -> None:
+    for name, known in (
+        ("formats/topology.conf", "slurm-topology"),
+        ("slurm/scontrol_show_topology.txt", "slurm-show-topology"),
+        ("formats/topology.yaml", "slurm-topology-yaml"),
+    ):
+        claims = [f.name for f in catalog.FORMATS if f.parser().recognise(file(read(name)).head(), "x")]
+        assert claims == [known]

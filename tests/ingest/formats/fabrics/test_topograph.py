@@ -1,0 +1,197 @@
+"""topograph: labels of Kubernetes' nodes and models; and LLNL's ibtopo, which lists ways down a tree."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import networkx as nx
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.fabrics import ibtopo, topograph_labels, topograph_model
+from ingest.options import Options
+from registry.errors import InputError
+from registry.interchange import to_networkx
+from registry.model import Fabric
+from tests.support.inputs import parse, read
+from tests.support.tree_fabrics import below, leaves_of_eight, rates
+
+
+def labels(nodes: dict[str, list[str]], key: str = "fabric.topograph.run/tier-{}") -> str:
+    items = [
+        {"metadata": {"name": name, "labels": {key.format(tier): sw for tier, sw in enumerate(tiers)}}}
+        for name, tiers in nodes.items()
+    ]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+
+def labelled(text: str, options: Options | None = None) -> Fabric:
+    fabric = parse(topograph_labels, text, options).fabric
+    assert fabric is not None
+    return fabric
+
+
+def test_labels_of_two_tiers_make_the_tree() -> None:
+    fabric = labelled(read("formats/k8s_nodes.json").decode())
+    tree = leaves_of_eight()
+    assert below(fabric) == {
+        "core": {"leaf01", "leaf02"},
+        **{leaf: tree[leaf] for leaf in ("leaf01", "leaf02")},
+    }
+    assert rates(fabric) == {1.0}
+
+
+def test_yaml_of_the_same_nodes_makes_the_same_tree() -> None:
+    content = json.loads(read("formats/k8s_nodes.json"))
+    text = yaml.safe_dump(content)
+    assert topograph_labels.recognise(text[:65536], "x")
+    assert below(labelled(text)) == below(labelled(json.dumps(content)))
+
+
+def test_labels_of_older_releases_are_read() -> None:
+    items = [
+        {
+            "metadata": {
+                "name": name,
+                "labels": {
+                    "network.topology.nvidia.com/leaf": leaf,
+                    "network.topology.nvidia.com/spine": "s1",
+                },
+            }
+        }
+        for name, leaf in (("a", "l1"), ("b", "l2"))
+    ]
+    assert below(labelled(json.dumps({"items": items}))) == {"l1": {"a"}, "l2": {"b"}, "s1": {"l1", "l2"}}
+
+
+def test_nodes_without_labels_are_left_out_and_counted_and_domains_are_counted() -> None:
+    content = json.loads(labels({"a": ["l"], "b": ["l"], "c": []}))
+    content["items"][0]["metadata"]["labels"]["accelerator.topograph.run/domain"] = "nvl1"
+    parsed = parse(topograph_labels, json.dumps(content))
+    assert parsed.fabric is not None
+    assert parsed.fabric.names == ("a", "b", "l")
+    assert parsed.warnings[:2] == (
+        "1 node(s) have no label of a switch and are left out",
+        "1 node(s) name a domain of accelerators, which is not read",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (labels({"a": ["l", "s1"], "b": ["l", "s2"]}), "'l' is elsewhere"),
+        (labels({"a": ["l", "s"], "b": ["s", "t"]}), "'s' is elsewhere"),
+        (labels({"a": ["l", "l"]}), "two tiers"),
+        (labels({"a": ["l"], "b": ["l"]}).replace('"b"', '"a"'), "a second node 'a'"),
+        (labels({"a": ["l"], "l": ["m"]}), "names a host and a switch"),
+        (labels({"a": ["l"]}).replace("tier-0", "tier-1"), "tier between others is missing"),
+        (labels({"a": ["l"]}).replace('"l"', "7"), "is no text"),
+        (labels({"a": [""]}), "no name of a device"),
+        (labels({"a": ["x\\u0007"]}).replace("\\\\u", "\\u"), "no name of a device"),
+        (labels({}), "no cable"),
+        ('{"items": {"fabric.topograph.run/tier-0": 1}}', "is no list"),
+        ('{"items": [3]}', "is no object"),
+    ],
+)
+def test_wrong_labels_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        parse(topograph_labels, text)
+
+
+def model(text: str) -> Fabric:
+    fabric = parse(topograph_model, text).fabric
+    assert fabric is not None
+    return fabric
+
+
+def test_a_model_of_blocks_makes_the_tree() -> None:
+    parsed = parse(topograph_model, read("formats/topograph_model.yaml"))
+    assert parsed.fabric is not None
+    assert below(parsed.fabric) == {
+        "core": {"spine-1", "spine-2"},
+        "spine-1": {"leaf-11", "leaf-12"},
+        "spine-2": {"leaf-21"},
+        "leaf-11": {"node0001", "node0002", "node0003", "node0004"},
+        "leaf-12": {"node0005", "node0006", "node0008"},
+        "leaf-21": {"node0009", "node0010", "node0011", "node0012"},
+    }
+    assert parsed.warnings[0] == "2 host(s) are below no switch and left out"
+
+
+def test_models_of_older_releases_are_read() -> None:
+    tree = {"S1": {"S2", "S3"}, "S2": {"I1", "I2"}, "S3": {"I3"}}
+    mapping = (
+        "switches:\n  S1:\n    switches: [S2, S3]\n  S2:\n    nodes: ['I[1-2]']\n  S3:\n    nodes: [I3]\n"
+        "nodes:\n  I1:\n    capacity_block: C2\ncapacity_blocks:\n  C2:\n    nodes: ['I[1-2]']\n"
+    )
+    listed = (
+        "switches:\n- name: S1\n  switches: [S2,S3]\n- name: S2\n  capacity_blocks: [C2]\n- name: S3\n"
+        "  capacity_blocks: [C3]\ncapacity_blocks:\n- name: C2\n  nvlink: n1\n  nodes: [I1,I2]\n- name: C3\n"
+        "  nodes: [I3]\n"
+    )
+    for text in (mapping, listed):
+        assert topograph_model.recognise(text, "x")
+        assert below(model(text)) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("switches:\n  a:\n    switches: [b]\nblocks:\n- switch: c\n  nodes: [n]\n", "'c' is not described"),
+        ("switches:\n  a:\n    switches: [a]\n", "above itself"),
+        ("switches:\n  a:\n    nodes: [n, n]\n", "named twice"),
+        (
+            "switches:\n  a:\n    nodes: [n]\nblocks:\n- switch: a\n  nodes: [n]\n",
+            "below this switch already",
+        ),
+        ("switches:\n  a:\n    nodes: n\n", "is no list"),
+        ("switches:\n- name: a\n- name: a\n", "described already"),
+        ("switches:\n- nodes: [a]\n", "name: is no text"),
+        ("switches: [a\n", "not YAML"),
+    ],
+)
+def test_a_wrong_model_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        parse(topograph_model, text)
+
+
+def test_ibtopo_makes_the_tree_with_switches_called_by_the_way_to_them() -> None:
+    fabric = parse(ibtopo, read("formats/llnl.topo")).fabric
+    assert fabric is not None
+    leaves = {f"sw-0-{at}": hosts for at, hosts in enumerate(list(leaves_of_eight().values())[1:])}
+    assert below(fabric) == {"sw-0": set(leaves), **leaves}
+
+
+@given(st.dictionaries(st.integers(0, 99), st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20))
+def test_hosts_of_ibtopo_are_as_far_apart_as_their_ways_differ(ways: dict[int, tuple[int, int, int]]) -> None:
+    lines = ["3", *(f"n{host} {a} {b} {c}" for host, (a, b, c) in ways.items())]
+    fabric = parse(ibtopo, "\n".join(lines)).fabric
+    assert fabric is not None
+    graph: nx.Graph[Any] = nx.Graph(to_networkx(fabric).to_undirected())
+    assert nx.is_tree(graph)
+    hosts = sorted(ways)
+    for one, two in itertools.pairwise(hosts):
+        same = next((at for at in range(3) if ways[one][at] != ways[two][at]), 3)
+        assert nx.shortest_path_length(graph, f"n{one}", f"n{two}") == 2 * (4 - same)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("2\na 0 1\nb 0\n", "2 position", 3),
+        ("2\na 0 1\na 0 2\n", "has a line already", 3),
+        ("9\na 0\n", "number of levels", 1),
+        ("x\n", "number of levels", 1),
+        ("2\na 0 -1\n", "2 position", 2),
+        ("1\nsw-0 0\n", "names a host and a switch", 2),
+        ("1\n", "no cable", None),
+    ],
+)
+def test_a_wrong_line_of_ibtopo_is_named(text: str, reason: str, line: int | None) -> None:
+    with pytest.raises(InputError, match=reason) as caught:
+        parse(ibtopo, text)
+    assert caught.value.line == line

@@ -1,0 +1,103 @@
+"""Jobs of Flux: the resource set R, version 1 (RFC 20)."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.jobs import flux_r
+from ingest.options import Options
+from registry.errors import InputError
+from registry.model import Job
+from tests.support.inputs import damaged, file, parse, read, survives
+
+SAMPLE = read("flux/f3Xq7vB.json")
+R: dict[str, Any] = json.loads(SAMPLE)
+
+
+def job(content: Any, options: Options | None = None, path: str = "jobs/f3.R.json") -> Job:
+    text = content if isinstance(content, bytes) else json.dumps(content).encode()
+    (found,) = parse(flux_r, text, options, path=path).jobs
+    return found
+
+
+def changed(**execution: Any) -> dict[str, Any]:
+    return R | {"execution": R["execution"] | execution}
+
+
+def test_hosts_take_the_cores_of_their_broker_ranks_in_order() -> None:
+    found = job(SAMPLE)
+    assert found.hosts == ("corona12", "corona13", "corona7", "login1")
+    assert found.slots == (16, 16, 16, 6)
+    assert (found.ranks, found.started_at) == (0, datetime.fromtimestamp(1753790000, UTC))
+
+
+def test_the_id_is_the_name_of_the_file() -> None:
+    assert job(SAMPLE).id == "f3"
+    assert job(SAMPLE, path="jobs.tar!a/ƒ3Xq.json").id == "ƒ3Xq"
+    for path in ("-", ".json"):
+        with pytest.raises(InputError, match=r"call it JOBID\.json"):
+            job(SAMPLE, path=path)
+
+
+def test_an_old_r_names_no_hosts_and_the_caller_does() -> None:
+    """As flux-core printed it in 2019."""
+    old = {"version": 1, "execution": {"R_lite": [{"rank": "[0-1]", "children": {"core": "0-3"}}]}}
+    assert job(old, Options(hosts=("x", "a"))).hosts == ("x", "a")
+    with pytest.raises(InputError, match="--hosts"):
+        job(old)
+
+
+def test_what_r_does_not_tell_is_said() -> None:
+    graph = R | {"scheduling": {"graph": {"nodes": [], "edges": []}}}
+    warnings = parse(flux_r, json.dumps(graph), path="f3.json").warnings
+    assert warnings == (
+        "job f3: R tells no tasks, so a host's slots are its cores",
+        "its scheduling graph is not read",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (R | {"version": 2}, "version: is not 1"),
+        ({"version": 1}, "execution: is no object"),
+        (changed(nodelist=["corona[12-13]"]), "execution: names 2 hosts and 4 broker ranks"),
+        (changed(nodelist=["a[1-"]), "unpaired bracket in a host list"),
+        (changed(nodelist="a"), "execution.nodelist: is no list"),
+        (changed(R_lite=[{"rank": "0-3", "children": {}}]), "execution.R_lite[0].children.core: is no text"),
+        (changed(R_lite=[{"rank": "3-0", "children": {"core": "0"}}]), "execution.R_lite[0].rank: is"),
+        (changed(R_lite=[{"rank": "0,0", "children": {"core": "0"}}]), "execution.R_lite[0].rank: has"),
+        (changed(R_lite=R["execution"]["R_lite"] * 2), "execution.R_lite[2].rank: broker rank 2"),
+        (changed(R_lite=[{"rank": "0-999999999", "children": {"core": "0"}}]), "execution.R_lite[0].rank"),
+        (changed(starttime="now"), "execution.starttime: is no time"),
+        (changed(starttime=1e300), "execution.starttime: is no time"),
+        (changed(nodelist=["a,a,b,c"]), "host a is named twice"),
+    ],
+)  # fmt: skip
+def test_what_is_no_r_is_refused(content: Any, reason: str) -> None:
+    with pytest.raises(InputError) as caught:
+        job(content)
+    assert caught.value.path == "jobs/f3.R.json"
+    assert caught.value.reason.startswith(reason)
+
+
+def test_it_is_recognised_by_its_keys() -> None:
+    assert flux_r.recognise(SAMPLE.decode(), "x")
+    assert not flux_r.recognise('{"version": 1}', "x")
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    survives(flux_r, [file(body)])
+    survives(flux_r, [file(b'{"version": 1, "execution": {"R_lite": ' + body + b"}}")])
+
+
+@given(damaged(SAMPLE))
+def test_a_damaged_r_is_read_or_refused(body: bytes) -> None:
+    survives(flux_r, [file(body)])

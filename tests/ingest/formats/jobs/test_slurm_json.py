@@ -1,0 +1,326 @@
+"""Slurm's JSON, older and newer shapes; the same jobs as the text of the same cluster tells."""
+
+from __future__ import annotations
+
+import copy
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.jobs import slurm_json, slurm_sacct, slurm_scontrol
+from ingest.options import Options
+from ingest.pipeline import plan
+from ingest.reading import large_files
+from registry.errors import InputError
+from registry.model import Job
+from tests.support.inputs import damaged, file, parse, read, survives
+
+SACCT = read("slurm/sacct.json.gz")
+SQUEUE = read("slurm/squeue.json.gz")
+
+
+def number(value: int | None) -> dict[str, Any]:
+    """A number as newer versions write it."""
+    return {"set": value is not None, "infinite": False, "number": value or 0}
+
+
+NEWER: dict[str, Any] = {
+    "job_id": 333,
+    "array_job_id": number(0),
+    "array_task_id": number(None),
+    "array_task_string": "",
+    "het_job_id": number(0),
+    "het_job_offset": number(0),
+    "name": "halo",
+    "user_name": "ann",
+    "account": "proj",
+    "partition": "gpu",
+    "job_state": ["RUNNING", "CONFIGURING"],
+    "nodes": "gpu[001-002]",
+    "node_count": number(2),
+    "cpus": number(24),
+    "tasks": number(6),
+    "tasks_per_node": number(0),
+    "cpus_per_task": number(4),
+    "submit_time": number(1746693311),
+    "start_time": number(1746693312),
+    "end_time": number(0),
+    "job_resources": {
+        "nodes": {
+            "count": 2,
+            "list": "gpu[001-002]",
+            "allocation": [
+                {"name": "gpu001", "cpus": {"count": 16, "used": 0}},
+                {"name": "gpu002", "cpus": {"count": 8, "used": 0}},
+            ],
+        },
+        "cpus": 24,
+    },
+}
+"""A job in the shape of data_parser v0.0.41."""
+ACCOUNTED: dict[str, Any] = {
+    "job_id": 42,
+    "array": {"job_id": 40, "task_id": number(2)},
+    "het": {"job_id": 0, "job_offset": number(None)},
+    "name": "halo",
+    "user": "ann",
+    "account": "proj",
+    "partition": "cpu",
+    "state": {"current": ["COMPLETED"], "reason": "None"},
+    "nodes": "n[1-2]",
+    "time": {"submission": 100, "start": 120, "end": 180, "elapsed": 60},
+    "tres": {"allocated": [{"type": "cpu", "count": 8}]},
+    "steps": [
+        {"step": {"id": "42.batch", "name": "batch"}, "tasks": {"count": 1}, "nodes": {"count": 1}},
+        {
+            "step": {"id": "42.0", "name": "halo"},
+            "tasks": {"count": 6},
+            "nodes": {"count": 2, "range": "n[1-2]"},
+            "task": {"distribution": "Cyclic,Block"},
+        },
+    ],
+}
+
+
+def jobs(*records: Any) -> dict[str, Job]:
+    return {job.id: job for job in parse(slurm_json, json.dumps({"jobs": list(records)})).jobs}
+
+
+def changed(record: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return copy.deepcopy(record) | fields
+
+
+def facts(job: Job) -> tuple[Any, ...]:
+    return (job.name, job.user, job.state, job.hosts, job.slots, job.ranks, job.started_at, job.ended_at)
+
+
+def test_squeue_tells_what_scontrol_tells() -> None:
+    from_json = {job.id: job for job in parse(slurm_json, SQUEUE).jobs}
+    from_text = {job.id: job for job in parse(slurm_scontrol, read("slurm/scontrol_show_jobs_d.txt")).jobs}
+    assert from_json.keys() == from_text.keys()
+    assert {key: facts(job) for key, job in from_json.items()} == {
+        key: facts(job) for key, job in from_text.items()
+    }
+    assert from_json["2"].slots == (16, 16, 8)
+
+
+def test_sacct_tells_the_same_in_json_and_in_text() -> None:
+    from_json = {job.id: job for job in parse(slurm_json, SACCT).jobs}
+    from_text = {job.id: job for job in parse(slurm_sacct, read("slurm/sacct_P.txt")).jobs}
+    assert from_json.keys() == from_text.keys()
+    for key, job in from_json.items():
+        assert (job.hosts, job.slots, job.ranks, job.distribution, job.state) == (
+            from_text[key].hosts,
+            from_text[key].slots,
+            from_text[key].ranks,
+            from_text[key].distribution,
+            from_text[key].state,
+        )
+        assert (job.submitted_at, job.started_at, job.ended_at) == (
+            from_text[key].submitted_at,
+            from_text[key].started_at,
+            from_text[key].ended_at,
+        )
+
+
+def test_the_newer_shape_of_squeue_is_read() -> None:
+    job = jobs(NEWER)["333"]
+    assert (job.name, job.user, job.account, job.partition) == ("halo", "ann", "proj", "gpu")
+    assert (job.state, job.hosts, job.slots, job.ranks) == ("RUNNING", ("gpu001", "gpu002"), (4, 2), 6)
+    assert job.started_at == datetime.fromtimestamp(1746693312, UTC)
+    assert job.ended_at is None
+
+
+def test_the_newer_shape_of_sacct_is_read() -> None:
+    job = jobs(ACCOUNTED)["40_2"]
+    assert (job.hosts, job.slots, job.ranks, job.distribution) == (("n1", "n2"), (3, 3), 6, "cyclic")
+    assert (job.state, job.user) == ("COMPLETED", "ann")
+    assert job.ended_at == datetime.fromtimestamp(180, UTC)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    ["n[1-2]", ["n1", "n2"], {"count": 2, "range": "n[1-2]"}, {"list": ["n1", "n2"]}, {"list": "n[1-2]"}],
+)
+def test_hosts_may_be_a_list_or_an_object(nodes: Any) -> None:
+    assert jobs(changed(ACCOUNTED, nodes=nodes))["40_2"].hosts == ("n1", "n2")
+
+
+@pytest.mark.parametrize(
+    ("told", "slots"), [(3, (3, 3)), (number(3), (3, 3)), ("3(x2)", (3, 3)), ("5,1", (5, 1))]
+)
+def test_tasks_a_host_may_be_told_in_several_ways(told: Any, slots: tuple[int, ...]) -> None:
+    assert jobs(changed(NEWER, tasks_per_node=told))["333"].slots == slots
+
+
+def test_a_job_may_be_called_none() -> None:
+    assert jobs(changed(NEWER, name="None"))["333"].name == "None"
+    assert jobs(changed(NEWER, name=None))["333"].name == ""
+
+
+def test_without_resources_ranks_are_spread_evenly() -> None:
+    assert jobs(changed(NEWER, job_resources=None, tasks=5))["333"].slots == (3, 3)
+
+
+def test_steps_of_launchers_and_scripts_are_not_the_application() -> None:
+    daemons = copy.deepcopy(ACCOUNTED)
+    daemons["steps"][1]["step"]["name"] = "prted"
+    job = jobs(daemons)["40_2"]
+    assert (job.ranks, job.slots, job.distribution) == (0, (4, 4), "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "id"),
+    [
+        ({"array_job_id": number(40), "array_task_id": number(0)}, "40_0"),
+        ({"array_job_id": 40, "array_task_id": 7}, "40_7"),
+        ({"array_job_id": 40, "array_task_id": None, "array_task_string": "3-6%2"}, "40_[3-6%2]"),
+        ({"het_job_id": number(7), "het_job_offset": number(1)}, "7+1"),
+        ({"job_id": number(9)}, "9"),
+    ],
+)
+def test_ids_are_those_that_slurm_prints(fields: dict[str, Any], id: str) -> None:
+    assert list(jobs(changed(NEWER, **fields))) == [id]
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (7, "a job is not a JSON object"),
+        (changed(NEWER, job_id=None), "the job has no job_id"),
+        (changed(NEWER, job_state=[]), "not a job state"),
+        (changed(NEWER, nodes="n[1-"), "unpaired bracket in a host list"),
+        (changed(NEWER, nodes="gpu[001-003]"), "job_resources does not tell of the hosts under nodes"),
+        (changed(NEWER, tasks=-1), "not a whole number: -1"),
+        (changed(NEWER, tasks=[]), "not a whole number: []"),
+        (changed(NEWER, tasks=True), "not a whole number: True"),
+        (changed(NEWER, start_time=10**11 * 9), None),
+        (changed(NEWER, tasks_per_node="3(x5)"), "not the tasks of 2 hosts: '3(x5)'"),
+        (changed(ACCOUNTED, steps={}), "not a list where one is needed"),
+    ],
+)
+def test_a_job_that_cannot_be_read_is_refused(record: Any, reason: str | None) -> None:
+    with pytest.raises(InputError) as caught:
+        jobs(record)
+    assert caught.value.path == "input"
+    assert reason in (None, caught.value.reason)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (SQUEUE[: len(SQUEUE) // 2], SQUEUE[: len(SQUEUE) // 2].count(b"\n") + 1),
+        (b'{"jobs": [], "x": ' + b"[" * 100_000, 1),
+        (b'{"jobs": [{"job_id": ' + b"9" * 5000 + b"}]}", 1),
+        (b'{"jobs": {}}', 1),
+        (b'{"jobs": []}', None),
+        (b"[1]", 1),
+    ],
+)
+def test_what_is_no_list_of_jobs_is_refused(content: bytes, line: int | None) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(slurm_json, content)
+    assert caught.value.line == line
+
+
+def test_the_last_run_of_a_requeued_job_counts() -> None:
+    earlier = changed(ACCOUNTED, state={"current": ["NODE_FAIL"]})
+    parsed = parse(slurm_json, json.dumps({"jobs": [earlier, ACCOUNTED]}))
+    assert [job.state for job in parsed.jobs] == ["COMPLETED"]
+    assert parsed.warnings == ("1 earlier runs of jobs that were requeued are not read",)
+
+
+def test_it_is_recognised_by_its_keys() -> None:
+    for content in (SQUEUE, SACCT, json.dumps({"jobs": [NEWER]}, indent=2).encode()):
+        assert slurm_json.recognise(file(content).head(), "x")
+    assert not slurm_json.recognise('{"nodes": []}', "x")
+    assert not slurm_json.recognise("", "x")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from([NEWER, ACCOUNTED]), st.data())
+def test_any_value_of_any_field_is_read_or_refused(record: dict[str, Any], data: st.DataObject) -> None:
+    key = data.draw(st.sampled_from(sorted(record)))
+    value = data.draw(JSON)
+    survives(slurm_json, [file(json.dumps({"jobs": [changed(record, **{key: value})]}))])
+
+
+@given(st.sampled_from([NEWER, ACCOUNTED]), st.data())
+def test_any_value_deep_inside_is_read_or_refused(record: dict[str, Any], data: st.DataObject) -> None:
+    damaged_record = copy.deepcopy(record)
+    at: Any = damaged_record
+    while True:
+        keys = sorted(at) if isinstance(at, dict) else list(range(len(at)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(at[key], dict | list) or not at[key] or data.draw(st.booleans()):
+            at[key] = data.draw(JSON)
+            break
+        at = at[key]
+    survives(slurm_json, [file(json.dumps({"jobs": [damaged_record]}))])
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    survives(slurm_json, [file(body)])
+    survives(slurm_json, [file(b'{"jobs": [' + body)])
+
+
+@given(damaged(json.dumps({"jobs": [NEWER, ACCOUNTED]}).encode()))
+def test_a_damaged_file_is_read_or_refused(data: bytes) -> None:
+    survives(slurm_json, [file(data)])
+
+
+@pytest.mark.parametrize("version", ["v0.0.40", "v0.0.41"])
+def test_samples_after_the_published_schema_of_newer_versions_are_read(version: str) -> None:
+    found = {job.id: job for job in parse(slurm_json, read(f"slurm/squeue_{version}.json")).jobs}
+    assert list(found) == ["11", "13", "12_3"]
+    runs, waits, element = found.values()
+    assert (runs.state, runs.hosts, runs.slots, runs.ranks) == ("RUNNING", ("gpu001", "gpu002"), (16, 8), 24)
+    assert (runs.started_at, runs.ended_at) == (datetime.fromtimestamp(1746693312, UTC), None)
+    assert (waits.state, waits.hosts, waits.slots, waits.ranks, waits.started_at) == (
+        "PENDING",
+        (),
+        (),
+        8,
+        None,
+    )
+    assert (element.ranks, element.slots) == (6, (4, 2))
+
+
+def test_accounting_after_the_published_schema_of_newer_versions_is_read() -> None:
+    (job,) = parse(slurm_json, read("slurm/sacct_v0.0.41.json")).jobs
+    assert (job.id, job.state, job.user, job.hosts) == ("11", "COMPLETED", "ann", ("gpu001", "gpu002"))
+    assert (job.ranks, job.slots, job.distribution) == (24, (12, 12), "cyclic")
+    assert job.ended_at == datetime.fromtimestamp(1746693500, UTC)
+
+
+def test_a_large_file_is_read_piece_by_piece_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "sacct.json"
+    path.write_bytes(SACCT)
+    monkeypatch.setattr(large_files, "LARGE", 0)
+    monkeypatch.setattr(large_files, "PIECE", 10_000)
+    told: list[tuple[float, float | None]] = []
+
+    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        if phase == f"reading {path}":
+            told.append((done, total))
+
+    found = plan([path], Options(cluster="here"), progress=progress)
+    assert found.jobs == parse(slurm_json, SACCT).jobs
+    assert told[0] == (0, 1)
+    assert told[1:] == [
+        (min(done, len(SACCT)), len(SACCT)) for done in range(10_000, len(SACCT) + 10_000, 10_000)
+    ]

@@ -1,0 +1,152 @@
+"""`sacct -P`: steps belong to jobs, columns may come in any order."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.jobs import slurm_sacct
+from ingest.formats.jobs.slurm_fields import Room
+from registry.errors import InputError
+from registry.model import Job
+from tests.support.inputs import damaged, file, parse, read, survives
+
+REAL = read("slurm/sacct_P.txt")
+HEAD = "JobID|JobName|NNodes|NTasks|AllocCPUS|State|Start|End|NodeList|Layout"
+JOB = "7|halo|2||16|COMPLETED|2026-01-01T00:00:00|2026-01-01T01:00:00|node[1-2]|"
+STEP = "7.0|halo|2|12|16|COMPLETED|2026-01-01T00:00:00|2026-01-01T01:00:00|node[1-2]|Cyclic"
+
+
+def jobs(*lines: str) -> dict[str, Job]:
+    return {job.id: job for job in parse(slurm_sacct, "\n".join(lines) + "\n").jobs}
+
+
+def test_jobs_of_a_real_cluster() -> None:
+    found = {job.id: job for job in parse(slurm_sacct, REAL).jobs}
+    assert list(found)[:8] == ["1", "2", "4", "5", "7+0", "7+1", "9", "10"]
+    assert list(found)[8:] == ["3_1", "3_2", "3_3", "3_4", "3_5", "3_6"]
+    lammps = found["2"]
+    assert lammps.hosts == ("node0020", "node0035", "node0063")
+    assert (lammps.slots, lammps.ranks, lammps.distribution) == ((14, 14, 14), 40, "block")
+    assert lammps.ended_at == datetime(2026, 11, 21, 3, 36, 26, tzinfo=UTC)
+    assert (found["1"].ranks, found["1"].slots, found["1"].distribution) == (64, (4,) * 16, "block")
+    assert found["10"].state == "CANCELLED"
+    assert (found["5"].state, len(found["5"].hosts)) == ("NODE_FAIL", 40)
+    assert found["5"].slots == (1,) * 40
+    assert found["9"].ranks == 0
+
+
+def test_all_columns_with_bars_in_the_command_are_read() -> None:
+    found = {job.id: job for job in parse(slurm_sacct, read("slurm/sacct_all_cols_head.txt")).jobs}
+    assert found["1"].hosts == tuple(f"node{i:04}" for i in range(1, 17))
+    assert (found["1"].user, found["1"].account, found["2"].name) == ("root", "proj1", "lammps")
+    assert found["2"].slots == (14, 14, 14)
+
+
+def test_columns_may_come_in_any_order() -> None:
+    rows = [line.split("|") for line in (HEAD, JOB, STEP)]
+    turned = ["|".join(row[::-1]) for row in rows]
+    assert jobs(*turned) == jobs(HEAD, JOB, STEP)
+    trailing = [f"{line}|" for line in (HEAD, JOB, STEP)]
+    assert jobs(*trailing) == jobs(HEAD, JOB, STEP)
+
+
+def test_steps_are_not_jobs_and_the_largest_tells_the_ranks() -> None:
+    found = jobs(
+        HEAD, JOB, "7.batch|batch|1|1|8|COMPLETED|||node1|Unknown", STEP, STEP.replace("7.0", "7.1", 1)
+    )
+    assert list(found) == ["7"]
+    assert (found["7"].ranks, found["7"].slots, found["7"].distribution) == (12, (6, 6), "cyclic")
+
+
+def test_a_step_on_fewer_hosts_tells_the_ranks_of_each() -> None:
+    small = STEP.replace("node[1-2]", "node2").replace("|12|", "|8|")
+    assert jobs(HEAD, JOB, small)["7"].slots == (8, 8)
+
+
+def test_an_mpi_launchers_daemons_are_not_ranks() -> None:
+    daemons = STEP.replace("|halo|", "|orted|").replace("|12|", "|2|")
+    found = jobs(HEAD, JOB, daemons)["7"]
+    assert (found.ranks, found.slots, found.distribution) == (0, (8, 8), "")
+
+
+def test_a_job_that_waits_has_no_hosts() -> None:
+    waiting = jobs(HEAD, "9_[1-4]|w|2||0|PENDING|Unknown|Unknown|None assigned|")["9_[1-4]"]
+    assert (waiting.hosts, waiting.slots, waiting.started_at) == ((), (), None)
+
+
+def test_the_last_run_of_a_requeued_job_counts() -> None:
+    parsed = parse(slurm_sacct, "\n".join([HEAD, JOB.replace("COMPLETED", "NODE_FAIL"), STEP, JOB]))
+    assert [(job.state, job.ranks) for job in parsed.jobs] == [("COMPLETED", 0)]
+    assert parsed.warnings == ("1 earlier runs of jobs that were requeued are not read",)
+
+
+@pytest.mark.parametrize("name", ["a|b||c", "None", "unknown", ""])
+def test_any_name_of_a_job_is_kept(name: str) -> None:
+    assert jobs(HEAD, JOB.replace("halo", name), STEP)["7"].name == name
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "reason"),
+    [
+        ([HEAD.replace("NodeList|", ""), JOB], 1, "there is no column nodelist"),
+        ([HEAD.replace("NNodes", "State")], 1, "a column stands twice"),
+        (["JobID|State|NodeList", "1|COMPLETED|n1"], 1, "no column tells how many tasks or CPUs"),
+        (["JobID  State  NodeList", "-----  -----  --------"], 1, "a table without '|' has its values cut"),
+        ([HEAD, JOB[:30]], 2, "the row has 7 cells, not 10: is it cut off?"),
+        ([HEAD, JOB, STEP.replace("|12|", "|x|")], 3, "column ntasks is not a number: 'x'"),
+        ([HEAD, JOB.replace("node[1-2]", "node1")], 2, "NodeList names 1 hosts, but NNodes is 2"),
+        ([HEAD, JOB.replace("node[1-2]", "node[1-")], 2, "unpaired bracket in a host list"),
+        ([HEAD, JOB.replace("2026-01-01T01", "yesterday")], 2, "not a time such as"),
+        ([HEAD, JOB.replace("COMPLETED", "")], 2, "not a job state"),
+        ([HEAD, STEP], 2, "step 7.0 stands before its job's own row"),
+        ([HEAD, JOB, "|" + STEP.partition("|")[2]], 3, "the row has no job number"),
+        ([HEAD], None, "holds no job"),
+        (["# nothing"], None, "holds no job"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_refused(lines: list[str], line: int | None, reason: str) -> None:
+    with pytest.raises(InputError) as caught:
+        jobs(*lines)
+    assert caught.value.reason.startswith(reason)
+    assert (caught.value.path, caught.value.line) == ("input", line)
+
+
+def test_it_is_recognised_by_its_column_names() -> None:
+    assert slurm_sacct.recognise(f"# made\n{HEAD}\n", "x")
+    assert slurm_sacct.recognise("JobID           JobName  Partition \n----- \n", "x")
+    assert not slurm_sacct.recognise(read("slurm/squeue_fmt.txt").decode(), "x")
+    assert not slurm_sacct.recognise(JOB, "x")
+    assert not slurm_sacct.recognise("", "x")
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    survives(slurm_sacct, [file(body)])
+    survives(slurm_sacct, [file(f"{HEAD}\n{JOB}\n".encode() + body)])
+
+
+@given(damaged(REAL))
+def test_a_damaged_file_is_read_or_refused(data: bytes) -> None:
+    survives(slurm_sacct, [file(data)])
+
+
+@pytest.mark.parametrize(("jobs", "hosts", "fits"), [(3, 6, True), (2, 99, False), (99, 5, False)])
+def test_jobs_and_their_hosts_are_bounded(
+    monkeypatch: pytest.MonkeyPatch, jobs: int, hosts: int, fits: bool
+) -> None:
+    rows = [
+        JOB.replace("7|halo|2|", f"{number}|halo|{number}|").replace("[1-2]", f"[1-{number}]")
+        for number in (1, 2, 3)
+    ]
+    text = "\n".join((HEAD, *rows)) + "\n"
+    monkeypatch.setattr(slurm_sacct, "Room", partial(Room, jobs=jobs, hosts=hosts))
+    if fits:
+        assert len(parse(slurm_sacct, text).jobs) == 3
+    else:
+        with pytest.raises(InputError, match="split it by time"):
+            parse(slurm_sacct, text)

@@ -1,0 +1,114 @@
+"""Jobs as squeue prints them: the same ones that its JSON tells of."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.jobs import slurm_json, slurm_squeue
+from registry.errors import InputError
+from registry.model import Job
+from tests.support.inputs import damaged, file, parse, read, survives
+
+TABLE = read("slurm/squeue.txt")
+BARS = read("slurm/squeue_fmt.txt")
+TITLE = TABLE.decode().splitlines()[0]
+LONG = """\
+Sat Nov 21 03:35:41 2026
+             JOBID PARTITION     NAME     USER    STATE       TIME TIME_LIMI  NODES NODELIST(REASON)
+                 1     batch  stencil     root  RUNNING       0:10 UNLIMITED     16 node[0001-0016]
+                 5     batch    a b c     root COMPLETI       0:00 UNLIMITED      1 node0023
+"""
+"""`squeue -l`, whose columns are cut at the same widths."""
+
+
+def jobs(content: str | bytes) -> dict[str, Job]:
+    return {job.id: job for job in parse(slurm_squeue, content).jobs}
+
+
+@pytest.mark.parametrize("content", [TABLE, BARS], ids=["table", "bars"])
+def test_it_tells_the_jobs_that_its_json_tells(content: bytes) -> None:
+    found = jobs(content)
+    known = {job.id: job for job in parse(slurm_json, read("slurm/squeue.json.gz")).jobs}
+    assert found.keys() == known.keys() - {"4", "10"}  # finished: squeue hides them
+    for key, job in found.items():
+        if known[key].state == job.state != "COMPLETING":
+            assert (job.name, job.hosts) == (known[key].name, known[key].hosts)
+    assert found["1"].hosts == tuple(f"node{i:04d}" for i in range(1, 17))
+
+
+def test_columns_that_were_asked_for_tell_more() -> None:
+    job = jobs(BARS)["1"]
+    assert (job.state, job.slots, job.ranks) == ("RUNNING", (4,) * 16, 0)
+    assert job.started_at is not None
+    assert parse(slurm_squeue, BARS).warnings == ()
+
+
+def test_the_table_says_what_it_does_not_tell() -> None:
+    assert parse(slurm_squeue, TABLE).warnings == (
+        "7 job(s) tell no CPUs: one rank a host is assumed; `scontrol show jobs -d` tells them",
+        "1 completing job(s) name only the hosts still being cleaned: read without hosts",
+    )
+    assert jobs(TABLE)["5"].hosts == ()
+
+
+def test_jobs_that_wait_have_a_reason_in_place_of_hosts() -> None:
+    waiting = jobs(TABLE)["3_[3-6%2]"]
+    assert (waiting.state, waiting.hosts, waiting.started_at) == ("PENDING", (), None)
+
+
+def test_a_bar_in_a_name_is_put_back() -> None:
+    found = jobs("JOBID|NAME|STATE|NODELIST\n7|a|b|c|RUNNING|n1\n")
+    assert (found["7"].name, found["7"].hosts) == ("a|b|c", ("n1",))
+
+
+def test_the_long_table_begins_with_a_date() -> None:
+    assert slurm_squeue.recognise(LONG, "x")
+    found = jobs(LONG)
+    assert (found["5"].name, found["5"].state, found["5"].hosts) == ("a b c", "COMPLETING", ())
+    assert (found["1"].state, len(found["1"].hosts)) == ("RUNNING", 16)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("JOBID|NAME|STATE\n", 1, "the columns JOBID, ST or STATE, and NODELIST are needed"),
+        ("JOBID|STATE|NODELIST\n7|RUNNING\n", 2, "the row has 2 cells, not 3: is it cut off?"),
+        ("JOBID|STATE|NODELIST\n7|RUNNING|n1|x\n", 2, "the row has 4 cells, not 3: is it cut off?"),
+        ("JOBID|STATE|STATE|NODELIST\n7|R|R|n1\n", 2, "a column stands twice"),
+        ("JOBID|STATE|NODELIST\nx|RUNNING|n1\n", 2, "not a job's number: 'x'"),
+        ("JOBID|STATE|NODELIST\n7||n1\n", 2, "not a job state"),
+        ("JOBID|STATE|NODELIST\n7|RUNNING|n[1-\n", 2, "unpaired bracket in a host list"),
+        ("JOBID|STATE|NODES|NODELIST\n7|RUNNING|3|n1\n", 2, "names 1 hosts, but NODES is 3"),
+        ("JOBID|STATE|CPUS|NODELIST\n7|RUNNING|x|n1\n", 2, "CPUS is not a number: 'x'"),
+        ("JOBID|STATE|NODELIST\n7|RUNNING|n1\n7|RUNNING|n1\n", 3, "job 7 stands twice"),
+        ("JOBID|STATE|NODELIST\n", None, "holds no job"),
+        ("JOBID ST NODELIST NAME\n", 1, "a table must end with NODELIST"),
+        (TITLE + "\n" + "9" * 19 + "     batch\n", 2, "the row does not fit the column PARTITION"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused(text: str, line: int | None, reason: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(slurm_squeue, text)
+    assert (caught.value.path, caught.value.line) == ("input", line)
+    assert caught.value.reason.startswith(reason)
+
+
+def test_it_is_recognised_by_its_columns() -> None:
+    for content in (TABLE, BARS):
+        assert slurm_squeue.recognise(content.decode(), "x")
+    for text in ("", "JobID|State|NodeList\n", "JOBID\n", "JOBID PARTITION\n", '{"jobs": []}'):
+        assert not slurm_squeue.recognise(text, "x")
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    survives(slurm_squeue, [file(body)])
+    survives(slurm_squeue, [file(TITLE.encode() + b"\n" + body)])
+    survives(slurm_squeue, [file(b"JOBID|NAME|STATE|NODELIST\n" + body)])
+
+
+@given(damaged(TABLE) | damaged(BARS))
+def test_a_damaged_file_is_read_or_refused(body: bytes) -> None:
+    survives(slurm_squeue, [file(body)])

@@ -1,0 +1,78 @@
+"""What `scontrol show steps` prints: ranks and distribution of running jobs, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.jobs import slurm_steps
+from ingest.options import Options
+from ingest.pipeline import plan
+from registry.errors import InputError
+from registry.model.rank_order import order_of_job
+from tests.support.inputs import DATA, damaged, file, parse, read, survives
+
+SAMPLE = read("slurm/scontrol_show_steps.txt")
+
+
+def test_the_largest_step_of_each_job_tells_ranks_and_distribution() -> None:
+    parsed = parse(slurm_steps, SAMPLE)
+    found = {job.id: (job.ranks, job.distribution) for job in parsed.jobs}
+    assert found == {"2": (40, "block")}
+    assert all((job.hosts, job.state, job.started_at) == ((), "", None) for job in parsed.jobs)
+    assert parsed.warnings[1] == "4 step(s) of scripts and daemons are left out"
+
+
+def test_components_of_a_heterogeneous_job_are_left_out_as_they_stand_under_numbers_of_their_own() -> None:
+    parsed = parse(slurm_steps, SAMPLE)  # 7 and 8 are 7+0 and 7+1 in scontrol_show_jobs_d.txt, of one srun
+    assert not {job.id for job in parsed.jobs} & {"7", "8", "7+0", "7+1"}
+    assert parsed.warnings[2].startswith("2 step(s) of heterogeneous jobs are left out")
+
+
+def test_what_is_printed_a_step_a_line_is_read_the_same() -> None:
+    lines = [record.replace("\n", "") for record in SAMPLE.decode().split("\n\n")]
+    assert parse(slurm_steps, "\n".join(lines)).jobs == parse(slurm_steps, SAMPLE).jobs
+
+
+def test_the_record_of_the_job_and_its_steps_together_tell_where_every_rank_sat() -> None:
+    paths = [DATA / "slurm/scontrol_show_jobs_d.txt", DATA / "slurm/scontrol_show_steps.txt"]
+    intake = plan(paths, Options(cluster="c"))
+    told, step = [job for job in intake.jobs if job.id == "2"]
+    assert (told.distribution, step.distribution) == ("", "block")
+    assert len(order_of_job(told, distribution=step.distribution).hosts) == step.ranks
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("x\n", "before the first step", 1),
+        ("StepId=x\n", "not a step", 1),
+        ("StepId=1.0 UserId=0\n   Nodes=1 Tasks=4 Name=a Network=(null)\n", "cut off", 1),
+        ("StepId=1.0 UserId=0\n   Nodes=1 Name=a Network=x\n   SrunHost:Pid=a:1\n", "cut off", 1),
+        ("StepId=1.0 UserId=0 Tasks=2 SrunHost:Pid=a:1\n" * 2, "stands twice", 2),
+        ("StepId=1.batch UserId=0 Tasks=1 SrunHost:Pid=a:1\n", "no step of an application", None),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_with_its_line(text: str, reason: str, line: int | None) -> None:
+    with pytest.raises(InputError, match=reason) as caught:
+        parse(slurm_steps, text)
+    assert caught.value.line == line
+
+
+def test_daemons_of_launchers_are_no_application() -> None:
+    text = "".join(
+        f"StepId=3_1.{at} UserId=0\n Tasks={tasks} Name={name} Network=x\n Dist={how}\n SrunHost:Pid=a:1\n\n"
+        for at, tasks, name, how in (
+            (0, 9, "orted", "Block"),
+            (1, 4, "a b", "Plane,Block"),
+            (2, 2, "x", "Block"),
+        )
+    )
+    (job,) = parse(slurm_steps, text).jobs
+    assert (job.id, job.ranks, job.distribution) == ("3_1", 4, "plane")
+
+
+@given(st.data())
+def test_damaged_reports_are_read_or_refused(data: st.DataObject) -> None:
+    survives(slurm_steps, [file(data.draw(damaged(SAMPLE)))])

@@ -1,0 +1,285 @@
+"""Declared layouts of AI training, NCCL's graphs, and reports that tell no pairs of ranks."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.catalog import Parser
+from ingest.formats.profiles import ai_layout as layout_file
+from ingest.formats.profiles import darshan_log, mpip_text, nccl_graph, nccl_log
+from ingest.generate.ai_layouts import DIMENSIONS, ai_layout
+from ingest.options import Options
+from ingest.pipeline import plan
+from registry.errors import InputError, InvalidValue
+from registry.model import Profile
+from tests.support.inputs import DATA, damaged, file, parse, read, survives
+
+
+def edges(of: Profile) -> dict[tuple[int, int], float]:
+    return dict(
+        zip(zip(of.sender.tolist(), of.partner.tolist(), strict=True), of.bytes.tolist(), strict=True)
+    )
+
+
+@given(st.data())
+def test_ranks_that_differ_along_one_dimension_alone_talk_and_no_others(data: st.DataObject) -> None:
+    """Against a plain loop over places."""
+    sizes = {name: data.draw(st.integers(1, 3)) for name in DIMENSIONS}
+    order = data.draw(st.permutations(DIMENSIONS))
+    given_bytes = {"tensor": 3.0, "context": 5.0, "data": 7.0, "pipeline": 11.0}
+    places = list(product(*(range(sizes[name]) for name in reversed(order))))
+    number = {
+        tuple(dict(zip(reversed(order), place, strict=True))[name] for name in DIMENSIONS): rank
+        for rank, place in enumerate(places)
+    }
+    expected: dict[tuple[int, int], float] = {}
+
+    def add(a: tuple[int, ...], b: tuple[int, ...], size: float) -> None:
+        if number[a] != number[b]:
+            pair = number[a], number[b]
+            expected[pair] = expected.get(pair, 0) + size
+
+    for place in number:
+        for axis, name in enumerate(DIMENSIONS):
+            k = sizes[name]
+            step = list(place)
+            step[axis] = (place[axis] + 1) % k
+            after = tuple(step)
+            if name in ("tensor", "data"):
+                add(place, after, 2 * given_bytes[name] * (k - 1) / k)
+            elif name == "context":
+                add(place, after, given_bytes[name])
+            elif place[axis] + 1 < k:
+                add(place, after, given_bytes[name])
+                add(after, place, given_bytes[name])
+    made = ai_layout(**sizes, order=order, **{f"{name}_bytes": size for name, size in given_bytes.items()})  # type: ignore[arg-type]
+    found = edges(made)
+    assert found.keys() == expected.keys()
+    assert all(found[pair] == pytest.approx(size) for pair, size in expected.items())
+
+
+def test_expert_groups_are_neighbours_among_the_data_parallel_ranks() -> None:
+    made = edges(ai_layout(tensor=2, data=4, expert=2, expert_bytes=100, expert_data_bytes=10))
+    tokens = {pair for pair, size in made.items() if size == 50}
+    assert tokens == {(0, 2), (2, 0), (1, 3), (3, 1), (4, 6), (6, 4), (5, 7), (7, 5)}
+    gradients = {pair for pair, size in made.items() if size == 10}
+    assert gradients == {(0, 4), (4, 0), (1, 5), (5, 1), (2, 6), (6, 2), (3, 7), (7, 3)}
+
+
+def test_interleaved_stages_close_the_ring_and_domains_can_be_left_out() -> None:
+    assert (0, 2) in edges(ai_layout(pipeline=3, pipeline_bytes=1, interleaved=True))
+    assert (0, 2) not in edges(ai_layout(pipeline=3, pipeline_bytes=1))
+    left = edges(ai_layout(tensor=4, data=2, tensor_bytes=1, data_bytes=8, domain=4, keep_inside=False))
+    assert left == {(a, (a + 4) % 8): 8.0 for a in range(8)}
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("tensor", {"tensor": 0}),
+        ("expert", {"data": 4, "expert": 3}),
+        ("order", {"order": ("tensor", "data", "pipeline")}),
+        ("domain", {"tensor": 4, "domain": 3}),
+        ("data_bytes", {"data": 2, "data_bytes": float("inf")}),
+    ],
+)
+def test_a_layout_that_does_not_fit_is_refused(field: str, values: dict[str, object]) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        ai_layout(**values)  # type: ignore[arg-type]
+    assert caught.value.field == f"ai_layout.{field}"
+
+
+def test_a_declared_layout_is_the_generators() -> None:
+    report = plan([DATA / "profiles/layout.toml"])
+    made = ai_layout(
+        tensor=8, data=4, pipeline=2, expert=2,
+        tensor_bytes=4e9, data_bytes=2e9, pipeline_bytes=5e8, expert_bytes=1e8, domain=8,
+    )  # fmt: skip
+    (profile,) = report.profiles
+    assert edges(profile) == edges(made)
+    assert (profile.name, profile.source, profile.ranks) == ("moe-64", "ai-layout", 64)
+    assert any("of the bytes stay within NVLink domains of 8 ranks" in warning for warning in report.warnings)
+
+
+TEXT = read("profiles/layout.toml").decode()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("ranks = 64", "ranks = 32", "ranks is 32, but tensor 8 x context 1 x data 4 x pipeline 2 is 64"),
+        ("data = 2e9", "", "bytes.data is missing: data is 4"),
+        ("expert = 2", "expert = 3", "must divide data"),
+        ("tensor = 8", "tensor = 8.5", "parallel.tensor must be a whole number"),
+        ("tensor = 8", "tensor = true", "parallel.tensor must be a whole number"),
+        ("tensor = 8", "tensro = 8", "parallel.tensro is not known"),
+        ('"ring"', '"rings"', "algorithm.data must be one of ring"),
+        ("domain = 8", "domain = 7", "must divide the 64 ranks"),
+        ("[nvlink]", "[nvswitch]", "nvswitch is not known"),
+        ('"context", ', "", "must name tensor, context"),
+        ("pipeline = 5e8", "pipeline = -1", "bytes.pipeline must be a number from 0 on"),
+        ("pipeline = 5e8", "pipeline = inf", "bytes.pipeline must be a number from 0 on"),
+        ("[parallel]", "parallel = 3\n[x]", "parallel must be a table"),
+        ("ranks = 64", "ranks = ", "not TOML"),
+    ],
+)
+def test_faults_of_a_declared_layout_are_named(old: str, new: str, reason: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(layout_file, TEXT.replace(old, new, 1))
+    assert reason in caught.value.reason
+
+
+def test_a_fault_of_the_syntax_has_its_line() -> None:
+    with pytest.raises(InputError) as caught:
+        parse(layout_file, "[parallel]\ntensor = = 8\n")
+    assert caught.value.line == 2
+
+
+# --- NCCL -----------------------------------------------------------------------------------------------
+
+
+def test_rings_go_round_trees_both_ways_and_other_patterns_are_counted() -> None:
+    report = plan([DATA / "profiles/nccl_graph.xml"])
+    rings = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 3), (3, 2), (2, 1), (1, 0)]
+    assert edges(report.profiles[0]) == dict.fromkeys(rings, 1.0)
+    assert report.profiles[0].source == "nccl-graph, rings"
+    assert any("no bytes and one node" in warning for warning in report.warnings)
+    assert any("2 channels of other patterns than rings" in warning for warning in report.warnings)
+    report = plan([DATA / "profiles/nccl_graph.xml"], Options(collectives="tree"))
+    tree = [(1, 0), (0, 1), (0, 3), (3, 0), (3, 2), (2, 3)]
+    assert edges(report.profiles[0]) == dict.fromkeys(tree, 1.0)
+    with pytest.raises(InputError, match="rings and trees, not direct"):
+        plan([DATA / "profiles/nccl_graph.xml"], Options(collectives="direct"))
+
+
+def test_links_through_network_devices_are_left_out_and_counted() -> None:
+    report = plan([DATA / "profiles/nccl_graph_nets.xml"])
+    assert edges(report.profiles[0]) == {(0, 1): 1.0}
+    assert any("2 links through network devices" in warning for warning in report.warnings)
+
+
+GRAPH = read("profiles/nccl_graph.xml").decode()
+
+
+def log(*lines: str) -> str:
+    begin = "node1:50292:50292 [0] NCCL INFO "
+    return "".join(f"{begin}{line}\n" for line in ("NCCL version 2.20.5+cuda12.2", *lines))
+
+
+RINGS = log(
+    "Channel 00/02 :    0   1   2   3", "Channel 01/02 :    0   3   1   2", "P2P Chunksize set to 131072"
+)
+TREES = log(
+    "Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1",
+    "Trees [0] 2/3/-1->1->0 [1] 0/2/-1->1->-1",
+    "Trees [0] -1/-1/-1->2->1 [1] 3/-1/-1->2->1",
+    "Trees [0] -1/-1/-1->3->1 [1] -1/-1/-1->3->2",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (GRAPH.replace('dev="1"', 'dev="0"', 1), "stands twice"),
+        (GRAPH.replace('<gpu dev="1"/>', "<gpu/>", 1), "without the number"),
+        (GRAPH.replace('dev="1"', 'dev="99999999"', 1), "without the number"),
+        (GRAPH[:500], "not XML"),
+        (
+            '<graphs version="1"><graph id="0" pattern="4" nchannels="0"/></graphs>',
+            "no channel that is a ring",
+        ),
+        ("<!DOCTYPE g [<!ENTITY a 'b'>]>" + GRAPH, "not read"),
+        ("<graph nchannels='1'/>", "not the graphs of NCCL"),
+    ],
+)
+def test_graphs_that_are_damaged_or_hostile_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(nccl_graph, text)
+    assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("parser", "sample"),
+    [(layout_file, TEXT.encode()), (nccl_graph, GRAPH.encode()), (nccl_log, (RINGS + TREES).encode())],
+    ids=["ai-layout", "nccl-graph", "nccl-log"],
+)
+@given(data=st.data())
+def test_damaged_files_are_read_or_refused_never_worse(
+    parser: Parser, sample: bytes, data: st.DataObject
+) -> None:
+    spoilt = data.draw(damaged(sample))
+    survives(parser, [file(spoilt)])
+    survives(parser, [file(spoilt)], Options(collectives="tree"))
+
+
+def test_the_rings_of_a_log_go_round_over_all_nodes() -> None:
+    parsed = parse(nccl_log, RINGS)
+    assert parsed.profile is not None
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 3), (3, 1), (1, 2), (2, 0)]
+    assert edges(parsed.profile) == {pair: float(ring.count(pair)) for pair in ring}
+    assert "no bytes" in parsed.warnings[0]
+    assert edges(parse(nccl_log, RINGS + RINGS).profile or parsed.profile) == edges(parsed.profile)
+
+
+def test_the_trees_of_a_log_are_told_at_both_ends_and_counted_once() -> None:
+    parsed = parse(nccl_log, TREES, Options(collectives="tree"))
+    assert parsed.profile is not None
+    links = [(0, 1), (1, 2), (1, 3), (0, 1), (1, 2), (2, 3)]
+    both = links + [(b, a) for a, b in links]
+    assert edges(parsed.profile) == {pair: float(both.count(pair)) for pair in both}
+
+
+def test_trees_of_which_a_rank_did_not_print_its_part_are_refused_or_taken_as_far_as_told() -> None:
+    part = "".join(TREES.splitlines(keepends=True)[:4])
+    with pytest.raises(InputError, match=r"1 of 4 ranks sent is missing \(3\)"):
+        parse(nccl_log, part, Options(collectives="tree"))
+    taken = parse(nccl_log, part, Options(collectives="tree", allow_missing_ranks=True)).profile
+    whole = parse(nccl_log, TREES, Options(collectives="tree")).profile
+    assert taken is not None
+    assert whole is not None
+    assert edges(taken) == edges(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "algorithm", "reason"),
+    [
+        (RINGS + log("Channel 00/02 : 0 1"), "ring", "several communicators"),
+        (log("Channel 00/01 : 0 1 1"), "ring", "names a rank twice"),
+        (log("Channel 00/02 : 0 1 2", "Channel 01/02 : 0 1"), "ring", "different ranks"),
+        (log("Using network Socket"), "ring", "no line that tells of a ring"),
+        (RINGS, "tree", "no line that tells of a tree"),
+        (RINGS, "direct", "rings and trees, not direct"),
+        (TREES.replace("->3->1", "->3->2"), "tree", "contradict each other"),
+        (TREES.replace("2/3/-1->1->0", "2/-1/-1->1->0"), "tree", "contradict each other"),
+        (TREES.replace("2/3/-1->1->0", "2/2/-1->1->0"), "tree", "names a rank twice"),
+        (TREES.replace("2/3/-1->1->0", "2/3->1->0"), "tree", "cannot be read"),
+        (TREES + log("Trees [0] 3/-1/-1->2->1"), "tree", "several communicators"),
+    ],
+)
+def test_logs_that_are_damaged_or_of_several_communicators_are_refused(
+    text: str, algorithm: str, reason: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(nccl_log, text, Options(collectives=algorithm))
+    assert reason in caught.value.reason
+
+
+# --- refused --------------------------------------------------------------------------------------------
+
+
+def test_mpip_is_recognised_and_refused_with_the_reason_and_what_to_record_instead() -> None:
+    with pytest.raises(InputError, match=r"by call site, not by pairs of ranks.*pml_monitoring_enable"):
+        plan([DATA / "profiles/mpip_cg_S_4.mpiP"])
+
+
+@pytest.mark.parametrize("data", [b"# darshan log version: 3.41\n# exe: a\n", b"3.41\0\0\0\0\x01\x02"])
+def test_darshan_is_recognised_and_refused(data: bytes) -> None:
+    given_file = file(data, "job.darshan")
+    assert darshan_log.recognise(given_file.head(), given_file.path)
+    with pytest.raises(InputError, match="what ranks read and write in files"):
+        darshan_log.parse([given_file], Options())
+    assert not mpip_text.recognise(given_file.head(), given_file.path)

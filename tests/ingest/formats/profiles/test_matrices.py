@@ -1,0 +1,426 @@
+"""Matrices and graphs as communication profiles: orientation, traps of formats, bombs, damaged files."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest import catalog
+from ingest.catalog import Parser
+from ingest.formats.profiles import dense_csv, edge_csv, matrix_market, metis_graph, npz
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceGroup
+from registry.errors import InputError
+from registry.model import Profile
+from tests.support.inputs import archive, damaged, file, parse, read, survives
+
+PARSERS = (dense_csv, matrix_market, metis_graph, npz)
+
+
+def profile(parser: Parser, content: str | bytes, options: Options | None = None) -> Profile:
+    parsed = parse(parser, content, options)
+    assert parsed.profile is not None
+    return parsed.profile
+
+
+def edges(of: Profile) -> dict[tuple[int, int], float]:
+    return dict(
+        zip(zip(of.sender.tolist(), of.partner.tolist(), strict=True), of.bytes.tolist(), strict=True)
+    )
+
+
+def refused(parser: Parser, content: str | bytes, options: Options | None = None) -> InputError:
+    with pytest.raises(InputError) as caught:
+        parse(parser, content, options)
+    return caught.value
+
+
+def as_npz(**arrays: object) -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+# --- dense ---------------------------------------------------------------------------------------------
+
+
+def test_a_recorded_dense_matrix_equals_the_recording_that_it_was_made_of() -> None:
+    from ingest.formats.profiles import openmpi_monitoring
+
+    run = openmpi_monitoring.parse(archive("openmpi/snap_16.tar.gz"), Options(kinds=("E",))).profile
+    assert run is not None
+    assert edges(profile(dense_csv, read("profiles/snap_16_dense_bytes.csv"))) == edges(run)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " , "])
+def test_a_row_is_a_sender_unless_told_otherwise(delimiter: str) -> None:
+    text = "\n".join(delimiter.join(row) for row in (["0", "5", "0"], ["0", "9", "7"], ["0", "0", "0"]))
+    plain = profile(dense_csv, text)
+    assert edges(plain) == {(0, 1): 5, (1, 2): 7}
+    assert (plain.self_edges, plain.self_bytes) == (1, 9)
+    assert edges(profile(dense_csv, text, Options(transposed=True))) == {(1, 0): 5, (2, 1): 7}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("0,1\n2,0,3\n", 2, "3 numbers where 2 belong"),
+        ("0,1\n2,x\n", 2, "not a number"),
+        ("0,1\n2,inf\n", 2, "not a number, or not a finite one"),
+        ("0,1\n2,0\n3,0\n", None, "3 rows and 2 columns"),
+        ("0,-1\n2,0\n", None, "negative"),
+        ("0,1\n\0,0\n", 2, "binary"),
+    ],
+)
+def test_faults_of_a_dense_matrix_are_named_with_their_lines(
+    text: str, line: int | None, reason: str
+) -> None:
+    error = refused(dense_csv, text)
+    assert reason in error.reason
+    assert error.line == line
+
+
+def test_a_rank_order_of_as_many_lines_as_numbers_is_no_matrix() -> None:
+    assert not dense_csv.recognise("0,2\n1,3\n", "MPICH_RANK_ORDER")
+    assert dense_csv.recognise("0,2\n1,0\n", "m.csv")
+
+
+# --- Matrix Market --------------------------------------------------------------------------------------
+
+
+def test_bytes_of_a_matrix_market_file_are_those_that_scipy_reads() -> None:
+    data = read("profiles/openfoam_64.mtx")
+    matrix = scipy.io.mmread(io.BytesIO(data)).tocoo()
+    found = profile(matrix_market, data)
+    assert (found.ranks, found.pairs) == (64, 612)
+    expected = dict(
+        zip(zip(matrix.row.tolist(), matrix.col.tolist(), strict=True), matrix.data.tolist(), strict=True)
+    )
+    assert edges(found) == expected
+
+
+@given(st.data())
+def test_what_scipy_writes_is_read_back_symmetric_or_not(data: st.DataObject) -> None:
+    size = data.draw(st.integers(2, 6))
+    cells = st.lists(st.integers(0, 4), min_size=size * size, max_size=size * size)
+    dense = np.array(data.draw(cells)).reshape(size, size)
+    if data.draw(st.booleans()):
+        dense = dense + dense.T
+    matrix = scipy.sparse.coo_array(dense) if data.draw(st.booleans()) else dense
+    if scipy.sparse.issparse(matrix) and not dense.any():
+        return
+    out = io.BytesIO()
+    scipy.io.mmwrite(out, matrix)
+    found = profile(matrix_market, out.getvalue())
+    off = {(i, j): float(dense[i, j]) for i, j in np.ndindex(size, size) if i != j and dense[i, j]}
+    assert edges(found) == off
+    assert found.ranks == size
+
+
+SYMMETRIC = "%%MatrixMarket matrix coordinate real symmetric\n% c\n\n3 3 3\n1 1 9\n2 1 5\n3 2 7\n"
+
+
+def test_the_lower_triangle_of_a_symmetric_file_is_expanded() -> None:
+    assert edges(profile(matrix_market, SYMMETRIC)) == {(0, 1): 5, (1, 0): 5, (1, 2): 7, (2, 1): 7}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "reason"),
+    [
+        ("symmetric", "diagonal", 1, "banner"),
+        ("real", "pattern", 1, "--parts P"),
+        ("real", "complex", 1, "--parts P"),
+        ("symmetric", "skew-symmetric", 1, "cannot be bytes"),
+        ("3 3 3", "3 3", 4, "not the line of sizes"),
+        ("3 3 3", "3 4 3", 4, "not square"),
+        ("3 3 3", "3 3 4", None, "cut off"),
+        ("2 1 5", "1 2 5", 6, "above the diagonal"),
+        ("2 1 5", "4 1 5", 6, "outside the matrix"),
+        ("2 1 5", "0 1 5", 6, "outside the matrix"),
+        ("2 1 5", "2 1.5 5", 6, "outside the matrix"),
+        ("2 1 5", "2 1", 6, "2 numbers where 3 belong"),
+        ("2 1 5", "2 1 -5", None, "--parts P"),
+        ("2 1 5", "2 1 five", 6, "not a number"),
+    ],
+)
+def test_faults_of_a_matrix_market_file_are_named(old: str, new: str, line: int | None, reason: str) -> None:
+    error = refused(matrix_market, SYMMETRIC.replace(old, new))
+    assert reason in error.reason
+    assert error.line == line
+
+
+def test_a_file_that_ends_in_its_comments_is_cut_off() -> None:
+    assert "sizes" in refused(matrix_market, "%%MatrixMarket matrix coordinate real general\n% only").reason
+
+
+def test_sizes_that_no_memory_holds_are_refused_before_any_is_taken() -> None:
+    huge = "%%MatrixMarket matrix array real general\n900000000000000 900000000000000\n"
+    assert "more than" in refused(matrix_market, huge).reason
+    assert "entries" in refused(matrix_market, SYMMETRIC.replace("3 3 3", "3 3 999999999999999")).reason
+
+
+# --- METIS ----------------------------------------------------------------------------------------------
+
+
+def test_the_graph_and_the_matrix_of_one_run_agree_in_their_sums_over_both_directions() -> None:
+    graph = profile(metis_graph, read("profiles/openfoam_64.graph"))
+    matrix = profile(matrix_market, read("profiles/openfoam_64.mtx"))
+    one, other = edges(graph), edges(matrix)
+    assert one.keys() == other.keys()
+    assert all(one[a, b] + one[b, a] == other[a, b] + other[b, a] for a, b in one)
+
+
+def test_sizes_and_weights_of_vertices_are_skipped_and_an_empty_line_is_a_lonely_vertex() -> None:
+    text = "% c\n4 2 111 2\n7 1 1 2 10\n7 1 1 1 10 3 4\n% c\n7 1 1 2 4\n7 1 1\n"
+    found = profile(metis_graph, text)
+    assert edges(found) == {(0, 1): 5, (1, 0): 5, (1, 2): 2, (2, 1): 2}
+    assert found.ranks == 4
+    assert edges(profile(metis_graph, "3 1\n2\n1\n\n")) == {(0, 1): 1, (1, 0): 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("2 1 001\n2 5\n1\n", 3, "weight is missing"),
+        ("2 1\n2\n3\n", 3, "does not exist"),
+        ("2 1\n2\n0\n", 3, "does not exist"),
+        ("2 1\n1\n2\n", 2, "next to itself"),
+        ("2 1\n2\n", 2, "cut off"),
+        ("2 1\n2\n1\n2\n", 4, "more lines"),
+        ("3 1\n2\n3\n\n", None, "one end only"),
+        ("2 1 001\n2 5\n1 6\n", None, "two weights"),
+        ("2 2\n2\n1\n", 1, "2 ends"),
+        ("2 1\n2\nx\n", 3, "whole numbers"),
+        ("2 1 7\n2\n1\n", 1, "not the header"),
+        ("2 1 001\n2 99999999999999999999\n1 99999999999999999999\n", 2, "too large"),
+    ],
+)
+def test_faults_of_a_graph_are_named(text: str, line: int | None, reason: str) -> None:
+    error = refused(metis_graph, text)
+    assert reason in error.reason
+    assert error.line == line
+
+
+# --- NumPy ----------------------------------------------------------------------------------------------
+
+
+def test_edges_of_an_archive_keep_messages_and_silent_ranks() -> None:
+    made = as_npz(src=[0, 0, 2], dst=[1, 1, 2], bytes=[1.5, 2, 3], messages=[1, 2, 3], ranks=5)
+    found = profile(npz, made)
+    assert edges(found) == {(0, 1): 3.5}
+    assert found.messages.tolist() == [3]
+    assert (found.ranks, found.self_edges) == (5, 1)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr"])
+@given(seed=st.integers(0, 99))
+def test_sparse_matrices_of_scipy_are_read_in_each_of_its_formats(format: str, seed: int) -> None:
+    dense = np.random.default_rng(seed).integers(0, 3, (6, 6))
+    out = io.BytesIO()
+    scipy.sparse.save_npz(out, scipy.sparse.coo_array(dense).asformat(format))
+    expected = {(i, j): float(dense[i, j]) for i, j in np.ndindex(6, 6) if i != j and dense[i, j]}
+    assert edges(profile(npz, out.getvalue())) == expected
+    flipped = {(j, i): size for (i, j), size in expected.items()}
+    assert edges(profile(npz, out.getvalue(), Options(transposed=True))) == flipped
+
+
+def npy(header: str, content: bytes = np.zeros(4).tobytes()) -> bytes:
+    """An array with a header as it is written here."""
+    text = f"{header}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content
+
+
+def test_the_header_of_an_array_that_python_2_wrote_is_read_without_a_warning() -> None:
+    data = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2L, 2L), }", np.ones(4).tobytes())
+    profile = parse(npz, data, path="a.npy").profile
+    assert profile is not None
+    assert (profile.ranks, profile.bytes.tolist()) == (2, [1, 1])
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'shape': (2, 2",
+        "{'shape': 'x",
+        "",
+        "[" * 9000,
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-2, -2)}",
+    ],
+)
+def test_a_header_that_is_no_text_of_python_is_refused(header: str) -> None:
+    with pytest.raises(InputError, match="array"):
+        parse(npz, npy(header), path="a.npy")
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED])
+def test_arrays_packed_in_any_way_are_read_and_damaged_ones_refused(packing: int) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", packing) as packed:
+        packed.writestr("matrix.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}"))
+    data = out.getvalue()
+    assert parse(npz, data, path="a.npz").profile is not None
+    start = data.index(b"matrix.npy") + len("matrix.npy")
+    for at in range(start, data.index(b"PK\x01")):
+        survives(npz, [file(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :], "a.npz")])
+
+
+def test_a_packing_that_is_not_known_is_said() -> None:
+    out = io.BytesIO()
+    np.savez(out, matrix=np.ones((2, 2)))
+    data = bytearray(out.getvalue())
+    data[8] = data[data.index(b"PK\x01") + 10] = 97  # the number of WavPack
+    with pytest.raises(InputError, match="packed in a way not known here"):
+        parse(npz, bytes(data), path="a.npz")
+
+
+def test_one_square_array_alone_is_a_dense_matrix() -> None:
+    matrix = np.array([[0, 2], [3, 0]])
+    out = io.BytesIO()
+    np.save(out, matrix)
+    assert (
+        edges(profile(npz, as_npz(m=matrix))) == edges(profile(npz, out.getvalue())) == {(0, 1): 2, (1, 0): 3}
+    )
+
+
+def objects() -> bytes:
+    out = io.BytesIO()
+    np.savez(out, src=np.array([{}], object), dst=[1], bytes=[1])
+    return out.getvalue()
+
+
+def promises() -> bytes:
+    out = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        out, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40, 1 << 40)}
+    )
+    return out.getvalue()
+
+
+def cut() -> bytes:
+    return as_npz(src=[0], dst=[1], bytes=[1])[:-30]
+
+
+NPZ_FAULTS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "objects": (objects, "an array of object is not read"),
+    "promises": (promises, "cut off, or longer than it says"),
+    "cut": (cut, "damaged"),
+    "lengths": (lambda: as_npz(src=[0], dst=[1, 2], bytes=[1]), "differ in length"),
+    "negative": (lambda: as_npz(src=[0], dst=[-1], bytes=[1]), "dst is not whole numbers"),
+    "fraction": (lambda: as_npz(src=[0.5], dst=[1], bytes=[1]), "src is not whole numbers"),
+    "nan": (lambda: as_npz(src=[0], dst=[1], bytes=[np.nan]), "not finite"),
+    "ranks": (lambda: as_npz(src=[0], dst=[7], bytes=[1], ranks=7), "does not fit the highest rank"),
+    "unknown": (lambda: as_npz(src=[0], dst=[1], bytes=[1], tags=[1]), "not known"),
+    "two": (lambda: as_npz(a=np.eye(2), b=np.eye(2)), "neither"),
+    "oblong": (lambda: as_npz(a=np.ones((2, 3))), "not square"),
+    "text": (lambda: as_npz(src=["a"], dst=[1], bytes=[1]), "no column of numbers"),
+    "dia": (
+        lambda: as_npz(format=np.array(b"dia"), shape=[2, 2], data=[[1]], offsets=[0]), "csr, csc, coo or bsr"
+    ),
+    "indices": (
+        lambda: as_npz(format=np.array(b"csr"), shape=[2, 2], data=[1.0], indices=[2], indptr=[0, 1, 1]),
+        "not a sparse matrix",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", NPZ_FAULTS)
+def test_archives_that_are_damaged_hostile_or_of_other_things_are_refused(fault: str) -> None:
+    make, reason = NPZ_FAULTS[fault]
+    assert reason in refused(npz, make()).reason
+
+
+def test_an_archive_that_unpacks_to_more_than_is_read_is_refused_before_it_is_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(npz, "MAX_BYTES", 1 << 20)
+    made = as_npz(m=np.zeros((400, 400)))
+    assert len(made) < 1 << 12
+    assert "unpacks to more than" in refused(npz, made).reason
+
+
+# --- all ------------------------------------------------------------------------------------------------
+
+
+def test_the_product_of_a_matrix_cut_into_parts_is_the_same_from_every_format() -> None:
+    """Hoefler and Snir 2011, section 5.2, by a plain loop over the entries."""
+    from ingest.generate.matrices import _matrix, partition
+
+    generator = np.random.default_rng(5)
+    dense = np.triu(generator.random((40, 40)) < 0.1, 1)
+    dense = dense | dense.T
+    np.fill_diagonal(dense, True)
+    low, high = np.nonzero(np.triu(dense, 1))
+    owner = partition(_matrix(low, high, 40, 1, 40), 5)
+    needs = {(owner[i], j) for i, j in zip(*np.nonzero(dense), strict=True) if owner[i] != owner[j]}
+    expected: dict[tuple[int, int], float] = {}
+    for part, element in needs:
+        pair = int(owner[element]), int(part)
+        expected[pair] = expected.get(pair, 0) + 8
+    market, sparse = io.BytesIO(), io.BytesIO()
+    scipy.io.mmwrite(market, scipy.sparse.coo_array(dense.astype(float)), field="pattern")
+    scipy.sparse.save_npz(sparse, scipy.sparse.csr_array(dense.astype(float)))
+    rows = [" ".join(str(j + 1) for j in np.flatnonzero(row) if j != i) for i, row in enumerate(dense)]
+    graph = "\n".join([f"40 {len(low)}", *rows]) + "\n"
+    for parser, content in (
+        (matrix_market, market.getvalue()),
+        (npz, sparse.getvalue()),
+        (metis_graph, graph),
+    ):
+        parsed: Parsed = parse(parser, content, Options(parts=5))
+        assert parsed.profile is not None
+        assert edges(parsed.profile) == expected
+        assert "cut the 40 rows into 5 parts" in parsed.warnings[-1]
+
+
+@pytest.mark.parametrize("parser", [dense_csv, matrix_market], ids=lambda parser: parser.FORMAT)
+def test_more_parts_than_rows_are_refused(parser: ModuleType) -> None:
+    content = {dense_csv: "0,1\n1,0\n", matrix_market: SYMMETRIC}[parser]
+    assert "cannot be cut into 9 parts" in refused(parser, content, Options(parts=9)).reason
+
+
+SAMPLES: dict[ModuleType, bytes] = {
+    dense_csv: read("profiles/snap_16_dense_bytes.csv"),
+    matrix_market: read("profiles/openfoam_64.mtx")[:2000],
+    metis_graph: read("profiles/openfoam_64.graph"),
+    npz: as_npz(src=[0, 0, 2], dst=[1, 1, 2], bytes=[1.5, 2, 3], messages=[1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.FORMAT)
+@given(data=st.data())
+def test_damaged_files_are_read_or_refused_never_worse(parser: ModuleType, data: st.DataObject) -> None:
+    sample = data.draw(damaged(SAMPLES[parser]))
+    survives(parser, [file(sample)])
+    survives(parser, [file(sample)], Options(parts=2))
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.FORMAT)
+@given(data=st.binary(max_size=200) | st.text("0123456789 ,.%\n-e", max_size=200).map(str.encode))
+def test_any_bytes_are_read_or_refused(parser: ModuleType, data: bytes) -> None:
+    survives(parser, [file(data)])
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.FORMAT)
+@pytest.mark.parametrize(
+    "text", ["%\n%\n", "#\n# 1,2\n", "%%MatrixMarket matrix coordinate real general\n2 2 0\n% end\n"]
+)
+def test_files_of_nothing_but_comments_are_read_or_refused(parser: ModuleType, text: str) -> None:
+    survives(parser, [file(text)])
+
+
+@pytest.mark.parametrize("parser", [*PARSERS, edge_csv], ids=lambda parser: parser.FORMAT)
+def test_each_sample_is_claimed_by_its_format_alone(parser: ModuleType) -> None:
+    samples = SAMPLES | {edge_csv: b"src,dst,bytes\n0,1,2\n"}
+    group = SourceGroup(path="x", files=(file(samples[parser]),))
+    if parser is not matrix_market:  # its sample is cut
+        assert catalog.recognise(group).module == parser.__name__

@@ -1,0 +1,228 @@
+"""Open MPI's monitoring files: what is traffic, whose file it is, and which ranks are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.formats.profiles import edge_csv, openmpi_monitoring
+from ingest.options import Options
+from ingest.reading.source import SourceFile, read_paths
+from registry.errors import InputError, InvalidValue
+from registry.model import Profile
+from tests.support.inputs import DATA, archive, damaged, file, read, survives
+
+TOTALS = {
+    # run: (ranks, point-to-point edges, those to oneself, their bytes, bytes of collectives as sent)
+    "hpcg_16_64": (64, 936, 0, 566688960, 1707480),
+    "lulesh_s5_i10_27": (27, 316, 0, 2998208, 6400),
+    "lulesh_s5_i10_64": (64, 936, 0, 8157888, 28152),
+    "npb_bt_A_it5_64": (64, 384, 0, 279229440, 36516),
+    "npb_cg_S_16": (16, 48, 4, 56131584, 180),
+    "npb_cg_S_64": (64, 256, 8, 150421504, 756),
+    "npb_ep_S_64": (64, 0, 0, 0, 40188),
+    "npb_ft_W_64": (64, 1984, 0, 65011712, 33629276),
+    "npb_sp_A_it5_256": (256, 1536, 0, 472135680, 62220),
+    "npb_sp_A_it5_64": (64, 384, 0, 220329984, 36012),
+    "npb_sp_S_16": (16, 96, 0, 44421120, 6380),
+    "snap_16": (16, 48, 0, 15728640, 22612),
+    "snap_64": (64, 224, 0, 36700160, 167316),
+}
+"""Counted apart from this program, by a script over the same files."""
+
+
+def profile(files: Sequence[SourceFile], options: Options | None = None) -> Profile:
+    parsed = openmpi_monitoring.parse(files, options or Options())
+    assert parsed.profile is not None
+    return parsed.profile
+
+
+def matrix(of: Profile) -> dict[tuple[int, int], float]:
+    return dict(
+        zip(zip(of.sender.tolist(), of.partner.tolist(), strict=True), of.bytes.tolist(), strict=True)
+    )
+
+
+def recording(rank: int, traffic: str, ranks: int = 3) -> SourceFile:
+    """The file of a rank as Open MPI would write it."""
+    world = ",".join(map(str, range(ranks)))
+    text = f"# POINT TO POINT\n{traffic}# OSC\n# COLLECTIVES\nD\tMPI_COMM_SELF\tprocs: {rank}\n"
+    text += f"O2A\t{rank}\t0 bytes\t0 msgs sent\nD\tMPI_COMM_WORLD\tprocs: {world}\n"
+    return file(text, f"run/app.{rank}.prof")
+
+
+def sent(kind: str, source: int, target: int, size: int, count: int = 1) -> str:
+    return f"{kind}\t{source}\t{target}\t{size} bytes\t{count} msgs sent\n"
+
+
+@pytest.mark.parametrize("run", TOTALS)
+def test_totals_of_real_runs(run: str) -> None:
+    ranks, edges, own, point_to_point, collective = TOTALS[run]
+    both = profile(archive(f"openmpi/{run}.tar.gz"))
+    assert both.ranks == ranks
+    assert both.bytes.sum() + both.self_bytes == point_to_point + collective
+    external = profile(archive(f"openmpi/{run}.tar.gz"), Options(kinds=("E",)))
+    assert external.bytes.sum() + external.self_bytes == point_to_point
+    assert (external.pairs + external.self_edges, external.self_edges) == (edges, own)
+    internal = profile(archive(f"openmpi/{run}.tar.gz"), Options(kinds=("I",)))
+    assert internal.bytes.sum() + internal.self_bytes == collective
+    assert both.missing_ranks == ()
+
+
+@pytest.mark.parametrize("run", ["npb_cg_S_16", "lulesh_s5_i10_27", "npb_ep_S_64", "npb_ft_W_64"])
+def test_the_edge_list_of_a_run_is_the_same_profile(run: str) -> None:
+    recorded = profile(archive(f"openmpi/{run}.tar.gz"))
+    listed = edge_csv.parse([file(read(f"edges/{run}.csv.gz"), f"{run}.csv.gz")], Options()).profile
+    assert listed is not None
+    for column in ("indptr", "partner", "bytes", "messages"):
+        np.testing.assert_array_equal(getattr(recorded, column), getattr(listed, column))
+    assert (recorded.name, recorded.self_edges) == (listed.name, listed.self_edges)
+
+
+def test_kinds_are_summed_as_chosen_and_calls_never() -> None:
+    traffic = sent("E", 0, 1, 1) + sent("I", 0, 1, 2) + sent("S", 0, 1, 4) + sent("C", 0, 1, 8)
+    files = [recording(0, traffic), recording(1, ""), recording(2, "")]
+    assert matrix(profile(files)) == {(0, 1): 3.0}
+    assert matrix(profile(files, Options(kinds=("E",)))) == {(0, 1): 1.0}
+    assert matrix(profile(files, Options(kinds=("E", "I", "S", "R")))) == {(0, 1): 7.0}
+    with pytest.raises(InvalidValue, match="only E, I, S, R are traffic"):
+        profile(files, Options(kinds=("E", "C")))
+
+
+def test_what_a_rank_gets_one_sided_flows_towards_it() -> None:
+    files = [recording(0, sent("R", 0, 2, 5)), recording(1, ""), recording(2, "")]
+    assert matrix(profile(files, Options(kinds=("R",)))) == {(2, 0): 5.0}
+
+
+def test_ranks_without_traffic_count() -> None:
+    files = [recording(rank, "") for rank in range(3)]
+    assert profile(files).ranks == 3
+    assert profile(files).pairs == 0
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_a_missing_file_is_refused_unless_allowed(lost: int) -> None:
+    files = [recording(rank, sent("E", rank, (rank + 1) % 3, 1)) for rank in range(3) if rank != lost]
+    with pytest.raises(InputError) as caught:
+        profile(files)
+    assert caught.value.path == "run"
+    assert caught.value.reason == (
+        f"what 1 of 3 ranks sent is missing ({lost}): --allow-missing-ranks takes the others without them"
+    )
+    partial = openmpi_monitoring.parse(files, Options(allow_missing_ranks=True))
+    assert partial.profile is not None
+    assert (partial.profile.ranks, partial.profile.missing_ranks) == (3, (lost,))
+    assert partial.profile.pairs == 2
+    assert partial.warnings[-1].startswith("what 1 of 3 ranks")
+
+
+def test_missing_ranks_of_a_real_run_are_found() -> None:
+    files = [given for given in archive("openmpi/npb_cg_S_16.tar.gz") if ".15.prof" not in given.path]
+    with pytest.raises(InputError, match=r"1 of 16 ranks sent is missing \(15\)"):
+        profile(files)
+    with pytest.raises(InputError, match=r"15 of 16 ranks sent is missing \(1, 2"):
+        profile([file(read("openmpi/enable1.0.prof"), "enable1.0.prof")])
+
+
+def test_a_highest_rank_that_only_receives_counts() -> None:
+    bare = [file(sent("E", 0, 5, 1), "run/app.0.prof"), file(sent("E", 1, 0, 1), "run/app.1.prof")]
+    with pytest.raises(InputError, match=r"4 of 6 ranks sent is missing \(2, 3, 4, 5\)"):
+        profile(bare)
+
+
+def test_two_files_of_one_rank_are_refused() -> None:
+    twin = SourceFile(
+        path="run/app.7.prof", data=recording(1, "").data, modified_at=recording(1, "").modified_at
+    )
+    with pytest.raises(InputError, match=r"run/app\.7\.prof: rank 1 is in run/app\.1\.prof too"):
+        profile([recording(0, ""), recording(1, ""), recording(2, ""), twin])
+
+
+def test_records_of_another_rank_than_the_files_are_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        profile([recording(0, sent("E", 0, 1, 1) + sent("E", 2, 1, 1)), recording(1, ""), recording(2, "")])
+    assert (caught.value.line, caught.value.reason) == (3, "tells what rank 2 sends, in the file of rank 0")
+
+
+def test_output_gathered_in_one_file_is_read() -> None:
+    files = [recording(rank, sent("E", rank, (rank + 1) % 3, 1)) for rank in range(3)]
+    gathered = file(b"".join(given.data for given in files), "all.txt")
+    assert matrix(profile([gathered])) == matrix(profile(files))
+
+
+def test_output_without_lists_of_communicators_is_read() -> None:
+    text = "".join(sent("E", rank, 1 - rank, 9, 2) for rank in (0, 1))
+    assert matrix(profile([file(text, "stderr.txt")])) == {(0, 1): 9.0, (1, 0): 9.0}
+
+
+def test_lost_tabs_are_read() -> None:
+    files = [recording(rank, sent("E", rank, (rank + 1) % 3, 1)) for rank in range(3)]
+    spaced = [file(given.data.replace(b"\t", b"  "), given.path) for given in files]
+    assert matrix(profile(spaced)) == matrix(profile(files))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "E\t0\t1\t1171712 bytes\t12",
+        "E\t0\t1\t11717",
+        "E\t0\t1\t-5 bytes\t1 msgs sent",
+        "E\t0\tx\t5 bytes\t1 msgs sent",
+        "D\tMPI_COMM_WORLD\tpro",
+        "D\tMPI_COMM_WORLD\tprocs: 0,,1",
+        "O2A\t0\t0 by",
+        "Hello from rank 0",
+    ],
+)
+def test_a_line_that_is_cut_off_is_refused_with_its_number(line: str) -> None:
+    with pytest.raises(InputError) as caught:
+        profile([recording(0, sent("E", 0, 1, 1) + line + "\n"), recording(1, ""), recording(2, "")])
+    assert (caught.value.path, caught.value.line, caught.value.text) == ("run/app.0.prof", 3, line)
+
+
+def test_a_file_cut_between_lines_is_refused() -> None:
+    whole = [recording(rank, sent("E", rank, (rank + 1) % 3, 1)) for rank in range(3)]
+    cut = file(b"\n".join(whole[1].data.split(b"\n")[:4]), whole[1].path)
+    with pytest.raises(InputError, match=r"app\.1\.prof:4: ends before its list of MPI_COMM_WORLD"):
+        profile([whole[0], cut, whole[2]])
+
+
+def test_an_absurd_rank_is_refused_before_anything_is_allocated() -> None:
+    with pytest.raises(InputError, match="names a rank above"):
+        profile([file(sent("E", 0, 99_999_999, 1), "app.0.prof")])
+
+
+def test_name_is_the_archives_or_the_folders() -> None:
+    (tar,) = read_paths([DATA / "openmpi/npb_cg_S_16.tar.gz"])
+    assert openmpi_monitoring.recognise(tar.files[0].head(), "x")
+    assert profile(tar.files).name == "npb_cg_S_16"
+    assert profile(tar.files, Options(name="mine")).name == "mine"
+    assert profile([recording(rank, "") for rank in range(3)]).name == "run"
+
+
+def test_it_is_recognised_by_its_first_line() -> None:
+    assert openmpi_monitoring.recognise("\nI\t0\t1\t108 bytes\t27 msgs sent\n", "any")
+    assert openmpi_monitoring.recognise("# POINT TO POINT\n", "any")
+    assert not openmpi_monitoring.recognise("E 1 2\n", "a.prof")
+    assert not openmpi_monitoring.recognise("", "a.prof")
+
+
+@given(
+    st.binary(max_size=300)
+    | st.text(alphabet="EISRCD\t 0123456789,\nbytesmgn#", max_size=300).map(str.encode)
+)
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    survives(openmpi_monitoring, [file(body, "app.0.prof"), recording(1, "")])
+
+
+@given(st.data())
+@settings(max_examples=50)
+def test_a_damaged_file_is_read_or_refused(data: st.DataObject) -> None:
+    files = archive("openmpi/npb_cg_S_16.tar.gz")
+    which = data.draw(st.integers(0, len(files) - 1))
+    files[which] = file(data.draw(damaged(files[which].data)), files[which].path)
+    survives(openmpi_monitoring, files, Options(allow_missing_ranks=data.draw(st.booleans())))

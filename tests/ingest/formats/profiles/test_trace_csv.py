@@ -1,0 +1,200 @@
+"""Traces as CSV: every message with its time, what is refused in which line, and the profile beside it."""
+
+from __future__ import annotations
+
+import lzma
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.profiles import edge_csv, trace_csv
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.pipeline import plan
+from registry.errors import InputError
+from registry.model import Trace
+from tests.support.inputs import DATA, damaged, file, parse, survives
+
+SP = DATA / "profiles/trace_npb_sp_A_it5_64.csv.xz"
+SMALL = "t_us,src,dst,bytes,tag\n5.5,0,1,8,1\n7.5,2,0,16,2\n7.5,0,1,4,-3\n"
+
+
+def read(content: str | bytes, options: Options | None = None, path: str = "run.csv.xz") -> Parsed:
+    return parse(trace_csv, content, options, path=path)
+
+
+def trace_of(content: str) -> Trace:
+    found = read(content).trace
+    assert found is not None
+    return found
+
+
+def test_every_message_is_read_with_seconds_since_the_first() -> None:
+    trace = trace_of(SMALL)
+    assert trace.ranks == 3
+    assert trace.at.tolist() == pytest.approx([0.0, 2e-6, 2e-6])
+    assert (trace.sender.tolist(), trace.receiver.tolist()) == ([0, 2, 0], [1, 0, 1])
+    assert (trace.bytes.tolist(), trace.tag.tolist()) == ([8, 16, 4], [1, 2, -3])
+
+
+def test_a_trace_gives_its_profile_under_the_files_name_or_the_given_one() -> None:
+    profile = read(SMALL, path="runs/cg_64.csv.xz").profile
+    assert profile is not None
+    assert (profile.name, profile.application, profile.source) == ("cg_64", "cg_64", "trace-csv")
+    assert profile.sender.tolist() == [0, 2]
+    assert (profile.bytes.tolist(), profile.messages.tolist()) == ([12.0, 16.0], [2, 1])
+    named = read(SMALL, Options(name="mine")).profile
+    assert named is not None
+    assert named.name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("column", "seconds"), [("t_s", 1.0), ("t_ms", 1e-3), ("t_us", 1e-6), ("T_NS", 1e-9)]
+)
+def test_the_name_of_the_column_tells_the_unit(column: str, seconds: float) -> None:
+    assert trace_of(f"{column},src,dst,bytes\n-2,0,1,8\n1,1,0,8\n").at.tolist() == pytest.approx(
+        [0, 3 * seconds]
+    )
+
+
+def test_columns_may_come_in_any_order_and_a_tag_may_be_missing() -> None:
+    trace = trace_of("bytes,dst,src,t_us\n8,1,0,3\n")
+    assert (trace.sender.tolist(), trace.receiver.tolist(), trace.tag.tolist()) == ([0], [1], [0])
+
+
+def test_silent_ranks_are_told_by_a_comment() -> None:
+    parsed = read(f"# ranks: 9\n{SMALL}")
+    assert parsed.trace is not None
+    assert parsed.profile is not None
+    assert (parsed.trace.ranks, parsed.profile.ranks) == (9, 9)
+
+
+def test_what_a_rank_sends_to_itself_is_dropped_and_counted() -> None:
+    parsed = read("t_us,src,dst,bytes\n1,0,0,7\n2,0,1,8\n3,1,1,9\n")
+    assert parsed.trace is not None
+    assert parsed.profile is not None
+    assert (parsed.trace.at.tolist(), parsed.trace.bytes.tolist()) == ([0.0], [8])
+    assert (parsed.profile.self_edges, parsed.profile.self_bytes) == (2, 16.0)
+    assert parsed.warnings == ("2 edges from a rank to itself are dropped: 16 bytes that no cable carries",)
+
+
+def test_a_recording_of_nothing_but_messages_to_oneself_is_a_trace_without_messages() -> None:
+    parsed = read("t_us,src,dst,bytes\n1,0,0,7\n")
+    assert parsed.trace is not None
+    assert parsed.profile is not None
+    assert (len(parsed.trace), parsed.profile.pairs, parsed.profile.ranks) == (0, 0, 1)
+
+
+def test_other_columns_are_named() -> None:
+    assert read("t_us,src,dst,bytes,comm\n0,0,1,8,world\n").warnings == ("columns that are not read: comm",)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("9,0,64,8,1", "dst is no rank below 4, the number that the file tells"),
+        ("9,7,0,8,1", "src is no rank below 4, the number that the file tells"),
+        ("9,-1,0,8,1", "src is negative"),
+        ("9,99999999,0,8,1", "src is no rank below 16777216"),
+        ("9,0.5,0,8,1", "src is not a whole number below 2^53"),
+        ("2.25,0,1,8,1", "t_us goes backwards, from 2.5 to 2.25"),
+        ("nan,0,1,8,1", "t_us is not finite"),
+        ("inf,0,1,8,1", "t_us is not finite"),
+        ("1e300,0,1,8,1", "t_us is more than 2^53"),
+        ("soon,0,1,8,1", "t_us is not a number"),
+        ("9,0,1,-8,1", "bytes is negative"),
+        ("9,0,1,0.5,1", "bytes is not a whole number below 2^53"),
+        ("9,0,1,8,4294967296", "tag is no number of 32 bits"),
+        ("9,0,1,8", "4 cells where there are 5 columns"),
+    ],
+)
+def test_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
+    head = "# made\n# ranks: 4\n\nt_us,src,dst,bytes,tag\n1,0,1,8,1\n\n2.5,1,0,8,1\n"
+    with pytest.raises(InputError) as caught:
+        read(f"{head}{row}\n8,0,1,8,1\n")
+    assert (caught.value.reason, caught.value.line, caught.value.text) == (reason, 8, row)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("src,dst,bytes\n0,1,2\n", "there is no column of times: t_s, t_ms, t_us, t_ns"),
+        ("t_us,t_s,src,dst,bytes\n0,0,0,1,2\n", "two columns of times: t_us and t_s"),
+        ("t_us,src,bytes\n0,0,1\n", "there is no column dst"),
+        ("t_us,src,dst,bytes\n", "holds no messages, only the names of columns"),
+        ("", "the file is empty"),
+        (b"t_us,src,dst,bytes\n0,0,1,\x00\n", "the file is binary, not text"),
+    ],
+)
+def test_a_file_without_messages_is_refused(content: str | bytes, reason: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(content)
+    assert caught.value.reason == reason
+
+
+def test_it_is_recognised_by_its_columns_and_is_no_list_of_edges() -> None:
+    head = "# x\ndst,T_us,SRC,bytes\n"
+    assert trace_csv.recognise(head, "p")
+    assert not edge_csv.recognise(head, "p")
+    assert not trace_csv.recognise("src,dst,bytes\n", "p")
+
+
+def test_the_recording_of_nas_sp_is_read_whole() -> None:
+    """Counts as its README gives them: 15,360 messages in 1.04 s of 64 ranks."""
+    intake = plan([SP])
+    (trace,), (profile,) = intake.traces, intake.profiles
+    assert trace is not None
+    assert (len(trace), trace.ranks, profile.ranks) == (15_360, 64, 64)
+    assert trace.span_seconds == pytest.approx(1.0414757)
+    rows = [line.split(",") for line in lzma.decompress(SP.read_bytes()).decode().splitlines()[1:]]
+    assert trace.bytes.tolist() == [int(row[3]) for row in rows]
+    assert trace.sender.tolist() == [int(row[1]) for row in rows]
+    assert trace.at.tolist() == pytest.approx([float(row[0]) * 1e-6 for row in rows], abs=1e-12)
+    totals: dict[tuple[int, int], int] = {}
+    for row in rows:
+        pair = int(row[1]), int(row[2])
+        totals[pair] = totals.get(pair, 0) + int(row[3])
+    pairs = zip(profile.sender.tolist(), profile.partner.tolist(), strict=True)
+    assert dict(zip(pairs, profile.bytes.tolist(), strict=True)) == totals
+    assert intake.warnings == ()
+
+
+def test_traces_stand_beside_their_own_profiles() -> None:
+    """In one call with a profile that has none."""
+    intake = plan([DATA / "profiles/snap_16_dense_bytes.csv", SP])
+    assert [profile.ranks for profile in intake.profiles] == [16, 64]
+    assert [None if trace is None else trace.ranks for trace in intake.traces] == [None, 64]
+    assert plan([DATA / "profiles/snap_16_dense_bytes.csv"]).traces == ()
+
+
+def test_a_trace_cannot_be_divided() -> None:
+    with pytest.raises(InputError, match="a trace is not divided"):
+        plan([SP], Options(divide=2))
+
+
+def test_without_the_times_it_is_a_list_of_edges_all_the_same() -> None:
+    (profile,) = plan([SP], Options(format="edge-csv")).profiles
+    (counted,) = plan([SP]).profiles
+    assert np.array_equal(profile.bytes, counted.bytes)
+
+
+@given(damaged(f"# ranks: 4\n{SMALL}".encode()))
+def test_a_damaged_file_is_read_or_refused(data: bytes) -> None:
+    survives(trace_csv, [file(data)])
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 10**6), st.integers(0, 5), st.integers(0, 5), st.integers(0, 2**53)),
+        min_size=1,
+    )
+)
+def test_what_is_written_is_read(rows: list[tuple[int, int, int, int]]) -> None:
+    rows = sorted(rows, key=lambda row: row[0])
+    trace = trace_of("t_ns,src,dst,bytes\n" + "".join(f"{t},{s},{d},{b}\n" for t, s, d, b in rows))
+    kept = [row for row in rows if row[1] != row[2]]
+    found = zip(trace.sender.tolist(), trace.receiver.tolist(), trace.bytes.tolist(), strict=True)
+    assert list(found) == [row[1:] for row in kept]
+    assert trace.at.tolist() == pytest.approx([(row[0] - kept[0][0]) * 1e-9 for row in kept], abs=1e-15)

@@ -1,0 +1,482 @@
+"""OTF2, DUMPI and PyTorch traces: many files, ranks of communicators translated, collectives expanded."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.formats.profiles import dumpi_text, otf2_archive, pytorch_trace
+from ingest.options import Options
+from ingest.pipeline import plan
+from ingest.reading.source import SourceFile, read_paths
+from registry.errors import InputError, MissingExtra
+from registry.model import Profile
+from tests.support.inputs import DATA, archive, damaged, file, survives
+
+Edges = dict[tuple[int, int], tuple[float, int]]
+
+
+def edges(of: Profile) -> Edges:
+    values = zip(of.bytes.tolist(), of.messages.tolist(), strict=True)
+    return dict(zip(zip(of.sender.tolist(), of.partner.tolist(), strict=True), values, strict=True))
+
+
+# --- OTF2 -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("otf2")
+    with tarfile.open(DATA / "profiles/otf2_sp16.tar.xz") as opened:
+        opened.extractall(folder, filter="data")
+    return folder / "otf2_sample"
+
+
+def test_an_archive_is_one_source_as_tar_as_folder_and_by_its_anchor(unpacked: Path) -> None:
+    pytest.importorskip("otf2")
+    found = [
+        plan([path]).profiles
+        for path in (DATA / "profiles/otf2_sp16.tar.xz", unpacked, unpacked / "traces.otf2")
+    ]
+    assert [len(profiles) for profiles in found] == [1, 1, 1]
+    tar, folder, anchor = (profiles[0] for profiles in found)
+    assert edges(tar) == edges(folder) == edges(anchor)
+    assert (tar.name, folder.name) == ("otf2_sp16", "otf2_sample")
+    assert (tar.ranks, tar.pairs, int(tar.messages.sum())) == (16, 64, 2560)
+
+
+def test_the_pairs_of_the_archive_are_those_of_the_program() -> None:
+    """The archive was written from a trace of NAS SP on 64 ranks, its first 16 ranks; with 64 edges."""
+    pytest.importorskip("otf2")
+    (profile,) = plan([DATA / "profiles/otf2_sp16.tar.xz"]).profiles
+    from ingest.generate import nas
+
+    whole = edges(nas.sp(64, points=64, steps=1))
+    assert set(edges(profile)) == {pair for pair in whole if max(pair) < 16}
+
+
+def test_two_archives_of_one_tar_are_two_profiles(tmp_path: Path, unpacked: Path) -> None:
+    pytest.importorskip("otf2")
+    path = tmp_path / "both.tar"
+    with tarfile.open(path, "w") as made:
+        for name in ("a", "b"):
+            for one in sorted(unpacked.rglob("*")):
+                if one.is_file():
+                    made.add(one, f"{name}/{one.relative_to(unpacked)}")
+    profiles = plan([path]).profiles
+    assert len(profiles) == 2
+    assert edges(profiles[0]) == edges(profiles[1])
+
+
+def test_communicators_are_translated_and_collectives_counted(tmp_path: Path) -> None:
+    """An archive written here: ranks 1 and 3 of the world are 0 and 1 of a communicator."""
+    otf2 = pytest.importorskip("otf2")
+    from otf2.enums import CollectiveOp, GroupType, LocationGroupType, Paradigm
+
+    with otf2.writer.open(str(tmp_path / "made"), timer_resolution=1000) as trace:
+        definitions = trace.definitions
+        node = definitions.system_tree_node("n")
+        groups = [
+            definitions.location_group(f"MPI Rank {rank}", LocationGroupType.PROCESS, node)
+            for rank in range(4)
+        ]
+        locations = [definitions.location("main", group=group) for group in groups]
+        world = definitions.group(
+            "world", group_type=GroupType.COMM_LOCATIONS, paradigm=Paradigm.MPI, members=locations
+        )
+        pair = definitions.group(
+            "pair", group_type=GroupType.COMM_GROUP, paradigm=Paradigm.MPI, members=[1, 3]
+        )
+        everyone, some = definitions.comm("w", world), definitions.comm("p", pair)
+        writers = [trace.event_writer_from_location(location) for location in locations]
+        writers[1].mpi_send(1, 1, some, 0, 100)
+        writers[3].mpi_isend(2, 0, some, 0, 50, 7)
+        writers[0].mpi_send(3, 2, everyone, 0, 9)
+        writers[0].mpi_send(4, 0, everyone, 0, 5)
+        writers[2].mpi_collective_begin(5)
+        writers[2].mpi_collective_end(6, CollectiveOp.BARRIER, everyone, 0, 0, 0)
+    report = plan([tmp_path / "made" / "traces.otf2"])
+    (profile,) = report.profiles
+    assert edges(profile) == {(1, 3): (100, 1), (3, 1): (50, 1), (0, 2): (9, 1)}
+    assert (profile.ranks, profile.self_bytes) == (4, 5)
+    assert any("1 events of collectives" in warning for warning in report.warnings)
+
+
+def members() -> list[SourceFile]:
+    from ingest.grouping import anchored
+
+    (group,) = anchored(read_paths([DATA / "profiles/otf2_sp16.tar.xz"]))
+    return list(group.files)
+
+
+def test_an_anchor_without_its_files_is_refused() -> None:
+    with pytest.raises(InputError, match=r"its \.def and its folder are missing"):
+        otf2_archive.parse(members()[:1], Options())
+    with pytest.raises(InputError, match="give the whole archive"):
+        otf2_archive.parse(members()[1:], Options())
+
+
+@pytest.mark.parametrize("name", ["", "traces.def/0.evt", "a/b/c", "../up", "nul\0"])
+def test_files_that_cannot_lie_in_one_archive_are_refused(name: str) -> None:
+    files = members()
+    anchor = next(one for one in files if one.path.endswith(".otf2"))
+    folder = anchor.path.removesuffix("traces.otf2")
+    with pytest.raises(InputError, match=r"does not belong|cannot be laid beside"):
+        otf2_archive.parse([*files, file(b"x", f"{folder}{name}")], Options())
+
+
+def test_without_the_library_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'fabric-almanac\[otf2\]'"):
+        otf2_archive.parse(members(), Options())
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_a_damaged_archive_ends_as_an_error_and_not_as_a_crash(data: st.DataObject) -> None:
+    pytest.importorskip("otf2")
+    files = members()
+    at = data.draw(st.integers(0, len(files) - 1))
+    spoilt = data.draw(damaged(files[at].data))
+    files[at] = SourceFile(path=files[at].path, data=spoilt, modified_at=files[at].modified_at)
+    survives(otf2_archive, files)
+
+
+# --- DUMPI ----------------------------------------------------------------------------------------------
+
+
+def test_a_recording_of_lulesh_has_the_pairs_and_bytes_of_the_program() -> None:
+    """LULESH with -s 4 -i 2 on 8 ranks."""
+    from ingest.generate.halos import lulesh
+
+    report = plan([DATA / "profiles/dumpi2ascii_lulesh_8.tar.xz"])
+    (profile,) = report.profiles
+    assert edges(profile) == edges(lulesh(2, size=4, iterations=2))
+    assert profile.name == "dumpi2ascii_lulesh_8"
+    assert any("24 calls of collectives" in warning for warning in report.warnings)
+
+
+def test_a_recording_with_communicators_and_types_is_translated() -> None:
+    """Six ranks in two rows of three, numbered from the last; a number of a communicator comes again."""
+    (profile,) = plan([DATA / "profiles/dumpi2ascii_comms_6.tar.xz"]).profiles
+    expected: Edges = {}
+
+    def add(source: int, target: int, size: int, count: int = 1) -> None:
+        before = expected.get((source, target), (0, 0))
+        expected[source, target] = before[0] + size * count, before[1] + count
+
+    for rank in range(6):
+        row, place = divmod(rank, 3)
+        add(rank, (rank + 1) % 6, 10 * 4)  # a ring of all
+        if place:
+            add(rank, rank - 1, 8 * (100 + rank))  # in the row, by MPI_Comm_split with falling keys
+        add(
+            rank, 3 * row + (place - 1) % 3, 2 * 4 * 2 * 3 * 8, 4
+        )  # its copy; persistent, a vector of triples
+        add(rank, (rank + 3) % 6, 7)  # in the column
+        add(rank, 3 * row + (place + 1) % 3, 5 * 4)  # MPI_Cart_create
+    assert edges(profile) == expected
+
+
+def call(name: str, *lines: str) -> str:
+    told = "cputime 0.1 seconds in thread 0."
+    return "\n".join(
+        (f"{name} entering at walltime 1.5, {told}", *lines, f"{name} returning at walltime 1.6, {told}", "")
+    )
+
+
+WORLD = "MPI_Comm comm=2 (MPI_COMM_WORLD)"
+END = call("MPI_Finalize")
+
+
+def dumpi(rank: int, *calls: str, size: int = 4) -> SourceFile:
+    begin = call("MPI_Comm_size", WORLD, f"int size={size}") + call(
+        "MPI_Comm_rank", WORLD, f"int rank={rank}"
+    )
+    return file(begin + "".join(calls) + END, f"d/{rank}.txt")
+
+
+def send(
+    dest: int, count: int, comm: str = WORLD, kind: str = "14 (MPI_DOUBLE)", name: str = "MPI_Send"
+) -> str:
+    return call(
+        name, f"int count={count}", f"MPI_Datatype datatype={kind}", f"int dest={dest}", "int tag=0", comm
+    )
+
+
+def split(color: int, key: int, new: int, old: str = "2 (MPI_COMM_WORLD)") -> str:
+    return call(
+        "MPI_Comm_split",
+        f"MPI_Comm oldcomm={old}",
+        f"int color={color}",
+        f"int key={key}",
+        f"MPI_Comm newcomm={new} (user-defined-comm)",
+    )
+
+
+def sums(files: Sequence[SourceFile], options: Options | None = None) -> Edges:
+    profile = dumpi_text.parse(files, options or Options()).profile
+    assert profile is not None
+    return edges(profile)
+
+
+def test_ranks_of_a_split_communicator_go_by_color_then_key_then_rank() -> None:
+    comm = "MPI_Comm comm=4 (user-defined-comm)"
+    traces = [
+        dumpi(0, split(0, 5, 4), send(0, 1, comm)),  # even ranks, keys descending: 2 is 0, 0 is 1
+        dumpi(1, split(1, 0, 4), send(1, 2, comm)),
+        dumpi(2, split(0, 3, 4), send(1, 3, comm)),
+        dumpi(3, split(1, 0, 4), send(0, 4, comm)),
+    ]
+    assert sums(traces) == {(0, 2): (8, 1), (1, 3): (16, 1), (2, 0): (24, 1), (3, 1): (32, 1)}
+
+
+def test_communicators_made_of_others_are_followed_and_numbers_may_come_again() -> None:
+    dup = call(
+        "MPI_Comm_dup", "MPI_Comm oldcomm=4 (user-defined-comm)", "MPI_Comm newcomm=5 (user-defined-comm)"
+    )
+    four, five = "MPI_Comm comm=4 (user-defined-comm)", "MPI_Comm comm=5 (user-defined-comm)"
+    traces = [
+        dumpi(rank, split(rank % 2, 0, 4), dup, send(1, 1, five), split(rank // 2, 0, 4), send(0, 1, four))
+        for rank in range(4)
+    ]
+    assert sums(traces) == {
+        (0, 2): (8, 1), (1, 3): (8, 1), (1, 0): (8, 1), (3, 2): (8, 1),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("calls", "reason"),
+    [
+        ((send(0, 1, "MPI_Comm comm=9 (user-defined-comm)"),), "do not tell the ranks"),
+        ((send(1, 1, kind="30 (user-defined-datatype)"),), "a type whose size"),
+        ((call("MPI_Put", "int origincount=1"),), "one-sided"),
+        ((send(7, 1),), "rank 7 of a communicator of 4"),
+        ((call("MPI_Send", "int count=1"),), "without count, type"),
+        (("noise\n",), "not the beginning"),
+        ((send(1, 1).replace("returning", "leaving"),), "does not return"),
+    ],
+)
+def test_what_cannot_be_translated_is_refused_with_its_line(calls: Sequence[str], reason: str) -> None:
+    traces = [dumpi(0, *calls), *(dumpi(rank) for rank in range(1, 4))]
+    with pytest.raises(InputError, match=reason) as caught:
+        dumpi_text.parse(traces, Options())
+    assert caught.value.line is not None
+
+
+def test_types_made_of_others_and_persistent_sends_are_followed() -> None:
+    row = call(
+        "MPI_Type_contiguous",
+        "int count=3",
+        "MPI_Datatype oldtype=14 (MPI_DOUBLE)",
+        "MPI_Datatype newtype=29 (user-defined-datatype)",
+    )
+    grid = call(
+        "MPI_Type_vector",
+        "int count=2",
+        "int blocklength=4",
+        "int stride=9",
+        "MPI_Datatype oldtype=29 (user-defined-datatype)",
+        "MPI_Datatype newtype=30 (user-defined-datatype)",
+    )
+    init = send(1, 2, kind="30 (user-defined-datatype)", name="MPI_Send_init").replace(
+        WORLD, f"{WORLD}\nMPI_Request request=[7]"
+    )
+    start = call("MPI_Start", "MPI_Request request=[7]")
+    every = call("MPI_Startall", "int count=2", "MPI_Request requests[2]=[3, 7]")
+    traces = [dumpi(0, row, grid, init, start, every, size=2), dumpi(1, send(-1, 5), size=2)]
+    assert sums(traces) == {(0, 1): (2 * 2 * 2 * 4 * 3 * 8, 2)}
+
+
+def test_ranks_without_a_trace_are_listed_or_left_out() -> None:
+    with pytest.raises(InputError, match=r"2 of 4 ranks sent is missing \(1, 3\)"):
+        dumpi_text.parse([dumpi(0), dumpi(2)], Options())
+    parsed = dumpi_text.parse([dumpi(0, send(3, 1)), dumpi(2)], Options(allow_missing_ranks=True))
+    assert parsed.profile is not None
+    assert parsed.profile.missing_ranks == (1, 3)
+    with pytest.raises(InputError, match="rank 0 is in"):
+        dumpi_text.parse([dumpi(0), dumpi(0)], Options())
+
+
+def test_a_trace_that_was_cut_off_is_refused() -> None:
+    whole = dumpi(0, size=1)
+    for data in (whole.data[: -len(END)], whole.data[:-80]):
+        with pytest.raises(InputError, match="cut off"):
+            dumpi_text.parse([file(data, "0")], Options())
+
+
+REAL = archive("profiles/dumpi2ascii_lulesh_8.tar.xz")
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+@given(data=st.data())
+def test_damaged_traces_are_read_or_refused(data: st.DataObject) -> None:
+    lines = REAL[0].data.split(b"\n")
+    short = b"\n".join(lines[:30] + lines[-4:])
+    survives(dumpi_text, [file(data.draw(damaged(short)), "0.txt")], Options(allow_missing_ranks=True))
+
+
+# --- PyTorch --------------------------------------------------------------------------------------------
+
+
+def test_the_public_sample_gives_what_its_rank_sends() -> None:
+    """Ten all-gathers of one float in a group of two: four bytes each to the other."""
+    path = DATA / "profiles/pytorch_rank0.json.xz"
+    with pytest.raises(InputError, match=r"1 of 2 ranks sent is missing \(1\)"):
+        plan([path])
+    report = plan([path], Options(allow_missing_ranks=True))
+    assert edges(report.profiles[0]) == {(0, 1): (40, 10)}
+    assert report.profiles[0].source == "pytorch-trace, ring"
+    assert any("expanded by the algorithm ring" in warning for warning in report.warnings)
+
+
+def torch(
+    rank: int, *calls: dict[str, object], groups: Sequence[tuple[str, Sequence[int]]] = ()
+) -> SourceFile:
+    listed = [{"pg_name": name, "ranks": list(ranks), "group_size": len(ranks)} for name, ranks in groups]
+    told = listed or [{"pg_name": "0", "ranks": [], "group_size": 4}]
+    nodes: list[dict[str, object]] = [
+        {"id": 1, "name": pytorch_trace.INIT, "inputs": {"values": [json.dumps(told)]}},
+        *calls,
+    ]
+    return file(json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": nodes}), f"et/rank{rank}.json")
+
+
+def collective(
+    name: str, slot: int, count: int, group: str = "0", dtype: str = "Float", **more: object
+) -> dict[str, object]:
+    """As PyTorch 2.4 writes it: the pair of name and description among the inputs, sizes as attributes."""
+    values = [[], [7, False], [group, "default_pg"], slot, name, [], [], 0, 1, 4]
+    attributes = {"collective_name": name, "dtype": dtype, "in_msg_nelems": count, "pg_name": group, **more}
+    listed = [{"name": key, "type": "string", "value": value} for key, value in attributes.items()]
+    return {"id": 9, "name": pytorch_trace.CALL, "inputs": {"values": values}, "attrs": listed}
+
+
+def traced(files: Sequence[SourceFile], options: Options | None = None) -> Edges:
+    profile = pytorch_trace.parse(files, options or Options()).profile
+    assert profile is not None
+    return edges(profile)
+
+
+def test_every_rank_sends_its_part_of_a_collective_by_the_algorithm_asked_for() -> None:
+    files = [torch(rank, collective("allreduce", rank, 100), collective("wait", 0, 0)) for rank in range(4)]
+    ring = traced(files)
+    assert ring == {(rank, (rank + 1) % 4): (2 * 400 * 3 / 4, 6) for rank in range(4)}
+    doubling = traced(files, Options(collectives="recursive-doubling"))
+    assert doubling == {(rank, rank ^ bit): (400, 1) for rank in range(4) for bit in (1, 2)}
+    direct = traced(files, Options(collectives="direct"))
+    assert direct == {(a, b): (200, 2) for a in range(4) for b in range(4) if a != b}
+    levels = traced(files, Options(collectives="hierarchical", domain=2))
+    assert sum(size for size, _ in levels.values()) == sum(size for size, _ in ring.values())
+
+
+def test_groups_roots_and_receivers_are_ranks_of_the_job() -> None:
+    groups = [("0", range(4)), ("odd", (3, 1))]
+    broadcast = collective("broadcast", 1, 10, "odd")
+    files = [
+        torch(0, collective("allreduce", 0, 0), collective("send", 2, 5, dtype="BFloat16"), groups=groups),
+        torch(1, collective("_allgather_base", 1, 10, "odd"), broadcast, groups=groups),
+        torch(2, collective("recv", 0, 5), collective("allreduce", 2, 0), groups=groups),
+        torch(3, collective("_allgather_base", 0, 10, "odd"), broadcast, groups=groups),
+    ]
+    found = traced(files)
+    assert found[0, 2] == (10, 1)
+    assert found[1, 3] == (40 + 40, 2)  # its part of the gather, and the broadcast that it is the root of
+    assert found[3, 1] == (40, 1)
+
+
+def test_an_uneven_all_to_all_follows_its_splits() -> None:
+    calls = [
+        collective("all_to_allv", rank, 10, in_split_size=f"[{rank},2,3,{5 - rank}]") for rank in range(4)
+    ]
+    files = [torch(rank, calls[rank]) for rank in range(4)]
+    expected = {
+        (rank, other): 4.0 * part
+        for rank in range(4)
+        for other, part in enumerate((rank, 2, 3, 5 - rank))
+        if other != rank and part
+    }
+    assert {pair: size for pair, (size, _) in traced(files).items() if size} == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (collective("allsomething", 0, 1), "not known here"),
+        (collective("allreduce", 0, 1, "7"), "of which nothing is told"),
+        (collective("allreduce", 0, 1, dtype="Quad"), "type of elements"),
+        (collective("send", 9, 1), "sends to rank 9 of 4"),
+        (collective("broadcast", 9, 1), "root 9 of 4"),
+        (collective("allreduce", -1, 1), "no whole number"),
+        (collective("all_to_all", 0, 10, in_split_size="[1,2]"), "splits"),
+        (collective("all_to_all", 0, 10, in_split_size="[1,"), "splits that are no list"),
+    ],
+)
+def test_collectives_that_are_not_understood_are_refused(node: dict[str, object], reason: str) -> None:
+    groups = (("0", range(4)), ("1", range(2)))
+    with pytest.raises(InputError, match=reason):
+        pytorch_trace.parse([torch(0, node, groups=groups)], Options(allow_missing_ranks=True))
+
+
+def test_hierarchical_needs_the_size_of_a_domain() -> None:
+    with pytest.raises(InputError, match="needs the ranks of a domain"):
+        traced(
+            [torch(rank, collective("allreduce", rank, 1)) for rank in range(4)],
+            Options(collectives="hierarchical"),
+        )
+
+
+SAMPLE = lzma.decompress((DATA / "profiles/pytorch_rank0.json.xz").read_bytes())
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+@given(data=st.data())
+def test_damaged_documents_are_read_or_refused(data: st.DataObject) -> None:
+    document = json.loads(SAMPLE)
+    document["nodes"] = [
+        node for node in document["nodes"] if "comms" in node["name"] or "init" in node["name"]
+    ][:6]
+    short = json.dumps(document).encode()
+    survives(
+        pytorch_trace, [file(data.draw(damaged(short)), "rank0.json")], Options(allow_missing_ranks=True)
+    )
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(
+    values=st.lists(JSON, max_size=6),
+    attributes=st.dictionaries(
+        st.sampled_from(
+            [
+                "collective_name",
+                "dtype",
+                "pg_name",
+                "in_msg_nelems",
+                "pg_size",
+                "global_rank_start",
+                "global_rank_stride",
+                "in_split_size",
+            ]
+        ),
+        JSON,
+    ),
+)
+def test_any_values_of_a_call_are_read_or_refused(
+    values: list[object], attributes: dict[str, object]
+) -> None:
+    listed = [{"name": key, "value": value} for key, value in attributes.items()]
+    node: dict[str, object] = {"name": pytorch_trace.CALL, "inputs": {"values": values}, "attrs": listed}
+    survives(pytorch_trace, [torch(0, node)], Options(allow_missing_ranks=True))

@@ -1,0 +1,390 @@
+"""Several sources of one fabric in one call: one fabric of all they tell, and every disagreement said."""
+
+from __future__ import annotations
+
+import re
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.merging.fabrics import Told, merge_fabrics
+from ingest.merging.notes import MOST
+from ingest.options import Options
+from ingest.pipeline import plan
+from registry.errors import InputError
+from registry.fabrics.contents import canonical, content_hash
+from registry.model import HOST, NO_PORT, Adapters, Fabric, Links, Ports
+from registry.model.intake import Intake
+from registry.model.ports import DOWN
+from tests.support.inputs import DATA
+from tests.support.scans import TREE, fabric_of, raw
+from tests.support.small_fabrics import adapter_fabrics
+
+HERE = Options(cluster="c")
+TREE_FOLDER = DATA / "infiniband/fattree2-64-ftree"
+MIXED = DATA / "infiniband/mixed-speeds-oversubscribed"
+TOOLS = (
+    "ibnetdiscover.txt",
+    "ibnetdiscover-p.txt",
+    "iblinkinfo.txt",
+    "iblinkinfo-l.txt",
+    "opensm-subnet.lst",
+)
+
+
+def merged(*paths: Path) -> Intake:
+    return plan(paths, HERE)
+
+
+def fabric(intake: Intake) -> Fabric:
+    assert intake.fabric is not None
+    return intake.fabric
+
+
+def known(found: Fabric) -> str:
+    return content_hash(canonical(found))
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+@pytest.mark.parametrize("folder", [TREE_FOLDER, MIXED], ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "names",
+    [pair for pair in permutations(TOOLS, 2) if not all("iblink" in name for name in pair)],
+    ids="+".join,
+)
+def test_two_tools_tell_together_what_each_tells(folder: Path, names: tuple[str, str]) -> None:
+    one, two = (fabric(merged(folder / name)) for name in names)
+    both = merged(folder / names[0], folder / names[1])
+    found = fabric(both)
+    assert both.warnings == ()
+    assert found.names == one.names
+    assert np.array_equal(found.links.capacity, one.links.capacity)
+    assert np.array_equal(found.links.source_port, one.links.source_port)
+    assert len(found.adapters) == len(one.adapters)
+    for column in ("guid", "system_guid", "port_guid", "port_lid", "port_lmc"):
+        told = [getattr(each.adapters, column).any() for each in (one, two)]
+        assert getattr(found.adapters, column).any() == any(told)
+    assert len(found.ports) == max(len(one.ports), len(two.ports))
+    assert np.array_equal(
+        found.ports.number[found.ports.down],
+        (one if len(one.ports) else two).ports.number[(one if len(one.ports) else two).ports.down],
+    )
+
+
+def test_the_order_of_sources_that_agree_does_not_matter() -> None:
+    names = ("ibnetdiscover.txt", "iblinkinfo.txt", "opensm-subnet.lst")
+    found = {known(fabric(merged(*(MIXED / name for name in order)))) for order in permutations(names)}
+    assert len(found) == 1
+
+
+def test_lists_of_nodes_add_what_they_tell() -> None:
+    lists = (TREE_FOLDER / "ibhosts.txt", TREE_FOLDER / "ibswitches.txt")
+    both = merged(*lists, TREE_FOLDER / "iblinkinfo.txt")
+    assert both.warnings == ()
+    scan = fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
+    assert np.array_equal(fabric(both).adapters.guid, scan.adapters.guid)
+    assert np.array_equal(fabric(both).adapters.port_guid, scan.adapters.port_guid)
+    assert fabric(both).cable_count == 96
+
+
+@pytest.mark.parametrize("names", [["ibnetdiscover-l.txt"], ["ibhosts.txt", "ibswitches.txt"]])
+def test_lists_of_nodes_are_no_fabric_alone(names: list[str]) -> None:
+    with pytest.raises(
+        InputError, match=r"tells no links: give a source with the cables \S+ \S+ \S+ call"
+    ) as caught:
+        merged(*(TREE_FOLDER / name for name in names))
+    assert caught.value.path == str(TREE_FOLDER / names[0])
+
+
+def test_ufm_and_a_database_get_speeds_and_lids_from_another() -> None:
+    scan = fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
+    for name in ("ufm_links.json", "ibdiagnet2.db_csv"):
+        both = merged(DATA / "formats" / name, TREE_FOLDER / "ibnetdiscover.txt")
+        assert both.warnings[1].endswith("96 capacities that one does not tell are those of the other")
+        assert np.array_equal(fabric(both).adapters.port_lid, scan.adapters.port_lid)
+
+
+def test_a_speed_that_is_assumed_gives_way_in_either_order(tmp_path: Path) -> None:
+    text = raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt").replace("4xHDR", "4xEDR")
+    paths = DATA / "formats/ufm_links.json", written(tmp_path, "scan", text)
+    for order in permutations(paths):
+        found = merged(*order)
+        assert set(fabric(found).links.capacity.tolist()) == {12.5e9}
+        assert not [warning for warning in found.warnings if "disagree" in warning]
+
+
+# disagreements
+
+
+def lines(intake: Intake, *paths: Path) -> list[str]:
+    """Disagreements of a call, each of which must name both files."""
+    found = [warning for warning in intake.warnings if "disagree: " in warning]
+    assert all(str(path) in warning for warning in found for path in paths)
+    return [warning.split("disagree: ")[1] for warning in found]
+
+
+def test_a_cable_of_one_source_alone_is_said_and_the_first_wins(tmp_path: Path) -> None:
+    cut = DATA / "infiniband/fattree2-64-broken-link/ibnetdiscover.txt"
+    whole = TREE_FOLDER / "iblinkinfo.txt"
+    missing = "cable leaf03 port 10 - spine02 port 3"
+    for first, second, kept, cables in ((cut, whole, "left out", 95), (whole, cut, "kept", 96)):
+        found = merged(first, second)
+        told = lines(found, cut, whole)
+        assert f"{missing} is in {whole} alone: it is {kept}" in told
+        assert [line for line in told if not line.startswith("cable")] == [
+            f"host node0042 is in {whole} alone: it is {'kept' if first == whole else 'added'}"
+        ]
+        assert fabric(found).cable_count == cables
+
+
+def test_a_cable_that_moved_is_said_at_both_places(tmp_path: Path) -> None:
+    moved = re.sub(r'^Switch(.*0300"[^\n]*\n(?:\[[^\n]*\n)*?)\[4\]', r"Switch\1[9]", TREE, flags=re.M)
+    moved = re.sub(r'("S-0002c90000100300")\[4\]', r"\1[9]", moved)
+    one, two = fabric_of(TREE), fabric_of(moved)
+    notes = merge_fabrics([Told(path="a", fabric=one), Told(path="b", fabric=two)]).warnings
+    assert [note.split(": ", 1)[1] for note in notes] == [
+        "cable leaf01 port 4 - spine01 port 1 is in a alone: it is kept",
+        "cable leaf01 port 9 - spine01 port 1 is in b alone: it is left out",
+    ]
+
+
+def test_another_speed_name_and_lid_are_said_and_the_first_is_taken(tmp_path: Path) -> None:
+    text = (TREE_FOLDER / "iblinkinfo.txt").read_text()
+    text = text.replace("leaf02", "renamed")
+    text = re.sub(r"(0x0002c90000f04001 +76.*\( 4X +)53.125", r"\g<1>25.78125", text)
+    text = re.sub(r"( 9    8\[  \] ==\( 4X +)53.125", r"\g<1>25.78125", text)
+    text = re.sub(r"( )75( +1\[)", r"\g<1>99\2", text)
+    scan, other = TREE_FOLDER / "ibnetdiscover.txt", written(tmp_path, "links", text)
+    found = merged(scan, other)
+    assert lines(found, scan, other) == [
+        "switch 0x0002c90000100200 is leaf02 in the first and renamed in the second: the first is taken",
+        "port 1 of adapter node0063 mlx5_0 has LID 75 in the first and 99 in the second: the first is taken",
+        "cable leaf08 port 8 - node0064 port 1 has 2.5e+10 bytes/s in the first and 1.25e+10 in the second:"
+        " the first is taken",
+    ]
+    assert known(fabric(found).__class__(**_columns(fabric(found)))) == known(fabric(found))
+    back = merged(other, scan)
+    assert "renamed" in fabric(back).names
+    assert len(lines(back, scan, other)) == 3
+
+
+def _columns(found: Fabric) -> dict[str, Any]:
+    names = ("names", "kind", "slots", "forwards", "guid", "lid", "links", "adapters", "ports")
+    return {name: getattr(found, name) for name in names}
+
+
+def test_many_disagreements_of_a_kind_are_counted(tmp_path: Path) -> None:
+    text = (TREE_FOLDER / "iblinkinfo.txt").read_text().replace("53.125", "25.78125")
+    scan, other = TREE_FOLDER / "ibnetdiscover.txt", written(tmp_path, "links", text)
+    told = lines(merged(scan, other), scan, other)
+    assert len(told) == MOST + 1
+    assert told[-1] == f"{96 - MOST} more of speeds"
+
+
+def test_a_port_that_is_down_in_one_and_linked_in_the_other(tmp_path: Path) -> None:
+    scan = fabric_of(TREE)
+    leaf = scan.names.index("leaf01")
+    ports = Ports(
+        vertex=np.array([leaf, leaf]),
+        adapter=np.array([NO_PORT, NO_PORT]),
+        number=np.array([1, 30]),
+        state=np.array([DOWN, DOWN]),
+        could_be=np.zeros(2),
+    )
+    other = Fabric(**_columns(scan) | {"ports": ports})
+    found = merge_fabrics([Told(path="a", fabric=scan), Told(path="b", fabric=other)]).fabric
+    assert found.ports.number.tolist() == [30]
+
+
+def test_a_made_up_name_gives_way_to_a_real_one() -> None:
+    nameless = fabric_of(TREE.replace("node0001 mlx5_0", "Mellanox Technologies"))
+    assert any(name.startswith("guid-0x") for name in nameless.names)
+    for order in permutations([Told(path="a", fabric=nameless), Told(path="b", fabric=fabric_of(TREE))]):
+        found = merge_fabrics(order)
+        assert found.fabric.names == fabric_of(TREE).names
+        assert found.warnings == ()
+
+
+def test_adapters_without_a_name_are_of_the_machine_that_another_tool_knows() -> None:
+    # two adapters of one machine: without its name and system image GUID each is a host of its own
+    known = TREE.replace("node0002 mlx5_0", "node0001 mlx5_1")
+    nameless = re.sub(r"node000[12] mlx5_0", "Mellanox Technologies", TREE)
+    one, two = fabric_of(nameless), fabric_of(known)
+    assert (len(one.hosts), len(two.hosts)) == (6, 5)
+    for order in permutations([Told(path="a", fabric=one), Told(path="b", fabric=two)]):
+        found = merge_fabrics(order)
+        assert found.fabric.names == two.names
+        assert found.warnings == ()
+        assert len(found.fabric.adapters) == 6
+
+
+# more than one network
+
+
+def test_two_planes_of_the_same_hosts_are_one_fabric() -> None:
+    plane = TREE.replace("2c9000010", "2c9000090").replace("2c90000f0", "2c90000fa")
+    plane = plane.replace("leaf", "other-leaf").replace("spine", "other-spine").replace("mlx5_0", "mlx5_1")
+    one, two = fabric_of(TREE), fabric_of(plane)
+    found = merge_fabrics([Told(path="a", fabric=one), Told(path="b", fabric=two)])
+    assert len(found.fabric.hosts) == len(one.hosts)
+    assert len(found.fabric.switches) == 2 * len(one.switches)
+    assert found.fabric.cable_count == 2 * one.cable_count
+    assert len(found.fabric.adapters) == 2 * len(one.adapters)
+    assert {warning.split(" is in ")[1] for warning in found.warnings} == {
+        "a alone: it is kept",
+        "b alone: it is added",
+    }
+
+
+def test_switches_of_two_planes_may_have_the_same_names() -> None:
+    plane = TREE.replace("2c9000010", "2c9000090").replace("2c90000f0", "2c90000fa")
+    plane = re.sub(r"lid (\d+)", lambda match: f"lid {int(match[1]) + 100}", plane)
+    sources = [Told(path="a", fabric=fabric_of(TREE)), Told(path="b", fabric=fabric_of(plane))]
+    found = merge_fabrics(sources).fabric
+    assert "leaf01 [switch 0x0002c90000900300]" in found.names
+    assert len(found.switches) == 8
+
+
+def test_the_same_tool_twice_is_two_observations() -> None:
+    with pytest.raises(
+        InputError, match=r"a second ibnetdiscover of one fabric, the other is .*: ingest them one by one"
+    ):
+        merged(
+            TREE_FOLDER / "ibnetdiscover.txt", DATA / "infiniband/fattree2-64-broken-link/ibnetdiscover.txt"
+        )
+
+
+def test_fabrics_with_nothing_in_common_are_refused() -> None:
+    with pytest.raises(InputError, match="no host or switch in common"):
+        merged(
+            TREE_FOLDER / "ibnetdiscover.txt",
+            MIXED / "opensm-subnet.lst",
+            DATA / "public/ndr-dgx.ibnetdiscover",
+        )
+
+
+# a scheduler's tree beside a scan
+
+
+def tree_of_a_scheduler(core: str = "core", leaf: str = "leaf0") -> Fabric:
+    """The leaves of TREE under names of their own, and one switch above them; no ports, no GUIDs."""
+    names = [core, f"{leaf}1", f"{leaf}2", *(f"node000{n}" for n in range(1, 7))]
+    ends = [(0, 1), (0, 2), *((1 + n // 3, 3 + n) for n in range(6))]
+    source, target = np.array([*ends, *((b, a) for a, b in ends)]).T
+    return Fabric.from_arcs(
+        names, source, target, 1.0, slots=[0, 0, 0, *[1] * 6], forwards=[True] * 3 + [False] * 6
+    )
+
+
+@pytest.mark.parametrize("leaf", ["leaf0", "rack"])
+def test_a_schedulers_switches_are_those_that_its_hosts_hang_on(leaf: str) -> None:
+    tree, scan = tree_of_a_scheduler(leaf=leaf), fabric_of(TREE)
+    assumed = np.ones(len(tree.links), np.bool_)
+    sources = [Told(path="tree", fabric=tree, assumed=assumed), Told(path="scan", fabric=scan)]
+    for order in (sources, sources[::-1]):
+        found = merge_fabrics(order)
+        assert len(found.fabric) == len(scan)
+        for column in ("capacity", "source_port", "target_port", "cables"):
+            assert sorted(getattr(found.fabric.links, column).tolist()) == sorted(
+                getattr(scan.links, column).tolist()
+            )
+        told = [warning.split("disagree: ")[1] for warning in found.warnings if "disagree" in warning]
+        assert told[0] == "switch core of tree stands for real ones of the other: it is left out"
+        assert len(told) == (1 if leaf == "leaf0" else 3)
+        assert (f"{leaf}1" if order is sources else "leaf01") in found.fabric.names
+
+
+@pytest.mark.parametrize("name", ["topology.conf", "topology_block.conf", "topology.yaml"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_schedulers_file_beside_the_scan_of_its_machine_adds_nothing(name: str, first: bool) -> None:
+    # groups of blocks hang on each other, and none of them is a switch of the scan
+    paths = [TREE_FOLDER / "ibnetdiscover.txt", DATA / "formats" / name]
+    found = fabric(merged(*(paths if first else reversed(paths))))
+    scan = fabric(merged(paths[0]))
+    assert [found.names[v] for v in found.hosts] == [scan.names[v] for v in scan.hosts]
+    assert (len(found), found.cable_count) == (len(scan), scan.cable_count)
+    assert sorted(found.links.source_port.tolist()) == sorted(scan.links.source_port.tolist())
+
+
+def test_capacities_that_a_source_without_ports_tells_are_of_each_cable() -> None:
+    tree, scan = tree_of_a_scheduler(), fabric_of(TREE)
+    found = merge_fabrics([Told(path="tree", fabric=tree), Told(path="scan", fabric=scan)])
+    hosts = found.fabric.kind[found.fabric.links.source] == HOST
+    assert set(found.fabric.links.capacity[hosts].tolist()) == {1.0}
+    assert sum("has 1 bytes/s in the first and 2.5e+10" in warning for warning in found.warnings) == 6
+
+
+def test_a_bundle_with_another_number_of_cables_is_said() -> None:
+    scan = fabric_of(TREE)
+    arcs = [(a, b) for a in range(len(scan)) for b in scan.neighbour[scan.indptr[a] : scan.indptr[a + 1]]]
+    source, target = np.array(arcs).T
+    cables = np.where(scan.kind[source] + scan.kind[target] == 2, 3, 1)
+    links = Links.of(source, target, cables * 25e9, cables=cables)
+    plain = Fabric(**_columns(scan) | {"links": links, "adapters": Adapters(), "guid": np.zeros(len(scan))})
+    notes = merge_fabrics([Told(path="a", fabric=scan), Told(path="b", fabric=plain)])
+    assert len(notes.warnings) == 4
+    assert notes.warnings[0].endswith(
+        "leaf01 - spine01 has 2 cables in the first and 3 in the second: the first is taken"
+    )
+    assert notes.fabric.cable_count == scan.cable_count
+
+
+# properties
+
+
+@settings(deadline=None)
+@given(adapter_fabrics())
+def test_a_fabric_beside_itself_is_itself(found: Fabric) -> None:
+    again = merge_fabrics([Told(path="a", fabric=found), Told(path="b", fabric=found)])
+    assert again.warnings == ()
+    assert known(again.fabric) == known(found)
+
+
+@settings(deadline=None)
+@given(
+    adapter_fabrics(), st.sets(st.sampled_from(["guid", "lid", "system", "ports", "rates"])), st.booleans()
+)
+def test_what_a_poorer_source_lacks_comes_from_the_richer_one(
+    found: Fabric, lacks: set[str], first: bool
+) -> None:
+    adapters, links = found.adapters, found.links
+    poorer = Fabric(
+        **_columns(found)
+        | {
+            "lid": np.zeros(len(found)) if "lid" in lacks else found.lid,
+            "links": Links.of(
+                links.source,
+                links.target,
+                np.ones(len(links)) if "rates" in lacks else links.capacity,
+                source_port=links.source_port,
+                target_port=links.target_port,
+                source_adapter=links.source_adapter,
+                target_adapter=links.target_adapter,
+            ),
+            "adapters": Adapters(
+                names=adapters.names,
+                guid=np.zeros(len(adapters), np.uint64) if "guid" in lacks else adapters.guid,
+                system_guid=np.zeros(len(adapters), np.uint64) if "system" in lacks else adapters.system_guid,
+                host=adapters.host,
+                port_adapter=adapters.port_adapter,
+                port_number=adapters.port_number,
+                port_guid=adapters.port_guid,
+                port_lid=adapters.port_lid * ("lid" not in lacks),
+                port_lmc=adapters.port_lmc,
+            ),
+        }
+    )
+    poor = Told(path="poor", fabric=poorer, assumed=np.full(len(links), "rates" in lacks))
+    rich = Told(path="rich", fabric=found)
+    again = merge_fabrics([poor, rich] if first else [rich, poor])
+    assert known(again.fabric) == known(found)
+    assert not [warning for warning in again.warnings if "disagree" in warning]

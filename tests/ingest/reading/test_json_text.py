@@ -1,0 +1,151 @@
+"""JSON and YAML within limits: of whatever stands in a file, a plain value or an InputError comes out."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.reading.json_text import MAX_DEPTH, Spot, load_json
+from ingest.reading.yaml_text import load_yaml
+from registry.errors import InputError
+from tests.support.inputs import file
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.booleans())
+def test_json_comes_back_as_it_was_written(value: Any, ascii: bool) -> None:
+    assert load_json(file(json.dumps(value, ensure_ascii=ascii))) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ('{"a": 1,\n"b": {"c": 2,\n"c": 3}}', "twice", None),
+        ('{"a": 1,\n"b": [1', "cut off", 2),
+        ('{"a":\nNaN}', "no number", 2),
+        ("[-Infinity]", "no number", 1),
+        ("[\n1e999]", "too large", 2),
+        (f"[{'9' * 5000}]", "too large", 1),
+        ("[" * 100_000, "nested deeper", None),
+        ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "nested deeper", None),
+        ('["\\ud800"]', "surrogate", None),
+        ('{"\\udfff": 1}', "surrogate", None),
+        ('"a\tb"', "control character", 1),
+        ("[1]\n[2]", "cut off", 2),
+        ("", "empty", None),
+        ("{}\0", "binary", 1),
+    ],
+)
+def test_what_json_allows_and_no_tool_means_is_refused(text: str, reason: str, line: int | None) -> None:
+    with pytest.raises(InputError, match=reason) as caught:
+        load_json(file(text, "a.json"))
+    assert (caught.value.path, caught.value.line) == ("a.json", line)
+
+
+def test_brackets_and_escapes_in_strings_are_no_nesting_and_no_surrogates() -> None:
+    assert load_json(file(json.dumps("[" * 5000))) == "[" * 5000
+    assert load_json(file('["\\\\ud800", "\\ud83d\\ude00"]')) == ["\\ud800", "\U0001f600"]
+    deep = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert load_json(file(deep)) is not None
+
+
+def test_a_limit_on_bytes_is_kept() -> None:
+    with pytest.raises(InputError, match="more than 10 bytes"):
+        load_json(file("[1, 2, 3, 4]"), limit=10)
+    with pytest.raises(InputError, match="more than 10 bytes"):
+        load_yaml(file("a: [1, 2, 3, 4]"), limit=10)
+
+
+@given(
+    st.binary(max_size=60) | st.text('{}[]",:0123456789eE+-.\\u naNtrfalsI\n', max_size=60).map(str.encode)
+)
+def test_any_bytes_are_json_or_an_input_error(data: bytes) -> None:
+    try:
+        value = load_json(file(data))
+    except InputError:
+        return
+    assert json.loads(data.decode("utf-8-sig")) == value
+    assert not (isinstance(value, float) and not math.isfinite(value))
+
+
+def test_scalars_of_yaml_are_the_text_that_stands_there() -> None:
+    text = "---\nswitch: no\nids: [0010, 12:30, ~, 1e3, 'a b', \"c\\n\"]\nempty:\n"
+    found = {"switch": "no", "ids": ["0010", "12:30", "~", "1e3", "a b", "c\n"], "empty": ""}
+    assert load_yaml(file(text)) == found
+
+
+PLAIN = st.text("abcxyz0123456789-_", min_size=1, max_size=6)
+TREES = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN, inner, max_size=3),
+    max_leaves=15,
+)
+
+
+@given(TREES, st.booleans())
+def test_yaml_agrees_with_the_librarys_own_loader(value: Any, flow: bool) -> None:
+    text = yaml.dump(value, default_flow_style=flow, default_style='"')
+    assert load_yaml(file(text)) == value == yaml.load(text, yaml.BaseLoader)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("a: 1\nb: 2\na: 3\n", "twice", 3),
+        ("a: &x [1]\nb: *x\n", "anchors", 1),
+        ("b: 1\na: *x\n", "aliases", 2),
+        ("- !!python/object:os.system x\n", "tags", 1),
+        ("? [a]\n: b\n", "no text", 1),
+        ("a: [1,\n2", "cut off", 2),
+        ('a:\n  "b', "cut off", 2),
+        ("---\na\n---\nb\n", "2 YAML documents", None),
+        ("# nothing\n", "0 YAML documents", None),
+        ("[" * 3000, "nested deeper|cut off", 1),
+        ("a: \x07", "not YAML", None),
+    ],
+)
+def test_what_yaml_can_do_beyond_data_is_refused(text: str, reason: str, line: int | None) -> None:
+    with pytest.raises(InputError, match=reason) as caught:
+        load_yaml(file(text))
+    assert caught.value.line == line
+
+
+def test_a_few_lines_of_aliases_do_not_become_a_memory_full_of_values() -> None:
+    lines = ["a0: &a0 [x, x]"] + [f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]" for k in range(1, 60)]
+    with pytest.raises(InputError, match="anchors"):
+        load_yaml(file("\n".join(lines)))
+
+
+@given(st.binary(max_size=60) | st.text("ab:-[]{}\"'#&*!|>?% \n\t0,", max_size=60).map(str.encode))
+def test_any_bytes_are_yaml_or_an_input_error(data: bytes) -> None:
+    refused = ""
+    try:
+        load_yaml(file(data))
+    except InputError as error:
+        refused = str(error)
+    assert "\n" not in refused
+
+
+def test_a_spot_names_the_way_to_a_value_of_the_wrong_kind() -> None:
+    spot = Spot("f").at("nodes").at(3).at("name")
+    assert spot.way == "nodes[3].name"
+    assert spot.text("x") == "x"
+    assert spot.whole("12", 0, 12) == spot.whole(12, 0, 12) == 12
+    for look in (spot.object, spot.list, spot.text):
+        with pytest.raises(InputError, match=r"f: nodes\[3\].name: is no"):
+            look(7)
+    for wrong in (True, 1.0, "1.0", 13, -1, None, "1" * 30, "٣"):
+        with pytest.raises(InputError, match="whole number from 0 to 12"):
+            spot.whole(wrong, 0, 12)

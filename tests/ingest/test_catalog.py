@@ -1,0 +1,193 @@
+"""Which format a file is: told by its content alone, by one format only, or by none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest import catalog
+from ingest.catalog import FORMATS, Format
+from ingest.reading.source import SourceGroup, read_paths
+from registry.errors import InputError, UnknownFormat, UnknownName
+from tests.support.inputs import DATA, file
+
+KNOWN = {
+    "infiniband/*/ibnetdiscover.txt*": "ibnetdiscover",
+    "infiniband/*/before.ibnetdiscover": "ibnetdiscover",
+    "infiniband/*.net": "ibnetdiscover",
+    "public/[1-4].topo": "ibnetdiscover",
+    "public/*.ibnetdiscover": "ibnetdiscover",
+    "infiniband/*/ibnetdiscover-p.txt": "ibnetdiscover-ports",
+    "infiniband/*/ibnetdiscover-l.txt": "ibnetdiscover-list",
+    "infiniband/*/ibhosts.txt": "ibnetdiscover-list",
+    "infiniband/*/ibswitches.txt": "ibnetdiscover-list",
+    "infiniband/*/iblinkinfo*.txt*": "iblinkinfo",
+    "infiniband/*/opensm-subnet.lst*": "opensm-subnet",
+    "formats/*.db_csv": "ibdiagnet-db",
+    "formats/*.net_dump": "ibdiagnet-net",
+    "formats/ufm_links.json": "ufm-links",
+    "infiniband/*/opensm-lfts.dump*": "opensm-lfts",
+    "infiniband/*/dump_fts*.txt*": "dump-fts",
+    "infiniband/*/ibroute.txt": "dump-fts",
+    "infiniband/*/opensm.fdbs*": "fdbs",
+    "counters/*-counters.txt*": "ibqueryerrors",
+    "counters/*-report.txt": "ibqueryerrors",
+    "counters/*-data.txt": "ibqueryerrors",
+    "counters/*perfquery*.txt": "perfquery",
+    "counters/pauses.csv": "counters-csv",
+    "formats/*.ndt": "ndt",
+    "formats/libtopomap*.map": "libtopomap",
+    "formats/topology*.conf": "slurm-topology",
+    "formats/topology.yaml": "slurm-topology-yaml",
+    "formats/topograph_model.yaml": "topograph-model",
+    "formats/k8s_nodes.json": "topograph-labels",
+    "formats/llnl.topo": "ibtopo",
+    "formats/bgp_coords.txt": "bluegene-p",
+    "formats/myrinet_pm.conf": "myrinet-pm",
+    "formats/slingshot_*": "slingshot",
+    "formats/opareport*": "opareport",
+    "formats/xtprocadmin.txt": "cray",
+    "public/sample.xtdb2proc*": "cray",
+    "slurm/scontrol_show_topology*.txt": "slurm-show-topology",
+    "lldp/*.json*": "lldp",
+    "hwloc/*.xml": "hwloc-xml",
+    "netloc/*.ndat*": "netloc",
+    "openmpi/*": "openmpi-monitoring",
+    "edges/*": "edge-csv",
+    "profiles/*.mtx": "matrix-market",
+    "profiles/*.graph": "metis-graph",
+    "profiles/*dense*.csv": "dense-csv",
+    "profiles/dumpi2ascii*": "dumpi2ascii",
+    "profiles/pytorch*": "pytorch-trace",
+    "profiles/nccl_graph*.xml": "nccl-graph",
+    "profiles/nccl_info.log": "nccl-log",
+    "profiles/layout.toml": "ai-layout",
+    "profiles/mpip*": "mpip",
+    "profiles/otf2*": "otf2",
+    "profiles/trace_*": "trace-csv",
+    "bench/*.npz": "npz",
+    "slurm/scontrol_show_job*": "slurm-scontrol",
+    "slurm/scontrol_show_steps.txt": "slurm-steps",
+    "slurm/sacct*.txt": "slurm-sacct",
+    "slurm/*.json*": "slurm-json",
+    "slurm/squeue*.txt": "slurm-squeue",
+    "flux/*.json": "flux-r",
+    "placements/openmpi_rankfile.txt": "openmpi-rankfile",
+    "placements/*host*.txt": "hostfile",
+    "placements/mpich_machinefile.txt": "hostfile",
+    "placements/openmpi_*_map.txt": "openmpi-map",
+    "placements/openmpi_report_bindings.txt": "openmpi-map",
+    "placements/openmpi_tag_output.txt": "rank-list",
+    "placements/mpich_prepend_rank.txt": "rank-list",
+    "slurm/srun_[bcp]*.txt": "rank-list",
+    "formats/libtopomap.fake": "rank-list",
+}
+FOREIGN = (
+    "infiniband/*/ibroute-M.txt", "counters/README.md",
+    "infiniband/*/RUN.txt", "infiniband/README.md",
+    "formats/sinfo.json", "formats/scontrol_show_nodes.txt",
+    "formats/bgp_TXYZ.map",
+)  # fmt: skip
+FOREIGN_FILES = [path for pattern in FOREIGN for path in sorted(DATA.glob(pattern))]
+NAMED = [
+    (path, format)
+    for pattern, format in KNOWN.items()
+    for path in sorted(DATA.glob(pattern))
+    if path.name != "README.md"
+]
+
+
+def label(value: object) -> str:
+    return value.relative_to(DATA).as_posix() if isinstance(value, Path) else str(value)
+
+
+@pytest.mark.parametrize("pattern", [*KNOWN, *FOREIGN])
+def test_every_pattern_of_these_tests_finds_files(pattern: str) -> None:
+    assert list(DATA.glob(pattern))
+
+
+@pytest.mark.parametrize(("path", "format"), NAMED, ids=label)
+def test_files_are_recognised_whatever_they_are_called(path: Path, format: str) -> None:
+    for group in read_paths([path]):
+        assert catalog.recognise(group).name == format
+        renamed = SourceGroup(
+            path="x", files=tuple(file(read.data, f"{index}.dat") for index, read in enumerate(group.files))
+        )
+        assert catalog.recognise(renamed).name == format
+
+
+@pytest.mark.parametrize("path", FOREIGN_FILES, ids=label)
+def test_formats_that_are_not_read_are_unknown_and_the_known_ones_are_named(path: Path) -> None:
+    (group,) = read_paths([path])
+    with pytest.raises(UnknownFormat) as caught:
+        catalog.recognise(group)
+    assert caught.value.path == str(path)
+    assert caught.value.known == tuple(format.name for format in FORMATS)
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_every_line_of_the_catalog_leads_to_a_parser(format: Format) -> None:
+    parser = format.parser()
+    assert parser.recognise.__doc__
+    assert parser.parse.__doc__
+    kinds = {"fabric", "tables", "counters", "intended", "layouts", "profile", "jobs", "placement"}
+    assert format.kind in kinds
+    assert format.evidence in {"real", "public", "own"}
+    assert catalog.find(format.name) is format
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_every_format_stands_in_the_documentation(format: Format) -> None:
+    docs = DATA.parents[1] / "docs"
+    pages = [docs / "formats.md", *sorted((docs / "formats").glob("*.md"))]
+    rows = [row for page in pages for row in page.read_text().splitlines()]
+    assert any(row.startswith(f"| `{format.name}` | {format.kind} | {format.evidence} |") for row in rows)
+
+
+def test_names_of_formats_are_unique() -> None:
+    assert len({format.name for format in FORMATS}) == len(FORMATS)
+
+
+def test_an_unknown_name_of_a_format_gets_the_closest_ones() -> None:
+    with pytest.raises(UnknownName, match="closest: ibnetdiscover"):
+        catalog.find("ibnetdiscovr")
+
+
+def group(*contents: bytes) -> SourceGroup:
+    return SourceGroup(path="here", files=tuple(file(data, f"file{at}") for at, data in enumerate(contents)))
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\n"])
+def test_an_empty_file_is_no_unknown_format(data: bytes) -> None:
+    with pytest.raises(InputError, match="empty") as caught:
+        catalog.recognise(group(data))
+    assert not isinstance(caught.value, UnknownFormat)
+
+
+def test_two_formats_that_claim_a_file_are_both_named() -> None:
+    twins = [
+        Format(name=name, kind="fabric", module="ingest.formats.fabrics.libtopomap", evidence="own", about="")
+        for name in ("one", "two")
+    ]
+    with pytest.raises(InputError, match="could be one and two: say which with --format"):
+        catalog.recognise(group(b"num: 1\n"), twins)
+
+
+def test_a_recording_with_a_foreign_file_in_it_names_that_file() -> None:
+    with pytest.raises(UnknownFormat) as caught:
+        catalog.recognise(group(b"num: 1\n", b"something else\n"))
+    assert caught.value.path == "file1"
+
+
+def test_several_files_are_one_source_only_for_formats_made_of_several() -> None:
+    with pytest.raises(UnknownFormat):
+        catalog.recognise(group(b"num: 1\n", b"num: 2\n"))
+
+
+@given(st.binary(max_size=300))
+def test_recognising_never_raises_anything_else(data: bytes) -> None:
+    for format in FORMATS:
+        assert format.parser().recognise(file(data).head(), "f") in {True, False}

@@ -1,0 +1,121 @@
+"""Other jobs' load: bytes that are on the links already, or capacity that is gone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mapping.distances.background import Background
+from mapping.evaluation.metrics import evaluate
+from registry.errors import InvalidValue
+from registry.model import Allocation, Evaluation, Fabric, Placement, Profile
+from tests.support.search_problems import seated
+
+
+def line() -> tuple[Fabric, Placement, Placement]:
+    """Hosts a - b - c in a line of cables of 2 bytes/s; a placement on a and b, one on a and c."""
+    fabric = Fabric.from_arcs("abc", [0, 1, 1, 2], [1, 0, 2, 1], 2.0)
+    near, far = (Allocation.of(fabric, hosts) for hosts in (["a", "b"], ["a", "c"]))
+    return (
+        fabric,
+        Placement(host_of_rank=near.hosts, allocation=near, strategy="given"),
+        Placement(host_of_rank=far.hosts, allocation=far, strategy="given"),
+    )
+
+
+OURS = Profile.from_edges([0], [1], [6.0])
+THEIRS = Profile.from_edges([0, 1], [1, 0], [1.0, 9.0])
+
+
+def others() -> tuple[Fabric, Placement, Evaluation]:
+    fabric, near, far = line()
+    return fabric, near, evaluate(fabric, THEIRS, far)
+
+
+def test_bytes_of_others_are_added_where_we_load_a_link() -> None:
+    fabric, ours, theirs = others()
+    found = evaluate(fabric, OURS, ours, background=Background.added([theirs]))
+    assert found.congestion_seconds == (6 + 1) / 2
+    assert found.mean_congestion_seconds == (6 + 1) / 2
+    assert found.hop_bytes == 6.0
+    assert found.link_bytes.tolist() == [6.0, 0.0, 0.0, 0.0]
+    assert found.background == "added: 20 bytes of 1 other job on all links"
+
+
+def test_other_jobs_may_repeat_in_our_period() -> None:
+    fabric, ours, theirs = others()
+    both = Background.added([theirs, theirs], times=[1.0, 3.0])
+    assert evaluate(fabric, OURS, ours, background=both).congestion_seconds == (6 + 4) / 2
+
+
+def test_capacity_is_reduced_by_the_rates_of_others() -> None:
+    fabric, ours, theirs = others()
+    found = evaluate(fabric, OURS, ours, background=Background.reduced([theirs], 2.0))
+    assert found.congestion_seconds == 6 / (2 - 0.5)
+    assert found.background == (
+        "reduced: the capacity that 1 other job leaves, at least 0.01 of each link (2 links at that)"
+    )
+
+
+def test_a_stated_part_of_a_link_is_always_left() -> None:
+    fabric, ours, theirs = others()
+    full = Background.reduced([theirs], 0.25, floor=0.1)
+    np.testing.assert_allclose(full.capacity(fabric), [0.2, 0.2, 0.2, 0.2])
+    assert full.floored(fabric) == 4
+    assert evaluate(fabric, OURS, ours, background=full).congestion_seconds == pytest.approx(30.0)
+
+
+@given(case=seated(), data=st.data())
+def test_no_other_load_changes_nothing_and_more_never_helps(case: tuple, data: st.DataObject) -> None:  # type: ignore[type-arg]
+    problem, host_of_rank = case
+    fabric, m = problem.routes.fabric, len(problem.routes.fabric.links)
+    placement = Placement(
+        host_of_rank=problem.allocation.hosts[host_of_rank], allocation=problem.allocation, strategy="given"
+    )
+    routing = problem.routes.name
+    alone = evaluate(fabric, problem.profile, placement, routing=routing)
+    load = np.array(data.draw(st.lists(st.integers(0, 9), min_size=m, max_size=m)), np.float64)
+    for kind in ("added", "reduced"):
+        nothing = Background(kind=kind, load=np.zeros(m))
+        beside = Background(kind=kind, load=load)
+        same = evaluate(fabric, problem.profile, placement, routing=routing, background=nothing)
+        worse = evaluate(fabric, problem.profile, placement, routing=routing, background=beside)
+        assert same.congestion_seconds == alone.congestion_seconds
+        assert worse.congestion_seconds >= alone.congestion_seconds
+        if kind == "added":
+            slow = [
+                (o + b) / c for o, b, c in zip(alone.link_bytes, load, fabric.links.capacity, strict=True)
+            ]
+        else:
+            left = [max(c - b, 0.01 * c) for b, c in zip(load, fabric.links.capacity, strict=True)]
+            slow = [o / c for o, c in zip(alone.link_bytes, left, strict=True)]
+        wanted = [s for s, o in zip(slow, alone.link_bytes, strict=True) if o > 0]
+        assert worse.congestion_seconds == pytest.approx(max(wanted, default=0.0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"kind": "more"}, "neither 'added' nor 'reduced'"),
+        ({"load": np.array([0.0, -1.0])}, "-1 on link 1"),
+        ({"load": np.array([np.nan])}, "nan on link 0"),
+        ({"load": np.zeros((1, 1))}, "2 dimensions"),
+        ({"floor": 0.0}, "not above 0"),
+        ({"floor": 1.5}, "at most 1"),
+    ],
+)
+def test_what_is_no_load_is_refused(changed: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        Background(**{"kind": "added", "load": np.zeros(4)} | changed)  # type: ignore[arg-type]
+
+
+def test_a_background_of_another_fabric_or_of_nobody_is_refused() -> None:
+    fabric, ours, theirs = others()
+    with pytest.raises(InvalidValue, match="3 entries for 4 links"):
+        evaluate(fabric, OURS, ours, background=Background(kind="added", load=np.zeros(3)))
+    with pytest.raises(InvalidValue, match="no other job"):
+        Background.added([])
+    with pytest.raises(InvalidValue, match="period"):
+        Background.reduced([theirs], 0.0)

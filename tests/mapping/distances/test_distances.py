@@ -1,0 +1,160 @@
+"""Conventions of distance, and a user's own table of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mapping.distances.distance_tables import DistanceTable, read_distance_table
+from mapping.distances.distances import CONVENTIONS, distances
+from mapping.distances.grouped_distances import Distances
+from mapping.routing import shortest_paths
+from mapping.routing.routes import Routes
+from registry.errors import InputError, InvalidValue, UnknownName
+from registry.model import Fabric
+from tests.support.oracles import shortest_path_route
+from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
+
+
+def two_leaves() -> Fabric:
+    """Hosts a and b on one switch, c on another."""
+    tails, heads = [0, 1, 2, 3], [3, 3, 4, 4]
+    slots = [1, 1, 1, 0, 0]
+    return Fabric.from_arcs("abcst", tails + heads, heads + tails, 1.0, slots=slots, forwards=False)
+
+
+def routes() -> Routes:
+    return shortest_paths.build(two_leaves(), [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("name", "near", "far"),
+    [("links", 2, 3), ("switches", 1, 2), ("equivalent", 0, 1), ("equivalent+2", 2, 3)],
+)
+def test_each_convention_counts_its_own_way(name: str, near: float, far: float) -> None:
+    found = distances(name, routes())
+    assert found.name == name
+    np.testing.assert_allclose(found.matrix(), [[0, near, far], [near, 0, far], [far, far, 0]])
+    assert found.symmetric
+    assert len(found) == 3
+
+
+@given(fabric=st.one_of(adapter_fabrics(), plain_fabrics()))
+def test_links_are_those_of_a_slow_count(fabric: Fabric) -> None:
+    found = distances("links", shortest_paths.build(fabric, fabric.hosts))
+    hosts = range(len(fabric.hosts))
+    for i in hosts:
+        for j in hosts:
+            route = shortest_path_route(fabric, int(fabric.hosts[i]), int(fabric.hosts[j])) if i != j else []
+            wanted = np.inf if route is None else sum(part for _, part in route)
+            assert found.of(i, j) == pytest.approx(wanted)
+            assert found.matrix()[i, j] == pytest.approx(wanted)
+
+
+def test_hosts_of_one_group_differ_from_a_host_and_itself() -> None:
+    found = Distances(name="links", group=[0, 0, 1], between=[[2.0, 4.0], [3.0, 0.0]])  # type: ignore[arg-type]
+    assert found.of([0, 0, 0, 2], [0, 1, 2, 0]).tolist() == [0.0, 2.0, 4.0, 3.0]
+    assert found.matrix().tolist() == [[0, 2, 4], [2, 0, 4], [3, 3, 0]]
+    assert not found.symmetric
+
+
+def test_an_unknown_convention_is_refused_with_the_closest_names() -> None:
+    with pytest.raises(UnknownName, match="switches"):
+        distances("switch", routes())
+    assert len(set(CONVENTIONS)) == 5
+
+
+ONE_WAY = np.array([[0, 1, 2], [3, 0, 4], [5, 6, 0]])
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (np.zeros((2, 3)), r"shape \(3, 3\)"),
+        (np.array([["0"] * 3] * 3), "must be numbers"),
+        (np.array([[0, 1, 2], [1, 0, np.nan], [2, 1, 0]]), "'b' to 'c', nan, is not a number"),
+        (np.array([[0, 1, 2], [1, 0, 2], [np.inf, 1, 0]]), "'c' to 'a', inf, is not finite"),
+        (np.array([[0, -1, 2], [1, 0, 2], [2, 1, 0]]), "'a' to 'b', -1, is below zero"),
+        (np.array([[0, 1, 2], [1, 7, 1], [2, 1, 0]]), "'b' to 'b', 7, is within one host"),
+        (ONE_WAY, "'a' to 'b', 1, differs from that of the other direction"),
+    ],
+)
+def test_a_table_with_a_fault_is_refused_by_the_hosts_names(table: np.ndarray, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        distances("table", routes(), table=table)
+
+
+def test_a_one_way_table_is_taken_where_that_is_told() -> None:
+    found = distances("table", routes(), table=ONE_WAY, one_way=True)
+    np.testing.assert_array_equal(found.matrix(), ONE_WAY)
+    assert not found.symmetric
+
+
+def test_a_table_goes_with_its_own_name_only() -> None:
+    with pytest.raises(InvalidValue, match="needs a table"):
+        distances("table", routes())
+    with pytest.raises(InvalidValue, match="not with 'links'"):
+        distances("links", routes(), table=ONE_WAY)
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "distances.csv"
+    path.write_text(text)
+    return path
+
+
+def test_a_csv_table_is_taken_by_host_name_in_any_order(tmp_path: Path) -> None:
+    path = written(tmp_path, "host,c,x,b,a\na,2,9,1,0\n\nb,3,9,0,1\nx,9,0,9,9\nc,0,9,3,2\n")
+    found = distances("table", routes(), table=read_distance_table(path))
+    assert found.matrix().tolist() == [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
+
+
+def test_a_host_that_a_table_lacks_is_named() -> None:
+    table = DistanceTable(names=("a", "b"), values=np.zeros((2, 2)))
+    with pytest.raises(UnknownName, match="'c'"):
+        distances("table", routes(), table=table)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("", None, "empty"),
+        ("host,a,a\n", 1, "name of another"),
+        ("host,a,b\na,0\n", 2, "1 distances for 2 hosts in 'a'"),
+        ("host,a,b\na,0,x\n", 2, "no distance in 'x'"),
+        ("host,a,b\na,0,nan\n", 2, "no distance in 'nan'"),
+        ("host,a,b\na,0,1\na,0,1\n", 3, "second row"),
+        ("host,a,b\na,0,1\n", None, "no row for host 'b'"),
+    ],
+)
+def test_a_faulty_file_is_refused_with_its_line(
+    tmp_path: Path, text: str, line: int | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        read_distance_table(written(tmp_path, text))
+    assert caught.value.line == line
+
+
+def test_a_file_with_a_row_but_no_column_or_without_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="'bb'"):
+        read_distance_table(written(tmp_path, "host,a,b\nbb,0,1\n"))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_distance_table(tmp_path / "none.csv")
+
+
+def test_a_table_of_another_shape_or_with_a_name_twice_is_refused() -> None:
+    with pytest.raises(InvalidValue, match=r"\(1, 1\) for 2 hosts"):
+        DistanceTable(names=("a", "b"), values=np.zeros((1, 1)))
+    with pytest.raises(InvalidValue, match="'a' stands twice"):
+        DistanceTable(names=("a", "a"), values=np.zeros((2, 2)))
+
+
+def test_groups_outside_the_distances_are_refused() -> None:
+    with pytest.raises(InvalidValue, match=r"0 \.\. 0"):
+        Distances(name="links", group=[0, 1], between=[[1.0]])  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="shape"):
+        Distances(name="links", group=[0], between=[1.0])  # type: ignore[arg-type]

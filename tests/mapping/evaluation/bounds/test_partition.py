@@ -1,0 +1,141 @@
+"""Least bytes between groups of ranks, against every grouping of few ranks."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mapping.evaluation.bounds import partition
+from mapping.evaluation.bounds import spectrum as spectral
+from mapping.evaluation.bounds.cables import Cables
+from mapping.evaluation.bounds.guest import Partners, guest_arrays
+from mapping.evaluation.bounds.partition import Crossings, eigenvalues, flows, heaviest_partners
+from mapping.evaluation.bounds.spectrum import spectrum
+from registry.model import Profile
+from tests.support.small_fabrics import profiles
+
+
+def least_between(profile: Profile, slots: list[int]) -> float:
+    """Over all ways to put ranks into groups of limited size."""
+    best = np.inf
+    for group in itertools.product(range(len(slots)), repeat=profile.ranks):
+        at = np.array(group)
+        if (np.bincount(at, minlength=len(slots)) <= slots).all():
+            best = min(best, float(profile.bytes[at[profile.sender] != at[profile.partner]].sum()))
+    return best
+
+
+@given(profile=profiles(min_ranks=2, max_ranks=6), data=st.data())
+def test_no_grouping_sends_less_than_any_argument_proves(profile: Profile, data: st.DataObject) -> None:
+    slots = data.draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))
+    while sum(slots) < profile.ranks:
+        slots[0] += 1
+    least, guest = least_between(profile, slots) * (1 + 1e-9) + 1e-9, guest_arrays(profile)
+    filled = np.diff(np.minimum(np.cumsum(np.sort(slots)[::-1]), profile.ranks), prepend=0)
+    size = int(filled.max())
+    assert heaviest_partners(Partners.of(profile, guest), size) <= least
+    assert eigenvalues(spectrum(guest), filled[filled > 0]) <= least
+    assert flows(guest, size) <= least
+    found, argument = Crossings(profile).least(np.array(slots))
+    assert found <= least, argument
+
+
+def complete(ranks: int) -> Profile:
+    source, target = np.nonzero(~np.eye(ranks, dtype=bool))
+    return Profile.from_edges(source, target, np.ones(len(source)))
+
+
+def ring(ranks: int) -> Profile:
+    rank = np.arange(ranks)
+    return Profile.from_edges(rank, (rank + 1) % ranks, np.ones(ranks))
+
+
+def test_eigenvalues_are_exact_where_all_talk_to_all_and_flows_nearly() -> None:
+    """Two groups of three: nine pairs cross, both ways."""
+    guest = guest_arrays(complete(6))
+    assert eigenvalues(spectrum(guest), np.array([3, 3])) == pytest.approx(18.0)
+    assert 15.0 < flows(guest, 3) <= 18.0
+    assert Crossings(complete(6)).least(np.array([3, 3]))[0] == pytest.approx(18.0)
+
+
+def test_heaviest_partners_are_exact_for_pairs_on_a_path() -> None:
+    profile = Profile.from_edges([0, 1, 2], [1, 2, 3], [5.0, 1.0, 5.0])
+    assert heaviest_partners(Partners.of(profile, guest_arrays(profile)), 2) == pytest.approx(1.0)
+
+
+def test_flows_prove_what_eigenvalues_cannot_on_a_long_ring() -> None:
+    """A ring of 64 in four arcs of 16 is cut four times; eigenvalues see 0.9 of that four-fold less."""
+    guest = guest_arrays(ring(64))
+    by_flows, by_eigenvalues = flows(guest, 16), eigenvalues(spectrum(guest), np.full(4, 16))
+    assert by_eigenvalues < 0.5 * by_flows
+    assert 2.0 < by_flows <= 4.0
+
+
+def test_one_group_for_all_and_a_silent_guest_cross_nothing() -> None:
+    assert Crossings(complete(4)).least(np.array([4, 4]))[0] == 0.0
+    assert Crossings(Profile.from_edges([], [], [], ranks=4)).least(np.array([2, 2]))[0] == 0.0
+
+
+def test_groups_of_one_send_everything() -> None:
+    assert Crossings(complete(4)).least(np.ones(5, np.int64)) == (12.0, "all bytes")
+
+
+def test_flows_are_not_sought_where_a_good_grouping_shows_that_they_cannot_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> float:
+        raise AssertionError
+
+    monkeypatch.setattr(partition, "flows", fail)
+    monkeypatch.setattr(spectral, "MAX_EIGEN_RANKS", 0)
+    monkeypatch.setattr(partition, "SMALL", 2)
+    assert Crossings(ring(64)).least(np.full(4, 16), above=1000.0)[0] == 0.0
+
+
+@given(
+    capacity=st.lists(st.sampled_from([1.0, 2.0, 5.0]), min_size=1, max_size=5),
+    load=st.integers(0, 50),
+    data=st.data(),
+)
+def test_no_spreading_beats_the_least_time_beside_background(
+    capacity: list[float], load: int, data: st.DataObject
+) -> None:
+    n = len(capacity)
+    there = np.array(data.draw(st.lists(st.integers(0, 20), min_size=n, max_size=n)), np.float64)
+    share = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.float64)
+    cables = Cables(usable=np.ones(n, bool), capacity=np.array(capacity), background=there)
+    least = cables.least_seconds(np.ones(n, bool), load)
+    if share.sum() > 0 and load > 0:
+        ours = load * share / share.sum()
+        assert least <= ((ours + there) / capacity)[ours > 0].max() * (1 + 1e-12)
+    room = np.maximum(least * np.array(capacity) - there, 0.0).sum()
+    assert room == pytest.approx(load, abs=1e-9)
+
+
+@given(ranks=st.integers(3, 12), data=st.data())
+def test_what_is_proved_of_the_spectrum_lies_below_it(ranks: int, data: st.DataObject) -> None:
+    """All eigenvalues, and the second alone by a Cholesky factorisation, against numpy's."""
+    weight = st.one_of(st.just(0.0), st.floats(0.5, 9.0))
+    upper = data.draw(st.lists(weight, min_size=ranks * ranks, max_size=ranks * ranks))
+    matrix = np.triu(np.reshape(upper, (ranks, ranks)), 1)
+    low, high = np.nonzero(matrix)
+    guest = guest_arrays(Profile.from_edges(low, high, matrix[low, high], ranks=ranks))
+    exact = np.linalg.eigvalsh(np.diag((matrix + matrix.T).sum(axis=0)) - matrix - matrix.T)
+    if not matrix.any():
+        assert len(spectrum(guest)) == 0
+        return
+    room = 1e-9 * exact[-1]
+    assert (spectrum(guest) <= exact + room).all()
+    second = spectral._second(guest)
+    assert (second <= exact[: len(second)] + room).all()
+
+
+def test_the_second_eigenvalue_alone_is_nearly_exact_for_many_ranks_that_all_talk() -> None:
+    """All of n that all exchange w have the eigenvalue n * w but for one."""
+    second = spectral._second(guest_arrays(complete(40)))
+    assert second[1] == pytest.approx(80.0, rel=0.003)
+    assert eigenvalues(second, np.array([20, 20])) == pytest.approx(2 * 400.0, rel=0.003)

@@ -1,0 +1,274 @@
+"""Launcher files: what they say is where the ranks sit, read back by other code and by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.catalog import Parser
+from ingest.formats.placements import flux_taskmap, hostfile, mpich_rank_order, placement_csv, rankfile
+from ingest.options import Options
+from ingest.reading.source import SourceFile
+from mapping.launchers import catalog
+from mapping.launchers.flux_taskmap import task_map
+from registry.errors import InvalidPlacement, UnknownName
+from registry.model import Allocation, Fabric, Placement, as_utc
+from tests.ingest.formats.placements.test_orders import VECTORS, node_of_task
+from tests.support.inputs import WHEN
+
+READERS: dict[str, Parser] = {
+    "csv": placement_csv,
+    "openmpi-rankfile": rankfile,
+    "openmpi-hostfile": hostfile,
+    "slurm-hostfile": hostfile,
+    "mpich-machinefile": hostfile,
+    "prrte-rankfile": rankfile,
+    "intel-machinefile": hostfile,
+    "mpich-rank-order": mpich_rank_order,
+    "flux-taskmap": flux_taskmap,
+}
+"""Formats that can say any placement, and what reads them."""
+BY_BLOCKS = ("torchrun-rank-order", "deepspeed-hostfile")
+"""Formats of launchers that give consecutive ranks to a host."""
+LINE_A_RANK = (
+    "csv",
+    "openmpi-rankfile",
+    "prrte-rankfile",
+    "openmpi-hostfile",
+    "slurm-hostfile",
+    "mpich-machinefile",
+)
+HEADERS = {"csv": 1}
+
+
+def ring(names: Sequence[str], slots: Sequence[int]) -> Fabric:
+    """Hosts in a ring."""
+    n = len(names)
+    here = np.arange(n)
+    ends = (here + 1) % n
+    return Fabric.from_arcs(names, np.r_[here, ends], np.r_[ends, here], 1.0, slots=list(slots))
+
+
+def placed(fabric: Fabric, hosts: Sequence[str], slots: Sequence[int], order: Sequence[int]) -> Placement:
+    """Ranks on the slots of an allocation: rank `r` in slot ``order[r]``."""
+    allocation = Allocation.of(fabric, hosts, slots)
+    return Placement(
+        host_of_rank=allocation.host_of_slot[list(order)], allocation=allocation, strategy="given"
+    )
+
+
+FABRIC = ring(["a", "b", "c"], [2, 2, 2])
+TURN = (2, 0, 3, 4, 1, 5)
+"""Slot of each rank; not its own inverse."""
+PLACEMENT = placed(FABRIC, ["b", "c", "a"], [2, 2, 2], TURN)
+
+
+def read_back(format: str, text: str, options: Options | None = None) -> tuple[str, ...]:
+    file = SourceFile(path="exported", data=text.encode(), modified_at=as_utc(WHEN))
+    reader = READERS[format]
+    assert reader.recognise(file.head(), file.path) or len(text.splitlines()) == 1
+    order = reader.parse([file], options or Options()).placement
+    assert order is not None
+    return order.hosts
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("csv", "rank,host,slot\n0,c,0\n1,b,0\n2,c,1\n3,a,0\n4,b,1\n5,a,1\n"),
+        (
+            "openmpi-rankfile",
+            "rank 0=c slot=0\nrank 1=b slot=0\nrank 2=c slot=1\n"
+            "rank 3=a slot=0\nrank 4=b slot=1\nrank 5=a slot=1\n",
+        ),
+        ("openmpi-hostfile", "c\nb\nc\na\nb\na\n"),
+        ("slurm-hostfile", "c\nb\nc\na\nb\na\n"),
+        ("mpich-machinefile", "c:1\nb:1\nc:1\na:1\nb:1\na:1\n"),
+        ("mpich-rank-order", "# hosts b*2 c*2 a*2\n1,4,0,2,3,5\n"),
+        (
+            "prrte-rankfile",
+            "rank 0=c slot=0\nrank 1=b slot=0\nrank 2=c slot=1\n"
+            "rank 3=a slot=0\nrank 4=b slot=1\nrank 5=a slot=1\n",
+        ),
+        ("intel-machinefile", "c:1\nb:1\nc:1\na:1\nb:1\na:1\n"),
+        ("flux-taskmap", "[[1,1,1,1],[0,3,1,1],[0,1,1,1],[2,1,1,1]]\n"),
+    ],
+)
+def test_files_of_a_placement_that_is_not_its_own_inverse(format: str, text: str) -> None:
+    assert catalog.write(format, PLACEMENT, FABRIC) == text
+
+
+def test_a_rank_order_lists_the_rank_of_each_slot_not_the_slot_of_each_rank() -> None:
+    fabric = ring(["a", "b", "c"], [1, 1, 1])
+    placement = placed(fabric, ["a", "b", "c"], [1, 1, 1], (1, 2, 0))
+    assert catalog.write("mpich-rank-order", placement, fabric) == "# hosts a*1 b*1 c*1\n2,0,1\n"
+    assert catalog.write("slurm-hostfile", placement, fabric) == "b\nc\na\n"
+
+
+@st.composite
+def placements(draw: st.DrawFn, *, full: bool = False) -> tuple[Fabric, Placement]:
+    """Ranks on hosts with one to four slots, in any order; with `full`, no slot before the last is free."""
+    slots = draw(st.lists(st.integers(1, 4), min_size=2, max_size=6))
+    hosts = draw(st.permutations([f"node{i}" for i in range(len(slots))]))
+    fabric = ring([f"node{i}" for i in range(len(slots))], slots)
+    counts = [slots[int(name[4:])] for name in hosts]
+    total = sum(counts)
+    ranks = total if full else draw(st.integers(2, total))
+    order = draw(st.permutations(range(total)))[:ranks]
+    return fabric, placed(fabric, hosts, counts, order)
+
+
+@pytest.mark.parametrize("format", READERS)
+@given(st.data())
+def test_what_is_written_reads_back_as_the_same_hosts(format: str, data: st.DataObject) -> None:
+    fabric, placement = data.draw(placements(full=format == "mpich-rank-order"))
+    text = catalog.write(format, placement, fabric)
+    if format in LINE_A_RANK:
+        assert len(text.splitlines()) == placement.ranks + HEADERS.get(format, 0)
+    assert text.endswith("\n")
+    names = tuple(fabric.names[vertex] for vertex in placement.allocation.hosts)
+    options = Options(hosts=names) if format == "flux-taskmap" else Options()
+    assert read_back(format, text, options) == tuple(fabric.names[v] for v in placement.host_of_rank)
+
+
+@pytest.mark.parametrize("format", READERS)
+def test_a_permutation_that_is_not_its_own_inverse_reads_back_as_itself(format: str) -> None:
+    assert [TURN[slot] for slot in TURN] != list(range(6))
+    options = Options(hosts=("b", "c", "a")) if format == "flux-taskmap" else Options()
+    found = read_back(format, catalog.write(format, PLACEMENT, FABRIC), options)
+    assert found == ("c", "b", "c", "a", "b", "a")
+
+
+@st.composite
+def blocks(draw: st.DrawFn, *, equal: bool) -> tuple[Fabric, Placement]:
+    """Consecutive ranks on each of some hosts, in any order of hosts."""
+    count = draw(st.integers(1, 6))
+    each = draw(st.integers(1, 4))
+    slots = [each if equal else draw(st.integers(1, 4)) for _ in range(count)]
+    names = [f"node{i}" for i in range(count)]
+    fabric = ring([*names, "other"], [*slots, 1])
+    order = draw(st.permutations(range(count)))
+    allocation = Allocation.of(fabric, names, slots)
+    hosts = np.repeat(np.array(order, np.int32), [slots[host] for host in order])
+    return fabric, Placement(host_of_rank=hosts, allocation=allocation, strategy="given")
+
+
+@given(blocks(equal=True))
+def test_torchrun_gets_its_nodes_in_the_order_of_ranks(case: tuple[Fabric, Placement]) -> None:
+    fabric, placement = case
+    nodes = catalog.write("torchrun-rank-order", placement, fabric).splitlines()
+    each = placement.ranks // len(nodes)
+    assert [fabric.names[v] for v in placement.host_of_rank] == [node for node in nodes for _ in range(each)]
+
+
+@given(blocks(equal=False))
+def test_deepspeed_gets_its_hosts_in_the_order_of_ranks(case: tuple[Fabric, Placement]) -> None:
+    fabric, placement = case
+    text = catalog.write("deepspeed-hostfile", placement, fabric)
+    file = SourceFile(path="exported", data=text.encode(), modified_at=as_utc(WHEN))
+    order = hostfile.parse([file], Options()).placement
+    assert order is not None
+    assert order.hosts == tuple(fabric.names[v] for v in placement.host_of_rank)
+
+
+@pytest.mark.parametrize("format", BY_BLOCKS)
+def test_a_launcher_that_gives_consecutive_ranks_is_not_told_anything_else(format: str) -> None:
+    with pytest.raises(InvalidPlacement, match="the ranks of host c do not follow one another"):
+        catalog.write(format, PLACEMENT, FABRIC)
+
+
+def test_torchrun_starts_as_many_ranks_on_every_node() -> None:
+    uneven = placed(FABRIC, ["a", "b"], [2, 2], (0, 1, 2))
+    with pytest.raises(InvalidPlacement, match="host b has 1 ranks and a has 2"):
+        catalog.write("torchrun-rank-order", uneven, FABRIC)
+    assert catalog.write("deepspeed-hostfile", uneven, FABRIC) == "a slots=2\nb slots=1\n"
+
+
+def test_runs_of_ranks_are_one_line_of_intels_machine_file() -> None:
+    runs = placed(FABRIC, ["b", "a"], [2, 2], (0, 1, 2, 3))
+    assert catalog.write("intel-machinefile", runs, FABRIC) == "b:2\na:2\n"
+
+
+@pytest.mark.parametrize("text", VECTORS)
+def test_task_maps_are_those_of_rfc_34(text: str) -> None:
+    nodes = [int(name[1:]) for name in node_of_task(VECTORS[text])]
+    assert json.dumps(task_map(nodes), separators=(",", ":")) == text
+
+
+def test_a_rank_order_names_no_hosts_whose_names_do_not_fit() -> None:
+    fabric = ring(["(0, 1)", "x"], [1, 1])
+    turned = placed(fabric, ["(0, 1)", "x"], [1, 1], (1, 0))
+    assert catalog.write("mpich-rank-order", turned, fabric) == "1,0\n"
+
+
+@given(placements(full=True))
+def test_a_launcher_that_takes_the_rank_order_puts_ranks_where_they_belong(
+    case: tuple[Fabric, Placement],
+) -> None:
+    fabric, placement = case
+    written = catalog.write("mpich-rank-order", placement, fabric)
+    order = [int(rank) for rank in written.splitlines()[-1].split(",")]
+    assert sorted(order) == list(range(placement.ranks))
+    launched = np.empty(placement.ranks, np.int32)
+    launched[order] = placement.allocation.host_of_slot
+    np.testing.assert_array_equal(launched, placement.host_of_rank)
+
+
+@given(placements())
+def test_slots_of_a_host_count_from_zero_by_ascending_rank(case: tuple[Fabric, Placement]) -> None:
+    fabric, placement = case
+    seen: dict[str, int] = {}
+    for row in csv.DictReader(io.StringIO(catalog.write("csv", placement, fabric))):
+        assert int(row["slot"]) == seen.get(row["host"], 0)
+        seen[row["host"]] = int(row["slot"]) + 1
+
+
+def test_a_rank_order_cannot_leave_slots_free_but_on_the_last_host() -> None:
+    half_used = placed(FABRIC, ["a", "b", "c"], [2, 2, 2], (0, 1, 2))
+    assert catalog.write("mpich-rank-order", half_used, FABRIC) == "# hosts a*2 b*2\n0,1,2\n"
+    gap = placed(FABRIC, ["a", "b", "c"], [2, 2, 2], (0, 2, 3))
+    with pytest.raises(InvalidPlacement, match="host a has free slots before the last used host"):
+        catalog.write("mpich-rank-order", gap, FABRIC)
+
+
+@pytest.mark.parametrize("name", ["a b", "a=b", "a:b", "a,b", "a\nb", "+n0", "a#b", "", "a\tb", "[a]", "ä"])
+@pytest.mark.parametrize("format", sorted({*catalog.FORMATS} - {"csv", "mpich-rank-order", "flux-taskmap"}))
+def test_host_names_that_would_break_the_file_are_refused(format: str, name: str) -> None:
+    fabric = ring(["x", name], [1, 1])
+    with pytest.raises(InvalidPlacement, match="would break the file"):
+        catalog.write(format, placed(fabric, ["x", name], [1, 1], (1, 0)), fabric)
+    alone = placed(fabric, ["x"], [1], (0,))
+    assert "x" in catalog.write(format, alone, fabric)
+
+
+def test_csv_quotes_what_it_must_and_refuses_what_would_break_a_line() -> None:
+    fabric = ring(["x", "(0, 1)", "y\nz"], [1, 1, 1])
+    written = catalog.write("csv", placed(fabric, ["(0, 1)", "x"], [1, 1], (0, 1)), fabric)
+    assert read_back("csv", written) == ("(0, 1)", "x")
+    with pytest.raises(InvalidPlacement, match="would break the file"):
+        catalog.write("csv", placed(fabric, ["y\nz"], [1], (0,)), fabric)
+
+
+@pytest.mark.parametrize("format", catalog.FORMATS)
+def test_a_placement_of_another_fabric_is_refused(format: str) -> None:
+    with pytest.raises(InvalidPlacement, match="belongs to another fabric"):
+        catalog.write(format, PLACEMENT, ring(["a", "b"], [2, 2]))
+    with pytest.raises(InvalidPlacement, match="b is a switch and takes no ranks"):
+        catalog.write(format, PLACEMENT, ring(["a", "b", "c"], [2, 0, 2]))
+
+
+def test_a_placement_without_ranks_is_refused() -> None:
+    with pytest.raises(InvalidPlacement, match="has no ranks"):
+        catalog.write("csv", placed(FABRIC, ["a"], [2], ()), FABRIC)
+
+
+def test_an_unknown_format_is_refused_with_the_closest() -> None:
+    with pytest.raises(UnknownName, match="openmpi-rankfile"):
+        catalog.write("rankfile", PLACEMENT, FABRIC)

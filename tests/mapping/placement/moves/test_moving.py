@@ -1,0 +1,265 @@
+"""Keeping a placement: few moved ranks, each judged exactly; and what to tell a running job."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mapping
+from mapping.placement.moves.advice import Advice, best
+from mapping.placement.moves.best_exchanges import best_exchanges
+from mapping.placement.moves.moving import Curve
+from mapping.placement.moves.relinking import nearest, prefixes, relink
+from mapping.placement.problem.objective import better, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.posing import Setting
+from mapping.placement.strategies.in_order import in_order
+from registry.errors import InvalidPlacement, InvalidValue
+from registry.model import Allocation, Fabric, Ints, Placement, Profile
+from tests.support.search_problems import pinned, problem_on, ring, seated
+
+
+def nearly_perfect(wrong: int) -> tuple[Fabric, Profile, Allocation, Placement]:
+    """A circle of ranks on a circle of hosts, of which so many have changed places."""
+    fabric, profile, _ = ring(16, 16)
+    allocation = Allocation.of(fabric, list(range(16)))
+    hosts = np.arange(16, dtype=np.int32)
+    hosts[:wrong] = np.roll(hosts[:wrong], 1)
+    return fabric, profile, allocation, replace(in_order(16, allocation), host_of_rank=hosts)
+
+
+def moved(point: Placement, present: Placement) -> int:
+    return int((point.host_of_rank != present.host_of_rank).sum())
+
+
+@pytest.mark.parametrize("objective", ["hop-bytes", "congestion", "2*congestion+hop-bytes"])
+def test_the_curve_moves_more_and_is_better_from_point_to_point(objective: str) -> None:
+    fabric, profile, allocation = ring(12, 12)
+    present = in_order(12, allocation)
+    curve = mapping.keep(fabric, profile, allocation, present, objective=objective, steps=6000)
+    assert curve.points[0].placement.host_of_rank.tobytes() == present.host_of_rank.tobytes()
+    assert len(curve.points) > 1
+    for one, two in zip(curve.points, curve.points[1:], strict=False):
+        assert one.moved < two.moved
+        assert better(curve.objective, two.score, one.score)
+    for point in curve.points:
+        assert point.moved == moved(point.placement, present)
+        known = mapping.evaluate(fabric, profile, point.placement)
+        assert known.hop_bytes == pytest.approx(point.score.hop_bytes)
+        assert known.congestion_seconds == pytest.approx(point.score.congestion_seconds)
+
+
+def test_two_ranks_that_changed_places_change_back() -> None:
+    fabric, profile, allocation, present = nearly_perfect(2)
+    curve = mapping.keep(fabric, profile, allocation, present, objective="hop-bytes", steps=4000)
+    assert [point.moved for point in curve.points] == [0, 2]
+    assert curve.points[1].placement.host_of_rank.tolist() == list(range(16))
+    assert curve.metric == "hop_bytes"
+    assert curve.gain(curve.points[1]) == 2.0  # two of the 16 edges were two hops long
+
+
+@pytest.mark.parametrize("moves", [0, 1, 2, 3, 5])
+def test_no_more_ranks_move_than_are_allowed(moves: int) -> None:
+    fabric, profile, allocation, present = nearly_perfect(8)
+    curve = mapping.keep(fabric, profile, allocation, present, moves=moves, objective="hop-bytes", steps=4000)
+    assert all(point.moved <= moves for point in curve.points)
+    assert curve.within(moves).moved <= moves
+
+
+def test_a_perfect_placement_stays() -> None:
+    fabric, profile, allocation, present = nearly_perfect(0)
+    curve = mapping.keep(fabric, profile, allocation, present, steps=3000)
+    assert [point.moved for point in curve.points] == [0]
+    assert curve.chosen() is curve.points[0]
+    assert mapping.advise(curve) == ()
+
+
+def test_a_free_host_takes_a_rank_without_moving_another() -> None:
+    fabric, profile, _ = ring(16, 8)
+    allocation = Allocation.of(fabric, list(range(16)))
+    hosts = np.array([0, 1, 2, 3, 12, 5, 6, 7], np.int32)  # rank 4 sits far off, its place is free
+    present = replace(in_order(8, allocation), host_of_rank=hosts)
+    curve = mapping.keep(fabric, profile, allocation, present, moves=1, objective="hop-bytes", steps=4000)
+    assert [point.moved for point in curve.points] == [0, 1]
+    assert curve.points[1].placement.host_of_rank.tolist() == list(range(8))
+
+
+def test_pins_hold_and_count_as_moved_where_they_move() -> None:
+    fabric, profile, allocation, present = nearly_perfect(4)
+    pins: dict[int, str | int] = {0: "n09", 3: int(present.host_of_rank[3])}
+    setting = Setting(pins=pins)
+    curve = mapping.keep(
+        fabric, profile, allocation, present, objective="hop-bytes", setting=setting, steps=4000
+    )
+    assert curve.points[0].moved == 2  # rank 0, and who made room for it
+    for point in curve.points:
+        assert point.placement.host_of_rank[0] == 9
+        assert point.placement.host_of_rank[3] == present.host_of_rank[3]
+
+
+def test_the_same_seed_and_steps_give_the_same_curve() -> None:
+    fabric, profile, allocation = ring(12, 12)
+    one, two = (mapping.keep(fabric, profile, allocation, in_order(12, allocation), steps=3000) for _ in "ab")
+    assert [p.placement.host_of_rank.tobytes() for p in one.points] == [
+        p.placement.host_of_rank.tobytes() for p in two.points
+    ]
+
+
+def test_an_interrupt_leaves_what_was_found() -> None:
+    fabric, profile, allocation = ring(12, 12)
+    calls = 0
+
+    def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 150:
+            raise KeyboardInterrupt
+
+    present = in_order(12, allocation)
+    curve = mapping.keep(
+        fabric, profile, allocation, present, objective="hop-bytes", steps=6000, progress=progress
+    )
+    assert not curve.complete
+    assert curve.points[0].moved == 0
+    assert not any(point.placement.complete for point in curve.points)
+
+
+def test_a_present_placement_elsewhere_is_refused() -> None:
+    fabric, profile, allocation, present = nearly_perfect(2)
+    fewer = Allocation.of(fabric, list(range(1, 16)), 2)
+    with pytest.raises(InvalidPlacement):
+        mapping.keep(fabric, profile, fewer, present)
+    with pytest.raises(InvalidValue):
+        mapping.keep(fabric, profile, allocation, present, moves=-1)
+
+
+@given(case=pinned(), most=st.integers(0, 4))
+def test_best_exchanges_gain_each_time_and_keep_to_their_number(
+    case: tuple[Problem, Ints], most: int
+) -> None:
+    problem, start = case
+    value, far = problem.hop_bytes(start), problem.hop_bytes(start)
+    for ranks, hosts in best_exchanges(problem, start, most=most, deadline=None):
+        value, before = problem.hop_bytes(hosts), value
+        assert value < before
+        assert set(np.flatnonzero(hosts != start).tolist()) == ranks
+        assert len(ranks) <= most
+        assert (hosts == problem.pins)[problem.pinned].all()
+        assert (np.bincount(hosts, minlength=problem.hosts) <= problem.allocation.slots).all()
+    assert value <= far
+
+
+@given(case=seated())
+def test_the_first_exchange_is_the_best_of_all(case: tuple[Problem, Ints]) -> None:
+    problem, start = case
+    best, room = 0.0, problem.allocation.slots - np.bincount(start, minlength=problem.hosts)
+    for rank in range(problem.ranks):
+        for host in np.flatnonzero(room):
+            hosts = start.copy()
+            hosts[rank] = host
+            best = max(best, problem.hop_bytes(start) - problem.hop_bytes(hosts))
+        for other in range(rank):
+            hosts = start.copy()
+            hosts[[rank, other]] = start[[other, rank]]
+            best = max(best, (problem.hop_bytes(start) - problem.hop_bytes(hosts)) / 2)
+    first = next(best_exchanges(problem, start, most=2, deadline=None), None)
+    if first is None:
+        assert best == pytest.approx(0.0)
+    else:
+        gain = problem.hop_bytes(start) - problem.hop_bytes(first[1])
+        assert gain / len(first[0]) == pytest.approx(best)
+
+
+@given(case=seated(), seed=st.integers(0, 5), by_load=st.booleans())
+def test_exchanges_lead_to_the_target_and_each_prefix_fits(
+    case: tuple[Problem, Ints], seed: int, by_load: bool
+) -> None:
+    problem, start = case
+    slots = np.random.default_rng(seed).permutation(len(problem.slot_host))[: problem.ranks]
+    target = problem.slot_host[slots]
+    way = relink(problem, start, target, by_load=by_load, most=problem.ranks, deadline=None)
+    reached = start
+    for ranks, hosts in prefixes(start, target, way):
+        assert (np.bincount(hosts, minlength=problem.hosts) <= problem.allocation.slots).all()
+        assert set(np.flatnonzero(hosts != start).tolist()) <= ranks
+        reached = hosts
+    assert reached.tolist() == target.tolist()
+
+
+@given(case=pinned(), seed=st.integers(0, 5))
+def test_the_nearest_of_equal_placements_costs_the_same_and_moves_no_more(
+    case: tuple[Problem, Ints], seed: int
+) -> None:
+    problem, start = case
+    slots = np.random.default_rng(seed).permutation(len(problem.slot_host))[: problem.ranks]
+    target = problem.honour_pins(problem.slot_host[slots])
+    found = nearest(problem, start, target)
+    assert (found != start).sum() <= (target != start).sum()
+    assert (found == problem.pins)[problem.pinned].all()
+    assert score(problem, found).hop_bytes == pytest.approx(score(problem, target).hop_bytes)
+
+
+def test_hosts_on_one_switch_are_not_exchanged_for_nothing() -> None:
+    hosts, switch = list(range(6)), 6
+    fabric = Fabric.from_arcs(
+        [*(f"h{i}" for i in hosts), "s"],
+        hosts + [switch] * 6,
+        [switch] * 6 + hosts,
+        1.0,
+        slots=[1] * 6 + [0],
+        forwards=[False] * 6 + [True],
+    )
+    profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 1.0, 1.0], ranks=6)
+    problem = problem_on(fabric, profile, Allocation.of(fabric, hosts), "shortest-paths")
+    start = np.arange(6, dtype=np.int32)
+    assert nearest(problem, start, start[::-1].copy()).tolist() == start.tolist()
+
+
+def curve_of(seconds: dict[int, float]) -> Curve:
+    """A curve whose points have these worst links."""
+    fabric, profile, allocation, present = nearly_perfect(0)
+    curve = mapping.keep(fabric, profile, allocation, present, steps=10)
+    (point,) = curve.points
+    points = tuple(
+        replace(point, moved=n, score=point.score._replace(congestion_seconds=s)) for n, s in seconds.items()
+    )
+    return replace(curve, points=points)
+
+
+def test_advice_weighs_seconds_saved_against_ranks_to_migrate() -> None:
+    curve = curve_of({0: 10.0, 2: 8.0, 8: 7.0})
+    two, eight = mapping.advise(curve, iterations=10, rank_seconds=3.0, iterations_left=50)
+    assert (two.point.moved, eight.point.moved) == (2, 8)
+    assert (two.seconds_saved, eight.seconds_saved) == pytest.approx((0.2, 0.3))
+    assert (two.saved_per_rank, eight.saved_per_rank) == pytest.approx((0.1, 0.0375))
+    assert (two.migration_seconds, eight.migration_seconds) == (6.0, 24.0)
+    assert (two.break_even_iterations, eight.break_even_iterations) == pytest.approx((30.0, 80.0))
+    assert (two.worth_it, eight.worth_it) == (True, False)
+    assert curve.chosen().moved == 8  # two ranks bring two thirds
+
+
+def test_the_best_advice_leaves_most_after_migration() -> None:
+    advice = mapping.advise(curve_of({0: 10.0, 2: 8.0, 8: 7.0}), rank_seconds=1.0)
+
+    def pick(iterations_left: float) -> Advice | None:
+        return best(advice, iterations_left, 1.0)
+
+    assert pick(0.5) is None
+    assert pick(3.0) is advice[0]
+    assert pick(100.0) is advice[1]
+
+
+def test_what_is_not_known_is_not_told() -> None:
+    (one,) = mapping.advise(curve_of({0: 10.0, 2: 8.0}))
+    assert (one.migration_seconds, one.break_even_iterations, one.worth_it) == (None, None, None)
+    (none,) = mapping.advise(curve_of({0: 10.0, 2: 10.0}), rank_seconds=1.0, iterations_left=1e9)
+    assert none.break_even_iterations == math.inf
+    assert none.worth_it is False
+    for wrong in ({"iterations": 0.0}, {"rank_seconds": -1.0}, {"iterations_left": math.nan}):
+        with pytest.raises(InvalidValue):
+            mapping.advise(curve_of({0: 1.0}), **wrong)

@@ -1,0 +1,198 @@
+"""Groups of ranks of exact sizes, and hosts of several slots filled by them."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.generate.stencils import shuffled, stencil
+from mapping.placement.kernels.group_swaps import Groups, repair, swap_pass
+from mapping.placement.kernels.pair_gain import partners
+from mapping.placement.partition.multicore import cut_bytes, group_ranks, quotient
+from mapping.placement.strategies import in_order, multicore
+from registry.errors import InvalidValue, UnknownName
+from registry.model import Allocation, Fabric, Ints, Profile
+from tests.support.search_problems import problem_on, ring
+from tests.support.small_fabrics import profiles
+
+
+def generator() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+@st.composite
+def sized(draw: st.DrawFn) -> tuple[Profile, list[int]]:
+    """A profile and sizes of groups that its ranks fill."""
+    profile = draw(profiles(max_ranks=10))
+    ends = draw(st.sets(st.integers(1, profile.ranks)))
+    cuts = sorted(ends | {profile.ranks})
+    return profile, np.diff([0, *cuts]).tolist()
+
+
+def blocks(sizes: list[int]) -> Ints:
+    return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+
+
+@settings(deadline=None)
+@given(case=sized())
+def test_groups_have_exactly_their_sizes_and_cut_no_more_than_blocks_in_order(
+    case: tuple[Profile, list[int]],
+) -> None:
+    profile, sizes = case
+    group = group_ranks(profile, sizes, generator())
+    assert group.dtype == np.int32
+    assert np.bincount(group, minlength=len(sizes)).tolist() == sizes
+    assert cut_bytes(profile, group) <= cut_bytes(profile, blocks(sizes))
+    assert group.tobytes() == group_ranks(profile, sizes, generator()).tobytes()
+
+
+@settings(deadline=None)
+@given(case=sized())
+def test_no_swap_of_two_ranks_cuts_less(case: tuple[Profile, list[int]]) -> None:
+    profile, sizes = case
+    group = group_ranks(profile, sizes, generator())
+    least = cut_bytes(profile, group)
+    for one in range(profile.ranks):
+        for other in range(one):
+            swapped = group.copy()
+            swapped[[one, other]] = group[[other, one]]
+            assert cut_bytes(profile, swapped) >= least
+
+
+@given(case=sized(), data=st.data())
+def test_the_repair_moves_as_few_ranks_as_can_be_and_only_out_of_groups_too_large(
+    case: tuple[Profile, list[int]], data: st.DataObject
+) -> None:
+    profile, sizes = case
+    anywhere = st.lists(st.integers(0, len(sizes) - 1), min_size=profile.ranks, max_size=profile.ranks)
+    before = np.array(data.draw(anywhere), np.int32)
+    counts = np.bincount(before, minlength=len(sizes))
+    member = np.argsort(before, kind="stable").astype(np.int32)
+    table = partners(profile.ranks, profile.sender, profile.partner, profile.bytes)
+    groups = Groups(before.copy(), np.r_[0, np.cumsum(counts)], member, np.argsort(member).astype(np.int32))
+    weight = table.sent + table.received
+    repair(table.indptr, table.partner, weight, groups, np.array(sizes))
+    assert np.bincount(groups.group, minlength=len(sizes)).tolist() == sizes
+    moved = before != groups.group
+    assert moved.sum() == np.maximum(counts - sizes, 0).sum()
+    assert (counts[before[moved]] > np.array(sizes)[before[moved]]).all()
+
+
+def test_the_repair_gives_away_the_rank_that_adds_least_to_the_cut() -> None:
+    # 0, 1, 2 are one too many; 2 talks to the other group more than to its own, 3 is there.
+    table = partners(4, *map(np.array, ([0, 1, 2, 2], [1, 2, 0, 3], [5.0, 1.0, 1.0, 4.0])))
+    groups = Groups(
+        np.array([0, 0, 0, 1], np.int32), np.array([0, 3, 4]), *[np.arange(4, dtype=np.int32)] * 2
+    )
+    repair(table.indptr, table.partner, table.sent + table.received, groups, np.array([2, 2]))
+    assert groups.group.tolist() == [0, 0, 1, 1]
+
+
+def test_a_pass_of_swaps_lowers_the_cut_by_what_it_should() -> None:
+    profile = stencil((6, 6), 5)
+    profile = shuffled(profile, 3)
+    start = blocks([6] * 6)
+    table = partners(profile.ranks, profile.sender, profile.partner, profile.bytes)
+    order = np.arange(36, dtype=np.int32)
+    groups = Groups(start.copy(), np.arange(0, 37, 6), order.copy(), order.copy())
+    values = [cut_bytes(profile, groups.group)]
+    while swap_pass(table.indptr, table.partner, table.sent + table.received, groups, 1e-9):
+        values.append(cut_bytes(profile, groups.group))
+        assert np.bincount(groups.group).tolist() == [6] * 6
+        assert (groups.group[groups.member] == start).all()
+        assert (groups.member[groups.place] == order).all()
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < 0.7 * values[0]
+
+
+def test_small_cases_are_close_to_the_best_of_all() -> None:
+    found, best = 0.0, 0.0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        source, target = rng.integers(0, 7, (2, 14))
+        profile = Profile.from_edges(source, target, rng.integers(1, 9, 14), ranks=7)
+        cuts = {cut_bytes(profile, np.array(p)) for p in permutations([0, 0, 0, 1, 1, 2, 2])}
+        best += min(cuts)
+        found += cut_bytes(profile, group_ranks(profile, [3, 2, 2], generator()))
+        assert found >= best
+    assert found <= 1.08 * best
+
+
+@pytest.mark.parametrize("sizes", [[64] * 8, [16] * 32, [100, 12, 200, 56, 144]])
+def test_a_stencil_numbered_at_random_is_cut_far_below_blocks(sizes: list[int]) -> None:
+    profile = shuffled(stencil((8, 8, 8), 7), 1)
+    group = group_ranks(profile, sizes, generator())
+    assert np.bincount(group).tolist() == sizes
+    assert cut_bytes(profile, group) < 0.5 * cut_bytes(profile, blocks(sizes))
+
+
+@given(profile=profiles(max_ranks=8), data=st.data())
+def test_the_quotient_keeps_every_byte_and_message_between_groups(
+    profile: Profile, data: st.DataObject
+) -> None:
+    raw = data.draw(st.lists(st.integers(0, 3), min_size=profile.ranks, max_size=profile.ranks))
+    group = np.unique(raw, return_inverse=True)[1].astype(np.int32)
+    found = quotient(profile, group)
+    assert found.ranks == int(group.max()) + 1
+    assert found.bytes.sum() == cut_bytes(profile, group)
+    assert found.self_bytes == profile.bytes.sum() - cut_bytes(profile, group)
+    for sender, partner, size in zip(found.sender, found.partner, found.bytes, strict=True):
+        pairs = (group[profile.sender] == sender) & (group[profile.partner] == partner)
+        assert size == profile.bytes[pairs].sum()
+
+
+@pytest.mark.parametrize("sizes", [[], [4, 0], [3], [2, 3], [5, -1], [1.5, 2.5]])
+def test_sizes_that_ranks_do_not_fill_are_refused(sizes: list[float]) -> None:
+    with pytest.raises(InvalidValue):
+        group_ranks(Profile.from_edges([0], [3], [1.0]), sizes, generator())
+
+
+def two_racks(slots: list[int]) -> tuple[Fabric, Allocation]:
+    """Hosts a to d on one switch, e to h on another."""
+    names = [*"abcdefgh", "left", "right"]
+    tails = [*range(8), 8]
+    heads = [8, 8, 8, 8, 9, 9, 9, 9, 9]
+    counts = [*slots, 0, 0]
+    fabric = Fabric.from_arcs(names, tails + heads, heads + tails, 1.0, slots=counts)
+    return fabric, Allocation.of(fabric, [*"abcdefgh"], slots)
+
+
+def test_hosts_are_filled_with_ranks_that_talk_to_each_other() -> None:
+    fabric, allocation = two_racks([4] * 8)
+    # Eight rings of four, dealt out card by card.
+    rank = np.arange(32)
+    profile = Profile.from_edges(rank, (rank + 8) % 32, np.ones(32))
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    assert problem.hop_bytes(in_order.seat(problem, generator())) > 0
+    found = multicore.seat(problem, generator())
+    assert problem.hop_bytes(found) == 0.0
+
+
+@pytest.mark.parametrize("inner", ["greedy", "random", "ohtma", "recursive-bisection"])
+def test_any_inner_strategy_places_groups_within_unequal_slots(inner: str) -> None:
+    fabric, allocation = two_racks([1, 5, 2, 2, 7, 3, 1, 3])
+    profile = shuffled(stencil((4, 5), 5), 2)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    found = multicore.seat(problem, generator(), inner=inner)
+    taken = np.bincount(found, minlength=8)
+    assert (taken <= allocation.slots).all()
+    # As few hosts as hold 20 ranks: 7, 5, 3, 3, 2.
+    assert np.sort(taken).tolist() == [0, 0, 0, 2, 3, 3, 5, 7]
+
+
+def test_one_slot_a_host_leaves_all_to_the_inner_strategy() -> None:
+    from mapping.placement.strategies import greedy
+
+    problem = problem_on(*ring(12, 9), "shortest-paths")
+    assert multicore.seat(problem, generator()).tolist() == greedy.seat(problem, generator()).tolist()
+
+
+@pytest.mark.parametrize("inner", ["multicore", "pair-exchange", "gredy"])
+def test_an_inner_strategy_that_there_is_not_is_refused(inner: str) -> None:
+    problem = problem_on(*ring(4, 4), "shortest-paths")
+    with pytest.raises(UnknownName):
+        multicore.seat(problem, generator(), inner=inner)

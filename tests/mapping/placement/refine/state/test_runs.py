@@ -1,0 +1,145 @@
+"""What pairs of hosts load, as congestion searches keep it: what the routing says, however it is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.generate.fat_trees import three_level
+from ingest.generate.tori import mesh, torus
+from mapping.placement.kernels.congestion_anneal import Flows
+from mapping.placement.kernels.runs import COMPLETE, COMPUTED, Runs
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine.state import runs as building
+from mapping.placement.refine.state.cells import Cells, cells_of
+from mapping.placement.refine.state.load_search import load_all, new_flows, new_loads
+from mapping.placement.refine.state.runs import build_runs, most_used_first, of_another_thread
+from registry.model import Allocation, Fabric, Floats, Ints, Profile
+from tests.support.search_problems import problem_on, seated
+
+ROOMY = 1 << 20
+
+
+def all_pairs(hosts: int) -> Flows:
+    """Every pair of hosts once, other bytes there than back."""
+    one, other = np.triu_indices(hosts, 1)
+    flows = new_flows(len(one))
+    flows.source[:], flows.target[:] = one, other
+    random = np.random.default_rng(3)
+    flows.out[:], flows.back[:] = random.random(len(one)), random.random(len(one)) + 1
+    return flows
+
+
+def exact(problem: Problem, flows: Flows) -> Floats:
+    """float64[m]: what the routing says."""
+    ends = np.r_[flows.source, flows.target], np.r_[flows.target, flows.source]
+    return problem.routes.link_bytes(*ends, np.r_[flows.out, flows.back])
+
+
+def assert_same_loads(problem: Problem, cells: Cells, runs: Runs, flows: Flows) -> None:
+    bytes, expected = load_all(runs, new_loads(len(cells)), flows), exact(problem, flows)
+    told = cells.of_link >= 0
+    np.testing.assert_allclose(bytes[cells.of_link[told]], expected[told], rtol=1e-6, atol=1e-9)
+    network = problem.routes.fabric.network_link
+    for of_cell, of_link in ((cells.network, network), (~cells.network, ~network)):
+        worst = (expected / problem.link_capacity)[of_link].max(initial=0.0)
+        assert (bytes / cells.capacity)[of_cell].max(initial=0.0) == pytest.approx(worst, rel=1e-6)
+
+
+def lazy(problem: Problem, cells: Cells, monkeypatch: pytest.MonkeyPatch, limit: int = ROOMY) -> Runs:
+    """Runs that are computed when first asked for."""
+    with monkeypatch.context() as patch:
+        patch.setattr(building, "MOST_ENTRIES", -1)
+        return build_runs(problem.routes.flows, cells, limit)
+
+
+def everything_on(fabric: Fabric, hosts: list[int] | None = None) -> Problem:
+    chosen = fabric.hosts.tolist() if hosts is None else hosts
+    profile = Profile.from_edges([0], [1], [1.0], ranks=2)
+    return problem_on(fabric, profile, Allocation.of(fabric, chosen), "shortest-paths")
+
+
+@given(case=seated())
+def test_all_pairs_load_what_the_routing_says(case: tuple[Problem, Ints]) -> None:
+    problem, _ = case
+    cells = cells_of(problem)
+    runs = build_runs(problem.routes.flows, cells, ROOMY)
+    assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+    runs, cells = most_used_first(runs, cells)
+    assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+
+
+@given(case=seated(), limit=st.sampled_from([0, ROOMY]))
+def test_runs_computed_when_asked_for_are_the_same(case: tuple[Problem, Ints], limit: int) -> None:
+    problem, _ = case
+    cells = cells_of(problem)
+    with pytest.MonkeyPatch.context() as patch:
+        runs = lazy(problem, cells, patch, limit)
+    assert not runs.table.mode[COMPLETE]
+    for mine in (runs, of_another_thread(runs, limit)):
+        assert_same_loads(problem, cells, mine, all_pairs(problem.hosts))
+        assert_same_loads(problem, cells, mine, all_pairs(problem.hosts))
+
+
+@pytest.mark.parametrize("sizes", [(5,), (4, 3), (3, 5, 4), (3, 3, 4, 3)])
+def test_on_a_torus_runs_are_kept_by_step(sizes: tuple[int, ...]) -> None:
+    problem = everything_on(torus(sizes, capacity=[float(2 + axis) for axis in range(len(sizes))]))
+    cells = cells_of(problem)
+    runs = build_runs(problem.routes.flows, cells, ROOMY)
+    assert cells.shifts.on
+    assert len(runs.table.where) == problem.hosts + 1
+    assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+
+
+def test_steps_on_part_of_a_torus(monkeypatch: pytest.MonkeyPatch) -> None:
+    fabric = torus((4, 5, 3))
+    chosen = np.random.default_rng(1).permutation(60)[:23].tolist()
+    problem = everything_on(fabric, chosen)
+    cells = cells_of(problem)
+    assert cells.shifts.on
+    for runs in (build_runs(problem.routes.flows, cells, ROOMY), lazy(problem, cells, monkeypatch)):
+        assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+
+
+@pytest.mark.parametrize(
+    "fabric", [torus((2, 4)), mesh((3, 4)), torus((4, 300))], ids=["two", "mesh", "long"]
+)
+def test_what_cannot_be_shifted_is_kept_by_pair(fabric: Fabric) -> None:
+    problem = everything_on(fabric, fabric.hosts[:12].tolist())
+    cells = cells_of(problem)
+    assert not cells.shifts.on
+    runs = build_runs(problem.routes.flows, cells, ROOMY)
+    assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+
+
+def test_interchangeable_links_of_a_tree_are_one_cell() -> None:
+    problem = everything_on(three_level(4))
+    cells = cells_of(problem)
+    runs, few = most_used_first(build_runs(problem.routes.flows, cells, ROOMY), cells)
+    assert_same_loads(problem, few, runs, all_pairs(problem.hosts))
+    network = problem.routes.fabric.network_link
+    assert np.count_nonzero(few.of_link[network] >= 0) < 0.6 * np.count_nonzero(network)
+
+
+def test_background_keeps_links_apart() -> None:
+    problem = everything_on(three_level(4))
+    busy = np.zeros(len(problem.routes.fabric.links))
+    busy[np.flatnonzero(problem.routes.fabric.network_link)[3]] = 5.0
+    loaded = Problem(
+        profile=problem.profile, allocation=problem.allocation, routes=problem.routes, link_background=busy
+    )
+    assert (cells_of(loaded).of_link >= 0).all()
+    assert cells_of(loaded).background.sum() == 5.0
+
+
+def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = everything_on(mesh((5, 6)))
+    cells = cells_of(problem)
+    limit = 1 << 14
+    runs = lazy(problem, cells, monkeypatch, limit)
+    assert runs.table.cell.nbytes + runs.table.share.nbytes <= limit
+    for _ in range(2):
+        assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+    assert runs.table.mode[COMPUTED] > problem.hosts * (problem.hosts - 1) // 2  # it had to forget

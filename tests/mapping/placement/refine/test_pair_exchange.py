@@ -1,0 +1,209 @@
+"""Annealed pair exchange on hop-bytes: gains, proposals and schedule."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mapping.kernels.random_numbers import State, below, exponential, state_from
+from mapping.placement.kernels.hop_bytes_annealing import Domain, Standing, anneal, stand
+from mapping.placement.kernels.hop_bytes_search import Guest, Seats, exchange_gain, sit
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import pair_exchange
+from mapping.placement.refine.state.domains import cut
+from mapping.routing.catalog import build_routes
+from registry.model import Ints
+from tests.support.search_problems import problem_on, ring, seated, torus8
+
+
+def brute_hop_bytes(problem: Problem, host_of_rank: Ints) -> float:
+    """Pair of ranks by pair of ranks."""
+    profile, distances = problem.profile, problem.routes.distances
+    return sum(
+        float(size * distances[host_of_rank[a], host_of_rank[b]])
+        for a, b, size in zip(profile.sender, profile.partner, profile.bytes, strict=True)
+    )
+
+
+@given(case=seated(), data=st.data())
+def test_a_gain_is_the_difference_of_exact_sums(case: tuple[Problem, Ints], data: st.DataObject) -> None:
+    problem, start = case
+    seats = problem.seats(start)
+    guest = problem.guest(directed=len(problem.hops.code) == 2)
+    rank = data.draw(st.integers(0, problem.ranks - 1))
+    slot = data.draw(st.integers(0, len(problem.slot_host) - 1))
+    here, there = int(start[rank]), int(problem.slot_host[slot])
+    gain = exchange_gain(guest, problem.hops, seats, rank, int(seats.rank_of_slot[slot]), here, there)
+    sit(seats, rank, slot)
+    change = brute_hop_bytes(problem, seats.host_of_rank) - brute_hop_bytes(problem, start)
+    if here != there:
+        assert gain == pytest.approx(change, abs=1e-9)
+
+
+def annealer(problem: Problem, start: Ints) -> Annealer:
+    guest, seats = problem.guest(directed=len(problem.hops.code) == 2), problem.seats(start)
+    ranks = problem.ranks
+    standing = Standing(seats.host_of_rank.copy(), np.zeros(ranks, np.int32), np.zeros(ranks))
+    stand(guest, problem.hops, standing)
+    return Annealer(problem, guest, seats, standing)
+
+
+class Annealer(NamedTuple):
+    """All that a call of the kernel on one domain needs."""
+
+    problem: Problem
+    guest: Guest
+    seats: Seats
+    standing: Standing
+
+    def run(self, proposals: int, temperature: float, state: State) -> tuple[int, int]:
+        guest, problem, seats = self.guest, self.problem, self.seats
+        tables = guest.table if len(problem.hops.code) == 2 else None
+        movable = guest.active[~seats.fixed[guest.active]]
+        domain = Domain(np.zeros(problem.hosts, np.int8), 0, movable)
+        inside, kept = anneal(proposals, temperature, guest, tables, problem.hops, problem.near, seats,
+                              self.standing, domain, state)  # fmt: skip
+        return int(inside), int(kept)
+
+
+@given(case=seated(), temperature=st.sampled_from([0.0, 1.0, 50.0]), seed=st.integers(0, 99))
+def test_after_many_exchanges_every_table_and_every_cost_is_as_computed_afresh(
+    case: tuple[Problem, Ints], temperature: float, seed: int
+) -> None:
+    problem, start = case
+    search = annealer(problem, start)
+    if len(search.guest.active) == 0:
+        return
+    inside, _ = search.run(200, temperature, state_from(np.random.default_rng(seed)))
+    assert inside == 200
+    standing, seats = search.standing, search.seats
+    kept = standing.cost.copy()
+    total = stand(search.guest, problem.hops, standing)
+    np.testing.assert_allclose(kept, standing.cost, atol=1e-6)
+    after = brute_hop_bytes(problem, standing.host)
+    assert total == pytest.approx(after, abs=1e-6)
+    assert after == pytest.approx(problem.hop_bytes(standing.host), abs=1e-9)
+    assert (standing.host == problem.slot_host[seats.slot_of_rank]).all()
+    assert (seats.rank_of_slot[seats.slot_of_rank] == np.arange(problem.ranks)).all()
+    assert (seats.rank_of_slot >= 0).sum() == problem.ranks
+    assert temperature > 0 or after <= brute_hop_bytes(problem, start) + 1e-9
+
+
+def test_how_proposals_are_cut_into_calls_does_not_matter() -> None:
+    fabric, profile, allocation = ring(12, 9)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    ends = []
+    for cuts in ([300], [1, 299], [100, 100, 100]):
+        search, state = annealer(problem, problem.slot_host[:9]), state_from(np.random.default_rng(1))
+        for count in cuts:
+            search.run(count, 0.7, state)
+        ends.append(search.standing.host.tolist())
+    assert ends[0] == ends[1] == ends[2]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_same_seed_steps_and_workers_give_the_same_bytes(workers: int) -> None:
+    fabric, profile, allocation = torus8()
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+
+    def last() -> Ints:
+        budget = Budget(steps=200_000, workers=workers)
+        *_, found = pair_exchange.refine(problem, problem.slot_host.copy(), budget, np.random.default_rng(3))
+        assert found.value == problem.hop_bytes(found.host_of_rank) < problem.hop_bytes(problem.slot_host)
+        assert sorted(found.host_of_rank.tolist()) == list(range(512))
+        return found.host_of_rank
+
+    assert last().tobytes() == last().tobytes()
+
+
+def test_pinned_ranks_stay_whatever_the_workers() -> None:
+    fabric, profile, allocation = ring(12, 10)
+    routes = build_routes("shortest-paths", fabric, allocation.hosts)
+    pins = np.full(10, -1, np.int32)
+    pins[[2, 7]] = 5, 0
+    problem = Problem(profile=profile, allocation=allocation, routes=routes, pins=pins)
+    start = problem.honour_pins(problem.slot_host[:10])
+    for workers in (1, 2):
+        budget = Budget(steps=50_000, workers=workers)
+        *_, found = pair_exchange.refine(problem, start, budget, np.random.default_rng(0))
+        assert found.host_of_rank[[2, 7]].tolist() == [5, 0]
+        assert found.value < problem.hop_bytes(start)
+
+
+def test_domains_are_runs_of_equally_many_slots_around_their_centre() -> None:
+    distance = np.array([2.0, 1.0, 0.0, 1.0, 2.0, 3.0])
+    assert cut(distance, np.arange(7), 2, 2).tolist() == [1, 0, 0, 0, 1, 1]
+    slots = np.r_[0, np.cumsum([1, 1, 4, 1, 1, 1])]  # half of nine: the centre's four and the next
+    assert cut(distance, slots, 2, 2).tolist() == [1, 1, 0, 0, 1, 1]
+    assert (cut(distance, np.arange(7), 1, 0) == 0).all()
+
+
+def test_near_groups_are_those_at_the_two_nearest_distances() -> None:
+    fabric, profile, allocation = ring(8, 8)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    distances, near = problem.routes.distances, problem.near
+    for host in range(8):
+        group = problem.hops.group[host]
+        first = {int(g) for g in near.group[near.start[group] : near.middle[group]]}
+        second = {int(g) for g in near.group[near.middle[group] : near.end[group]]}
+        assert first == {int(problem.hops.group[j]) for j in np.flatnonzero(distances[host] == 1)}
+        assert second == {int(problem.hops.group[j]) for j in np.flatnonzero(distances[host] == 2)}
+
+
+def test_a_ring_of_ranks_is_laid_around_a_ring_of_hosts() -> None:
+    fabric, profile, allocation = ring(10, 10)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    start = problem.slot_host.copy()
+    *_, last = pair_exchange.refine(problem, start, Budget(steps=100_000), np.random.default_rng(0))
+    assert last.value == 10.0
+    assert problem.hop_bytes(last.host_of_rank) == 10.0
+
+
+def test_free_slots_are_used() -> None:
+    fabric, profile, allocation = ring(12, 2)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    far = np.array([0, int(np.argmax(problem.routes.distances[0]))], np.int32)
+    *_, last = pair_exchange.refine(problem, far, Budget(steps=1000), np.random.default_rng(0))
+    assert last.value == 2.0
+
+
+def test_ranks_that_talk_share_a_host_with_room() -> None:
+    fabric, profile, allocation = ring(6, 4, slots=4)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    apart = np.arange(4, dtype=np.int32)
+    *_, last = pair_exchange.refine(problem, apart, Budget(steps=20_000), np.random.default_rng(0))
+    assert last.value == 0.0
+
+
+def test_the_torus_instance_falls_a_quarter_below_in_order() -> None:
+    fabric, profile, allocation = torus8()
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    start = problem.slot_host.copy()
+    assert problem.hop_bytes(start) == 1_759_434  # tests/data/bench/README.md
+    *_, last = pair_exchange.refine(problem, start, Budget(steps=1_000_000), np.random.default_rng(0))
+    assert last.value < 0.75 * 1_759_434
+
+
+def test_more_than_256_distances_are_told_apart_nearly() -> None:
+    hosts = 600
+    fabric, profile, allocation = ring(hosts, 4)
+    hops = problem_on(fabric, profile, allocation, "shortest-paths")
+    group = hops.hops.group
+    found = hops.hops.value[hops.hops.code[0][group[:, None], group]]
+    np.fill_diagonal(found, 0.0)
+    np.testing.assert_allclose(found, hops.routes.distances, atol=hosts / 2 / 254)
+
+
+def test_random_numbers_are_uniform_and_repeatable() -> None:
+    state, again = (state_from(np.random.default_rng(5)) for _ in range(2))
+    drawn = np.array([below(state, 7) for _ in range(7000)])
+    assert [below(again, 7) for _ in range(20)] == drawn[:20].tolist()
+    np.testing.assert_allclose(np.bincount(drawn, minlength=7) / 7000, 1 / 7, atol=0.02)
+    waits = np.array([exponential(state) for _ in range(20_000)])
+    assert (waits >= 0).all()
+    np.testing.assert_allclose([waits.mean(), waits.var()], 1.0, atol=0.06)

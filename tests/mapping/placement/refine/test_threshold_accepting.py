@@ -1,0 +1,222 @@
+"""Threshold accepting: the exact maximum under exchanges, the rule of acceptance, and what it gains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mapping.kernels.random_numbers import below, state_from
+from mapping.placement.kernels import threshold_accepting as kernel
+from mapping.placement.problem.budget import Budget
+from mapping.placement.problem.objective import better, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import threshold_accepting
+from mapping.placement.strategies import recursive_bisection
+from registry.errors import InvalidValue
+from registry.model import Allocation, Fabric, Floats, Ints, Profile
+from tests.support.search_problems import pinned, problem_on, ring, seated, torus8
+
+EVERYTHING = 1e9
+"""A threshold that no proposal exceeds."""
+
+
+class Run(NamedTuple):
+    search: threshold_accepting._Search
+    accepted: int
+
+
+def run(
+    problem: Problem,
+    start: Ints,
+    *,
+    proposals: int,
+    inner: int,
+    thresholds: tuple[float, float],
+    limit: int = 2,
+) -> Run:
+    """The kernel on a problem, with short lists of hottest links."""
+    search = threshold_accepting._begin(problem, start, np.random.default_rng(1))
+    search = search._replace(links=search.links._replace(limit=limit))
+    kernel.list_hottest(search.loads, search.links, search.value)
+    unit = search.value / np.array([1.0, 1.0, problem.ranks])
+    accepted = kernel.accept_below_thresholds(
+        proposals, inner, np.array(thresholds), unit, search.talk, search.runs, search.loads,
+        search.pending, search.links, search.seats, search.value, search.best, search.state,
+    )  # fmt: skip
+    return Run(search, accepted)
+
+
+def exact(problem: Problem, host_of_rank: Ints) -> Floats:
+    found = score(problem, host_of_rank)
+    return np.array([found.congestion_seconds, found.network_congestion_seconds, found.hop_bytes])
+
+
+def first_difference(one: Floats, other: Floats) -> int | None:
+    for level in range(3):
+        if abs(one[level] - other[level]) > kernel.SAME * max(one[level], other[level]):
+            return level
+    return None
+
+
+@given(case=seated(), limit=st.integers(1, 6))
+def test_the_value_is_exact_after_every_exchange(case: tuple[Problem, Ints], limit: int) -> None:
+    problem, start = case
+    if len(problem.bytes) == 0 or problem.hosts == 1:
+        return
+    for proposals in (1, 7, 60):
+        search, _ = run(
+            problem, start, proposals=proposals, inner=5, thresholds=(EVERYTHING, 0.0), limit=limit
+        )
+        np.testing.assert_allclose(
+            search.value, exact(problem, search.seats.host_of_rank), rtol=1e-6, atol=1e-9
+        )
+        np.testing.assert_allclose(
+            search.best.value, exact(problem, search.best.host_of_rank), rtol=1e-6, atol=1e-9
+        )
+
+
+def plainly(
+    problem: Problem, start: Ints, *, proposals: int, inner: int, thresholds: tuple[float, float]
+) -> tuple[Ints, Ints, int]:
+    """Threshold accepting with all loads computed anew for each candidate; last, best, accepted."""
+    state = state_from(np.random.default_rng(1))
+    seats = problem.seats(start)
+    rank_of_slot = seats.rank_of_slot.tolist()
+    current, accepted = start.copy(), 0
+    value = exact(problem, current)
+    unit = value / np.array([1.0, 1.0, problem.ranks])
+    best, lowest = current, value
+    for step in range(proposals):
+        threshold = max(thresholds[0] - thresholds[1] * (step // inner), 0.0)
+        rank, slot = below(state, problem.ranks), below(state, len(rank_of_slot))
+        left, other = rank_of_slot.index(rank), rank_of_slot[slot]
+        moved = current.copy()
+        moved[rank] = problem.slot_host[slot]
+        if other >= 0:
+            moved[other] = problem.slot_host[left]
+        if problem.slot_host[slot] == problem.slot_host[left]:
+            continue
+        new = exact(problem, moved)
+        level = first_difference(new, value)
+        if level is None or new[level] - value[level] < threshold * unit[level]:
+            current, value, accepted = moved, new, accepted + 1
+            rank_of_slot[left], rank_of_slot[slot] = other, rank
+            level = first_difference(value, lowest)
+            if level is not None and value[level] < lowest[level]:
+                best, lowest = current, value
+    return current, best, accepted
+
+
+@given(
+    case=seated(),
+    thresholds=st.sampled_from([(0.0, 0.0), (0.3, 0.07), (0.3, 0.0), (1.5, 0.5)]),
+    limit=st.integers(1, 6),
+)
+def test_the_kernel_does_what_threshold_accepting_with_slow_loads_does(
+    case: tuple[Problem, Ints], thresholds: tuple[float, float], limit: int
+) -> None:
+    problem, start = case
+    if len(problem.bytes) == 0 or problem.hosts == 1:
+        return
+    last, best, accepted = plainly(problem, start, proposals=40, inner=7, thresholds=thresholds)
+    found = run(problem, start, proposals=40, inner=7, thresholds=thresholds, limit=limit)
+    assert found.accepted == accepted
+    assert found.search.seats.host_of_rank.tolist() == last.tolist()
+    assert found.search.best.host_of_rank.tolist() == best.tolist()
+
+
+def test_the_value_is_exact_on_a_network_with_more_links_than_are_listed() -> None:
+    fabric, profile, allocation = torus8()
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    start = problem.slot_host.copy()
+    for limit in (1, 20, threshold_accepting.LISTED):
+        search, accepted = run(problem, start, proposals=400, inner=20, thresholds=(0.05, 0.0), limit=limit)
+        assert accepted > 20
+        np.testing.assert_allclose(search.value, exact(problem, search.seats.host_of_rank), rtol=1e-6)
+
+
+def test_the_value_of_theorem_1s_dumbbell_is_what_its_proof_says() -> None:
+    """P^3 + L / P where s and t sit at the ends of the bar, which carries P times what others do."""
+    ranks, half = 8, 4
+    side = np.arange(ranks) // half
+    ends = np.argwhere((side[:, None] == side[None, :]) & ~np.eye(ranks, dtype=bool)).tolist()
+    ends += [[0, half], [half, 0]]
+    capacity = [1.0] * (len(ends) - 2) + [float(ranks)] * 2
+    tail, head = np.array(ends).T
+    fabric = Fabric.from_arcs([f"v{v}" for v in range(ranks)], tail, head, capacity)
+    graph = [(0, 1), (1, 5), (2, 6), (3, 2), (4, 7)]  # s = 0 and t = 4 are not joined
+    cut = sum(side[u] != side[v] for u, v in graph)
+    profile = Profile.from_edges([0, *(u for u, _ in graph)], [4, *(v for _, v in graph)],
+                                 [float(ranks**4)] + [1.0] * len(graph), ranks=ranks)  # fmt: skip
+    problem = problem_on(fabric, profile, Allocation.of(fabric, range(ranks)), "shortest-paths")
+    search = threshold_accepting._begin(problem, np.arange(ranks, dtype=np.int32), np.random.default_rng(0))
+    assert search.value[0] == ranks**3 + cut / ranks
+    apart = np.array([1, 0, 2, 3, 4, 5, 6, 7], np.int32)
+    assert threshold_accepting._begin(problem, apart, np.random.default_rng(0)).value[0] >= ranks**4
+
+
+def test_others_load_counts_on_links_that_the_placement_loads() -> None:
+    fabric, profile, allocation = ring(8, 4)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    busy = replace(problem, link_background=np.arange(16.0))
+    start = problem.slot_host[:4].copy()
+    search, _ = run(busy, start, proposals=50, inner=5, thresholds=(EVERYTHING, 0.0))
+    np.testing.assert_allclose(search.value, exact(busy, search.seats.host_of_rank), rtol=1e-6)
+    assert search.value[0] > exact(problem, search.seats.host_of_rank)[0]
+
+
+@given(case=pinned())
+def test_pinned_ranks_stay(case: tuple[Problem, Ints]) -> None:
+    problem, start = case
+    if len(problem.bytes) == 0 or problem.hosts == 1:
+        return
+    search, _ = run(problem, start, proposals=60, inner=5, thresholds=(EVERYTHING, 0.0))
+    assert (search.seats.host_of_rank == problem.pins)[problem.pinned].all()
+
+
+def test_on_a_torus_it_gains_what_the_paper_says_after_a_strategy() -> None:
+    """Section 5.2: "TA improved the congestion between 2% and 9%"."""
+    fabric, profile, allocation = torus8()
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    start = recursive_bisection.seat(problem, np.random.default_rng(0))
+    *_, found = threshold_accepting.refine(
+        problem, start, Budget(steps=3000), np.random.default_rng(0), inner=20
+    )
+    before, after = score(problem, start), score(problem, found.host_of_rank)
+    assert better("congestion", after, before)
+    assert after.congestion_seconds < 0.98 * before.congestion_seconds
+    assert found.value == pytest.approx(after.congestion_seconds, rel=1e-6)
+
+
+def test_a_hosts_own_cable_as_the_worst_link_does_not_end_the_search() -> None:
+    # Two leaf switches with two hosts each: rank 0 sends so much that its own cable is the worst link.
+    fabric = Fabric.from_arcs(
+        [*"abcdst"], [0, 1, 2, 3, 4, 4, 5, 5, 4, 5], [4, 4, 5, 5, 0, 1, 2, 3, 5, 4],
+        [1.0] * 8 + [9.0] * 2, slots=[1, 1, 1, 1, 0, 0], forwards=[False] * 4 + [True] * 2,
+    )  # fmt: skip
+    profile = Profile.from_edges([0, 2], [1, 3], [8.0, 3.0])
+    problem = problem_on(fabric, profile, Allocation.of(fabric, [0, 2, 1, 3]), "shortest-paths")
+    start = np.arange(4, dtype=np.int32)
+    assert exact(problem, start).tolist() == [8.0, 11 / 9, 33.0]
+    *_, found = threshold_accepting.refine(problem, start, Budget(steps=400), np.random.default_rng(0))
+    assert exact(problem, found.host_of_rank).tolist() == [8.0, 0.0, 22.0]
+
+
+@pytest.mark.parametrize("options", [{"first": -0.1}, {"first": float("nan")}, {"inner": 0}])
+def test_options_that_make_no_sense_are_refused(options: dict[str, float]) -> None:
+    problem = problem_on(*ring(5, 5), "shortest-paths")
+    with pytest.raises(InvalidValue):
+        list(
+            threshold_accepting.refine(
+                problem,
+                problem.slot_host,
+                Budget(steps=5),
+                np.random.default_rng(0),
+                **options,  # type: ignore[arg-type]
+            )
+        )

@@ -1,0 +1,98 @@
+"""Starts laid over the hosts by their distances: along the hierarchy, along a torus's axes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.generate.fat_trees import extended_generalised_fat_tree
+from ingest.generate.stencils import shuffled, stencil
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies import layout, multilevel, spectral
+from mapping.placement.strategies.multilevel import Branch
+from mapping.placement.strategies.smooth_levels import LARGEST, factors, levels_of
+from registry.model import Allocation, Fabric, Profile
+from tests.support.search_problems import problem_on, problems, torus8
+
+
+@pytest.mark.parametrize("strategy", [layout, multilevel, spectral])
+@given(problem=problems())
+def test_any_problem_gets_a_valid_and_repeatable_placement(strategy: object, problem: Problem) -> None:
+    seat = strategy.seat  # type: ignore[attr-defined]
+    found = seat(problem, np.random.default_rng(0))
+    assert (np.bincount(found, minlength=problem.hosts) <= problem.allocation.slots).all()
+    assert found.tobytes() == seat(problem, np.random.default_rng(0)).tobytes()
+
+
+def test_parts_have_exactly_the_room_of_branches_roomiest_first() -> None:
+    assert multilevel.fill(np.array([2, 4, 3, 4]), 9).tolist() == [0, 4, 1, 4]
+    assert multilevel.fill(np.array([2, 4]), 6).tolist() == [2, 4]
+
+
+def leaves_of_four() -> tuple[Fabric, Allocation]:
+    """Sixteen hosts on four leaf switches under one, listed in a mixed order."""
+    leaf = 16 + np.arange(16) // 4
+    low, high = np.r_[np.arange(16), 16, 17, 18, 19], np.r_[leaf, 20, 20, 20, 20]
+    fabric = Fabric.from_arcs(
+        [f"v{i:02}" for i in range(21)], np.r_[low, high], np.r_[high, low], 1.0,
+        slots=[1] * 16 + [0] * 5, forwards=[False] * 16 + [True] * 5,
+    )  # fmt: skip
+    return fabric, Allocation.of(fabric, np.random.default_rng(1).permutation(16).tolist())
+
+
+def test_cliques_are_cut_apart_at_leaf_switches() -> None:
+    fabric, allocation = leaves_of_four()
+    group = np.random.default_rng(2).permutation(np.repeat(np.arange(4), 4))
+    a, b = np.nonzero((group[:, None] == group) & ~np.eye(16, dtype=bool))
+    profile = Profile.from_edges(a, b, np.ones(len(a)), ranks=16)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    found = multilevel.seat(problem, np.random.default_rng(0))
+    assert problem.hop_bytes(found) == 2.0 * len(a)
+
+
+def test_on_a_torus_smooth_vectors_beat_a_shuffled_order() -> None:
+    fabric, profile, allocation = torus8()
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    found = spectral.seat(problem, np.random.default_rng(0))
+    shuffled = np.random.default_rng(0).permutation(problem.slot_host)
+    assert problem.hop_bytes(found) < 0.6 * problem.hop_bytes(shuffled)
+
+
+@pytest.mark.parametrize(
+    ("sides", "leaves", "borders"),
+    [((12, 8), 6, 2 * 8 + 12), ((12, 12), 9, 4 * 12)],  # blocks of 4 x 4; of a square the axes must be found
+)
+def test_a_shuffled_grid_is_cut_into_straight_blocks(
+    sides: tuple[int, int], leaves: int, borders: int
+) -> None:
+    fabric = extended_generalised_fat_tree((16, leaves), (1, 4))
+    profile = shuffled(stencil(sides, 5), 1)
+    problem = problem_on(fabric, profile, Allocation.of(fabric, fabric.hosts.tolist()), "shortest-paths")
+    leaf = spectral.seat(problem, np.random.default_rng(0)) // 16
+    cut = np.count_nonzero(leaf[problem.source] != leaf[problem.target])
+    assert cut == 2 * borders  # both directions
+
+
+def test_levels_number_parts_by_room_and_split_many_parts_by_factors() -> None:
+    hosts = np.arange(14, dtype=np.int32)
+    leaf = [Branch(1.0, (), hosts[begin:end]) for begin, end in ((0, 1), (1, 4), (4, 6), (6, 8))]
+    below = Branch(2.0, tuple(leaf[2:]), hosts[4:8])
+    top = Branch(
+        3.0, (leaf[0], leaf[1], below, *(Branch(0.0, (), hosts[k : k + 2]) for k in (8, 10, 12))), hosts
+    )
+    levels = levels_of(top, np.ones(14, np.int64))
+    # room 1, 3, 4, 2, 2, 2: numbers 5, 1, 0, 2, 3, 4 as 3 x 2; the third part's two halves one level lower
+    assert levels[[0, 1, 4, 6, 8, 10, 12]].tolist() == [
+        [2, 1, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0], [2, 0, 0],
+    ]  # fmt: skip
+    assert levels_of(leaf[1], np.ones(14, np.int64)).shape == (14, 0)
+
+
+@given(parts=st.integers(2, 5000))
+def test_factors_are_small_fall_and_have_room_for_all_parts(parts: int) -> None:
+    sides = factors(parts)
+    assert list(sides) == sorted(sides, reverse=True)
+    assert max(sides) <= LARGEST
+    assert parts <= np.prod(sides) <= 1.2 * parts + 1

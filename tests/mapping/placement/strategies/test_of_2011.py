@@ -1,0 +1,284 @@
+"""Round-robin, random with locality, and Hoefler and Snir's (2011) greedy, recursive bisection and RCM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mapping.placement.catalog import ENTRIES, Chain
+from mapping.placement.problem.objective import better, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.strategies import greedy, local_random, random, rcm, recursive_bisection, round_robin
+from registry.errors import AlmanacError, InvalidValue, UnknownName
+from registry.model import Allocation, Fabric, Profile
+from tests.support.search_problems import problem_on, problems, ring, torus8
+from tests.support.strategy_problems import cliques, leaves, rng, silent
+
+
+def shuffled_torus8() -> Problem:
+    """The 512-rank finite-element guest on an 8 x 8 x 8 torus, its ranks numbered at random."""
+    fabric, profile, allocation = torus8()
+    number = np.random.default_rng(0).permutation(profile.ranks)
+    mixed = Profile.from_edges(
+        number[profile.sender], number[profile.partner], profile.bytes, ranks=profile.ranks
+    )
+    return problem_on(fabric, mixed, allocation, "shortest-paths")
+
+
+# Round-robin and random with locality
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [(1, [0, 1, 2, 0, 2, 2]), (2, [0, 0, 1, 2, 2, 2]), (9, [0, 0, 1, 2, 2, 2])],
+)
+def test_round_robin_deals_blocks_over_hosts_and_passes_over_who_is_full(
+    block: int, expected: list[int]
+) -> None:
+    fabric, _, _ = ring(5, 5)
+    problem = problem_on(fabric, silent(6), Allocation.of(fabric, [3, 0, 4], [2, 1, 4]), "shortest-paths")
+    assert round_robin.seat(problem, rng(), block=block).tolist() == expected
+
+
+@given(problem=problems(), block=st.integers(1, 3))
+def test_round_robin_is_dealing_one_block_after_the_other(problem: Problem, block: int) -> None:
+    room, host = problem.allocation.slots.tolist(), 0
+    dealt: list[int] = []
+    while len(dealt) < problem.ranks:
+        given_now = min(room[host], block)
+        room[host] -= given_now
+        dealt += [host] * given_now
+        host = (host + 1) % len(room)
+    assert round_robin.seat(problem, rng(), block=block).tolist() == dealt[: problem.ranks]
+
+
+def test_round_robin_over_switches_sends_neighbouring_ranks_to_different_switches() -> None:
+    fabric = leaves(3, 2)
+    allocation = Allocation.of(fabric, [2, 3, 0, 4, 5, 1])
+    problem = problem_on(fabric, silent(6), allocation, "shortest-paths")
+    found = allocation.hosts[round_robin.seat(problem, rng(), over="switches")]
+    assert found.tolist() == [2, 0, 4, 3, 1, 5]
+
+
+def test_random_with_locality_puts_who_talks_most_on_one_switch_but_any_switch() -> None:
+    fabric, (profile, group) = leaves(4, 3), cliques(3, 4)
+    problem = problem_on(fabric, profile, Allocation.of(fabric, range(12)), "shortest-paths")
+    switches = set()
+    for seed in range(20):
+        switch = local_random.seat(problem, np.random.default_rng(seed)) // 3
+        for one in range(4):
+            assert len(set(switch[group == one].tolist())) == 1
+        switches.add(tuple(switch[np.flatnonzero(group == one)[0]] for one in range(4)))
+    assert len(switches) > 10
+
+
+def test_random_with_locality_seats_the_rest_anywhere() -> None:
+    fabric, (profile, group) = leaves(4, 3), cliques(3, 4)
+    problem = problem_on(fabric, profile, Allocation.of(fabric, range(12)), "shortest-paths")
+    together = np.zeros(4)
+    for seed in range(40):
+        switch = local_random.seat(problem, np.random.default_rng(seed), share=0.25) // 3
+        together += [len(set(switch[group == one].tolist())) == 1 for one in range(4)]
+    assert together[3] == 40  # the group that talks most
+    assert (together[:3] < 20).all()
+
+
+def test_random_with_locality_in_blocks_keeps_pairs_on_neighbours_of_a_ring() -> None:
+    fabric, _, _ = ring(12, 12)
+    profile, _ = cliques(2, 6)
+    problem = problem_on(fabric, profile, Allocation.of(fabric, range(12)), "shortest-paths")
+    local = np.mean([score(problem, local_random.seat(problem, np.random.default_rng(s), block=2)).hop_bytes
+                     for s in range(10)])  # fmt: skip
+    anywhere = np.mean([score(problem, random.seat(problem, np.random.default_rng(s))).hop_bytes
+                        for s in range(10)])  # fmt: skip
+    assert local < 0.75 * anywhere
+
+
+# Greedy: Algorithm 1
+
+
+def least_loaded(problem: Problem, load: dict[int, float], source: int) -> dict[int, tuple[int, float, int]]:
+    """Links, load and last arc of the least loaded shortest way from a vertex to every other."""
+    fabric = problem.routes.fabric
+    arcs = [
+        (int(u), int(fabric.neighbour[arc]), arc)
+        for u in range(len(fabric))
+        for arc in range(fabric.indptr[u], fabric.indptr[u + 1])
+        if fabric.forwards[u] or u == source
+    ]
+    graph = nx.DiGraph([(u, v) for u, v, _ in arcs])
+    graph.add_node(source)
+    hops = nx.single_source_shortest_path_length(graph, source)
+    found = {source: (0, 0.0, -1)}
+    for v in sorted(hops, key=lambda v: hops[v]):
+        ways = [
+            (found[u][1] + load.get(arc, 0.0), arc)
+            for u, w, arc in arcs
+            if w == v and hops.get(u) == hops[v] - 1
+        ]
+        if ways:
+            found[v] = (hops[v], *min(ways))
+    return found
+
+
+def algorithm_1(problem: Problem, *, start: int = 0, near: str = "sender", ties: str = "load") -> list[int]:
+    """Hoefler and Snir 2011, Algorithm 1, line by line on lists."""
+    profile, room, fabric = problem.profile, problem.allocation.slots.tolist(), problem.routes.fabric
+    vertex = problem.allocation.hosts.tolist()
+    edges = [
+        (float(w), int(u), int(m))
+        for u, m, w in zip(profile.sender, profile.partner, profile.bytes, strict=True)
+        if w > 0
+    ]
+    unmapped, s = set(range(profile.ranks)), start
+    gamma: dict[int, int] = {}
+    load: dict[int, float] = {}
+    arc_tail = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
+
+    def closest(anchor: int) -> int:
+        free = [t for t in range(len(room)) if room[t] > 0]
+        if ties == "lowest":
+            return min(free, key=lambda t: (problem.routes.distances[anchor, t], t))
+        ways = least_loaded(problem, load, vertex[anchor])
+        return min(free, key=lambda t: (*ways[vertex[t]][:2], t))
+
+    def put(rank: int, sender: int, weight: float, queue: list[tuple[float, int, int]]) -> None:
+        nonlocal s
+        if near == "sender" and sender >= 0:
+            s = gamma[sender]
+        if room[s] == 0:
+            s = closest(s)
+        gamma[rank] = s
+        unmapped.discard(rank)
+        room[s] -= 1
+        if ties == "load" and sender >= 0 and gamma[sender] != s:
+            ways, at = least_loaded(problem, load, vertex[gamma[sender]]), vertex[s]
+            while at != vertex[gamma[sender]]:
+                arc = ways[at][2]
+                load[arc] = load.get(arc, 0.0) + weight / fabric.capacity[arc]
+                at = int(arc_tail[arc])
+        queue += [edge for edge in edges if edge[1] == rank and edge[2] in unmapped]
+
+    while unmapped:
+        queue: list[tuple[float, int, int]] = []
+        out = {rank: sum(w for w, u, _ in edges if u == rank) for rank in unmapped}
+        put(min(unmapped, key=lambda rank: (-out[rank], rank)), -1, 0.0, queue)
+        while queue:
+            heaviest = min(queue, key=lambda edge: (-edge[0], edge[1], edge[2]))
+            queue.remove(heaviest)
+            if heaviest[2] in unmapped:
+                put(heaviest[2], heaviest[1], heaviest[0], queue)
+    return [gamma[rank] for rank in range(profile.ranks)]
+
+
+@given(
+    problem=problems(),
+    near=st.sampled_from(greedy.NEAR),
+    ties=st.sampled_from(greedy.TIES),
+    start=st.integers(0, 5),
+)
+def test_greedy_is_algorithm_1_of_the_paper(problem: Problem, near: str, ties: str, start: int) -> None:
+    start %= problem.hosts
+    found = greedy.seat(problem, rng(), near=near, ties=ties, start=start)
+    assert found.tolist() == algorithm_1(problem, near=near, ties=ties, start=start)
+
+
+def cube(hosts: list[int]) -> Problem:
+    """Figure 1: vertex xyz of a cube has number 4x + 2y + z; the guest is the path 1-0-3-2."""
+    ends = np.array([(u, u ^ bit) for u in range(8) for bit in (1, 2, 4)])
+    fabric = Fabric.from_arcs([f"{u:03b}" for u in range(8)], ends[:, 0], ends[:, 1], 1.0)
+    profile = Profile.from_edges([0, 1, 0, 3, 2, 3], [1, 0, 3, 0, 3, 2], np.ones(6))
+    return problem_on(fabric, profile, Allocation.of(fabric, hosts), "shortest-paths")
+
+
+@pytest.mark.parametrize("near", greedy.NEAR)
+def test_greedy_from_vertex_100_solves_figure_1_of_the_paper(near: str) -> None:
+    problem = cube([0b000, 0b111, 0b101, 0b100])
+    found = score(problem, greedy.seat(problem, rng(), start=3, near=near))
+    assert found.congestion_seconds == 1.0
+    assert found.max_dilation == 1.0
+
+
+def test_greedy_takes_the_less_loaded_of_two_equally_close_hosts() -> None:
+    # Hosts b and c are two links from a, each by a switch of its own; edges are followed 9, 8, 7.
+    fabric = Fabric.from_arcs(
+        "abcst", [0, 0, 3, 4, 3, 1, 4, 2], [3, 4, 1, 2, 0, 3, 0, 4], 1.0, slots=[1, 2, 2, 0, 0]
+    )
+    profile = Profile.from_edges([0, 0, 0], [1, 2, 3], [9.0, 8.0, 7.0])
+    allocation = Allocation.of(fabric, "abc", [1, 2, 2])
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    assert greedy.seat(problem, rng()).tolist() == [0, 1, 2, 2]
+    assert greedy.seat(problem, rng(), ties="lowest").tolist() == [0, 1, 1, 2]
+    links = fabric.links
+    slower = np.where((links.source == 4) | (links.target == 4), 0.5, 1.0)  # by others' traffic
+    reduced = replace(problem, link_capacity=slower)
+    assert greedy.seat(reduced, rng()).tolist() == [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize("by", ["hop-bytes", "congestion"])
+def test_greedy_from_many_starts_is_the_best_of_them(by: str) -> None:
+    fabric, profile, allocation = ring(9, 8)
+    weighted = Profile.from_edges(profile.sender, profile.partner, 1.0 + np.arange(8) % 3, ranks=8)
+    problem = problem_on(fabric, weighted, allocation, "shortest-paths")
+    best = greedy.seat(problem, rng(), starts=4, start=2, by=by)
+    singles = [greedy.seat(problem, rng(), start=start) for start in (2, 4, 6, 8)]
+    scores = [score(problem, found) for found in singles]
+    assert not any(better(by, found, score(problem, best)) for found in scores)
+    assert best.tolist() in [found.tolist() for found in singles]
+
+
+@pytest.mark.parametrize(
+    "options", [{"start": 9}, {"start": -1}, {"starts": 0}, {"near": "lats"}, {"ties": "x"}, {"by": "x"}]
+)
+def test_greedy_refuses_options_that_make_no_sense(options: dict[str, int | str]) -> None:
+    problem = problem_on(*ring(9, 8), "shortest-paths")
+    with pytest.raises((InvalidValue, UnknownName)):
+        greedy.seat(problem, rng(), **options)  # type: ignore[arg-type]
+
+
+# All of them
+
+
+def test_on_a_torus_the_strategies_gain_what_the_paper_says() -> None:
+    """Section 5.3.1 and Figure 5a, on 8^3; "initial" behaves like random there.
+
+    Dilation 9.00 initially, 7.02 by RCM (-22%), 4.50 by recursive bisection (-50%). Greedy takes congestion
+    down by 27 to 32%, of which threshold accepting has 2 to 9; it is the best of many starts (section 4.2).
+    """
+    problem = shuffled_torus8()
+    initial = score(problem, problem.slot_host[: problem.ranks])
+    by_rcm = score(problem, rcm.seat(problem, rng()))
+    recursive = score(problem, recursive_bisection.seat(problem, rng()))
+    many = score(problem, greedy.seat(problem, rng(), starts=32, by="congestion"))
+    assert 0.73 < by_rcm.hop_bytes / initial.hop_bytes < 0.83
+    assert recursive.hop_bytes / initial.hop_bytes < 0.50
+    assert recursive.congestion_seconds < 0.90 * initial.congestion_seconds
+    assert 0.68 < many.congestion_seconds / initial.congestion_seconds < 0.80
+    assert many.hop_bytes < 0.60 * initial.hop_bytes  # unlike the paper's 9.03 of 9.00
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "greedy:starts=4,near=sender,by=congestion",
+        "recursive-bisection:variant=whole,cuts=2,slack=0.1",
+        "rcm:variant=paper,root=least-degree",
+        "round-robin:block=2,over=switches",
+        "random-local:block=4,share=0.5",
+        "in-order+threshold-accepting:first=0.001,inner=20",
+    ],
+)
+def test_options_are_written_in_chains(text: str) -> None:
+    assert str(Chain.parse(text)) == text
+    with pytest.raises(AlmanacError):
+        Chain.parse(text.split(":")[0] + ":nonsense=1")
+
+
+def test_every_strategy_of_the_2011_paper_is_in_the_catalog() -> None:
+    about = [entry.about for entry in ENTRIES if "Hoefler and Snir 2011" in entry.about]
+    assert len(about) == 4

@@ -1,0 +1,249 @@
+"""Counters in the registry: sweeps in their place in time, rates as of then, roll-ups that lose no byte."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from registry.counters.sweeps import Retention
+from registry.database.dumps.transfer import dump, load
+from registry.errors import InvalidValue, UnknownName
+from registry.model import CounterSweep
+from registry.model.intake import Intake, Receipt
+from registry.registry import Registry
+from tests.conftest import empty
+from tests.support.fat_tree import LEAF_GUID, SPINE_GUID, at, fat_tree
+
+PORTS = [(LEAF_GUID, 1), (LEAF_GUID, 3), (SPINE_GUID, 1)]
+STEP = 10
+"""Minutes between two sweeps."""
+
+
+def sweep(minute: float, sent: int | None = None, *, names: str = "xmit_bytes") -> CounterSweep:
+    """Port k has sent ``(k + 1) * sent`` bytes; by default 1000 a minute."""
+    told = round(minute * 1000) if sent is None else sent
+    cells = {(guid, 0, port): {names: (told * (k + 1), False)} for k, (guid, port) in enumerate(PORTS)}
+    return CounterSweep.of(at(minute), cells)
+
+
+def save(registry: Registry, *sweeps: CounterSweep) -> Receipt:
+    return registry.save(Intake(cluster="toy", counters=sweeps, source="ibqueryerrors", files=("f",)))
+
+
+@pytest.fixture
+def toy(registry: Registry) -> Registry:
+    """A registry with a fabric seen at the first minute."""
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
+    return registry
+
+
+def moments(registry: Registry) -> list[datetime]:
+    return [one.at for one in registry.counters.list("toy")]
+
+
+def test_a_sweep_comes_back_as_it_was(toy: Registry) -> None:
+    receipt = save(toy, sweep(5))
+    assert (receipt.new_sweeps, len(receipt.sweeps)) == (1, 1)
+    back = toy.counters.read("toy")
+    assert np.array_equal(back.values, sweep(5).values)
+    assert np.array_equal(back.guid, sweep(5).guid)
+    assert (back.at, back.names) == (at(5), ("xmit_bytes",))
+    assert not back.saturated.any()
+    (info,) = toy.counters.list("toy")
+    assert (info.id, info.ports, info.source) == (receipt.sweeps[0], 3, "ibqueryerrors")
+
+
+def test_the_same_sweep_again_adds_nothing(toy: Registry) -> None:
+    first, again = save(toy, sweep(5)), save(toy, sweep(5))
+    assert (again.new_sweeps, again.sweeps) == (0, first.sweeps)
+    assert moments(toy) == [at(5)]
+
+
+def test_a_late_sweep_takes_its_place_in_time(toy: Registry) -> None:
+    for minute in (10, 30, 20):
+        save(toy, sweep(minute))
+    assert moments(toy) == [at(10), at(20), at(30)]
+    assert toy.counters.read("toy", at(25)).at == at(20)
+    assert toy.counters.rates("toy", at(25)).start == at(10)
+    assert toy.counters.rates("toy").start == at(20)
+
+
+def test_rates_as_of_a_time_are_those_between_the_last_two_sweeps(toy: Registry) -> None:
+    save(toy, sweep(10), sweep(20), sweep(30, 100_000))
+    fabric = toy.fabrics.read("toy").fabric
+    source = [fabric.names[v] for v in fabric.links.source.tolist()]
+    rows = [
+        k for k, port in enumerate(fabric.links.source_port.tolist()) if (source[k], port) == ("leaf0", 1)
+    ]
+    assert toy.counters.rates("toy", at(29)).bytes_per_second[rows].tolist() == [1000 / 60]
+    assert toy.counters.rates("toy").bytes_per_second[rows].tolist() == [80_000 / 600]
+    over = toy.counters.rates("toy", over=timedelta(minutes=15))
+    assert (over.start, over.end) == (at(10), at(30))
+    assert over.bytes_per_second[rows].tolist() == [90_000 / 1200]
+    assert over.peak_bytes_per_second[rows].tolist() == [80_000 / 600]
+
+
+def test_sweeps_that_tell_no_traffic_do_not_cut_rates(toy: Registry) -> None:
+    save(toy, sweep(10), sweep(15, names="symbol_errors"), sweep(20))
+    assert toy.counters.rates("toy").start == at(10)
+
+
+def test_what_was_counted_between_two_times(toy: Registry) -> None:
+    save(toy, *(sweep(minute) for minute in range(10, 70, 10)))
+    found = toy.counters.between("toy", at(25), at(55))
+    assert (found.start, found.end, found.pieces) == (at(20), at(50), 3)
+    assert found.column("xmit_bytes").tolist() == [30_000, 60_000, 90_000]
+    assert toy.counters.between("toy", at(0)).end == at(60)
+    with pytest.raises(UnknownName, match="no two sweeps"):
+        toy.counters.between("toy", at(60))
+
+
+def test_a_fabric_is_needed_and_the_closest_names_told(toy: Registry) -> None:
+    with pytest.raises(UnknownName, match="toi"):
+        toy.save(Intake(cluster="toi", counters=(sweep(1),)))
+    with pytest.raises(UnknownName, match="cluster with counters 'toy'"):
+        toy.counters.list("toy")
+    save(toy, sweep(10))
+    with pytest.raises(UnknownName, match="closest: toy"):
+        toy.counters.read("toi")
+    with pytest.raises(UnknownName, match="two sweeps"):
+        toy.counters.rates("toy")
+    with pytest.raises(UnknownName, match="at or before"):
+        toy.counters.read("toy", at(5))
+
+
+def test_counters_older_than_the_first_scan_go_with_that_scan(registry: Registry) -> None:
+    registry.save(Intake(cluster="toy", observed_at=at(100), fabric=fat_tree()))
+    save(registry, sweep(10), sweep(20))
+    assert len(registry.counters.rates("toy").bytes_per_second) == len(fat_tree().links)
+
+
+def test_devices_named_by_lid_are_found_in_the_fabric(toy: Registry) -> None:
+    by_lid = CounterSweep.of(at(5), {(0, 1, 1): {"xmit_bytes": (7, False)}})
+    save(toy, by_lid)
+    assert toy.counters.read("toy").guid.tolist() == [SPINE_GUID]
+    with pytest.raises(UnknownName, match="LID '4000'"):
+        save(toy, CounterSweep.of(at(6), {(0, 4000, 1): {"xmit_bytes": (7, False)}}))
+    assert moments(toy) == [at(5)]
+
+
+RULE = Retention(full=timedelta(hours=2), hourly=timedelta(days=2), daily=timedelta(days=30))
+
+
+def fill(registry: Registry, days: float) -> list[CounterSweep]:
+    sweeps = [sweep(minute) for minute in range(STEP, int(days * 1440) + 1, STEP)]
+    save(registry, *sweeps)
+    return sweeps
+
+
+def totals(registry: Registry, start: datetime) -> list[int]:
+    column: list[int] = registry.counters.between("toy", start).column("xmit_bytes").tolist()
+    return column
+
+
+def test_rolling_up_loses_no_byte_and_keeps_the_last_sweep_of_the_old(toy: Registry) -> None:
+    fill(toy, 0.5)
+    before = totals(toy, at(0))
+    gone = toy.counters.roll_up("toy", RULE, now=at(0.5 * 1440))
+    left = moments(toy)
+    assert left[0] == at(10 * 60 - STEP)
+    assert gone + len(left) == 72
+    assert totals(toy, at(0)) == before
+    assert not toy.counters.between("toy", at(0)).at_least.any()
+    assert toy.counters.between("toy", at(0)).covered.max() == 710 * 60
+    assert toy.counters.roll_up("toy", RULE, now=at(0.5 * 1440)) == 0
+
+
+def test_traffic_and_errors_told_apart_lose_nothing_when_they_are_rolled_up(toy: Registry) -> None:
+    for minute in range(STEP, 720, STEP):
+        save(toy, sweep(minute), sweep(minute + 5, minute, names="symbol_errors"))
+    whole = toy.counters.between("toy", at(0))
+    assert whole.column("xmit_bytes").tolist() == [700_000, 1_400_000, 2_100_000]
+    assert whole.column("symbol_errors").tolist() == [700, 1400, 2100]
+    toy.counters.roll_up("toy", RULE, now=at(720))
+    left = moments(toy)
+    assert left[:2] == [at(530), at(535)]  # the last of each before nine o'clock, two hours ago
+    again = toy.counters.between("toy", at(0))
+    assert np.array_equal(again.amount, whole.amount)
+    assert np.array_equal(again.covered, whole.covered)
+    shorter = replace(RULE, full=timedelta(hours=1))
+    assert toy.counters.roll_up("toy", shorter, now=at(720)) > 0
+    assert np.array_equal(toy.counters.between("toy", at(0)).amount, whole.amount)
+
+
+def test_rates_of_old_times_are_those_of_the_hour(toy: Registry) -> None:
+    fill(toy, 0.5)
+    exact = toy.counters.rates("toy", at(185)).bytes_per_second
+    toy.counters.roll_up("toy", RULE, now=at(720))
+    rates = toy.counters.rates("toy", at(185))
+    assert (rates.start, rates.end) == (at(170), at(230))
+    assert np.allclose(rates.bytes_per_second, exact, equal_nan=True)
+
+
+def test_hours_become_days_and_days_end(toy: Registry) -> None:
+    fill(toy, 5)
+    before = totals(toy, at(0))
+    toy.counters.roll_up("toy", RULE, now=at(5 * 1440))
+    _, rows = toy.database.query("MATCH (r:CounterRollup) RETURN r.period, count(r)")
+    assert dict(rows) == {"day": 3, "hour": 46}
+    assert totals(toy, at(0)) == before
+    save(toy, sweep(40 * 1440))
+    toy.counters.roll_up("toy", RULE, now=at(40 * 1440))
+    _, rows = toy.database.query("MATCH (r:CounterRollup) RETURN r.period, count(r)")
+    assert "hour" not in dict(rows)
+    assert moments(toy) == [at(5 * 1440), at(40 * 1440)]
+
+
+def test_saving_rolls_up_what_is_older_than_a_week(toy: Registry) -> None:
+    save(toy, sweep(0), sweep(10), sweep(60), sweep(70))
+    receipt = save(toy, sweep(7 * 1440 + 61))
+    assert receipt.new_sweeps == 1
+    assert moments(toy) == [at(10), at(60), at(70), at(7 * 1440 + 61)]
+    _, rows = toy.database.query("MATCH (r:CounterRollup) RETURN r.period, r.start, r.until")
+    assert rows == [("hour", at(0), at(10))]
+
+
+def test_a_sweep_of_a_rolled_up_time_is_left_out_and_said(toy: Registry) -> None:
+    fill(toy, 0.5)
+    toy.counters.roll_up("toy", RULE, now=at(720))
+    receipt = save(toy, sweep(35))
+    assert (receipt.sweeps, receipt.new_sweeps) == ((), 0)
+    assert "rolled up" in receipt.warnings[-1]
+    late = save(toy, sweep(10 * 60 - 5))
+    assert late.new_sweeps == 1
+    before = totals(toy, at(0))
+    toy.counters.roll_up("toy", RULE, now=at(900))
+    assert totals(toy, at(0)) == before
+
+
+def test_a_clock_that_is_ahead_ages_nothing_and_is_said(toy: Registry) -> None:
+    save(toy, sweep(0), sweep(10), sweep(60))
+    ahead = datetime.now(UTC) + timedelta(days=400)
+    minutes = (ahead - at(0)).total_seconds() / 60
+    fresh = (datetime.now(UTC) - at(0)).total_seconds() / 60
+    save(toy, sweep(fresh - 10), sweep(fresh - 5))
+    receipt = save(toy, sweep(minutes))
+    assert "is a clock wrong" in receipt.warnings[-1]
+    assert len(moments(toy)) == 4
+    assert toy.counters.rates("toy", datetime.now(UTC)).end < datetime.now(UTC)
+
+
+@pytest.mark.parametrize("days", [(0, 1, 2), (2, 1, 3), (1, 2, 1)])
+def test_a_rule_must_keep_more_of_less(days: tuple[int, int, int]) -> None:
+    full, hourly, daily = map(timedelta, days)
+    with pytest.raises(InvalidValue, match="Retention"):
+        Retention(full=full, hourly=hourly, daily=daily)
+
+
+def test_a_dump_carries_counters_and_roll_ups(toy: Registry, tmp_path: Path) -> None:
+    fill(toy, 0.5)
+    toy.counters.roll_up("toy", RULE, now=at(720))
+    before, kept = totals(toy, at(0)), moments(toy)
+    dump(toy.database, tmp_path / "x")
+    empty(toy.database)
+    load(toy.database, tmp_path / "x")
+    assert (totals(toy, at(0)), moments(toy)) == (before, kept)

@@ -1,0 +1,359 @@
+"""Fabrics written for other tools read back as what they were, as far as the format says."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
+
+from ingest.catalog import Parser
+from ingest.formats.fabrics import (
+    graphml,
+    ibnetdiscover,
+    libtopomap,
+    links_csv,
+    node_link,
+    slurm_topology,
+    slurm_topology_yaml,
+)
+from ingest.generate.dragonfly import dragonfly
+from ingest.generate.fat_trees import extended_generalised_fat_tree, k_ary_n_tree, three_level
+from ingest.generate.percs import percs
+from ingest.generate.tori import torus
+from ingest.options import Options
+from registry.errors import InvalidValue, UnknownName
+from registry.exports.catalog import FORMATS, write
+from registry.exports.hostlists import fold
+from registry.exports.libtopomap import unit
+from registry.exports.tiers import tiers
+from registry.fabrics.contents import canonical
+from registry.fabrics.facts import device_facts, link_facts
+from registry.model import HOST, SWITCH, Fabric, Links, Ports
+from registry.model.ports import DOWN
+from tests.support.inputs import damaged, file, parse, read, survives
+from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
+
+READERS: dict[str, Parser] = {
+    "node-link": node_link,
+    "graphml": graphml,
+    "csv": links_csv,
+    "libtopomap": libtopomap,
+    "slurm-topology": slurm_topology,
+    "slurm-block": slurm_topology,
+    "slurm-topology-yaml": slurm_topology_yaml,
+}
+TREES = ("slurm-topology", "slurm-topology-yaml")
+
+
+def scan(name: str) -> Fabric:
+    fabric = parse(ibnetdiscover, read(name)).fabric
+    assert fabric is not None
+    return fabric
+
+
+def read_back(format: str, fabric: Fabric, options: Options | None = None) -> Fabric:
+    text = write(format, fabric)
+    assert text.endswith("\n")
+    assert READERS[format].recognise(file(text).head(), "x")
+    found = parse(READERS[format], text, options).fabric
+    assert found is not None
+    return found
+
+
+def facts(fabric: Fabric) -> tuple[Any, ...]:
+    plain = canonical(fabric)
+    return device_facts(plain), Counter(link_facts(plain))
+
+
+def wiring(fabric: Fabric) -> Counter[tuple[Any, ...]]:
+    """Links by names, ports and node GUIDs."""
+    links, guid = fabric.links, [*fabric.adapters.guid.tolist(), 0]
+    return Counter(
+        (
+            fabric.names[link[0]], fabric.names[link[1]], link[2], link[3], link[4], link[5],
+            guid[link[6]], guid[link[7]],
+        )
+        for link in zip(
+            links.source.tolist(), links.target.tolist(), links.capacity.tolist(), links.cables.tolist(),
+            links.source_port.tolist(), links.target_port.tolist(),
+            links.source_adapter.tolist(), links.target_adapter.tolist(),
+            strict=True,
+        )
+    )  # fmt: skip
+
+
+def vertices(fabric: Fabric) -> set[tuple[Any, ...]]:
+    columns = fabric.kind, fabric.slots, fabric.forwards, fabric.guid
+    return set(zip(fabric.names, *(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize("format", ["node-link", "graphml"])
+@given(adapter_fabrics() | plain_fabrics())
+def test_graphs_read_back_as_the_whole_fabric(format: str, fabric: Fabric) -> None:
+    assert facts(read_back(format, fabric)) == facts(fabric)
+
+
+@pytest.mark.parametrize("format", ["node-link", "graphml"])
+def test_graphs_keep_coordinates_levels_and_ports_that_are_down(format: str) -> None:
+    ports = Ports(
+        vertex=np.array([8, 8]), adapter=np.array([-1, -1]), number=np.array([7, 9]),
+        state=np.array([DOWN, 0]), could_be=np.array([0.0, 25e9]),
+    )  # fmt: skip
+    tree = replace(extended_generalised_fat_tree((4, 2), (1, 2)), ports=ports)
+    for fabric in (torus((4, 3)), tree):
+        assert facts(read_back(format, fabric)) == facts(fabric)
+
+
+def test_graphs_are_those_of_networkx() -> None:
+    fabric = torus((3, 4))
+    loaded = nx.node_link_graph(json.loads(write("node-link", fabric)), edges="links")
+    plain: nx.Graph[str] = nx.Graph(nx.parse_graphml(write("graphml", fabric)))
+    assert nx.is_isomorphic(plain, nx.grid_graph((3, 4), periodic=True))
+    assert nx.utils.graphs_equal(plain, nx.Graph(loaded)) or set(plain.edges) == set(nx.Graph(loaded).edges)
+
+
+@given(adapter_fabrics() | plain_fabrics())
+def test_csv_reads_back_as_the_same_links_and_vertices(fabric: Fabric) -> None:
+    found = read_back("csv", fabric)
+    both = {(b, a) for a, b, *_ in wiring(fabric)} & {(a, b) for a, b, *_ in wiring(fabric)}
+    if not both:  # a file whose links all run one way lists each cable once
+        return
+    assert wiring(found) == wiring(fabric)
+    assert vertices(found) == vertices(fabric)
+
+
+@given(adapter_fabrics())
+def test_libtopomaps_map_reads_back_as_the_same_capacities(fabric: Fabric) -> None:
+    found = read_back("libtopomap", fabric, Options(rate=unit(fabric)))
+    assert capacities(found) == pytest.approx(capacities(fabric))
+
+
+def capacities(fabric: Fabric) -> dict[tuple[str, str], float]:
+    source = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
+    return {
+        (fabric.names[a], fabric.names[b]): size
+        for a, b, size in zip(
+            source.tolist(), fabric.neighbour.tolist(), fabric.capacity.tolist(), strict=True
+        )
+    }
+
+
+def test_the_unit_of_a_libtopomap_is_the_largest_that_makes_weights_whole() -> None:
+    """FDR of 4 lanes is 6.8182 GB/s, HDR 25: as 3 to 11."""
+    rates = (4 * 14.0625e9 * 64 / 66 / 8, 25e9)
+    fabric = torus((4, 4), capacity=rates)
+    assert unit(fabric) == pytest.approx(rates[1] / 11)
+    assert "0 1(11) 3(11) 4(3) 12(3)" in write("libtopomap", fabric)
+
+
+def below(fabric: Fabric) -> dict[str, frozenset[str]]:
+    """Hosts right below each switch, by the switch's name."""
+    found: dict[str, set[str]] = {}
+    links = fabric.links
+    for a, b in zip(links.source.tolist(), links.target.tolist(), strict=True):
+        if fabric.kind[a] == SWITCH and fabric.kind[b] == HOST:
+            found.setdefault(fabric.names[a], set()).add(fabric.names[b])
+    return {name: frozenset(hosts) for name, hosts in found.items()}
+
+
+def host_distances(fabric: Fabric) -> dict[tuple[str, str], float]:
+    graph = csr_array(
+        (np.ones(len(fabric.neighbour)), fabric.neighbour, fabric.indptr), shape=(len(fabric),) * 2
+    )
+    hosts = fabric.hosts.tolist()
+    found = shortest_path(graph, unweighted=True, indices=hosts)[:, hosts]
+    names = [fabric.names[host] for host in hosts]
+    return {(a, b): found[i, j] for i, a in enumerate(names) for j, b in enumerate(names)}
+
+
+@pytest.mark.parametrize("format", TREES)
+@given(adapter_fabrics())
+def test_slurms_tree_has_each_host_once_and_joins_those_that_are_connected(
+    format: str, fabric: Fabric
+) -> None:
+    found = read_back(format, fabric)
+    hosts = [host for group in below(found).values() for host in group]
+    assert sorted(hosts) == sorted(fabric.names[host] for host in fabric.hosts)
+    real, seen = host_distances(fabric), host_distances(found)
+    assert {pair for pair, far in seen.items() if math.isfinite(far)} == set(real)
+    leaf = {host: name for name, group in below(found).items() for host in group}
+    switches = _switches_of_hosts(fabric)
+    for group in below(found).values():
+        assert set().union(*(switches[host] for host in group)) in [switches[host] for host in group]
+    for a, b in real:
+        if switches[a] == switches[b]:
+            assert leaf[a] == leaf[b]
+
+
+def _switches_of_hosts(fabric: Fabric) -> dict[str, set[int]]:
+    return {
+        fabric.names[host]: set(fabric.neighbour[fabric.indptr[host] : fabric.indptr[host + 1]].tolist())
+        for host in fabric.hosts.tolist()
+    }
+
+
+@pytest.mark.parametrize("format", TREES)
+@pytest.mark.parametrize(
+    "fabric",
+    [k_ary_n_tree(2, 4), three_level(3, 4, 2), extended_generalised_fat_tree((3, 2, 2), (1, 2, 3))],
+)
+def test_hosts_of_a_fat_tree_are_as_far_apart_in_slurms_tree(format: str, fabric: Fabric) -> None:
+    assert host_distances(read_back(format, fabric)) == host_distances(fabric)
+
+
+def test_the_observed_fabric_gives_the_topology_that_its_operator_maintained() -> None:
+    """tests/data/formats/topology.conf was written by hand for the cluster of this scan."""
+    maintained = parse(slurm_topology, read("formats/topology.conf")).fabric
+    assert maintained is not None
+    found = read_back("slurm-topology", scan("infiniband/fattree2-64-traffic/ibnetdiscover.txt"))
+    assert below(found) == below(maintained)
+    assert host_distances(found) == host_distances(maintained)
+    assert len(found.switches) == len(maintained.switches) == 9
+
+
+def test_hosts_on_several_leaves_are_below_one_switch_for_all_their_rails() -> None:
+    fabric = scan("public/ndr-dgx.ibnetdiscover")
+    tree = tiers(fabric)
+    (tier,) = (tier for tier in tree.tiers if "a07-p1-dgx-03-c01" in tier.hosts)
+    assert tier.hosts == tuple(f"a07-p1-dgx-03-c{i:02d}" for i in range(1, 19))
+    assert len(tier.stands_for) == 4
+    assert tier.capacity == 4 * 50e9
+    assert sum(len(tier.hosts) for tier in tree.tiers) == len(fabric.hosts)
+
+
+def two_rails(*hosts: tuple[str, str]) -> Fabric:
+    """Hosts on leaves that are named by letters, all leaves below one spine."""
+    leaves = sorted({letter for _, letters in hosts for letter in letters})
+    names = [*(name for name, _ in hosts), *leaves, "MF0;the spine:M/U1"]
+    ends = [(name, letter) for name, letters in hosts for letter in letters]
+    ends += [(letter, names[-1]) for letter in leaves]
+    pairs = [(names.index(a), names.index(b)) for a, b in ends]
+    pairs += [(b, a) for a, b in pairs]
+    slots = [1] * len(hosts) + [0] * (len(leaves) + 1)
+    return Fabric.from_arcs(
+        names, [a for a, _ in pairs], [b for _, b in pairs], 12.5e9, slots=slots, forwards=False
+    )
+
+
+def test_a_host_that_lost_a_rail_stays_with_its_group() -> None:
+    fabric = two_rails(("n1", "ab"), ("n2", "a"), ("n3", "ab"), ("n4", "cd"), ("n5", "d"), ("n6", "cd"))
+    assert write("slurm-topology", fabric) == (
+        "# Slurm topology/tree, from the wiring as it was seen\n"
+        "# a: a, b\n"
+        "SwitchName=a Nodes=n[1-3] LinkSpeed=100\n"
+        "# c: c, d\n"
+        "SwitchName=c Nodes=n[4-6] LinkSpeed=100\n"
+        "# MF0_the_spine_M_U1: MF0;the spine:M/U1\n"
+        "SwitchName=MF0_the_spine_M_U1 Switches=a,c LinkSpeed=200\n"
+    )
+
+
+def test_a_host_on_two_leaves_does_not_join_them() -> None:
+    fabric = two_rails(("login", "ab"), ("n1", "a"), ("n2", "a"), ("n3", "b"), ("n4", "b"))
+    assert [tier.hosts for tier in tiers(fabric).tiers if tier.hosts] == [
+        ("n3", "n4"), ("n1", "n2"), ("login",),
+    ]  # fmt: skip
+    assert len(set(host_distances(read_back("slurm-topology", fabric)).values())) == 3
+
+
+def test_a_host_on_no_switch_is_named_in_a_comment() -> None:
+    fabric = two_rails(("n1", "a"), ("n2", "b"))
+    lonely = Fabric(
+        names=("lone1", *fabric.names), kind=np.r_[HOST, fabric.kind], slots=np.r_[1, fabric.slots],
+        forwards=np.r_[False, fabric.forwards], guid=np.zeros(len(fabric) + 1, np.uint64),
+        lid=np.zeros(len(fabric) + 1, np.int32), links=shifted(fabric.links),
+    )  # fmt: skip
+    for format in (*TREES, "slurm-block"):
+        assert "# on no switch: lone1\n" in write(format, lonely)
+        assert "lone1" not in read_back(format, lonely).names
+
+
+def shifted(links: Links) -> Links:
+    return Links.of(links.source + 1, links.target + 1, links.capacity)
+
+
+def test_blocks_are_the_groups_of_hosts() -> None:
+    fabric = extended_generalised_fat_tree((4, 3), (1, 2))
+    assert write("slurm-block", fabric).splitlines()[1:] == [
+        "BlockName=l1-0 Nodes=node[00-03]",
+        "BlockName=l1-1 Nodes=node[04-07]",
+        "BlockName=l1-2 Nodes=node[08-11]",
+        "BlockSizes=4",
+    ]
+    found = read_back("slurm-block", fabric)
+    assert set(below(found).values()) == set(below(read_back("slurm-topology", fabric)).values())
+
+
+def test_switches_of_a_dragonfly_are_all_below_one() -> None:
+    found = tiers(dragonfly(3, 1, 2))
+    assert len([tier for tier in found.tiers if tier.hosts]) == 12
+    assert [len(tier.children) for tier in found.tiers if tier.children] == [12]
+
+
+@pytest.mark.parametrize("format", [*TREES, "slurm-block"])
+@pytest.mark.parametrize("fabric", [torus((3, 3)), percs(2)])
+def test_a_direct_network_has_no_tree_of_switches(format: str, fabric: Fabric) -> None:
+    with pytest.raises(InvalidValue, match="no host is on a switch"):
+        write(format, fabric)
+
+
+@pytest.mark.parametrize("format", [*TREES, "slurm-block", "libtopomap"])
+def test_names_of_hosts_that_would_break_a_file_are_refused(format: str) -> None:
+    with pytest.raises(InvalidValue, match=r"fabric\.names"):
+        write(format, two_rails(("n 1", "a"), ("n2", "b")))
+
+
+@pytest.mark.parametrize("format", ["csv", "graphml", "libtopomap"])
+def test_names_that_cannot_be_printed_are_refused(format: str) -> None:
+    fabric = Fabric.from_arcs(["a\nb", "c"], [0, 1], [1, 0], 1.0)
+    with pytest.raises(InvalidValue, match=r"fabric\.names"):
+        write(format, fabric)
+
+
+def test_switches_get_names_of_one_word_in_a_libtopomap() -> None:
+    fabric = two_rails(("n1", "a"), ("n2", "b"))
+    found = read_back("libtopomap", fabric)
+    assert "MF0;the_spine:M/U1" in found.names
+
+
+def test_folded_lists_have_one_bracket_a_name() -> None:
+    assert fold(["n01", "n02", "n10", "login"]) == "n[01-02,10],login"
+    assert fold(["r1n1", "r1n2", "r2n1", "r2n2"]) == "r1n[1-2],r2n[1-2]"
+    assert fold(["a1-ib", "a2-ib"]) == "a1-ib,a2-ib"
+    assert fold(["g1234567890", "g1234567891"]) == "g1234567890,g1234567891"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_same_fabric_gives_the_same_bytes_whatever_the_order_of_its_rows(format: str) -> None:
+    fabric = scan("infiniband/fattree2-64-traffic/ibnetdiscover.txt")
+    turned = replace(fabric, links=fabric.links.take(np.arange(len(fabric.links))[::-1]))
+    assert write(format, fabric) == write(format, turned)
+
+
+def test_an_unknown_format_is_refused_with_the_closest() -> None:
+    with pytest.raises(UnknownName, match="slurm-topology"):
+        write("slurm-topologie", torus((2, 2)))
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
+def test_any_bytes_are_read_as_csv_or_refused(body: bytes) -> None:
+    survives(links_csv, [file(body)])
+    survives(links_csv, [file(b"source,target,capacity\n" + body)])
+
+
+CSV = write("csv", two_rails(("n1", "ab"), ("n2", "a"))).encode()
+
+
+@given(damaged(CSV))
+def test_a_damaged_csv_is_read_or_refused(body: bytes) -> None:
+    survives(links_csv, [file(body)])

@@ -1,0 +1,169 @@
+"""What differs between two fabrics, told by devices and cables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.fabrics import ibnetdiscover
+from ingest.options import Options
+from ingest.reading.source import SourceFile
+from registry.fabrics.changes import Cable, Changes, Rename, compare
+from registry.fabrics.contents import canonical
+from registry.model import Fabric, format_guid
+from tests.support import paths
+from tests.support.fat_tree import fat_tree
+
+INFINIBAND = paths.DATA / "infiniband"
+PORT = re.compile(r'< \[(\d+)]\t"[SH]-([0-9a-f]{16})"\[(\d+)]')
+
+
+def ends(changes: Changes) -> list[tuple[str, int, str, int]]:
+    """Each cable that vanished, its ends in the order of their names."""
+    found = []
+    for cable in changes.cables_vanished:
+        near, far = sorted([(cable.source, cable.source_port), (cable.target, cable.target_port)])
+        found.append((*near, *far))
+    return sorted(found)
+
+
+@given(seed=st.integers(0, 1000), rails=st.integers(1, 3), cables=st.integers(1, 3))
+def test_the_same_wiring_has_no_changes(seed: int, rails: int, cables: int) -> None:
+    told = compare(fat_tree(rails=rails, cables=cables), fat_tree(rails=rails, cables=cables, shuffle=seed))
+    assert told.empty
+
+
+def test_a_pulled_cable_is_told_by_its_ports() -> None:
+    told = compare(fat_tree(cables=2), fat_tree(cables=2, without=(1,), shuffle=3))
+    assert ends(told) == [("leaf0", 4, "spine0", 2)]
+    assert [cable.capacity for cable in told.cables_vanished] == [50e9]
+    assert told == replace(Changes(), cables_vanished=told.cables_vanished)
+
+
+def test_a_plugged_cable_is_the_opposite_of_a_pulled_one() -> None:
+    pulled = compare(fat_tree(), fat_tree(without=(0,)))
+    plugged = compare(fat_tree(without=(0,)), fat_tree())
+    assert plugged.cables_appeared == pulled.cables_vanished
+    assert plugged.cables_vanished == ()
+
+
+def test_a_slower_cable_is_a_change_of_capacity_only() -> None:
+    told = compare(fat_tree(), fat_tree(slow=(0,)))
+    assert [(one.before.capacity, one.after.capacity) for one in told.capacity_changed] == [(50e9, 25e9)]
+    assert (told.cables_appeared, told.cables_vanished) == ((), ())
+
+
+def test_a_renamed_switch_keeps_its_cables() -> None:
+    told = compare(fat_tree(), fat_tree(renamed={"leaf0": "zz"}))
+    assert told == replace(Changes(), renamed=(Rename(kind="switch", old="leaf0", new="zz"),))
+
+
+def test_a_renamed_host_is_known_by_its_adapters() -> None:
+    told = compare(fat_tree(rails=2), fat_tree(rails=2, renamed={"node01": "login"}))
+    assert told == replace(Changes(), renamed=(Rename(kind="host", old="node01", new="login"),))
+
+
+def test_names_that_two_hosts_swapped_are_two_renames() -> None:
+    told = compare(fat_tree(), fat_tree(renamed={"node00": "node01", "node01": "node00"}))
+    assert [(one.old, one.new) for one in told.renamed] == [("node00", "node01"), ("node01", "node00")]
+
+
+def test_a_host_with_a_new_adapter_stays_the_same_host() -> None:
+    fabric = canonical(fat_tree())
+    adapters = fabric.adapters
+    swapped = replace(fabric, adapters=replace(adapters, guid=adapters.guid + np.uint64(0x100000)))
+    told = compare(fabric, swapped)
+    assert (told.hosts_appeared, told.hosts_vanished, told.renamed) == ((), (), ())
+    assert len(told.cables_appeared) == len(told.cables_vanished) == 4
+
+
+def test_an_adapter_that_moved_does_not_take_its_hosts_name_along() -> None:
+    fabric = canonical(fat_tree(hosts=1, rails=2))
+    host = fabric.adapters.host.copy()
+    host[2] = host[0]
+    told = compare(fabric, replace(fabric, adapters=replace(fabric.adapters, host=host)))
+    assert told.renamed == ()
+
+
+def test_hosts_and_switches_that_came_and_went() -> None:
+    told = compare(fat_tree(leaves=2), fat_tree(leaves=3))
+    assert told.switches_appeared == ("leaf2",)
+    assert told.hosts_appeared == ("node04", "node05")
+    assert len(told.cables_appeared) == 4
+    back = compare(fat_tree(leaves=3), fat_tree(leaves=2))
+    assert back.switches_vanished == ("leaf2",)
+    assert back.hosts_vanished == ("node04", "node05")
+
+
+def test_another_switch_of_the_same_name_is_another_switch() -> None:
+    fabric = canonical(fat_tree())
+    guid = fabric.guid.copy()
+    guid[fabric.names.index("leaf0")] += np.uint64(99)
+    told = compare(fabric, replace(fabric, guid=guid))
+    assert (told.switches_vanished, told.switches_appeared) == (("leaf0",), ("leaf0",))
+
+
+def test_cables_without_ports_are_counted() -> None:
+    def bundle(count: int, capacity: float = 1.0) -> Fabric:
+        ends = [0] * count + [1] * count
+        return Fabric.from_arcs("ab", ends, [1 - end for end in ends], capacity)
+
+    more = compare(bundle(2), bundle(5))
+    assert [(cable.cables, cable.capacity) for cable in more.cables_appeared] == [(3, 3.0)]
+    assert more.capacity_changed == ()
+    fewer = compare(bundle(5), bundle(1, 2.0))
+    assert [cable.cables for cable in fewer.cables_vanished] == [4]
+    assert [(one.before.capacity, one.after.capacity) for one in fewer.capacity_changed] == [(5.0, 2.0)]
+
+
+def test_a_link_of_one_direction_is_a_cable() -> None:
+    one_way = Fabric.from_arcs("ab", [0], [1], 1.0)
+    told = compare(one_way, Fabric.from_arcs("ab", [0, 1], [1, 0], 1.0))
+    assert told.cables_appeared == ()
+    assert [(one.before.capacity_back, one.after.capacity_back) for one in told.capacity_changed] == [
+        (0.0, 1.0)
+    ]
+
+
+@pytest.mark.parametrize("folder", ["fattree2-64-broken-link", "fattree2-64-dead-spine"])
+def test_cables_pulled_from_a_real_scan_are_those_that_ibnetdiscover_tells(folder: str) -> None:
+    before, after = (
+        scan(INFINIBAND / folder / name) for name in ("before.ibnetdiscover", "ibnetdiscover.txt")
+    )
+    told = compare(before, after)
+    assert told.cables_appeared == ()
+    assert {ends_by_guid(cable, before) for cable in told.cables_vanished} == own_diff(folder)
+    back = compare(after, before)
+    assert back.cables_appeared == told.cables_vanished
+
+
+def scan(path: Path) -> Fabric:
+    moment = datetime(2025, 1, 1, tzinfo=UTC)
+    source = SourceFile(path=str(path), data=path.read_bytes(), modified_at=moment)
+    fabric = ibnetdiscover.parse([source], Options()).fabric
+    assert fabric is not None
+    return fabric
+
+
+def ends_by_guid(cable: Cable, fabric: Fabric) -> frozenset[tuple[str, int]]:
+    switch = {name: format_guid(int(guid)) for name, guid in zip(fabric.names, fabric.guid, strict=True)}
+    near, far = cable.source_guid or switch[cable.source], cable.target_guid or switch[cable.target]
+    return frozenset({(near, cable.source_port), (far, cable.target_port)})
+
+
+def own_diff(folder: str) -> set[frozenset[tuple[str, int]]]:
+    """Ends of the cables that ``ibnetdiscover --diff`` itself tells to be gone."""
+    gone, here = set(), ""
+    for line in (INFINIBAND / folder / "ibnetdiscover.diff").read_text().splitlines():
+        if owner := re.search(r'^(?:< )?(?:Switch|Ca)\t\d+ "[SH]-([0-9a-f]{16})"', line):
+            here = f"0x{owner[1]}"
+        elif pulled := PORT.match(line):
+            gone.add(frozenset({(here, int(pulled[1])), (f"0x{pulled[2]}", int(pulled[3]))}))
+    return gone

@@ -1,0 +1,357 @@
+"""Fabrics in the graph: observations are the truth, the graph to query always says the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from registry.database.driver import Database
+from registry.errors import UnknownName
+from registry.fabrics.contents import canonical, content_hash
+from registry.fabrics.timeline import FOREVER
+from registry.model import Fabric, ForwardingTables
+from registry.model.intake import Intake, Receipt
+from registry.registry import Registry
+from tests.support.fat_tree import at, fat_tree, tree_tables
+from tests.support.infiniband_data import infiniband
+
+A = fat_tree()
+B = fat_tree(without=(0,), slow=(5,))
+C = fat_tree(leaves=3, renamed={"leaf0": "other"})
+D = fat_tree(hosts=3, rails=2)
+CONTENTS = (A, B, C, D)
+NUMBERS = count()
+
+
+def save(
+    registry: Registry,
+    fabric: Fabric | None,
+    minutes: float,
+    tables: ForwardingTables | None = None,
+    cluster: str = "toy",
+) -> Receipt:
+    return registry.save(
+        Intake(cluster=cluster, observed_at=at(minutes), fabric=fabric, tables=tables, source="test")
+    )
+
+
+def counts(database: Database) -> tuple[int, int]:
+    """Nodes and relationships of the whole database."""
+    nodes = database.query("MATCH (n) RETURN count(n)")[1][0][0]
+    return nodes, database.query("MATCH ()-[r]->() RETURN count(r)")[1][0][0]
+
+
+def derived(database: Database, cluster: str) -> list[Any]:
+    """All of a cluster's derived graph, without the cluster's name."""
+    statements = (
+        "MATCH (d:Device) WHERE d.cluster = $cluster RETURN d",
+        "MATCH (d:Device)-[:HAS_STATE]->(s:DeviceState) WHERE d.cluster = $cluster RETURN d.key, s",
+        "MATCH (a:Device)-[l:LINK]->(b:Device) WHERE a.cluster = $cluster RETURN a.key, b.key, l",
+    )
+    found = []
+    for statement in statements:
+        for row in database.query(statement, cluster=cluster)[1]:
+            plain = [sorted(cell.items()) if isinstance(cell, dict) else cell for cell in row]
+            found.append(repr(plain).replace(f"'{cluster}", "'"))
+    return sorted(found)
+
+
+def subgraph(registry: Registry, cluster: str, moment: datetime | None = None) -> Fabric:
+    """The whole fabric, read from the derived graph."""
+    fabric = registry.fabrics.read(cluster, moment).fabric
+    return registry.fabrics.subgraph(cluster, [fabric.names[v] for v in fabric.hosts], moment)
+
+
+def test_a_saved_fabric_is_read_back(registry: Registry) -> None:
+    scan = fat_tree(rails=2, cables=2, shuffle=4)
+    receipt = save(registry, scan, 0)
+    found = registry.fabrics.read("toy")
+    assert list(found.fabric.names) == sorted(scan.names)
+    assert content_hash(found.fabric) == content_hash(canonical(scan))
+    assert (found.id, found.observed_at, found.routing) == (receipt.snapshot, at(0), None)
+    assert found.fabric.observed_at == at(0)
+    assert (receipt.new_content, receipt.new_observation) == (True, True)
+    assert (receipt.links_opened, receipt.links_closed) == (len(scan.links), 0)
+
+
+def test_what_no_scan_tells_is_read_back_as_unknown(registry: Registry) -> None:
+    scan = Fabric.from_arcs("cab", [0, 0, 1], [1, 1, 2], [1.0, 2.0, 3.0], slots=[1, 2, 0])
+    save(registry, scan, 0)
+    for found in (registry.fabrics.read("toy").fabric, subgraph(registry, "toy")):
+        assert found.names == ("a", "b", "c")
+        assert (found.level, found.coordinates, len(found.adapters)) == (None, None, 0)
+        assert content_hash(found) == content_hash(canonical(scan))
+
+
+def test_levels_and_coordinates_are_read_back_from_the_derived_graph(registry: Registry) -> None:
+    torus = Fabric.from_arcs("abc", [0, 1, 2], [1, 2, 0], 1.0)
+    axes = np.arange(6, dtype=np.int32).reshape(3, 2)
+    scan = replace(torus, level=np.zeros(3, np.int32), coordinates=axes)
+    save(registry, scan, 0)
+    assert content_hash(subgraph(registry, "toy")) == content_hash(canonical(scan))
+
+
+def test_an_observation_repeated_adds_nothing(registry: Registry) -> None:
+    save(registry, A, 0, tree_tables())
+    before = counts(registry.database)
+    receipt = save(registry, fat_tree(shuffle=1), 0, tree_tables())
+    assert counts(registry.database) == before
+    assert (receipt.new_observation, receipt.new_content, receipt.new_routing) == (False, False, False)
+    assert (receipt.snapshot, receipt.routing) != (None, None)
+
+
+def test_the_same_wiring_at_another_time_adds_only_an_observation(registry: Registry) -> None:
+    save(registry, A, 0, tree_tables())
+    nodes, relationships = counts(registry.database)
+    receipt = save(registry, fat_tree(shuffle=2), 1, tree_tables())
+    # the observation with what it saw (content, routing), and the run that recorded it
+    assert counts(registry.database) == (nodes + 2, relationships + 3)
+    assert (receipt.new_observation, receipt.new_content, receipt.new_routing) == (True, False, False)
+
+
+def test_a_fabric_that_flaps_is_three_observations_of_two_contents(registry: Registry) -> None:
+    receipts = [save(registry, fabric, minute) for minute, fabric in ((0, A), (1, B), (2, A))]
+    seen = registry.fabrics.observations("toy")
+    assert [one.snapshot for one in seen] == [receipt.snapshot for receipt in receipts]
+    assert [one.at for one in seen] == [at(0), at(1), at(2)]
+    assert receipts[0].snapshot == receipts[2].snapshot != receipts[1].snapshot
+    info = registry.fabrics.clusters()[0]
+    assert (info.observations, info.contents) == (3, 2)
+    assert (info.first_observed_at, info.last_observed_at) == (at(0), at(2))
+
+
+@pytest.mark.parametrize(("minutes", "index"), [(0, 0), (0.5, 0), (1, 1), (1.99, 1), (2, 0), (99, 0)])
+def test_a_fabric_is_read_as_of_a_time(registry: Registry, minutes: float, index: int) -> None:
+    for minute, fabric in ((0, A), (1, B), (2, A)):
+        save(registry, fabric, minute)
+    found = registry.fabrics.read("toy", at(minutes))
+    assert content_hash(found.fabric) == content_hash(canonical((A, B)[index]))
+    assert content_hash(subgraph(registry, "toy", at(minutes))) == content_hash(found.fabric)
+
+
+def test_of_two_observations_of_one_moment_the_later_arrived_counts(registry: Registry) -> None:
+    save(registry, A, 0)
+    save(registry, B, 5)
+    save(registry, C, 5)
+    assert content_hash(registry.fabrics.read("toy").fabric) == content_hash(canonical(C))
+    assert content_hash(subgraph(registry, "toy")) == content_hash(canonical(C))
+
+
+def test_microseconds_are_kept(registry: Registry) -> None:
+    moment = at(0) + timedelta(microseconds=1)
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=A))
+    registry.save(Intake(cluster="toy", observed_at=moment, fabric=B))
+    assert registry.fabrics.read("toy", at(0)).observed_at == at(0)
+    assert registry.fabrics.read("toy", moment).observed_at == moment
+    assert content_hash(subgraph(registry, "toy", at(0))) == content_hash(canonical(A))
+    assert content_hash(subgraph(registry, "toy", moment)) == content_hash(canonical(B))
+
+
+@given(seen=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=6), data=st.data())
+@settings(
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+def test_whatever_the_order_of_arrival_the_derived_graph_is_the_same(
+    registry: Registry, seen: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    in_time = [(minute, CONTENTS[index]) for minute, index in sorted(dict(seen).items())]
+    arriving = data.draw(st.permutations(in_time))
+    orderly, shuffled = (f"c{next(NUMBERS)}" for _ in range(2))
+    for minute, fabric in in_time:
+        save(registry, fabric, minute, cluster=orderly)
+    for minute, fabric in arriving:
+        save(registry, fabric, minute, cluster=shuffled)
+    expected = derived(registry.database, orderly)
+    assert derived(registry.database, shuffled) == expected
+    for minute, fabric in in_time:
+        assert content_hash(subgraph(registry, shuffled, at(minute))) == content_hash(canonical(fabric))
+    registry.fabrics.rebuild(shuffled)
+    assert derived(registry.database, shuffled) == expected
+
+
+def test_rebuilding_one_cluster_leaves_others_and_what_points_at_devices(registry: Registry) -> None:
+    for cluster in ("one", "two"):
+        save(registry, A, 0, cluster=cluster)
+        save(registry, B, 1, cluster=cluster)
+    before = counts(registry.database)
+    registry.fabrics.rebuild("one")
+    assert counts(registry.database) == before
+
+
+def test_intervals_are_half_open_and_the_last_is_open(registry: Registry) -> None:
+    save(registry, A, 0)
+    save(registry, B, 1)
+    rows = registry.database.query(
+        "MATCH (:Device {id: 'toy/0x0000000000b00000'})-[l:LINK]->(d:Device) "
+        "RETURN d.name, l.valid_from, l.valid_to ORDER BY d.name, l.valid_from"
+    )[1]
+    assert rows == [
+        ("node00", at(0), FOREVER),
+        ("node01", at(0), at(1)),  # slower from then on
+        ("node01", at(1), FOREVER),
+        ("spine0", at(0), at(1)),
+        ("spine1", at(0), FOREVER),
+    ]
+
+
+def test_a_rename_is_history_of_one_device(registry: Registry) -> None:
+    save(registry, A, 0)
+    save(registry, fat_tree(renamed={"leaf0": "new"}), 5)
+    save(registry, fat_tree(renamed={"leaf0": "older"}), 3)
+    rows = registry.database.query(
+        "MATCH (d:Device)-[:HAS_STATE]->(s:DeviceState) WHERE d.key = '0x0000000000b00000' "
+        "RETURN d.name, s.name, s.valid_from ORDER BY s.valid_from"
+    )[1]
+    assert rows == [("new", "leaf0", at(0)), ("new", "older", at(3)), ("new", "new", at(5))]
+
+
+def test_tables_are_read_back_with_the_fabric(registry: Registry) -> None:
+    tables = tree_tables()
+    receipt = save(registry, A, 0, tables)
+    found = registry.fabrics.read("toy")
+    assert found.routing == receipt.routing
+    assert found.fabric.tables is not None
+    assert np.array_equal(found.fabric.tables.switch_guid, tables.switch_guid)
+    assert np.array_equal(found.fabric.tables.ports, tables.ports)
+    assert np.array_equal(found.fabric.tables.lid_guid, tables.lid_guid)
+
+
+@pytest.mark.parametrize("name", ["ndr-dgx-minhop", "mixed-speeds-oversubscribed"])
+def test_a_real_scan_is_read_back_from_its_content_and_from_the_derived_graph(
+    registry: Registry, name: str
+) -> None:
+    scan = infiniband(name)
+    save(registry, scan, 0, scan.tables)
+    found = registry.fabrics.read("toy").fabric
+    assert content_hash(found) == content_hash(canonical(scan))
+    assert content_hash(subgraph(registry, "toy")) == content_hash(canonical(scan))
+    assert scan.tables is not None
+    assert found.tables is not None
+    assert np.array_equal(found.tables.ports, scan.tables.ports)
+
+
+def test_unused_lids_at_the_end_are_read_back(registry: Registry) -> None:
+    tables = tree_tables()
+    wider = ForwardingTables(
+        switch_guid=tables.switch_guid,
+        ports=np.pad(tables.ports, ((0, 0), (0, 5)), constant_values=255),
+        lid_guid=np.pad(tables.lid_guid, (0, 5)),
+    )
+    save(registry, A, 0, wider)
+    found = registry.fabrics.read("toy").fabric.tables
+    assert found is not None
+    assert np.array_equal(found.ports, wider.ports)
+
+
+def test_tables_are_those_seen_last(registry: Registry) -> None:
+    first = save(registry, A, 0, tree_tables())
+    second = save(registry, None, 2, tree_tables(turn=1))
+    save(registry, B, 4)
+    late = save(registry, None, 3, tree_tables())
+    routings = {minute: registry.fabrics.read("toy", at(minute)).routing for minute in (0, 1, 2, 3, 4)}
+    assert routings == {
+        0: first.routing,
+        1: first.routing,
+        2: second.routing,
+        3: first.routing,
+        4: first.routing,
+    }
+    assert (second.snapshot, late.new_routing) == (first.snapshot, False)
+
+
+def test_tables_alone_need_a_fabric_seen_before(registry: Registry) -> None:
+    with pytest.raises(UnknownName, match="fabric has to be ingested first"):
+        save(registry, None, 0, tree_tables())
+    save(registry, A, 5)
+    with pytest.raises(UnknownName, match="none was seen at or before"):
+        save(registry, None, 0, tree_tables())
+
+
+def test_equal_tables_are_one_node(registry: Registry) -> None:
+    save(registry, A, 0, tree_tables())
+    [(tables, routings)] = registry.database.query(
+        "MATCH (r:Routing)-[h:HAS_TABLE]->(t:ForwardingTable) RETURN count(DISTINCT t), count(h)"
+    )[1]
+    assert (tables, routings) == (3, 4)  # the two spines forward alike
+
+
+def test_changes_tell_wiring_and_tables(registry: Registry) -> None:
+    save(registry, A, 0, tree_tables())
+    save(registry, B, 1, tree_tables(turn=1))
+    told = registry.fabrics.changes("toy", at(0), at(1))
+    assert [cable.cables for cable in told.cables_vanished] == [1]
+    assert len(told.capacity_changed) == 1
+    assert told.switches_rerouted == ("0x0000000000b00000", "0x0000000000b00001")
+    assert (told.start, told.end) == (at(0), at(1))
+    assert registry.fabrics.changes("toy", at(0), at(0.5)).empty
+    assert registry.fabrics.changes("toy", at(0)) == told
+
+
+def test_a_subgraph_has_the_hosts_asked_for_and_all_that_forwards(registry: Registry) -> None:
+    save(registry, D, 0)
+    found = registry.fabrics.subgraph("toy", ["node04", "node00"])
+    assert [found.names[v] for v in found.hosts] == ["node00", "node04"]
+    assert [found.names[v] for v in found.switches] == ["leaf0", "leaf1", "spine0", "spine1"]
+    assert found.cable_count == 4 + 2 * 2
+    assert len(found.adapters) == 4
+
+
+def test_an_unknown_host_of_a_subgraph_is_told_with_the_closest(registry: Registry) -> None:
+    save(registry, A, 0)
+    with pytest.raises(UnknownName) as caught:
+        registry.fabrics.subgraph("toy", ["node00", "node9"])
+    assert caught.value.name == "node9"
+    assert "node03" in caught.value.close
+
+
+def test_an_unknown_cluster_is_told_with_the_closest(registry: Registry) -> None:
+    save(registry, A, 0)
+    for work in (
+        lambda: registry.fabrics.read("toi"),
+        lambda: registry.fabrics.observations("toi"),
+        lambda: registry.fabrics.changes("toi", at(0)),
+        lambda: registry.fabrics.rebuild("toi"),
+        lambda: registry.fabrics.subgraph("toi", ["node00"]),
+    ):
+        with pytest.raises(UnknownName) as caught:
+            work()
+        assert (caught.value.kind, caught.value.close) == ("cluster", ("toy",))
+
+
+def test_before_the_first_observation_there_is_no_fabric(registry: Registry) -> None:
+    save(registry, A, 5)
+    with pytest.raises(UnknownName, match="none was seen at or before 2026-01-01T00:04:00"):
+        registry.fabrics.read("toy", at(4))
+
+
+def test_a_content_is_read_by_its_id(registry: Registry) -> None:
+    receipt = save(registry, A, 0, tree_tables())
+    save(registry, B, 1)
+    assert receipt.snapshot is not None
+    found = registry.fabrics.read_content(receipt.snapshot, receipt.routing)
+    assert content_hash(found.fabric) == content_hash(canonical(A))
+    assert found.fabric.tables is not None
+    short = registry.fabrics.read_content(receipt.snapshot.split("/")[1][:8])
+    assert (short.id, short.fabric.tables) == (receipt.snapshot, None)
+    with pytest.raises(UnknownName):
+        registry.fabrics.read_content("toy/0")
+    with pytest.raises(UnknownName):
+        registry.fabrics.read_content(receipt.snapshot, "toy/0")
+
+
+def test_clusters_are_listed_with_their_counts(registry: Registry) -> None:
+    save(registry, D, 0, cluster="b")
+    save(registry, A, 0, cluster="a")
+    save(registry, C, 1, cluster="a")
+    told = [(c.name, c.hosts, c.switches, c.adapters, c.cables) for c in registry.fabrics.clusters()]
+    assert told == [("a", 6, 5, 6, 12), ("b", 6, 4, 12, 16)]

@@ -1,0 +1,92 @@
+"""Intended wiring beside the observed: which plan holds when."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from registry.database.dumps.transfer import dump, load
+from registry.errors import InvalidValue, UnknownName
+from registry.model import IntendedWiring
+from registry.model.intake import Intake, Receipt
+from registry.registry import Registry
+from tests.conftest import empty
+from tests.support.fat_tree import at
+
+PLAN = IntendedWiring(
+    source=("leaf0", "leaf0"),
+    source_port=("Port 1", "Port 3"),
+    target=("node00", "spine0"),
+    target_port=("mlx5_0", "Port 1"),
+    kind=("Data", ""),
+    declared_at=at(0),
+)
+OTHER = replace(PLAN, target_port=("mlx5_0", "Port 2"))
+
+
+def save(registry: Registry, plan: IntendedWiring, minute: float) -> Receipt:
+    held = replace(plan, declared_at=at(minute))
+    return registry.save(Intake(cluster="toy", intended=held, source="ndt", files=("plan.ndt",)))
+
+
+def test_a_plan_comes_back_and_needs_no_fabric(registry: Registry) -> None:
+    receipt = save(registry, PLAN, 0)
+    stored = registry.intended.read("toy")
+    assert (stored.wiring, stored.at, stored.origin, stored.id) == (PLAN, at(0), "ndt", receipt.intended)
+    assert receipt.new_intended
+    assert registry.fabrics.clusters() == ()
+
+
+def test_each_plan_holds_until_the_next(registry: Registry) -> None:
+    for minute, plan in ((0, PLAN), (20, PLAN), (10, OTHER)):
+        save(registry, plan, minute)
+    assert [one.at for one in registry.intended.list("toy")] == [at(0), at(10)]
+    assert registry.intended.read("toy", at(5)).wiring == PLAN
+    assert registry.intended.read("toy", at(15)).wiring.target_port == OTHER.target_port
+    save(registry, PLAN, 20)
+    assert registry.intended.read("toy").at == at(20)
+
+
+def test_the_plan_that_holds_already_adds_nothing(registry: Registry) -> None:
+    first = save(registry, PLAN, 0)
+    again = save(registry, PLAN, 10)
+    assert (again.intended, again.new_intended) == (first.intended, False)
+    assert [run.outcome for run in registry.runs.list()] == ["unchanged", "saved"]
+
+
+def test_what_is_not_there_is_said(registry: Registry) -> None:
+    save(registry, PLAN, 10)
+    with pytest.raises(UnknownName, match="closest: toy"):
+        registry.intended.read("toi")
+    with pytest.raises(UnknownName, match="none holds at that time"):
+        registry.intended.read("toy", at(5))
+    assert registry.intended.list("toi") == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"source": ("leaf0",)}, "one length"),
+        ({"source": ("leaf0", "")}, "no name"),
+        ({"source_port": ("Port 1", "Port 1")}, "two cables"),
+        ({"declared_at": at(0).replace(tzinfo=None)}, "time zone"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(change: dict[str, object], reason: str) -> None:
+    with pytest.raises(InvalidValue, match=reason):
+        replace(PLAN, **change)  # type: ignore[arg-type]
+
+
+def test_an_intake_needs_the_time_since_when_a_plan_holds() -> None:
+    with pytest.raises(InvalidValue, match="since when"):
+        Intake(cluster="toy", intended=replace(PLAN, declared_at=None))
+
+
+def test_a_dump_carries_plans(registry: Registry, tmp_path: Path) -> None:
+    save(registry, PLAN, 0)
+    dump(registry.database, tmp_path / "x")
+    empty(registry.database)
+    load(registry.database, tmp_path / "x")
+    assert registry.intended.read("toy").wiring == PLAN

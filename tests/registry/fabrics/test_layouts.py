@@ -1,0 +1,149 @@
+"""Layouts of hosts: joined to the fabric by their adapters, kept over time, used where ranks are placed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mapping.service
+from ingest.formats.hosts.hwloc_xml import read_layout
+from ingest.options import Options
+from ingest.pipeline import ingest, plan
+from mapping.service import Question
+from registry.errors import InvalidValue, UnknownName
+from registry.fabrics.layouts import seat
+from registry.ingest_runs.runs import UNCHANGED
+from registry.model import Adapters, Fabric, Profile
+from registry.model.host_layout import HostLayout
+from registry.model.intake import Intake
+from registry.registry import Registry
+from tests.support.inputs import DATA, file, read
+
+T0 = datetime(2026, 3, 1, tzinfo=UTC)
+LAYOUT = read_layout(file(read("hwloc/two_rails_v2.xml")))
+PLAIN = read_layout(file(read("hwloc/four_cores.xml")))
+
+
+def fabric(names: tuple[str, ...] = ("a", "b", "n0001"), *, guids: dict[str, int] | None = None) -> Fabric:
+    """Hosts on one switch; adapters with these GUIDs where they are given."""
+    hosts = len(names)
+    ends = np.arange(hosts)
+    made = Fabric.from_arcs(
+        [*names, "switch"],
+        np.r_[ends, np.full(hosts, hosts)],
+        np.r_[np.full(hosts, hosts), ends],
+        1e9,
+        slots=[4] * hosts + [0],
+    )
+    owned = [(names.index(name), guid) for name, guid in sorted((guids or {}).items())]
+    adapters = Adapters(
+        names=tuple(names[host] for host, _ in owned),
+        guid=np.array([guid for _, guid in owned], np.uint64),
+        system_guid=np.zeros(len(owned), np.uint64),
+        host=np.array([host for host, _ in owned], np.int32),
+    )
+    return replace(made, adapters=adapters)
+
+
+def named(name: str, layout: HostLayout = PLAIN) -> HostLayout:
+    return replace(layout, name=name)
+
+
+def same(one: HostLayout, two: HostLayout) -> bool:
+    fields = ("core_domain", "core_cpu", "domain_node", "distance", "nic_fabric", "nic_guid", "nic_near")
+    texts = ("nic_name", "name", "source")
+    return all(np.array_equal(getattr(one, field), getattr(two, field)) for field in fields) and all(
+        getattr(one, field) == getattr(two, field) for field in texts
+    )
+
+
+def test_an_adapters_guid_tells_the_host_and_a_name_does_where_none_is_known() -> None:
+    by_guid = fabric(guids={"b": 0x0C42A10300123500})
+    seated = seat([LAYOUT, named("a.site.example")], by_guid)
+    assert seated.hosts == ("b", "a")
+    assert seated.warnings == ("the layout named n0001 has adapters of host b: taken as b's",)
+    assert seat([LAYOUT], fabric()) == (("n0001",), ())
+
+
+def test_layouts_of_no_host_of_two_hosts_and_two_of_one_are_refused() -> None:
+    with pytest.raises(UnknownName, match="does not tell its host's name, and its adapters"):
+        seat([named("")], fabric())
+    with pytest.raises(UnknownName, match="there is no host 'n0002'; closest: n0001"):
+        seat([named("n0002")], fabric())
+    both = fabric(guids={"a": 0x0C42A10300123400, "b": 0x0C42A10300123500})
+    with pytest.raises(InvalidValue, match="in a and b: is it of one host"):
+        seat([LAYOUT], both)
+    with pytest.raises(InvalidValue, match="two layouts of host a"):
+        seat([named("a"), named("a.site")], fabric())
+
+
+def test_a_layout_is_kept_as_it_was_and_the_same_again_adds_nothing(registry: Registry) -> None:
+    intake = Intake(cluster="c", observed_at=T0, fabric=fabric(), layouts=(LAYOUT, named("a")))
+    receipt = registry.save(intake)
+    assert (receipt.layouts, receipt.new_layouts) == (2, 2)
+    first, second = registry.layouts.list("c")
+    assert (first.host, second.host, first.at) == ("a", "n0001", T0)
+    assert same(second.layout, LAYOUT)
+    assert registry.save(intake).new_layouts == 0
+    later = replace(intake, fabric=None, observed_at=T0 + timedelta(days=1))
+    assert registry.save(later).new_layouts == 0
+    assert registry.layouts.list("c", T0 - timedelta(days=1)) == ()
+    assert registry.layouts.list("nobody") == ()
+
+
+def test_each_host_has_the_layout_that_held_at_a_time_whatever_the_order_of_saving(
+    registry: Registry,
+) -> None:
+    days = [T0 + timedelta(days=day) for day in range(3)]
+    swapped = replace(LAYOUT, source="hwloc 3.0")
+    registry.save(Intake(cluster="c", observed_at=days[2], fabric=fabric(), layouts=(swapped,)))
+    registry.save(Intake(cluster="c", observed_at=days[0], layouts=(LAYOUT, named("b"))))
+    for day, source in ((days[0], LAYOUT.source), (days[1], LAYOUT.source), (days[2], "hwloc 3.0")):
+        found = {one.host: one.layout.source for one in registry.layouts.list("c", day)}
+        assert found == {"n0001": source, "b": PLAIN.source}
+
+
+def test_a_layout_without_its_host_saves_nothing(registry: Registry) -> None:
+    with pytest.raises(UnknownName):
+        registry.save(Intake(cluster="c", observed_at=T0, fabric=fabric(), layouts=(named("nobody"),)))
+    assert registry.fabrics.clusters() == ()
+
+
+def test_files_of_lstopo_are_ingested_with_or_without_the_fabric(registry: Registry, tmp_path: Path) -> None:
+    registry.save(Intake(cluster="c", observed_at=T0, fabric=fabric()))
+    paths = [DATA / "hwloc" / "two_rails_v2.xml"]
+    report = ingest(registry, paths, Options(cluster="c", observed_at=T0))
+    assert report.receipt is not None
+    assert (report.receipt.new_layouts, report.intake.source) == (1, "hwloc-xml")
+    again = ingest(registry, paths, Options(cluster="c", observed_at=T0 + timedelta(hours=1)))
+    assert again.receipt is not None
+    assert again.receipt.new_layouts == 0
+    assert registry.runs.list("c")[0].outcome == UNCHANGED
+    assert len(registry.layouts.list("c")) == 1
+
+
+def test_the_time_of_layouts_alone_is_that_of_their_youngest_file() -> None:
+    intake = plan([DATA / "hwloc" / "two_rails_v2.xml"], Options(cluster="c"))
+    assert intake.observed_at is not None
+    assert len(intake.layouts) == 1
+
+
+def test_a_placement_gets_cores_on_hosts_whose_layout_is_known(registry: Registry) -> None:
+    profile = Profile.from_edges([0, 2, 1, 3], [2, 0, 3, 1], [5.0] * 4, name="p", application="p")
+    registry.save(Intake(cluster="c", observed_at=T0, fabric=fabric(), profiles=(profile,)))
+    question = Question(profile="p", cluster="c", hosts=("n0001",), slots=4, seconds=0.2, steps=50)
+    assert mapping.service.answer(registry, question).placement.core_of_rank is None
+    registry.save(Intake(cluster="c", observed_at=T0, layouts=(LAYOUT, named("b"))))
+    placement = mapping.service.answer(registry, question).placement
+    assert placement.core_of_rank is not None
+    domain = LAYOUT.core_domain[placement.core_of_rank]
+    assert domain[0] == domain[2]
+    assert domain[1] == domain[3]
+    given = replace(question, layouts={"n0001": PLAIN})
+    found = mapping.service.answer(registry, given).placement
+    assert found.core_of_rank is not None
+    assert int(found.core_of_rank.max()) < 4

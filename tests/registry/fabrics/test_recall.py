@@ -1,0 +1,93 @@
+"""A poorer tool's scan after a richer one's: the same adapters, and nothing that looks re-wired."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ingest.formats.fabrics import iblinkinfo, ibnetdiscover, slurm_topology
+from registry.errors import PoorerSource
+from registry.fabrics.changes import compare
+from registry.fabrics.contents import canonical, content_hash
+from registry.fabrics.recall import recalled
+from registry.model import Fabric
+from registry.model.intake import Intake
+from registry.registry import Registry
+from tests.support.fat_tree import at
+from tests.support.inputs import parse
+from tests.support.scans import raw
+
+FOLDER = "infiniband/mixed-speeds-oversubscribed"
+
+
+def scan() -> Fabric:
+    found = parse(ibnetdiscover, raw(f"{FOLDER}/ibnetdiscover.txt")).fabric
+    assert found is not None
+    return found
+
+
+def links(change: str = "", by: str = "") -> Fabric:
+    found = parse(iblinkinfo, raw(f"{FOLDER}/iblinkinfo-l.txt").replace(change or "\0", by)).fabric
+    assert found is not None
+    return found
+
+
+def test_adapters_are_known_by_their_ports() -> None:
+    found = recalled(links(), scan())
+    assert np.array_equal(found.adapters.guid, scan().adapters.guid)
+    assert np.array_equal(found.adapters.system_guid, scan().adapters.system_guid)
+    assert content_hash(canonical(replace(found, ports=scan().ports))) == content_hash(canonical(scan()))
+
+
+def test_a_port_that_was_never_seen_keeps_its_adapter_unknown() -> None:
+    found = recalled(links("0x0002c90000f00301", "0x0002c90000fff301"), scan())
+    assert (found.adapters.guid == 0).sum() == 1
+
+
+def test_a_made_up_name_of_a_host_gives_way() -> None:
+    nameless = links("cpu003 mlx5_0", "MT4129 ConnectX7   Mellanox Technologies")
+    assert "cpu003" not in nameless.names
+    assert "cpu003" in recalled(nameless, scan()).names
+
+
+def test_adapters_that_tell_their_guid_are_left_alone() -> None:
+    other = replace(scan().adapters, guid=scan().adapters.guid + np.uint64(1))
+    swapped = replace(scan(), adapters=other)
+    assert np.array_equal(recalled(swapped, scan()).adapters.guid, other.guid)
+
+
+@pytest.mark.parametrize("richer_first", [True, False])
+def test_a_scan_by_another_tool_an_hour_later_re_wires_nothing(
+    registry: Registry, richer_first: bool
+) -> None:
+    order = [scan(), links()] if richer_first else [links(), scan()]
+    receipts = [
+        registry.save(Intake(cluster="mixed", observed_at=at(60 * hour), fabric=fabric, source="test"))
+        for hour, fabric in enumerate(order)
+    ]
+    found = [registry.fabrics.read("mixed", at(60 * hour)).fabric for hour in range(2)]
+    changes = compare(*found)
+    if richer_first:  # what was told first is recalled; what is told later is not made known before
+        assert (receipts[1].links_opened, receipts[1].links_closed) == (0, 0)
+        assert changes.empty
+    else:
+        assert len(changes.renamed) == 0
+        assert not changes.hosts_appeared
+    assert (
+        len(found[0 if not richer_first else 1].ports) == 269 + 388
+    )  # down, and those that say what they could be
+
+
+def test_a_fabric_without_ports_does_not_take_the_place_of_one_with_them(registry: Registry) -> None:
+    tree = parse(slurm_topology, raw("formats/topology.conf")).fabric
+    registry.save(Intake(cluster="hpc", observed_at=at(1), fabric=scan(), source="ibnetdiscover"))
+    with pytest.raises(PoorerSource, match="slurm-topology tells no ports") as refused:
+        registry.save(Intake(cluster="hpc", observed_at=at(2), fabric=tree, source="slurm-topology"))
+    assert refused.value.cluster == "hpc"
+    assert len(registry.fabrics.observations("hpc")) == 1
+    # before there was a scan there is nothing that it could hide, and a scan comes after it as ever
+    assert registry.save(Intake(cluster="hpc", observed_at=at(0), fabric=tree)).new_observation
+    assert registry.save(Intake(cluster="other", observed_at=at(2), fabric=tree)).new_observation
+    assert registry.save(Intake(cluster="other", observed_at=at(3), fabric=scan())).new_observation

@@ -1,0 +1,205 @@
+"""Ingest runs: good, unchanged and failed ones, each remembered; the age of what a source brought last."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ingest.formats.fabrics import ibnetdiscover
+from ingest.options import Options
+from ingest.pipeline import ingest
+from registry.database.driver import Database
+from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable, InputError, UnknownName
+from registry.ingest_runs.runs import FAILED, KEPT, SAVED, UNCHANGED, Attempt, record_run
+from registry.model import Job
+from registry.model.intake import Intake
+from registry.registry import Registry
+from tests.support.fat_tree import at, fat_tree
+from tests.support.inputs import DATA
+
+SCAN = DATA / "infiniband/fattree2-64-ftree/ibnetdiscover.txt"
+TABLES = DATA / "infiniband/fattree2-64-ftree/opensm-lfts.dump"
+HERE = Options(cluster="here")
+
+
+def outcomes(registry: Registry) -> list[str]:
+    return [run.outcome for run in registry.runs.list()]
+
+
+def test_every_run_is_recorded_with_what_it_read_and_what_became_of_it(registry: Registry) -> None:
+    ingest(registry, [SCAN, TABLES], HERE)
+    ingest(registry, [SCAN, TABLES], HERE)
+    with pytest.raises(UnknownName):
+        ingest(registry, [TABLES], Options(cluster="there"))
+    failed, again, first = registry.runs.list()
+    assert (first.outcome, again.outcome, failed.outcome) == (SAVED, UNCHANGED, FAILED)
+    assert first.formats == again.formats == ("ibnetdiscover", "opensm-lfts")
+    assert first.files == (str(SCAN), str(TABLES))
+    assert first.digest == again.digest != ""
+    assert 0 < first.seconds < 60
+    assert (failed.cluster, failed.formats, failed.error_kind) == ("there", ("opensm-lfts",), "UnknownName")
+    assert "there is no cluster 'there'" in failed.error
+    assert first.at < again.at < failed.at
+    assert registry.runs.list("here") == (again, first)
+    assert registry.runs.list(limit=1) == (failed,)
+
+
+def test_the_very_same_files_are_not_parsed_again(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    first = ingest(registry, [SCAN, TABLES], HERE)
+    parsed = []
+    monkeypatch.setattr(ibnetdiscover, "parse", lambda *given: parsed.append(given))
+    again = ingest(registry, [SCAN, TABLES], HERE)
+    assert (parsed, first.same_as) == ([], None)
+    assert again.same_as is not None
+    assert again.receipt is not None
+    assert first.receipt is not None
+    assert not again.receipt.new_observation
+    assert again.receipt.snapshot == first.receipt.snapshot == registry.fabrics.read("here").id
+    assert again.receipt.routing == first.receipt.routing
+    assert again.same_as.id == registry.runs.list()[1].id
+    assert outcomes(registry) == [UNCHANGED, SAVED]
+    assert again.warnings == first.warnings
+
+
+def test_other_bytes_times_names_or_options_are_read(registry: Registry, tmp_path: Any) -> None:
+    scan = tmp_path / "scan.txt"
+    scan.write_bytes(SCAN.read_bytes())
+    ingest(registry, [scan], HERE)
+    others = []
+    os.utime(scan, (1_577_836_800, 1_577_836_800))
+    others.append(ingest(registry, [scan], HERE))
+    others.append(ingest(registry, [scan], replace(HERE, rate=1e9)))
+    others.append(ingest(registry, [scan], Options(cluster="there")))
+    others.append(ingest(registry, [scan.rename(tmp_path / "other")], HERE))
+    assert [report.same_as for report in others] == [None] * 4
+
+
+def test_a_placement_is_read_again_for_the_fabric_may_be_another(registry: Registry, tmp_path: Any) -> None:
+    ingest(registry, [SCAN], HERE)
+    order = tmp_path / "hosts.txt"
+    order.write_text("node0001\nnode0002\n")
+    options = replace(HERE, format="hostfile")
+    first = ingest(registry, [order], options)
+    ingest(registry, [DATA / "infiniband/fattree2-64-dead-spine/ibnetdiscover.txt"], HERE)
+    again = ingest(registry, [order], options)
+    assert again.same_as is None
+    assert first.receipt is not None
+    assert again.receipt is not None
+    assert first.receipt.placements != again.receipt.placements
+
+
+def test_a_file_that_cannot_be_read_is_a_failed_run(registry: Registry, tmp_path: Any) -> None:
+    bad = tmp_path / "cut.dump"
+    bad.write_bytes(TABLES.read_bytes()[:5000])
+    with pytest.raises(InputError, match="cut off") as caught:
+        ingest(registry, [bad], HERE)
+    with pytest.raises(InputError):
+        ingest(registry, [tmp_path / "missing"], HERE)
+    missing, cut = registry.runs.list()
+    assert (cut.formats, cut.files, cut.error) == (("opensm-lfts",), (str(bad),), str(caught.value))
+    assert (missing.formats, missing.files) == (("",), (str(tmp_path / "missing"),))
+    assert registry.fabrics.clusters() == ()
+
+
+def test_a_dry_run_is_no_run(registry: Registry) -> None:
+    ingest(registry, [SCAN], HERE, dry_run=True)
+    assert outcomes(registry) == []
+
+
+def test_what_is_saved_by_a_program_without_files_is_recorded_only_where_new(registry: Registry) -> None:
+    intake = Intake(cluster="toy", observed_at=at(0), fabric=fat_tree())
+    registry.save(intake)
+    registry.save(intake)
+    assert outcomes(registry) == [SAVED]
+    assert registry.runs.list()[0].formats == ("",)
+
+
+def test_the_last_good_run_of_each_source_is_known(registry: Registry) -> None:
+    job = Job(id="1", hosts=("node00",), slots=(1,))
+    scan = Intake(
+        cluster="toy", observed_at=at(0), fabric=fat_tree(), source="scan", files=("s",), started_at=at(0)
+    )
+    jobs = Intake(cluster="toy", jobs=(job,), source="jobs", files=("j",), started_at=at(1))
+    registry.save(scan)
+    registry.save(jobs)
+    registry.save(replace(scan, started_at=at(2)))
+    bad = replace(jobs, jobs=(replace(job, hosts=("nodeX",)),), started_at=at(3))
+    with pytest.raises(UnknownName):
+        registry.save(bad)
+    by_jobs, by_scan = registry.runs.sources("toy")
+    assert (by_scan.format, by_scan.last_good_at, by_scan.last_outcome, by_scan.error) == (
+        "scan", at(2), UNCHANGED, "",
+    )  # fmt: skip
+    assert (by_jobs.format, by_jobs.last_good_at, by_jobs.last_at) == ("jobs", at(1), at(3))
+    assert "nodeX" in by_jobs.error
+    assert [one.format for one in registry.runs.last_good("toy")] == ["jobs", "scan"]
+    assert registry.runs.sources("other") == ()
+
+
+def test_a_source_that_never_was_good_is_known_but_not_among_the_good(registry: Registry) -> None:
+    registry.failed(Attempt(started_at=at(0), cluster="toy", formats=("scan",)), InputError("cut off"))
+    (source,) = registry.runs.sources()
+    assert (source.last_good_at, source.error) == (None, "cut off")
+    assert registry.runs.last_good() == ()
+
+
+def test_the_record_never_hides_the_error(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Database, work: Any) -> Any:
+        raise DatabaseError("the disk is full")
+
+    monkeypatch.setattr(Database, "write", broken)
+    with pytest.raises(DatabaseError, match="disk is full"):
+        ingest(registry, [SCAN], HERE)
+    with pytest.raises(InputError, match="cannot be read"):
+        ingest(registry, ["no such file"], HERE)
+
+
+def test_a_server_that_is_gone_is_not_asked_to_remember(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def gone(self: Database, work: Any) -> Any:
+        asked.append(work)
+        raise DatabaseUnavailable("bolt://x", "refused", "start it")
+
+    monkeypatch.setattr(Database, "write", gone)
+    with pytest.raises(DatabaseUnavailable):
+        registry.save(Intake(files=("f",)))
+    assert len(asked) == 1
+
+
+def note(registry: Registry, minutes: float, outcome: str, format: str = "scan") -> None:
+    attempt = Attempt(started_at=at(minutes), cluster="toy", formats=(format,), files=("f",))
+    error: AlmanacError | None = InputError("x") if outcome == FAILED else None
+    registry.database.write(lambda tx: record_run(tx, attempt, outcome, seconds=1.0, error=error))
+
+
+def test_old_runs_that_recorded_nothing_are_forgotten_but_for_the_last_good(registry: Registry) -> None:
+    for minute, outcome in enumerate([SAVED, UNCHANGED, FAILED, UNCHANGED, FAILED]):
+        note(registry, minute, outcome)
+    note(registry, 5, UNCHANGED, "jobs")
+    note(registry, KEPT / timedelta(minutes=1) + 60, FAILED)
+    left = [(run.at, run.outcome, run.formats[0]) for run in registry.runs.list()][::-1]
+    assert left == [
+        (at(0), SAVED, "scan"),
+        (at(3), UNCHANGED, "scan"),
+        (at(5), UNCHANGED, "jobs"),
+        (at(KEPT / timedelta(minutes=1) + 60), FAILED, "scan"),
+    ]
+    assert {one.format: one.last_good_at for one in registry.runs.sources()} == {"scan": at(3), "jobs": at(5)}
+
+
+def test_a_very_long_list_of_files_and_a_very_long_error_are_cut(registry: Registry) -> None:
+    files = tuple(f"file{number}" for number in range(1500))
+    registry.failed(Attempt(started_at=at(0), files=files), InputError("long\n" * 5000))
+    (run,) = registry.runs.list()
+    assert (len(run.files), run.files[-1]) == (1001, "... and 500 more")
+    assert len(run.error) == 1000
+    assert "\n" not in run.error

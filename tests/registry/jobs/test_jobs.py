@@ -1,0 +1,213 @@
+"""Jobs in the graph: brought up to date, never taken away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from registry.errors import UnknownName
+from registry.model import Job, Profile
+from registry.model.intake import Intake, Receipt
+from registry.registry import Registry
+from tests.support.fat_tree import at, fat_tree
+
+
+@pytest.fixture
+def known(registry: Registry) -> Registry:
+    """A registry that knows the hosts of cluster ``toy``."""
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
+    return registry
+
+
+def save(registry: Registry, *jobs: Job, when: datetime | None = None, cluster: str = "toy") -> Receipt:
+    return registry.save(Intake(cluster=cluster, observed_at=when, jobs=jobs))
+
+
+def running(job: str = "4711", hosts: tuple[str, ...] = ("node02", "node00")) -> Job:
+    return Job(
+        id=job,
+        name="stencil",
+        user="eve",
+        account="hpc",
+        partition="batch",
+        state="RUNNING",
+        submitted_at=at(1),
+        started_at=at(2),
+        hosts=hosts,
+        slots=tuple(range(1, len(hosts) + 1)),
+        ranks=3,
+        distribution="block",
+        source="scontrol",
+    )
+
+
+def test_a_saved_job_is_read_back(known: Registry) -> None:
+    assert save(known, running(), when=at(3)).jobs == 1
+    stored = known.jobs.read("4711")
+    assert (stored.id, stored.cluster, stored.profile, stored.as_of) == ("toy/4711", "toy", None, at(3))
+    assert stored.job == running()
+
+
+def test_a_job_ran_on_devices_in_order_with_slots(known: Registry) -> None:
+    save(known, running())
+    _, rows = known.database.query(
+        "MATCH (:Job {id: 'toy/4711'})-[:RAN_ON]->(:Allocation)-[o:ON]->(d:Device) "
+        "RETURN d.name, o.order, o.slots ORDER BY o.order"
+    )
+    assert rows == [("node02", 0, 1), ("node00", 1, 2)]
+
+
+def test_the_same_job_again_adds_nothing(known: Registry) -> None:
+    save(known, running(), when=at(3))
+    before = known.database.query("MATCH (n) RETURN count(n)")[1]
+    assert save(known, running(), when=at(4)).jobs == 0
+    assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
+
+
+def test_a_later_record_brings_a_job_up_to_date(known: Registry) -> None:
+    save(known, running(), when=at(3))
+    done = Job(id="4711", state="COMPLETED", ended_at=at(9), source="sacct")
+    assert save(known, done, when=at(10)).jobs == 1
+    job = known.jobs.read("4711").job
+    assert (job.state, job.ended_at, job.hosts, job.user) == ("COMPLETED", at(9), running().hosts, "eve")
+
+
+def test_an_earlier_record_only_fills_what_is_open(known: Registry) -> None:
+    save(known, Job(id="4711", state="COMPLETED", ended_at=at(9)), when=at(10))
+    save(known, running(), when=at(3))
+    stored = known.jobs.read("4711")
+    assert (stored.job.state, stored.job.user, stored.job.hosts) == ("COMPLETED", "eve", running().hosts)
+    assert stored.as_of == at(10)
+
+
+def told(job: Job, slots: tuple[int, ...], *, ranks: int = 0, guessed: bool = False) -> Job:
+    return replace(job, slots=slots, ranks=ranks, guessed=guessed)
+
+
+def test_slots_that_are_guessed_do_not_replace_told_ones_of_the_same_hosts(known: Registry) -> None:
+    exact, guess = running(), told(running(hosts=("node00", "node02")), (2, 2), guessed=True)
+    save(known, exact, when=at(3))
+    assert save(known, replace(guess, state="COMPLETING"), when=at(4)).jobs == 1
+    job = known.jobs.read("4711").job
+    assert (job.hosts, job.slots, job.guessed, job.state) == (exact.hosts, exact.slots, False, "COMPLETING")
+    save(known, told(exact, (5, 6)), when=at(5))
+    assert known.jobs.read("4711").job.slots == (5, 6)
+
+
+def test_slots_that_are_told_later_or_of_earlier_replace_guessed_ones(known: Registry) -> None:
+    save(known, told(running(), (2, 2), guessed=True), when=at(5))
+    save(known, running(), when=at(3))
+    job = known.jobs.read("4711").job
+    assert (job.slots, job.guessed) == ((1, 2), False)
+
+
+def test_a_share_of_ranks_is_a_better_guess_than_one_of_processors(known: Registry) -> None:
+    save(known, told(running(), (3, 3), ranks=6, guessed=True), when=at(3))
+    save(known, told(running(), (64, 64), guessed=True), when=at(4))
+    assert known.jobs.read("4711").job.slots == (3, 3)
+    save(known, told(running(), (4, 4), ranks=8, guessed=True), when=at(5))
+    assert known.jobs.read("4711").job.slots == (4, 4)
+
+
+def test_a_guess_on_other_hosts_counts(known: Registry) -> None:
+    save(known, running(), when=at(3))
+    save(known, told(running(hosts=("node01",)), (7,), guessed=True), when=at(4))
+    job = known.jobs.read("4711").job
+    assert (job.hosts, job.slots, job.guessed) == (("node01",), (7,), True)
+
+
+def test_a_pending_job_has_no_allocation_until_it_starts(known: Registry) -> None:
+    save(known, Job(id="1", state="PENDING"), when=at(1))
+    assert known.database.query("MATCH (a:Allocation) RETURN count(a)")[1] == [(0,)]
+    save(known, running("1"), when=at(2))
+    assert known.jobs.read("1").job.hosts == running().hosts
+
+
+def test_of_two_allocations_the_later_counts_and_both_are_kept(known: Registry) -> None:
+    save(known, running(), when=at(3))
+    save(known, running(hosts=("node01",)), when=at(4))
+    assert known.jobs.read("4711").job.hosts == ("node01",)
+    assert known.database.query("MATCH (:Job)-[r:RAN_ON]->() RETURN count(r)")[1] == [(2,)]
+
+
+def test_jobs_on_the_same_hosts_share_an_allocation(known: Registry) -> None:
+    save(known, running("1"), running("2"), running("3", hosts=("node00", "node02")))
+    assert known.database.query("MATCH (a:Allocation) RETURN count(a)")[1] == [(2,)]
+
+
+def test_two_records_of_a_job_in_one_intake_are_joined(known: Registry) -> None:
+    save(known, running(), Job(id="4711", state="COMPLETED"))
+    job = known.jobs.read("4711").job
+    assert (job.state, job.hosts) == ("COMPLETED", running().hosts)
+
+
+def test_an_unknown_host_is_told_and_nothing_is_written(known: Registry) -> None:
+    before = known.database.query("MATCH (n) RETURN count(n)")[1]
+    with pytest.raises(UnknownName) as caught:
+        save(known, running("1"), running("2", hosts=("nod00",)))
+    assert (caught.value.kind, caught.value.name, caught.value.close[0]) == ("host", "nod00", "node00")
+    assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
+
+
+def test_a_switch_is_no_host(known: Registry) -> None:
+    with pytest.raises(UnknownName):
+        save(known, running(hosts=("leaf0",)))
+
+
+def test_a_host_that_was_there_once_is_known(known: Registry) -> None:
+    known.save(Intake(cluster="toy", observed_at=at(5), fabric=fat_tree(leaves=1)))
+    assert save(known, running(hosts=("node03",))).jobs == 1
+
+
+def test_a_cluster_without_a_fabric_takes_no_job(registry: Registry) -> None:
+    with pytest.raises(UnknownName, match="no fabric of cluster 'toy' was ingested yet"):
+        save(registry, running())
+
+
+def test_an_unknown_job_is_told_with_the_closest(known: Registry) -> None:
+    save(known, running())
+    with pytest.raises(UnknownName) as caught:
+        known.jobs.read("471")
+    assert caught.value.close == ("4711",)
+    with pytest.raises(UnknownName, match="cluster 'toy' has one"):
+        known.jobs.read("4711", "other")
+
+
+def test_a_job_id_of_two_clusters_needs_the_cluster(known: Registry) -> None:
+    known.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
+    save(known, running())
+    save(known, running(hosts=("node01",)), cluster="two")
+    with pytest.raises(UnknownName, match="'toy' and 'two' have one each"):
+        known.jobs.read("4711")
+    assert known.jobs.read("4711", "two").job.hosts == ("node01",)
+
+
+def test_jobs_are_listed_latest_started_first(known: Registry) -> None:
+    known.save(Intake(cluster="two", observed_at=at(0), fabric=fat_tree()))
+    save(known, Job(id="a"), Job(id="b", started_at=at(1)), Job(id="c", started_at=at(2)))
+    save(known, Job(id="d", started_at=at(3)), cluster="two")
+    assert [stored.job.id for stored in known.jobs.list("toy")] == ["c", "b", "a"]
+    assert [stored.job.id for stored in known.jobs.list()] == ["d", "c", "b", "a"]
+
+
+def test_the_profile_attached_last_is_the_one_a_job_ran(known: Registry) -> None:
+    first, second = (
+        Profile.from_edges([0], [1], [size], name=name) for name, size in (("a", 1.0), ("b", 2.0))
+    )
+    known.save(Intake(profiles=(first, second)))
+    save(known, running())
+    known.jobs.attach("4711", "a")
+    identity = known.jobs.attach("4711", "b")
+    assert known.jobs.attach("4711", identity) == identity
+    assert known.jobs.read("4711").profile == identity == known.profiles.read("b").id
+    assert known.database.query("MATCH (:Job)-[r:RAN]->() RETURN count(r)")[1] == [(2,)]
+
+
+def test_attaching_needs_a_known_job_and_profile(known: Registry) -> None:
+    save(known, running())
+    with pytest.raises(UnknownName, match="no profile 'x'"):
+        known.jobs.attach("4711", "x")
+    with pytest.raises(UnknownName, match="no job '1'"):
+        known.jobs.attach("1", "x")

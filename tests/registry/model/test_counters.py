@@ -1,0 +1,295 @@
+"""Counter sweeps and what lies between two: resets, saturation, clocks, and the rates of links."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from registry.errors import InvalidValue, UnknownName
+from registry.model import (
+    COUNTERS,
+    NOT_TOLD,
+    CounterDeltas,
+    CounterSweep,
+    deltas,
+    growth,
+    link_rates,
+    total,
+)
+from registry.model.counters import ERRORS, TRAFFIC
+from registry.model.rates import BY_RECEIVER, BY_SENDER, UNKNOWN
+from tests.support.fat_tree import ADAPTER_GUID, LEAF_GUID, SPINE_GUID, at, fat_tree
+
+Told = dict[tuple[int, int, int], dict[str, tuple[int, bool]]]
+
+
+def sweep(
+    minute: float, told: dict[tuple[int, int], dict[str, int]], full: frozenset[str] = frozenset()
+) -> CounterSweep:
+    """Counters of ports by (GUID, port); those named in `full` are saturated."""
+    ports: Told = {
+        (guid, 0, port): {name: (value, name in full) for name, value in counters.items()}
+        for (guid, port), counters in told.items()
+    }
+    return CounterSweep.of(at(minute), ports)
+
+
+def grown(before: CounterSweep, after: CounterSweep) -> dict[tuple[int, int, str], tuple[int, bool]]:
+    """Growth and whether it is a lower bound, where it is known."""
+    found = deltas(before, after)
+    return {
+        (int(found.guid[row]), int(found.port[row]), name): (
+            int(found.amount[row, column]),
+            bool(found.at_least[row, column]),
+        )
+        for row in range(len(found))
+        for column, name in enumerate(found.names)
+        if found.amount[row, column] != NOT_TOLD
+    }
+
+
+def test_counters_grow_by_their_difference() -> None:
+    before = sweep(0, {(1, 1): {"xmit_bytes": 100, "symbol_errors": 1}, (2, 1): {"xmit_bytes": 5}})
+    after = sweep(1, {(1, 1): {"xmit_bytes": 160, "symbol_errors": 1}, (3, 1): {"xmit_bytes": 9}})
+    assert grown(before, after) == {(1, 1, "xmit_bytes"): (60, False), (1, 1, "symbol_errors"): (0, False)}
+    assert deltas(before, after).peak.tolist() == [[1.0, 0.0]]
+    assert deltas(before, after).seconds == 60
+
+
+def test_a_reset_leaves_a_lower_bound_for_all_counters_of_its_kind() -> None:
+    # what `perfquery -R` did to port 10 of leaf01 in the sample: all but one counter went to zero
+    before = sweep(0, {(1, 1): {"xmit_bytes": 100, "rcv_packets": 50, "symbol_errors": 3}})
+    after = sweep(1, {(1, 1): {"xmit_bytes": 70, "rcv_packets": 60, "symbol_errors": 4}})
+    assert grown(before, after) == {
+        (1, 1, "xmit_bytes"): (70, True),
+        (1, 1, "rcv_packets"): (10, True),
+        (1, 1, "symbol_errors"): (1, False),
+    }
+
+
+def test_a_full_counter_grew_by_at_least_the_difference() -> None:
+    before = sweep(0, {(1, 1): {"xmit_bytes": 100, "xmit_wait": 7}})
+    after = sweep(1, {(1, 1): {"xmit_bytes": 900, "xmit_wait": 9}}, frozenset({"xmit_bytes"}))
+    assert grown(before, after) == {(1, 1, "xmit_bytes"): (800, True), (1, 1, "xmit_wait"): (2, False)}
+    still = sweep(2, {(1, 1): {"xmit_bytes": 900, "xmit_wait": 9}}, frozenset({"xmit_bytes"}))
+    assert grown(after, still)[1, 1, "xmit_bytes"] == (0, True)
+
+
+def ports(*values: int) -> dict[tuple[int, int], dict[str, int]]:
+    return {(guid + 1, 1): {"xmit_bytes": value} for guid, value in enumerate(values)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "backwards"),
+    [
+        ((100, 200, 300), (90, 180, 300), True),
+        ((100, 200, 300), (90, 201, 290), False),
+        ((100, 200, 300), (10, 20, 30), False),
+        ((100, 200, 300), (100, 200, 300), False),
+        ((100, 200, 300), (100, 200, 290), False),
+    ],
+    ids=["all a little less", "one more", "reset", "idle", "one port reset"],
+)
+def test_sweeps_in_the_wrong_order_tell_nothing(
+    before: tuple[int, ...], after: tuple[int, ...], backwards: bool
+) -> None:
+    found = deltas(sweep(0, ports(*before)), sweep(1, ports(*after)))
+    assert found.backwards == backwards
+    assert bool((found.amount == NOT_TOLD).all()) == backwards
+
+
+tellings = st.dictionaries(
+    st.tuples(st.integers(1, 3), st.integers(1, 2)),
+    st.dictionaries(
+        st.sampled_from(["xmit_bytes", "rcv_packets", "xmit_wait", "link_downed"]), st.integers(0, 40)
+    ),
+    min_size=1,
+)
+
+
+@settings(deadline=None)
+@given(tellings, tellings)
+def test_deltas_agree_with_a_port_by_port_reading(one: Any, other: Any) -> None:
+    before, after = sweep(0, one), sweep(1, other)
+    found = deltas(before, after)
+    if found.backwards:
+        return
+    expected = {}
+    for port in one.keys() & other.keys():
+        both = one[port].keys() & other[port].keys()
+        for name in both:
+            was, now = one[port][name], other[port][name]
+            kind = [other_name for other_name in both if (other_name in TRAFFIC) == (name in TRAFFIC)]
+            reset = any(other[port][n] < one[port][n] for n in kind)
+            expected[(*port, name)] = (now if now < was else now - was, reset)
+    assert grown(before, after) == expected
+
+
+@settings(deadline=None)
+@given(st.lists(tellings, min_size=3, max_size=3))
+def test_a_total_is_the_sum_of_its_parts(three: list[Any]) -> None:
+    sweeps = [sweep(minute, told) for minute, told in enumerate(three)]
+    parts = [deltas(sweeps[0], sweeps[1]), deltas(sweeps[1], sweeps[2])]
+    whole = total(parts)
+    assert (whole.start, whole.end, whole.pieces) == (at(0), at(2), 2)
+    cells: dict[tuple[int, int, str], list[tuple[int, bool]]] = {}
+    for part in parts:
+        for row in range(len(part)):
+            for column, name in enumerate(part.names):
+                if part.amount[row, column] >= 0:
+                    key = (int(part.guid[row]), int(part.port[row]), name)
+                    cells.setdefault(key, []).append(
+                        (int(part.amount[row, column]), bool(part.at_least[row, column]))
+                    )
+    for row in range(len(whole)):
+        for column, name in enumerate(whole.names):
+            told = cells.get((int(whole.guid[row]), int(whole.port[row]), name), [])
+            expected = sum(amount for amount, _ in told) if told else NOT_TOLD
+            assert whole.amount[row, column] == expected
+            assert whole.at_least[row, column] == any(least for _, least in told)
+            assert whole.covered[row, column] == 60 * len(told)
+
+
+def test_each_counter_is_counted_from_where_it_was_told_last() -> None:
+    port = (1, 1)
+    sweeps = [
+        sweep(0, {port: {"xmit_bytes": 100}}),
+        sweep(1, {port: {"symbol_errors": 3}}),
+        sweep(2, {port: {"xmit_bytes": 160}}),
+        sweep(3, {port: {"symbol_errors": 5}, (2, 1): {"xmit_bytes": 7}}),
+        sweep(5, {port: {"xmit_bytes": 400}, (2, 1): {"xmit_bytes": 10}}),
+    ]
+    whole = total(list(growth(sweeps)))
+    assert whole.names == ("xmit_bytes", "symbol_errors")
+    assert whole.amount.tolist() == [[300, 2], [3, NOT_TOLD]]
+    assert whole.covered.tolist() == [[300, 120], [120, 0]]
+    assert whole.peak.tolist() == [[240 / 180, 2 / 120], [3 / 120, 0]]
+    late = total(list(growth(sweeps, after=at(2))))
+    assert late.amount.tolist() == [[240, 2], [3, NOT_TOLD]]
+
+
+def test_a_sweep_in_the_wrong_place_does_not_disturb_what_comes_next() -> None:
+    sweeps = [sweep(0, ports(100, 200)), sweep(1, ports(90, 180)), sweep(2, ports(160, 230))]
+    parts = list(growth(sweeps))
+    assert [part.backwards for part in parts] == [True, False]
+    assert total(parts).amount.tolist() == [[60], [30]]
+    assert total(parts).covered.tolist() == [[120], [120]]
+
+
+def test_without_resets_the_total_is_the_difference_of_the_ends() -> None:
+    sweeps = [sweep(minute, {(1, 1): {"xmit_bytes": 7 * minute**2}}) for minute in range(5)]
+    whole = total([deltas(a, b) for a, b in pairwise(sweeps)])
+    assert whole.amount.tolist() == deltas(sweeps[0], sweeps[-1]).amount.tolist() == [[112]]
+    assert whole.peak.tolist() == [[49 / 60]]
+    assert not whole.at_least.any()
+
+
+def test_two_sweeps_that_complete_each_other_become_one() -> None:
+    traffic = sweep(0, {(1, 1): {"xmit_bytes": 1}, (1, 2): {"xmit_bytes": 2}})
+    errors = sweep(1, {(1, 2): {"symbol_errors": 3}})
+    both = traffic.joined(errors)
+    assert both is not None
+    assert (both.at, both.names) == (at(1), ("xmit_bytes", "symbol_errors"))
+    assert both.values.tolist() == [[1, NOT_TOLD], [2, 3]]
+    assert traffic.joined(sweep(1, {(1, 2): {"xmit_bytes": 2}})) is None
+
+
+def test_a_device_that_is_named_by_its_lid_gets_its_guid_from_the_fabric() -> None:
+    fabric = fat_tree()
+    told: Told = {(0, 1, 3): {"xmit_bytes": (1, False)}, (0, 5, 1): {"xmit_bytes": (2, False)}}
+    named = CounterSweep.of(at(0), told).with_guids(fabric)
+    assert dict(zip(named.guid.tolist(), named.port.tolist(), strict=True)) == {
+        SPINE_GUID: 3,
+        ADAPTER_GUID: 1,
+    }
+    with pytest.raises(UnknownName, match="no LID '99'"):
+        CounterSweep.of(at(0), {(0, 99, 1): {"xmit_bytes": (1, False)}}).with_guids(fabric)
+    with pytest.raises(InvalidValue, match="twice"):
+        CounterSweep.of(at(0), {**told, (SPINE_GUID, 0, 3): {"xmit_bytes": (1, False)}}).with_guids(fabric)
+
+
+def test_rates_are_those_of_the_senders_else_of_the_receivers() -> None:
+    fabric = fat_tree()
+    leaf, host = (LEAF_GUID, 1), (ADAPTER_GUID, 1)
+    before = sweep(0, {leaf: {"xmit_bytes": 0, "rcv_bytes": 0, "xmit_wait": 0, "pfc_rcv_pauses": 0}})
+    after = sweep(1, {leaf: {"xmit_bytes": 6000, "rcv_bytes": 600, "xmit_wait": 120, "pfc_rcv_pauses": 60}})
+    rates = link_rates(fabric, deltas(before, after))
+    names = [fabric.names[v] for v in fabric.links.source]
+    to = [fabric.names[v] for v in fabric.links.target]
+    down = next(k for k, ends in enumerate(zip(names, to, strict=True)) if ends == ("leaf0", "node00"))
+    up = next(k for k, ends in enumerate(zip(names, to, strict=True)) if ends == ("node00", "leaf0"))
+    assert (rates.bytes_per_second[down], rates.by[down]) == (100.0, BY_SENDER)
+    assert (rates.bytes_per_second[up], rates.by[up]) == (10.0, BY_RECEIVER)
+    assert rates.share[down] == 100.0 / fabric.links.capacity[down]
+    assert (rates.wait_ticks_per_second[down], rates.pauses_per_second[down]) == (2.0, 1.0)
+    assert np.isnan(rates.wait_ticks_per_second[up])
+    others = np.delete(np.arange(len(names)), [down, up])
+    assert np.isnan(rates.bytes_per_second[others]).all()
+    assert (rates.by[others] == UNKNOWN).all()
+    assert not rates.at_least.any()
+    both = sweep(1, {leaf: {"rcv_bytes": 600}, host: {"xmit_bytes": 660}})
+    none = sweep(0, {leaf: {"rcv_bytes": 0}, host: {"xmit_bytes": 0}})
+    assert link_rates(fabric, deltas(none, both)).bytes_per_second[up] == 11.0
+
+
+def test_a_rate_after_a_reset_is_a_lower_bound() -> None:
+    fabric, leaf = fat_tree(), (LEAF_GUID, 1)
+    rates = link_rates(
+        fabric, deltas(sweep(0, {leaf: {"xmit_bytes": 900}}), sweep(1, {leaf: {"xmit_bytes": 60}}))
+    )
+    assert rates.bytes_per_second[rates.at_least].tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"at": at(0).replace(tzinfo=None)}, "time zone"),
+        ({"values": [[-2]]}, "negative"),
+        ({"values": [[1, 2]]}, "shape"),
+        ({"names": ("bogus",)}, "must be counters"),
+        ({"port": [256]}, "outside"),
+        ({"lid": [7]}, "GUID or by its LID"),
+        ({"guid": [0]}, "GUID or by its LID"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused(change: dict[str, Any], reason: str) -> None:
+    good: dict[str, Any] = {"at": at(0), "guid": [1], "port": [1], "names": ("xmit_bytes",), "values": [[5]]}
+    assert len(CounterSweep(**good)) == 1
+    with pytest.raises(InvalidValue, match=reason):
+        CounterSweep(**(good | change))
+
+
+def test_sweeps_of_one_moment_have_nothing_between_them() -> None:
+    one = sweep(0, ports(1, 2))
+    with pytest.raises(InvalidValue, match="after the start"):
+        deltas(one, one)
+
+
+def test_counters_are_read_only_and_unknown_ones_named() -> None:
+    one = sweep(0, ports(1))
+    assert not one.values.flags.writeable
+    assert one.column("xmit_wait").tolist() == [NOT_TOLD]
+    with pytest.raises(UnknownName, match="xmit_wait"):
+        one.column("xmit_wiat")
+    assert len(set(COUNTERS)) == len(COUNTERS)
+    assert set(ERRORS).isdisjoint(TRAFFIC)
+
+
+def test_a_length_of_time_is_needed() -> None:
+    with pytest.raises(InvalidValue, match=r"CounterDeltas\.end"):
+        CounterDeltas(
+            start=at(1),
+            end=at(0),
+            guid=np.zeros(0, np.uint64),
+            port=np.zeros(0, np.int32),
+            names=(),
+            amount=np.zeros((0, 0), np.int64),
+            at_least=np.zeros((0, 0), bool),
+            covered=np.zeros((0, 0)),
+            peak=np.zeros((0, 0)),
+        )

@@ -1,0 +1,102 @@
+"""The order in which Slurm deals ranks to hosts, beside what srun really did."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.jobs.hostlists import expand
+from registry.errors import InvalidValue
+from registry.model import Job
+from registry.model.rank_order import order_of_job, rank_order, shared
+from tests.support import paths
+
+DATA = paths.DATA / "slurm"
+ORDERS = [line.split() for line in (DATA / "srun_orders.txt").read_text().splitlines() if line[0] != "#"]
+
+
+def printed(name: str) -> list[str]:
+    """Node of each rank, as ``srun --label`` printed them."""
+    rows = (line.split() for line in (DATA / name).read_text().splitlines())
+    return [node for _, node in sorted((int(rank), node) for _, rank, node, *_ in rows)]
+
+
+@pytest.mark.parametrize(
+    ("name", "distribution", "plane"),
+    [("srun_block.txt", "block", None), ("srun_cyclic.txt", "cyclic", None), ("srun_plane2.txt", "plane", 2)],
+)
+def test_64_ranks_sit_where_srun_put_them(name: str, distribution: str, plane: int | None) -> None:
+    job = Job(id="1", hosts=expand("node[0001-0016]"), slots=(4,) * 16, ranks=64, distribution=distribution)
+    assert list(order_of_job(job, plane=plane).hosts) == printed(name)
+
+
+@pytest.mark.parametrize("row", ORDERS, ids=lambda row: "-".join(row[:2]))
+def test_ranks_of_uneven_hosts_sit_where_srun_put_them(row: list[str]) -> None:
+    tasks, given, *nodes = row
+    distribution, _, plane = given.partition("=")
+    names = sorted(set(nodes))
+    counts = [nodes.count(name) for name in names]
+    assert sum(counts) == int(tasks)
+    found = rank_order(counts, distribution, int(plane) if plane else None)
+    assert [names[host] for host in found.tolist()] == nodes
+
+
+def slow(counts: list[int], each: int) -> list[int]:
+    """Round after round."""
+    left, order = list(counts), []
+    while any(left):
+        for host, count in enumerate(left):
+            now = min(each, count)
+            order += [host] * now
+            left[host] -= now
+    return order
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.integers(1, 7))
+def test_every_distribution_visits_hosts_round_after_round(counts: list[int], plane: int) -> None:
+    assert rank_order(counts, "plane", plane).tolist() == slow(counts, plane)
+    assert rank_order(counts, "cyclic").tolist() == slow(counts, 1)
+    assert rank_order(counts, "block").tolist() == slow(counts, 99)
+
+
+@given(st.integers(0, 40), st.lists(st.integers(0, 5), min_size=1, max_size=5))
+def test_ranks_are_shared_one_a_host_and_round(ranks: int, room: list[int]) -> None:
+    taken, left = [0] * len(room), ranks
+    while left:
+        free = [host for host in range(len(room)) if taken[host] < room[host]] or range(len(room))
+        for host in list(free)[:left]:
+            taken[host] += 1
+            left -= 1
+    assert shared(ranks, room) == tuple(taken)
+
+
+def test_a_job_with_more_slots_than_ranks_shares_them_first() -> None:
+    job = Job(id="2", hosts=("a", "b", "c"), slots=(4, 4, 4), ranks=5)
+    assert order_of_job(job).hosts == ("a", "a", "b", "b", "c")
+    assert order_of_job(job, distribution="cyclic").hosts == ("a", "b", "c", "a", "b")
+    unknown = Job(id="3", hosts=("a", "b"), slots=(1, 2), distribution="cyclic")
+    assert order_of_job(unknown).hosts == ("a", "b", "b")
+
+
+@pytest.mark.parametrize(
+    ("counts", "distribution", "plane", "reason"),
+    [
+        ([1], "arbitrary", None, "only the list that the job was started with"),
+        ([1], "random", None, "must be one of block, cyclic, plane, arbitrary"),
+        ([1], "plane", None, "the size of a plane is needed"),
+        ([1], "plane", 0, "the size of a plane is needed"),
+        ([], "block", None, "needs at least one host"),
+        ([1, -1], "block", None, "no negative number"),
+    ],
+)
+def test_an_order_that_nobody_knows_is_refused(
+    counts: list[int], distribution: str, plane: int | None, reason: str
+) -> None:
+    with pytest.raises(InvalidValue, match=reason):
+        rank_order(counts, distribution, plane)
+
+
+def test_a_job_without_hosts_has_no_order() -> None:
+    with pytest.raises(InvalidValue, match="job 4 has none"):
+        order_of_job(Job(id="4"))

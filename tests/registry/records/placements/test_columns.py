@@ -1,0 +1,145 @@
+"""Placements as columns and page by page: the same as one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from registry.errors import InvalidValue
+from registry.model.placement_series import PlacementSeries
+from registry.records.placements.records import StoredPlacementInfo
+from registry.registry import Registry
+from tests.support.busy_cluster import PROPOSED, at, fill, job, place, record, statements_of
+
+
+@pytest.fixture
+def placed(registry: Registry) -> Registry:
+    """Two jobs with placements of two profiles, and one of neither."""
+    fill(registry, job("7", 2), job("8", 3))
+    fill(registry, cluster="two")
+    place(registry, "7")
+    place(registry, "7", role=PROPOSED, seconds=2.0, strategy="greedy", seed=3)
+    place(registry, "8", ranks=(0, 1), profile="pair", evaluated=False)
+    place(registry, None, cluster="two")
+    registry.placements.save(replace(record(registry, None), profile=None, routing=None))
+    return registry
+
+
+def test_the_series_holds_what_the_history_tells_the_oldest_first(placed: Registry) -> None:
+    series = placed.placements.series()
+    history = placed.placements.history()[::-1]
+    assert sorted(series.id) == sorted(info.id for info in history)
+    rows = {identity: row for row, identity in enumerate(series.id)}
+    assert (np.diff(series.recorded_at) >= np.timedelta64(0)).all()
+    for info in history:
+        assert same_row(series, rows[info.id], info)
+
+
+def same_row(series: PlacementSeries, row: int, info: StoredPlacementInfo) -> bool:
+    texts = {
+        "cluster": info.cluster,
+        "application": info.application or "",
+        "profile": info.profile_id or "",
+        "profile_name": info.profile or "",
+        "job": info.job or "",
+        "role": info.role,
+        "strategy": info.strategy,
+        "objective": info.objective,
+        "routing": info.routing,
+        "snapshot": info.snapshot,
+        "code_version": info.code_version,
+    }
+    for name, value in texts.items():
+        assert getattr(series, name)[row] == value, name
+    assert series.ranks[row] == info.ranks
+    assert bool(series.complete[row]) == info.complete
+    moment = series.recorded_at[row].item().replace(tzinfo=info.recorded_at.tzinfo)
+    assert moment == info.recorded_at
+    for name in ("congestion_seconds", "network_congestion_seconds", "hop_bytes"):
+        assert same_number(getattr(series, name)[row], getattr(info, name))
+        assert same_number(getattr(series, f"bound_{name}")[row], info.bounds.get(name))
+    assert same_number(series.average_dilation[row], info.average_dilation)
+    assert same_number(
+        series.in_order_hop_bytes[row], None if info.in_order is None else info.in_order.hop_bytes
+    )
+    return True
+
+
+def same_number(value: float, expected: float | None) -> bool:
+    return bool(np.isnan(value)) if expected is None else value == expected
+
+
+def test_the_series_tells_hosts_order_tables_and_role(placed: Registry) -> None:
+    series = placed.placements.series("toy")
+    by_id = {identity: row for row, identity in enumerate(series.id)}
+    again = place(placed, "7", ranks=(1, 0, 0))
+    other = placed.placements.series("toy")
+    new = other.id.index(again)
+    old = other.id.index(series.id[by_id[series.id[0]]])
+    assert other.allocation[new] == other.allocation[old] != ""
+    assert other.order[new] != other.order[old]
+    assert other.tables[old] == placed.fabrics.read("toy").routing
+    assert {series.role[row] for row in by_id.values()} == {"present", "proposed"}
+
+
+def test_the_series_is_filtered(placed: Registry) -> None:
+    def found(*asked: object, **told: object) -> int:
+        return len(placed.placements.series(*asked, **told))  # type: ignore[arg-type]
+
+    assert (found(), found("toy"), found("two"), found("none")) == (5, 4, 1, 0)
+    assert (found(application="cg"), found("toy", "cg"), found("toy", "ft")) == (3, 2, 1)
+    middle = placed.placements.history("toy")[1].recorded_at
+    assert (found("toy", since=middle), found(since=at(0)), found(since=at(1e8))) == (2, 5, 0)
+
+
+def test_the_history_is_read_page_by_page(placed: Registry) -> None:
+    moment = placed.placements.history()[0].recorded_at
+    placed.database.write(lambda tx: tx.run("MATCH (p:Placement) SET p.recorded_at = $at", at=moment))
+    whole = placed.placements.history()
+    pages: list[StoredPlacementInfo] = []
+    last = None
+    while page := placed.placements.history(limit=2, before=last):
+        pages += page
+        last = page[-1]
+    assert tuple(pages) == whole
+    assert len(whole) == 5
+    assert [info.id for info in whole] == sorted(info.id for info in whole)
+
+
+@pytest.mark.parametrize("asked", [{}, {"cluster": "toy"}, {"job": "7"}, {"application": "cg"}])
+def test_a_limit_takes_the_newest(placed: Registry, asked: dict[str, str]) -> None:
+    whole = placed.placements.history(**asked)  # type: ignore[arg-type]
+    assert placed.placements.history(**asked, limit=2) == whole[:2]  # type: ignore[arg-type]
+    assert placed.placements.history(**asked, before=whole[0]) == whole[1:]  # type: ignore[arg-type]
+
+
+def test_each_takes_one_statement(placed: Registry) -> None:
+    assert statements_of(placed, lambda counted: counted.placements.series("toy")) == 1
+    assert statements_of(placed, lambda counted: counted.placements.history(limit=2)) == 1
+    assert statements_of(placed, lambda counted: counted.placements.history(job="7")) == 1
+
+
+def test_an_empty_database_has_an_empty_series(registry: Registry) -> None:
+    assert len(registry.placements.series()) == 0
+
+
+def test_many_placements_are_saved_together_or_not_at_all(placed: Registry) -> None:
+    before = placed.database.query("MATCH (n) RETURN count(n)")[1]
+    new = [record(placed, "7", seconds=5.0, seed=1), record(placed, "8", seconds=6.0, seed=2)]
+    with pytest.raises(InvalidValue, match="role"):
+        placed.placements.save_many([*new, replace(new[0], role="other")])
+    assert placed.database.query("MATCH (n) RETURN count(n)")[1] == before
+    ids = placed.placements.save_many([*new, new[0]])
+    assert ids == (*ids[:2], ids[0])
+    assert [placed.placements.read(identity).job for identity in ids[:2]] == ["7", "8"]
+    assert len(placed.placements.history()) == 7
+    assert placed.placements.save_many([]) == ()
+
+
+def test_columns_of_another_length_are_refused() -> None:
+    empty = dict.fromkeys(PlacementSeries.__slots__, ())
+    assert len(PlacementSeries(**empty)) == 0  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="role"):
+        PlacementSeries(**empty | {"role": ("present",)})  # type: ignore[arg-type]

@@ -1,0 +1,191 @@
+"""What runs at a time: which jobs, on which fabric, how placed, and what was advised."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from registry.errors import DatabaseError, UnknownName
+from registry.model.intake import Intake
+from registry.registry import Registry
+from tests.support.busy_cluster import PROPOSED, advise, at, fill, job, place, statements_of
+from tests.support.fat_tree import fat_tree
+
+
+def ids(registry: Registry, when: datetime) -> list[str]:
+    return [one.stored.job.id for one in registry.running("toy", when).jobs]
+
+
+def test_a_job_runs_from_its_start_until_its_end(registry: Registry) -> None:
+    fill(
+        registry,
+        job("ended", 2, 6),
+        job("open", 4),
+        job("later", 8, 9),
+        job("waiting", None),
+        job("first", 4),
+    )
+    assert ids(registry, at(1)) == []
+    assert ids(registry, at(2)) == ["ended"]
+    assert ids(registry, at(5)) == ["first", "open", "ended"]
+    assert ids(registry, at(6)) == ["first", "open"]
+    assert ids(registry, at(8)) == ["later", "first", "open"]
+
+
+def test_now_is_what_is_asked_unless_told(registry: Registry) -> None:
+    fill(registry, job("7", 2))
+    before = datetime.now(UTC)
+    found = registry.running("toy")
+    assert [one.stored.job.id for one in found.jobs] == ["7"]
+    assert before <= found.at <= before + timedelta(minutes=5)
+
+
+def test_the_fabric_and_its_tables_are_those_of_the_time(registry: Registry) -> None:
+    fill(registry, job("7", 2))
+    registry.save(Intake(cluster="toy", observed_at=at(5), fabric=fat_tree(without=(0,))))
+    for when in (at(3), at(6)):
+        found, expected = registry.running("toy", when).snapshot, registry.fabrics.read("toy", when)
+        assert (found.id, found.routing, found.observed_at) == (
+            expected.id,
+            expected.routing,
+            expected.observed_at,
+        )
+        assert found.fabric.names == expected.fabric.names
+        ours, theirs = found.fabric.tables, expected.fabric.tables
+        assert ours is not None
+        assert theirs is not None
+        for name in ("switch_guid", "ports", "lid_guid"):
+            assert np.array_equal(getattr(ours, name), getattr(theirs, name))
+
+
+def test_a_fabric_without_tables_is_read_too(registry: Registry) -> None:
+    registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree()))
+    found = registry.running("toy", at(1))
+    assert (found.jobs, found.snapshot.routing, found.snapshot.fabric.tables) == ((), None, None)
+
+
+def test_a_job_comes_with_its_latest_hosts_and_profile(registry: Registry) -> None:
+    fill(registry, job("7", 2))
+    registry.save(Intake(cluster="toy", observed_at=at(3), jobs=(job("7", 2, hosts=("node01",)),)))
+    registry.jobs.attach("7", "pair")
+    registry.jobs.attach("7", "ring")
+    (found,) = registry.running("toy", at(4)).jobs
+    assert found.stored == registry.jobs.read("7")
+    assert found.stored.job.hosts == ("node01",)
+    assert (found.application, found.stored.profile) == ("cg", registry.profiles.read("ring").id)
+
+
+def test_what_is_not_known_of_a_job_is_none(registry: Registry) -> None:
+    fill(registry, job("7", 2, hosts=()))
+    (found,) = registry.running("toy", at(4)).jobs
+    assert (found.application, found.present, found.advice) == (None, None, None)
+    assert found.stored.job.hosts == ()
+
+
+def test_the_newest_reported_placement_is_the_present_one(registry: Registry) -> None:
+    fill(registry, job("7", 2))
+    place(registry, "7", ranks=(0, 1, 0))
+    newest = place(registry, "7", ranks=(1, 0, 0), seconds=3.0)
+    place(registry, "7", ranks=(1, 1, 0), role=PROPOSED)
+    place(registry, None, ranks=(0, 1, 1))
+    (found,) = registry.running("toy", at(4)).jobs
+    assert found.present is not None
+    stored = registry.placements.read(newest)
+    assert stored.evaluation is not None
+    present = found.present
+    assert (present.id, present.recorded_at) == (newest, stored.recorded_at)
+    assert (present.snapshot, present.tables, present.profile) == (
+        stored.content,
+        stored.routing,
+        stored.profile,
+    )
+    assert (present.routing, present.rails) == ("tables", "all-connected")
+    assert present.metrics is not None
+    assert present.metrics.congestion_seconds == 3.0
+    assert present.placement is not None
+    assert np.array_equal(present.placement.host_of_rank, stored.placement.host_of_rank)
+    assert np.array_equal(present.placement.allocation.slots, stored.placement.allocation.slots)
+    assert present.loads is not None
+    assert np.array_equal(present.loads.dense(), stored.evaluation.link_bytes)
+
+
+def test_a_placement_that_was_not_evaluated_has_no_metrics_and_loads(registry: Registry) -> None:
+    fill(registry, job("7", 2))
+    place(registry, "7", evaluated=False)
+    (found,) = registry.running("toy", at(4)).jobs
+    assert found.present is not None
+    assert (found.present.metrics, found.present.loads, found.present.rails) == (None, None, "")
+    assert found.present.placement is not None
+
+
+def test_a_placement_on_an_older_fabric_is_carried_over_by_names(registry: Registry) -> None:
+    fill(registry, job("7", 2))
+    place(registry, "7")
+    renamed = fat_tree(renamed={"node01": "aaa"})  # vertices are sorted by name: all others move
+    registry.save(Intake(cluster="toy", observed_at=at(5), fabric=renamed))
+    before, after = (registry.running("toy", when) for when in (at(4), at(6)))
+    old, new = before.jobs[0].present, after.jobs[0].present
+    assert old is not None
+    assert new is not None
+    assert old.loads is not None
+    assert new.loads is None
+    assert old.placement is not None
+    assert new.placement is not None
+    for placement, running in ((old.placement, before), (new.placement, after)):
+        names = running.snapshot.fabric.names
+        assert [names[v] for v in placement.host_of_rank] == ["node03", "node03", "node00"]
+        assert [names[v] for v in placement.allocation.hosts] == ["node03", "node00"]
+        assert placement.allocation.slots.tolist() == [2, 2]
+    assert not np.array_equal(old.placement.host_of_rank, new.placement.host_of_rank)
+
+
+def test_hosts_that_are_gone_are_told(registry: Registry) -> None:
+    fill(registry, job("7", 2))
+    place(registry, "7")
+    registry.save(Intake(cluster="toy", observed_at=at(5), fabric=fat_tree(renamed={"node03": "spare"})))
+    (found,) = registry.running("toy", at(6)).jobs
+    assert found.present is not None
+    assert (found.present.placement, found.present.missing_hosts) == (None, ("node03",))
+
+
+def test_the_newest_advice_is_told(registry: Registry) -> None:
+    fill(registry, job("7", 2), job("8", 2))
+    present = place(registry, "7")
+    advise(registry, "7", present, None, when=at(20))
+    advise(registry, "7", present, None, when=at(10))
+    first, second = registry.running("toy", at(4)).jobs
+    assert first.advice is not None
+    assert first.advice.at == at(20)
+    assert second.advice is None
+
+
+def test_jobs_of_other_clusters_are_not_told(registry: Registry) -> None:
+    fill(registry, job("7", 2))
+    fill(registry, job("7", 2), cluster="two")
+    place(registry, "7", cluster="two")
+    (found,) = registry.running("toy", at(4)).jobs
+    assert (found.stored.cluster, found.present) == ("toy", None)
+
+
+def test_one_statement_is_enough(registry: Registry) -> None:
+    fill(registry, job("7", 2), job("8", 3))
+    place(registry, "7")
+    assert statements_of(registry, lambda counted: counted.running("toy", at(4))) == 1
+
+
+def test_a_cluster_that_there_is_not_is_told_with_the_closest(registry: Registry) -> None:
+    fill(registry)
+    with pytest.raises(UnknownName, match="closest: toy"):
+        registry.running("toi")
+    with pytest.raises(UnknownName, match="none was seen"):
+        registry.running("toy", at(-1))
+
+
+def test_a_damaged_present_placement_is_told(registry: Registry) -> None:
+    fill(registry, job("7", 2))
+    place(registry, "7")
+    registry.database.write(lambda tx: tx.run("MATCH (p:Placement) SET p.host_of_rank = $b", b=b"x"))
+    with pytest.raises(DatabaseError, match="damaged"):
+        registry.running("toy", at(4))

@@ -1,0 +1,84 @@
+"""What the browser's tests share: a page is waited for, looked at, and kept as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, Protocol
+
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+
+from tests.support import paths
+
+ARTEFACTS = paths.ROOT / "artefacts"
+READY_MS = 90_000
+NARROW, WIDE = ViewportSize(width=1280, height=1000), ViewportSize(width=1920, height=1080)
+MAP = "[data-testid='fabric-map']"
+SETTLED = "[data-testid='stApp'][data-test-script-state='notRunning']"
+
+Look = Literal["light", "dark"]
+
+
+class Visitor(Protocol):
+    """Opens a page in a window of this size."""
+
+    def __call__(self, viewport: ViewportSize, look: Look = "light") -> Page: ...
+
+
+@contextmanager
+def visiting(browser: Browser) -> Iterator[Visitor]:
+    """One who comes again: the browser has the scripts of the pages already, which take longest to load."""
+    contexts: dict[tuple[int, int, Look], BrowserContext] = {}
+
+    def opened(viewport: ViewportSize, look: Look = "light") -> Page:
+        key = (viewport["width"], viewport["height"], look)
+        if key not in contexts:
+            contexts[key] = browser.new_context(viewport=viewport, color_scheme=look)
+        page = contexts[key].new_page()
+        page.set_default_timeout(READY_MS)
+        return page
+
+    yield opened
+    for context in contexts.values():
+        context.close()
+
+
+def settle(page: Page) -> None:
+    """The script has come to its end, and nothing is left to be drawn."""
+    expect(page.locator(SETTLED)).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=READY_MS)
+    page.wait_for_load_state("networkidle")
+
+
+def ready(page: Page, title: str | None = None) -> None:
+    """The page stands there without an error."""
+    if title is not None:
+        expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible(timeout=READY_MS)
+    settle(page)
+    failed = page.locator("[data-testid='stException'], [data-testid='stAlertContentError']")
+    expect(failed).to_have_count(0)
+
+
+def mapped(page: Page) -> None:
+    """The fabric is drawn."""
+    expect(page.locator(f"{MAP}[data-state='drawn']").first).to_be_visible(timeout=READY_MS)
+
+
+def keep(page: Page, name: str, *, whole: bool = True) -> None:
+    """A picture among the artefacts; of the whole page, unless told."""
+    ARTEFACTS.mkdir(exist_ok=True)
+    size = page.viewport_size
+    if whole:
+        _grow(page)
+    page.screenshot(path=ARTEFACTS / f"{name}.png")
+    if whole and size is not None:
+        page.set_viewport_size(size)
+
+
+def _grow(page: Page) -> None:
+    """Make the window as tall as the page: it scrolls inside."""
+    tall = page.evaluate("() => document.querySelector('[data-testid=\"stMain\"]')?.scrollHeight ?? 0")
+    size = page.viewport_size
+    if size is not None and tall > size["height"]:
+        page.set_viewport_size({"width": size["width"], "height": min(int(tall), 6000)})
+        settle(page)

@@ -1,0 +1,79 @@
+"""What the tests of parsers share: files in memory, damaged files, and what a parser may do with them."""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from hypothesis import strategies as st
+
+from ingest.catalog import Parser
+from ingest.options import Options
+from ingest.parsed import Parsed
+from ingest.reading.source import SourceFile
+from registry.errors import InputError
+from tests.support import paths
+
+DATA = paths.DATA
+JUNK = [b"-1", b"nan", b"99999999999999999999", b"\t", b"]", b"[0-", b"=", b"None", b"{}", b"[]", b'"']
+WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def file(content: str | bytes, path: str = "input") -> SourceFile:
+    data = content.encode() if isinstance(content, str) else content
+    return SourceFile(path=path, data=data, modified_at=WHEN)
+
+
+def read(name: str) -> bytes:
+    """A file of tests/data, decompressed."""
+    data = (DATA / name).read_bytes()
+    return gzip.decompress(data) if name.endswith(".gz") else data
+
+
+def archive(name: str) -> list[SourceFile]:
+    """The files of a tar archive of tests/data."""
+    path = str(DATA / name)
+    with tarfile.open(path) as opened:
+        files = [(info.name, opened.extractfile(info)) for info in opened if info.isreg()]
+        return [file(handle.read(), f"{path}!{member}") for member, handle in files if handle is not None]
+
+
+def parse(
+    parser: Parser, content: str | bytes, options: Options | None = None, *, path: str = "input"
+) -> Parsed:
+    return parser.parse([file(content, path)], options or Options())
+
+
+def survives(parser: Parser, files: Sequence[SourceFile], options: Options | None = None) -> None:
+    """A parser either reads or raises `InputError`; deciding whether a file is its own never raises."""
+    for given in files:
+        parser.recognise(given.head(), given.path)
+    refused = None
+    try:
+        parser.parse(files, options or Options())
+    except InputError as error:
+        refused = error
+    assert refused is None or (refused.reason and "\n" not in str(refused))
+
+
+@st.composite
+def damaged(draw: st.DrawFn, data: bytes) -> bytes:
+    """The bytes of a real file, cut, with a piece lost, doubled or overwritten, or with lines swapped."""
+    start = draw(st.integers(0, len(data)))
+    end = draw(st.integers(start, min(len(data), start + 200)))
+    how = draw(st.sampled_from(["cut", "lost", "doubled", "overwritten", "swapped"]))
+    if how == "cut":
+        return data[:start]
+    if how == "lost":
+        return data[:start] + data[end:]
+    if how == "doubled":
+        return data[:end] + data[start:]
+    if how == "overwritten":
+        junk = draw(st.binary(max_size=8) | st.sampled_from(JUNK))
+        return data[:start] + junk + data[end:]
+    lines = data.split(b"\n")
+    i, j = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+    lines[i], lines[j] = lines[j], lines[i]
+    return b"\n".join(lines)

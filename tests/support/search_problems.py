@@ -1,0 +1,70 @@
+"""Problems for tests of strategies, refiners and the search as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from bench.instances import Instance, read
+from mapping.placement.problem.problem import Problem
+from mapping.routing.catalog import build_routes
+from registry.model import Allocation, Fabric, Ints, Profile
+from tests.support import paths
+from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics
+
+BENCH = paths.DATA / "bench"
+
+
+def problem_on(fabric: Fabric, profile: Profile, allocation: Allocation, routing: str) -> Problem:
+    routes = build_routes(routing, fabric, allocation.hosts)
+    return Problem(profile=profile, allocation=allocation, routes=routes)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    """Any small connected problem: several rails, one-way distances, free and unequal slots, tables."""
+    fabric = draw(st.one_of(plain_fabrics(), adapter_fabrics(), table_fabrics()))
+    profile = draw(profiles(max_ranks=6))
+    allocation = draw(allocations(fabric, profile.ranks))
+    routing = draw(st.sampled_from(["tables", "shortest-paths"])) if fabric.tables else "shortest-paths"
+    problem = problem_on(fabric, profile, allocation, routing)
+    assume(problem.routes.connected)
+    return problem
+
+
+@st.composite
+def seated(draw: st.DrawFn) -> tuple[Problem, Ints]:
+    """A problem and some placement for it, by host index."""
+    problem = draw(problems())
+    slots = draw(st.permutations(range(len(problem.slot_host))))
+    return problem, problem.slot_host[np.asarray(slots[: problem.ranks])]
+
+
+@st.composite
+def pinned(draw: st.DrawFn) -> tuple[Problem, Ints]:
+    """A problem of which some ranks are pinned, and a placement that honours that."""
+    problem, start = draw(seated())
+    elsewhere = problem.slot_host[draw(st.permutations(range(len(problem.slot_host))))]
+    held = np.array(draw(st.lists(st.booleans(), min_size=problem.ranks, max_size=problem.ranks)))
+    pins = np.where(held, elsewhere[: problem.ranks], -1).astype(np.int32)
+    with_pins = replace(problem, pins=pins)
+    return with_pins, with_pins.honour_pins(start)
+
+
+def torus8() -> Instance:
+    """512 ranks of a finite-element matrix on an 8 x 8 x 8 torus."""
+    return read(BENCH, "torus8", "fem_512")
+
+
+def ring(hosts: int, ranks: int, *, slots: int = 1) -> tuple[Fabric, Profile, Allocation]:
+    """Ranks that talk in a circle, on hosts cabled in a circle but listed in a mixed order."""
+    at = np.arange(hosts)
+    after = (at + 1) % hosts
+    fabric = Fabric.from_arcs([f"n{i:02}" for i in at], np.r_[at, after], np.r_[after, at], 1.0, slots=slots)
+    rank = np.arange(ranks)
+    profile = Profile.from_edges(rank, (rank + 1) % ranks, np.ones(ranks), ranks=ranks)
+    order = np.random.default_rng(7).permutation(hosts)
+    return fabric, profile, Allocation.of(fabric, order.tolist(), slots)
