@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from almanac.settings import Settings, load_settings
 from dashboard.app import run
-from dashboard.viewer import Access
+from dashboard.state.viewer import Access
 from registry.registry import Registry
 
 

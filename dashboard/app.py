@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from dashboard.messages import show_error, show_login, show_nobody
-from dashboard.searches import Searches
-from dashboard.site import Site
-from dashboard.viewer import EVERYTHING, NOBODY, Access, current, logged_in
+from dashboard.state.searches import Searches
+from dashboard.state.site import Site
+from dashboard.state.viewer import EVERYTHING, NOBODY, Access, current, logged_in
 from dashboard.views import (
     changes,
     fabric,
@@ -24,6 +23,7 @@ from dashboard.views import (
     simulated,
     what_if,
 )
+from dashboard.widgets.messages import show_error, show_login, show_nobody
 from registry.errors import AlmanacError, DatabaseUnavailable
 from registry.registry import Registry
 

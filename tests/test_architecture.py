@@ -50,6 +50,14 @@ LEVELS = {
         "traffic",
         "service",
     ),
+    "dashboard": (
+        "layouts state widgets",
+        "components tables",
+        "figures",
+        "queries",
+        "views",
+        "app",
+    ),
 }
 """Packages from the ground up: each may import those on lower levels and itself."""
 CYPHER = re.compile(r"\b(MATCH|MERGE|CREATE|UNWIND|RETURN)\s+[\w($:]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.queries.kept import open_kept
+from dashboard.queries.caching import open_kept
 from dashboard.queries.live import live_kept
 from mapping.service import Live
 from registry.counters.measured import rates_of

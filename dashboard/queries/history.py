@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from dashboard.viewer import Viewer
+from dashboard.state.viewer import Viewer
 from mapping.traffic.quality import Quality, Regression, judge, regressions
 from registry.fabrics.fabrics import ClusterInfo
 from registry.jobs.owned import jobs_of

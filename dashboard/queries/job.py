@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.queries.kept import open_kept
-from dashboard.viewer import Viewer
+from dashboard.queries.caching import open_kept
+from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
 from registry.records.placements.opened import OpenPlacement
 from registry.records.placements.placements import StoredPlacementInfo

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from dashboard.queries.kept import KEPT, content_kept
+from dashboard.queries.caching import KEPT, content_kept
 from mapping.traffic.fragmentation import Fragmentation, Neighbours
 from registry.model import Fabric
 from registry.registry import Registry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.viewer import Viewer
+from dashboard.state.viewer import Viewer
 from registry.jobs.jobs import job_key
 from registry.jobs.owned import jobs_of
 from registry.records.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration

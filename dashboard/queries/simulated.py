@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dashboard.queries.caching import content_kept
 from dashboard.queries.history import evaluated, history
-from dashboard.queries.kept import content_kept
+from dashboard.state.viewer import Viewer
 from dashboard.tables.simulated import SimulatedRuns
-from dashboard.viewer import Viewer
 from registry.jobs.owned import jobs_of
 from registry.model.placement_series import PlacementSeries
 from registry.records.simulations.opened import open_simulations

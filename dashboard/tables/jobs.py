@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from dashboard.viewer import Viewer
+from dashboard.state.viewer import Viewer
 from mapping.traffic.fragmentation import Fragmentation
 from registry import units
 from registry.records.placements.placements import StoredPlacementInfo

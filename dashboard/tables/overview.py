@@ -8,10 +8,10 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 
+from dashboard.state.viewer import Viewer
 from dashboard.tables.links import link_text
 from dashboard.tables.sharing import job_text
-from dashboard.times import in_utc
-from dashboard.viewer import Viewer
+from dashboard.tables.times import in_utc
 from mapping.checks.finding import Finding
 from mapping.traffic.shared import HotLink
 from registry.fabrics.changes import Changes

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from dashboard.messages import plain
+from dashboard.widgets.messages import plain
 
 
 class Row(NamedTuple):

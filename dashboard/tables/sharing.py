@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.links import link_text
-from dashboard.viewer import OTHERS, Viewer
 from mapping.traffic.shared import HotLink, Pair, SharedLoad, User
 from registry import units
 from registry.model import Floats, Longs

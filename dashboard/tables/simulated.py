@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.tables.placements import METRICS
-from dashboard.times import in_utc
+from dashboard.tables.times import in_utc
 from registry import units
 from registry.model import Longs, Simulation
 from registry.model.placement_series import PlacementSeries

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import pandas as pd
 
-from dashboard.times import in_utc
-from dashboard.viewer import Viewer
+from dashboard.state.viewer import Viewer
+from dashboard.tables.times import in_utc
 from registry.ingest_runs.freshness import FAILING, FRESH, NEVER, OLD, age_text, freshness
 from registry.ingest_runs.runs import RunInfo, SourceState
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dashboard.viewer import OTHERS, Viewer
+from dashboard.state.viewer import OTHERS, Viewer
 from mapping.service import Live
 from mapping.traffic.rank_pairs import RankPairs
 from registry.model import Fabric, Ints, Placement

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from dashboard.viewer import Viewer
+from dashboard.state.viewer import Viewer
 from mapping.traffic.what_if import WhatIf
 from registry.model import Bools, Fabric, Floats, Links, Longs
 from registry.model.links import LINK_COLUMNS

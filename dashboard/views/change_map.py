@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.choices import toggle
 from dashboard.components.fabric_map import fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.colours import DARK, LIGHT
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing, draw
 from dashboard.tables.changes import GONE, KINDS, UNCHANGED, Overlay, overlay
+from dashboard.widgets.choices import toggle
 from registry.fabrics.between import Between
 
 COLOURS = {

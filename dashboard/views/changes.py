@@ -9,14 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import queries
-from dashboard.choices import choose, parsed_moment
-from dashboard.downloads import download
-from dashboard.messages import plain, show_empty, show_unknown
 from dashboard.queries.changes import ChangesView, between_kept, changes_view
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.csv_files import csv_text
-from dashboard.times import in_utc
+from dashboard.tables.times import in_utc
 from dashboard.views.change_map import draw_changes
+from dashboard.widgets.choices import choose, parsed_moment
+from dashboard.widgets.downloads import download
+from dashboard.widgets.messages import plain, show_empty, show_unknown
 from registry import units
 from registry.errors import UnknownName
 from registry.fabrics.between import Between, State

@@ -8,17 +8,17 @@ import numpy as np
 import streamlit as st
 
 from dashboard import queries
-from dashboard.choices import choose, moment, parsed_moment, stops, toggle
 from dashboard.components.fabric_map import Item, fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
+from dashboard.figures.drawn_links import around, hottest_part
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing
-from dashboard.messages import CONVENTION, plain, show_empty, show_unknown
-from dashboard.parts import around, hottest_part
 from dashboard.queries.fabric import FabricView, fabric_view, seen_clusters
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.views import fabric_hottest, fabric_panel, picking
+from dashboard.widgets.choices import choose, moment, parsed_moment, stops, toggle
+from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_unknown
 from mapping.traffic.against_counters import against_counters
 from registry import units
 from registry.errors import InvalidValue, UnknownName

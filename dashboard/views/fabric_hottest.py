@@ -6,13 +6,13 @@ import streamlit as st
 
 from dashboard import tables
 from dashboard.components.fabric_map import Item
-from dashboard.downloads import download
-from dashboard.messages import plain
 from dashboard.queries.fabric import FabricView
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.links import hottest_links, link_text, sender_text, shortened
 from dashboard.views import picking
+from dashboard.widgets.downloads import download
+from dashboard.widgets.messages import plain
 from registry import units
 from registry.model import Longs
 

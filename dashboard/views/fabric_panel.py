@@ -7,19 +7,19 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import tables
-from dashboard.choices import choose
 from dashboard.components.fabric_map import Item
 from dashboard.layouts import Layout
 from dashboard.layouts.tree import hosts_below
-from dashboard.messages import plain, show_error
-from dashboard.opening import job_link
 from dashboard.queries.fabric import FabricView
 from dashboard.queries.pairs import pairs_kept, pairs_of_placement
-from dashboard.site import Site
+from dashboard.state.site import Site
+from dashboard.state.viewer import OTHERS
 from dashboard.tables.links import hottest_links, link_text, sender_text, shortened
 from dashboard.tables.users import jobs_on_hosts, pairs_table, users_of_link
-from dashboard.viewer import OTHERS
 from dashboard.views import picking
+from dashboard.widgets.choices import choose
+from dashboard.widgets.job_selection import job_link
+from dashboard.widgets.messages import plain, show_error
 from mapping.traffic import naming
 from registry import units
 from registry.errors import AlmanacError

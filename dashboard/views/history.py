@@ -7,17 +7,17 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import figures, tables
-from dashboard.choices import toggle
-from dashboard.downloads import download
 from dashboard.figures import history as drawings
-from dashboard.filters import any_of, page_start, pager
-from dashboard.messages import plain, show_empty, show_unknown
 from dashboard.queries.history import History, history
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.history import panels, placements_table, points
 from dashboard.tables.rows import Row, linked_rows
 from dashboard.views.history_pairs import PLACEMENTS, compare
+from dashboard.widgets.choices import toggle
+from dashboard.widgets.downloads import download
+from dashboard.widgets.filters import any_of, page_start, pager
+from dashboard.widgets.messages import plain, show_empty, show_unknown
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Longs

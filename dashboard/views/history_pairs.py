@@ -8,14 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import figures, tables
-from dashboard.choices import choose, toggle
 from dashboard.figures import history as drawings
-from dashboard.messages import plain, show_unknown
+from dashboard.queries.caching import both_kept
 from dashboard.queries.history import History
-from dashboard.queries.kept import both_kept
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.history import applications_table, facts_table, option_text, relative
 from dashboard.tables.links import link_text
+from dashboard.widgets.choices import choose, toggle
+from dashboard.widgets.messages import plain, show_unknown
 from mapping.evaluation.comparing import differences
 from registry import units
 from registry.errors import UnknownName

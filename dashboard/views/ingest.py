@@ -9,14 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import figures
-from dashboard.choices import choose, toggle
-from dashboard.downloads import download
 from dashboard.figures.ingest import durations
-from dashboard.messages import plain, show_empty, show_unknown
 from dashboard.queries.ingest import RUNS, ingest_view
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.status import runs_table, sources_table
+from dashboard.widgets.choices import choose, toggle
+from dashboard.widgets.downloads import download
+from dashboard.widgets.messages import plain, show_empty, show_unknown
 from registry.errors import UnknownName
 from registry.ingest_runs.runs import FAILED, RunInfo, SourceState
 from registry.registry import Registry

@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from dashboard import figures, tables
-from dashboard.choices import choose, moment, toggle
-from dashboard.downloads import download
 from dashboard.figures.sharing import sharing_figure
-from dashboard.messages import CONVENTION, plain, show_empty, show_unknown
-from dashboard.opening import job_link, open_job, picked_row
 from dashboard.queries.lists import clusters
 from dashboard.queries.live import live_kept
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.sharing import SLOWDOWN, UNITS, heat, pair_text, shared_links, slowdowns
+from dashboard.widgets.choices import choose, moment, toggle
+from dashboard.widgets.downloads import download
+from dashboard.widgets.job_selection import job_link, open_job, picked_row
+from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_unknown
 from mapping.service import Live
 from registry import units
 from registry.errors import UnknownName

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 import pandas as pd
 import streamlit as st
 
-from dashboard.messages import plain, show_empty, show_unknown
 from dashboard.queries.job import JobView
 from dashboard.queries.jobs import seats
-from dashboard.site import Site
-from dashboard.viewer import Viewer
+from dashboard.state.site import Site
+from dashboard.state.viewer import Viewer
 from dashboard.views import job_costs, job_files, job_links, job_ranks, place_again
 from dashboard.views.job_choice import choose_job
 from dashboard.views.place_again import Ground
+from dashboard.widgets.messages import plain, show_empty, show_unknown
 from mapping.service import Question
 from registry import units
 from registry.errors import UnknownName

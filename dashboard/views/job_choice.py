@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import tables
-from dashboard.choices import choose
-from dashboard.filters import written
-from dashboard.messages import plain
 from dashboard.queries import job as queries
+from dashboard.queries.caching import both_kept, open_kept
 from dashboard.queries.job import JobView
-from dashboard.queries.kept import both_kept, open_kept
-from dashboard.site import Site
+from dashboard.state.site import Site
+from dashboard.widgets.choices import choose
+from dashboard.widgets.filters import written
+from dashboard.widgets.messages import plain
 from registry.errors import UnknownName
 from registry.records.placements.opened import OpenPlacement
 from registry.records.placements.placements import StoredPlacementInfo

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import figures, tables
-from dashboard.messages import plain
 from dashboard.queries.job import JobView
+from dashboard.widgets.messages import plain
 from registry import units
 from registry.model import Evaluation
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard.downloads import download
-from dashboard.messages import plain
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.placements import METRICS
+from dashboard.widgets.downloads import download
+from dashboard.widgets.messages import plain
 from mapping.launchers import catalog
 from registry import units
 from registry.errors import InvalidPlacement

@@ -9,18 +9,18 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import tables
-from dashboard.choices import choose
 from dashboard.components.fabric_map import fabric_map
-from dashboard.downloads import download
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
-from dashboard.messages import plain, show_error
-from dashboard.opening import picked_row
+from dashboard.queries.caching import drawing, evaluated_in_order
 from dashboard.queries.job import JobView
-from dashboard.queries.kept import drawing, evaluated_in_order
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.links import link_text
 from dashboard.tables.loads import loaded_links
+from dashboard.widgets.choices import choose
+from dashboard.widgets.downloads import download
+from dashboard.widgets.job_selection import picked_row
+from dashboard.widgets.messages import plain, show_error
 from mapping.traffic import naming
 from mapping.traffic.rank_pairs import rank_pairs
 from registry import units

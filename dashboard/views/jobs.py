@@ -7,16 +7,17 @@ from datetime import UTC, datetime, timedelta
 
 import streamlit as st
 
-from dashboard import filters, tables
-from dashboard.choices import moment
-from dashboard.downloads import download
-from dashboard.messages import show_empty, show_unknown
-from dashboard.opening import open_job, picked_row
+from dashboard import tables
 from dashboard.queries.jobs import MOST_ROWS, JobsView, job_choices, jobs_view
-from dashboard.site import Site
+from dashboard.state.site import Site
+from dashboard.state.viewer import Viewer
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.jobs import ABOUT, ENDED, GAIN, OVER, SCATTER, STARTED, UNITS, jobs_table
-from dashboard.viewer import Viewer
+from dashboard.widgets import filters
+from dashboard.widgets.choices import moment
+from dashboard.widgets.downloads import download
+from dashboard.widgets.job_selection import open_job, picked_row
+from dashboard.widgets.messages import show_empty, show_unknown
 from registry.errors import UnknownName
 from registry.registry import Registry
 from registry.running.pages import JobChoices, JobFilter

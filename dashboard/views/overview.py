@@ -9,11 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import tables
-from dashboard.choices import choose
-from dashboard.downloads import download
-from dashboard.messages import CONVENTION, plain, show_empty, show_unknown
 from dashboard.queries.overview import Overview, findings_kept, overview
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.overview import (
     changes_lines,
@@ -25,6 +22,9 @@ from dashboard.tables.overview import (
 )
 from dashboard.tables.rows import Row, linked_rows
 from dashboard.tables.status import sources_table
+from dashboard.widgets.choices import choose
+from dashboard.widgets.downloads import download
+from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_unknown
 from mapping.checks.finding import Finding, Severity
 from mapping.service import Live
 from mapping.traffic.naming import link_text as link_name

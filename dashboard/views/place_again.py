@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from dashboard.messages import plain, show_error
-from dashboard.searches import STOPPED, STOPPING, WAITING, Searches, Standing
+from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, Standing
+from dashboard.widgets.messages import plain, show_error
 from mapping.service import Answer, Question, answer
 from mapping.threads import cores
 from registry import units

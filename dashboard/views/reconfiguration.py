@@ -8,14 +8,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import figures, tables
-from dashboard.choices import choose
-from dashboard.downloads import download
 from dashboard.figures.reconfiguration import circuit_matrix, throughput_bars, trail_chart
-from dashboard.filters import any_of
-from dashboard.messages import plain, show_empty, show_unknown
-from dashboard.opening import picked_row
 from dashboard.queries.reconfiguration import proposal, proposals
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.reconfiguration import (
     circuits_table,
@@ -27,6 +22,11 @@ from dashboard.tables.reconfiguration import (
     trail_table,
     ways_table,
 )
+from dashboard.widgets.choices import choose
+from dashboard.widgets.downloads import download
+from dashboard.widgets.filters import any_of
+from dashboard.widgets.job_selection import picked_row
+from dashboard.widgets.messages import plain, show_empty, show_unknown
 from registry import units
 from registry.errors import UnknownName
 from registry.records.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration

@@ -8,13 +8,9 @@ from shlex import quote
 import streamlit as st
 
 from dashboard import figures, tables
-from dashboard.choices import toggle
-from dashboard.downloads import download
 from dashboard.figures import simulated as drawings
-from dashboard.filters import any_of
-from dashboard.messages import plain, show_empty, show_unknown
 from dashboard.queries.simulated import simulated, whole_runs
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.simulated import (
     UNITS,
@@ -31,6 +27,10 @@ from dashboard.tables.simulated import (
     runs_table,
 )
 from dashboard.views import simulated_links
+from dashboard.widgets.choices import toggle
+from dashboard.widgets.downloads import download
+from dashboard.widgets.filters import any_of
+from dashboard.widgets.messages import plain, show_empty, show_unknown
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Simulation

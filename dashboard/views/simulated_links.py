@@ -8,16 +8,16 @@ import numpy as np
 import streamlit as st
 
 from dashboard import tables
-from dashboard.choices import choose
 from dashboard.components.fabric_map import fabric_map
-from dashboard.downloads import download
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
-from dashboard.queries.kept import content_kept, drawing
+from dashboard.queries.caching import content_kept, drawing
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.links import link_text
 from dashboard.tables.loads import loaded_links
 from dashboard.tables.simulated import letter
+from dashboard.widgets.choices import choose
+from dashboard.widgets.downloads import download
 from registry import units
 from registry.fabrics.fabrics import Snapshot
 from registry.model import Floats, Simulation

@@ -7,22 +7,22 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from dashboard import queries, tables
-from dashboard.choices import choose, moment, parsed_moment, toggle
 from dashboard.components.fabric_map import Item, fabric_map
-from dashboard.downloads import download
 from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing
-from dashboard.messages import plain, show_empty, show_unknown
-from dashboard.opening import job_link
 from dashboard.queries.fabric import FabricView, fabric_view, seen_clusters
 from dashboard.queries.what_if import Imagined, imagined_kept
-from dashboard.site import Site
+from dashboard.state.site import Site
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.links import link_text as link_words
 from dashboard.tables.what_if import effects, seconds_more
 from dashboard.views import picking
+from dashboard.widgets.choices import choose, moment, parsed_moment, toggle
+from dashboard.widgets.downloads import download
+from dashboard.widgets.job_selection import job_link
+from dashboard.widgets.messages import plain, show_empty, show_unknown
 from mapping.traffic.naming import link_text
 from mapping.traffic.what_if import DEFAULT_RULE, Change, WhatIf
 from mapping.traffic.what_if import KEPT as TABLES

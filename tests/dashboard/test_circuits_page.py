@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from dashboard.queries.reconfiguration import proposal, proposals
-from dashboard.viewer import Access, Viewer
+from dashboard.state.viewer import Access, Viewer
 from registry.database.driver import Database
 from registry.database.local.server import ServerAddress
 from registry.model import Job, Profile

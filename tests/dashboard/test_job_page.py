@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from almanac.demonstration import CLUSTER
-from dashboard.viewer import Viewer
+from dashboard.state.viewer import Viewer
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.launchers.catalog import FORMATS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dashboard.queries import evaluated_in_order, job
+from dashboard.queries.caching import open_kept
 from dashboard.queries.jobs import job_choices, jobs_view
-from dashboard.queries.kept import open_kept
-from dashboard.viewer import Viewer
+from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
 from registry.registry import Registry
 from registry.running.pages import JobFilter

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from almanac.demonstration import CLUSTER, ON_CIRCUITS, RUNNING
-from dashboard.viewer import OTHERS, Viewer
+from dashboard.state.viewer import OTHERS, Viewer
 from mapping.service import traffic
 from registry.model import Job
 from registry.model.intake import Intake

@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from dashboard.searches import (
+from dashboard.state.searches import (
     AT_ONCE,
     DONE,
     FAILED,

@@ -9,8 +9,8 @@ import pytest
 
 from dashboard import figures
 from dashboard.figures.sharing import sharing_figure
+from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.sharing import REST, heat, pair_text, slowdowns, worst_links
-from dashboard.viewer import OTHERS, Viewer
 from mapping.traffic.shared import JobLoad, SharedLoad
 from registry.model import Fabric
 from registry.model.loaded_links import LoadedLinks

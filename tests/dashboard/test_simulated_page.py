@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.queries.simulated import simulated, whole_runs
-from dashboard.viewer import Access, Viewer
+from dashboard.state.viewer import Access, Viewer
 from registry.database.driver import Database
 from registry.errors import DatabaseUnavailable
 from registry.records.simulations.records import SimulationRecord

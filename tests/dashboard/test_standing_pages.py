@@ -17,7 +17,7 @@ from dashboard.queries.changes import between_kept, changes_view
 from dashboard.queries.history import history
 from dashboard.queries.ingest import ingest_view
 from dashboard.queries.overview import findings_kept, overview
-from dashboard.viewer import Access, Viewer
+from dashboard.state.viewer import Access, Viewer
 from mapping.checks.catalog import check
 from mapping.service import subject_of
 from registry.database.driver import Database

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.csv_files import csv_text
 from dashboard.tables.overview import (
     changes_lines,
@@ -18,8 +19,7 @@ from dashboard.tables.overview import (
     predicted_links,
 )
 from dashboard.tables.status import runs_table, sources_table
-from dashboard.times import in_utc
-from dashboard.viewer import OTHERS, Viewer
+from dashboard.tables.times import in_utc
 from mapping.checks.finding import Finding, Severity
 from mapping.traffic.shared import JobLoad, SharedLoad
 from registry.fabrics.changes import Changes, compare

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dashboard import tables
-from dashboard.messages import plain
+from dashboard.widgets.messages import plain
 from registry import units
 from registry.model import Metrics, Profile
 from registry.records.placements.placements import StoredPlacementInfo

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.viewer import EVERYTHING, NOBODY, Access, Viewer, pseudonym
+from dashboard.state.viewer import EVERYTHING, NOBODY, Access, Viewer, pseudonym
 
 KEY = b"k" * 32
 USERS = st.text(min_size=1, max_size=12)

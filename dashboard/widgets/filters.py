@@ -1,4 +1,4 @@
-"""Widgets that narrow a table; like those of `dashboard.choices` their state is the page's address."""
+"""Widgets that narrow a table; like those of `dashboard.widgets.choices` their state is the page's address."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from dashboard.choices import choose
-from dashboard.messages import plain
+from dashboard.widgets.choices import choose
+from dashboard.widgets.messages import plain
 
 
 def any_of(

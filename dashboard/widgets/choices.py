@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from dashboard.messages import plain
+from dashboard.widgets.messages import plain
 from registry import units
 from registry.errors import UnknownName
 from registry.model import as_utc

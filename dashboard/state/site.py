@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from dashboard.searches import Searches
-from dashboard.viewer import Viewer
+from dashboard.state.searches import Searches
+from dashboard.state.viewer import Viewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

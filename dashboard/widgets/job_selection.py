@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.messages import plain
+from dashboard.widgets.messages import plain
 
 
 def picked_row(event: Any, rows: int) -> int | None:

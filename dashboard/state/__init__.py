@@ -1,0 +1,5 @@
+"""What lives longer than one page: who is looking, the searches that run in the background, the list of pages.
+
+Input: settings, the browser's request, and work to do.
+Output: a `Viewer`, a `Searches` object and a `Site`, which every page receives.
+"""
