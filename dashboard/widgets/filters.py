@@ -1,4 +1,4 @@
-"""Widgets that narrow a table; like those of `dashboard.widgets.choices` their state is the page's address."""
+"""Controls that filter a table; their state is stored in the page's address."""
 
 from __future__ import annotations
 
