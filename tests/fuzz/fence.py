@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from ingest.formats.profiles import otf2_archive
+from ingest.formats.profiles import otf2 as otf2_archive
 
 CASE_SECONDS = 20
 """Most processor time of a case."""

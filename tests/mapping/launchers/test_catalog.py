@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
-from ingest.formats.placements import flux_taskmap, hostfile, mpich_rank_order, placement_csv, rankfile
+from ingest.formats.placements import flux_taskmap, hostfile, mpich_rank_order, placement_csv
+from ingest.formats.placements import openmpi_rankfile as rankfile
 from ingest.options import Options
 from ingest.reading.source import SourceFile
 from mapping.launchers import catalog

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.fabrics import bluegene, cray, myrinet_pm
+from ingest.formats.fabrics import bluegene_p as bluegene
+from ingest.formats.fabrics import cray, myrinet_pm
 from ingest.formats.fabrics.grids import grid_links
 from ingest.options import Options
 from ingest.parsed import Parsed

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from ingest.catalog import Parser
 from ingest.formats.profiles import ai_layout as layout_file
-from ingest.formats.profiles import darshan_log, mpip_text, nccl_graph, nccl_log
+from ingest.formats.profiles import darshan as darshan_log
+from ingest.formats.profiles import mpip as mpip_text
+from ingest.formats.profiles import nccl_graph, nccl_log
 from ingest.generate.ai_layouts import DIMENSIONS, ai_layout
 from ingest.options import Options
 from ingest.pipeline import plan

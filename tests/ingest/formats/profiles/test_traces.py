@@ -12,7 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.profiles import dumpi_text, otf2_archive, pytorch_trace
+from ingest.formats.profiles import dumpi2ascii as dumpi_text
+from ingest.formats.profiles import otf2 as otf2_archive
+from ingest.formats.profiles import pytorch_trace
 from ingest.options import Options
 from ingest.pipeline import plan
 from ingest.reading.source import SourceFile, read_paths

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
-from ingest.formats.placements import hostfile, placement_csv, rankfile
+from ingest.formats.placements import hostfile, placement_csv
+from ingest.formats.placements import openmpi_rankfile as rankfile
 from ingest.options import Options
 from mapping.launchers.catalog import TELL_CORES, write
 from mapping.placement.partition.cores import ALL, layouts_on, with_cores

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.catalog import Parser
-from ingest.formats.placements import placement_csv, rankfile
+from ingest.formats.placements import openmpi_rankfile as rankfile
+from ingest.formats.placements import placement_csv
 from registry.errors import InputError
 from tests.support.inputs import damaged, file, parse, read, survives
 
