@@ -21,12 +21,12 @@ MAY_IMPORT = {
     "dashboard": {"registry", "mapping", "dashboard"},
     "almanac": set(WINGS),
 }
-GROUND = {"registry.model", "registry.errors", "registry.progress", "registry.units", "registry.version"}
+GROUND = {f"registry.{name}" for name in ("model", "catalog", "errors", "progress", "units", "version")}
 """What mapping may know of the registry; its room `service` alone may know the rest."""
 LEVELS = {
     "registry": (
         "errors progress units version",
-        "model",
+        "catalog model",
         "database",
         "fabrics profiles",
         "counters jobs",
@@ -42,7 +42,7 @@ LEVELS = {
         "pipeline",
     ),
     "mapping": (
-        "kernels options threads",
+        "kernels threads",
         "routing",
         "checks distances launchers simulation",
         "placement",

@@ -13,7 +13,7 @@ from registry.exports.catalog import FORMATS, write
 
 @click.command("export")
 @click.argument("cluster")
-@click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True)
+@click.option("--format", "name", type=click.Choice(FORMATS.names), required=True)
 @click.option("--at", type=Moment(), help="As of this time (default: now).")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Default: standard output.")
 def export(cluster: str, name: str, at: datetime | None, output: str | None) -> None:

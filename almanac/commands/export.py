@@ -11,7 +11,7 @@ from mapping.launchers.catalog import FORMATS, write
 
 @click.command("export")
 @click.argument("placement")
-@click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True)
+@click.option("--format", "name", type=click.Choice(FORMATS.names), required=True)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Default: standard output.")
 def command(placement: str, name: str, output: str | None) -> None:
     """Write PLACEMENT (its id) as a launcher's file."""

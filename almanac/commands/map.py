@@ -216,11 +216,11 @@ def _require_cluster(question: Question) -> None:
 
 
 def _export(files: dict[str, str], placement: Placement, found: Answer) -> None:
-    from mapping.launchers.catalog import TELL_CORES, write
+    from mapping.launchers.catalog import FORMATS, write
 
     for name, path in files.items():
         write_text(path, write(name, placement, found.fabric))
-        silent = found.seating is not None and name not in TELL_CORES
+        silent = found.seating is not None and not FORMATS.find(name).cores
         note(f"{name} written to {path}" + (": it cannot say which core a rank gets" if silent else ""))
 
 
@@ -233,7 +233,7 @@ def _export_files(exports: tuple[str, ...]) -> dict[str, str]:
         if not equals or not path:
             raise click.BadParameter(f"{item!r} is not FORMAT=FILE", param_hint="--export")
         if name not in FORMATS:
-            known = ", ".join(FORMATS)
+            known = ", ".join(FORMATS.names)
             raise click.BadParameter(f"there is no format {name!r}; known: {known}", param_hint="--export")
         files[name] = path
     return files

@@ -26,7 +26,7 @@ def _files(opened: OpenPlacement) -> None:
     st.subheader("Files for launchers")
     stored = opened.stored
     with st.container(horizontal=True):
-        for name in catalog.FORMATS:
+        for name in catalog.FORMATS.names:
             try:
                 content = catalog.write(name, stored.placement, opened.snapshot.fabric)
             except InvalidPlacement as error:

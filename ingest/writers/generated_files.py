@@ -93,7 +93,7 @@ PROFILE_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType(
 )
 WEIGHT_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType({"csv": weights_csv})
 FABRIC_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType(
-    {name: _fabric_writer(name) for name in exports.FORMATS}
+    {name: _fabric_writer(name) for name in exports.FORMATS.names}
 )
 DEVICE_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType(
     {"ibnetdiscover": ibnetdiscover_text, **FABRIC_FORMATS}

@@ -1,23 +1,20 @@
-"""The table of strategies and refiners, and how a chain of them is written.
+"""The strategies and refiners by name, and how a chain of them is written.
 
-A new one is one file and one line here. Modules are imported when a name is used. Keyword-only parameters
-with a default are options, which a chain may set: ``greedy:starts=32+pair-exchange``.
+A new one is one file and one line here: a strategy has a function ``seat``, a refiner a function ``refine``.
+Options are set in the text of a chain: ``greedy:starts=32+pair-exchange``.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, cast
 
 import numpy as np
 
-from mapping.options import Value, options_of, read_options, split_options
 from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Found
+from registry.catalog import Catalog, Choice, Entry, read_options, split_options
 from registry.errors import UnknownName
 from registry.model import Ints
 
@@ -28,159 +25,138 @@ Refiner = Callable[[Problem, Ints, Budget, np.random.Generator], Iterator[Found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Member(Entry):
     """A strategy or refiner by name.
 
     Attributes
     ----------
-    name : str
-    module : str
-        Has ``seat`` (a strategy) or ``refine`` (a refiner).
     refines : bool
+        Whether it is a refiner.
     weight : float
-        A refiner's part of the time of its chain, beside the chain's other refiners.
-    about : str
+        A refiner's share of the time of its chain, relative to the chain's other refiners.
     """
 
-    name: str
-    module: str
     refines: bool = False
     weight: float = 0.0
-    about: str
 
 
-ENTRIES = (
-    Entry(
-        name="in-order",
-        module="mapping.placement.strategies.in_order",
-        about="ranks fill the slots in order",
-    ),
-    Entry(
-        name="random",
-        module="mapping.placement.strategies.random",
-        about="every choice of slots is equally likely",
-    ),
-    Entry(
-        name="round-robin",
-        module="mapping.placement.strategies.round_robin",
-        about="ranks are dealt over the hosts in turn (Li et al. 2020, section 5.2)",
-    ),
-    Entry(
-        name="random-local",
-        module="mapping.placement.strategies.local_random",
-        about="who talks most sits on close hosts, chosen at random (Orduña et al. 2004, section 5.2)",
-    ),
-    Entry(
-        name="greedy",
-        module="mapping.placement.strategies.greedy",
-        about="heaviest edge next, on the closest free host (Hoefler and Snir 2011, Algorithm 1)",
-    ),
-    Entry(
-        name="recursive-bisection",
-        module="mapping.placement.strategies.recursive_bisection",
-        about="both graphs cut into halves by METIS (Hoefler and Snir 2011, Algorithm 2)",
-    ),
-    Entry(
-        name="rcm",
-        module="mapping.placement.strategies.rcm",
-        about="both graphs in reverse Cuthill-McKee order (Hoefler and Snir 2011, section 3.3)",
-    ),
-    Entry(
-        name="multilevel",
-        module="mapping.placement.strategies.multilevel",
-        about="ranks cut by METIS along the hierarchy that hosts form by distance",
-    ),
-    Entry(
-        name="spectral",
-        module="mapping.placement.strategies.spectral",
-        about="ranks laid along a torus's axes or a hierarchy's levels by the guest's smooth vectors",
-    ),
-    Entry(
-        name="layout",
-        module="mapping.placement.strategies.layout",
-        about="in order, spectral (tori) or multilevel (elsewhere): whichever has less hop-bytes",
-    ),
-    Entry(
-        name="multicore",
-        module="mapping.placement.strategies.multicore",
-        about="a group of ranks a host by METIS, then groups by another strategy (2011, section 3.4)",
-    ),
-    Entry(
-        name="random-search",
-        module="mapping.placement.strategies.random_search",
-        about="random exchanges from 10 random mappings, till 40 in a row fail (Orduña et al. 2004)",
-    ),
-    Entry(
-        name="ohtma",
-        module="mapping.placement.strategies.ohtma",
-        about="ranks by volume, hosts by compactness, best pairs exchanged (Li et al. 2020, Algorithm 1)",
-    ),
-    Entry(
-        name="ohtma-exchange",
-        module="mapping.placement.refine.ohtma_exchange",
-        refines=True,
-        weight=1.0,
-        about="the best pair of all, P/2 times, then the best prefix (Li et al. 2020, lines 20 to 36)",
-    ),
-    Entry(
-        name="threshold-accepting",
-        module="mapping.placement.refine.threshold_accepting",
-        refines=True,
-        weight=3.0,
-        about="random swaps, kept if congestion rises little (Hoefler and Snir 2011, section 3.5)",
-    ),
-    Entry(
-        name="pair-exchange",
-        module="mapping.placement.refine.pair_exchange",
-        refines=True,
-        weight=1.0,
-        about="annealed swaps and moves on hop-bytes",
-    ),
-    Entry(
-        name="congestion-descent",
-        module="mapping.placement.refine.congestion_descent",
-        refines=True,
-        weight=1.0,
-        about="annealed swaps and moves on a high power of link congestion",
+STRATEGIES = Catalog(
+    "strategy",
+    (
+        Member(
+            name="in-order",
+            target="mapping.placement.strategies.in_order:seat",
+            about="ranks fill the slots in order",
+        ),
+        Member(
+            name="random",
+            target="mapping.placement.strategies.random:seat",
+            about="every choice of slots is equally likely",
+        ),
+        Member(
+            name="round-robin",
+            target="mapping.placement.strategies.round_robin:seat",
+            about="ranks are dealt over the hosts in turn (Li et al. 2020, section 5.2)",
+        ),
+        Member(
+            name="random-local",
+            target="mapping.placement.strategies.local_random:seat",
+            about="who talks most sits on close hosts, chosen at random (Orduña et al. 2004, section 5.2)",
+        ),
+        Member(
+            name="greedy",
+            target="mapping.placement.strategies.greedy:seat",
+            about="heaviest edge next, on the closest free host (Hoefler and Snir 2011, Algorithm 1)",
+        ),
+        Member(
+            name="recursive-bisection",
+            target="mapping.placement.strategies.recursive_bisection:seat",
+            about="both graphs cut into halves by METIS (Hoefler and Snir 2011, Algorithm 2)",
+        ),
+        Member(
+            name="rcm",
+            target="mapping.placement.strategies.rcm:seat",
+            about="both graphs in reverse Cuthill-McKee order (Hoefler and Snir 2011, section 3.3)",
+        ),
+        Member(
+            name="multilevel",
+            target="mapping.placement.strategies.multilevel:seat",
+            about="ranks cut by METIS along the hierarchy that hosts form by distance",
+        ),
+        Member(
+            name="spectral",
+            target="mapping.placement.strategies.spectral:seat",
+            about="ranks laid along a torus's axes or a hierarchy's levels by the guest's smooth vectors",
+        ),
+        Member(
+            name="layout",
+            target="mapping.placement.strategies.layout:seat",
+            about="in order, spectral (tori) or multilevel (elsewhere): whichever has less hop-bytes",
+        ),
+        Member(
+            name="multicore",
+            target="mapping.placement.strategies.multicore:seat",
+            about="a group of ranks a host by METIS, then groups by another strategy (2011, section 3.4)",
+        ),
+        Member(
+            name="random-search",
+            target="mapping.placement.strategies.random_search:seat",
+            about="random exchanges from 10 random mappings, till 40 in a row fail (Orduña et al. 2004)",
+        ),
+        Member(
+            name="ohtma",
+            target="mapping.placement.strategies.ohtma:seat",
+            about="ranks by volume, hosts by compactness, best pairs exchanged (Li et al. 2020, Algorithm 1)",
+        ),
+        Member(
+            name="ohtma-exchange",
+            target="mapping.placement.refine.ohtma_exchange:refine",
+            refines=True,
+            weight=1.0,
+            about="the best pair of all, P/2 times, then the best prefix (Li et al. 2020, lines 20 to 36)",
+        ),
+        Member(
+            name="threshold-accepting",
+            target="mapping.placement.refine.threshold_accepting:refine",
+            refines=True,
+            weight=3.0,
+            about="random swaps, kept if congestion rises little (Hoefler and Snir 2011, section 3.5)",
+        ),
+        Member(
+            name="pair-exchange",
+            target="mapping.placement.refine.pair_exchange:refine",
+            refines=True,
+            weight=1.0,
+            about="annealed swaps and moves on hop-bytes",
+        ),
+        Member(
+            name="congestion-descent",
+            target="mapping.placement.refine.congestion_descent:refine",
+            refines=True,
+            weight=1.0,
+            about="annealed swaps and moves on a high power of link congestion",
+        ),
     ),
 )
+"""All strategies and refiners."""
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """An entry with options: a link of a chain.
-
-    Attributes
-    ----------
-    entry : Entry
-    options : tuple of (str, int, float, str or bool)
-        Options that are given, in that order; others keep their defaults.
-    """
-
-    entry: Entry
-    options: tuple[tuple[str, Value], ...] = ()
-
-    def __str__(self) -> str:
-        said = ",".join(f"{key}={_text(value)}" for key, value in self.options)
-        return f"{self.entry.name}:{said}" if said else self.entry.name
-
-    @property
-    def name(self) -> str:
-        """Of the entry."""
-        return self.entry.name
+class Link(Choice[Member]):
+    """A link of a chain: a strategy or refiner, and its options in the order in which they are given."""
 
     @property
     def weight(self) -> float:
-        """Of the entry."""
+        """Weight of the refiner."""
         return self.entry.weight
 
     def strategy(self) -> Strategy:
-        """The strategy's function, with the options."""
-        return partial(load_strategy(self.entry), **dict(self.options))
+        """Return the strategy's function with the options applied."""
+        return self.function()
 
     def refiner(self) -> Refiner:
-        """The refiner's generator function, with the options."""
-        return partial(load_refiner(self.entry), **dict(self.options))
+        """Return the refiner's generator function with the options applied."""
+        return self.function()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,37 +188,15 @@ class Chain:
         InvalidValue
             A value that does not suit its option.
         """
-        known = {entry.name: entry for entry in ENTRIES}
         chain = []
         for place, part in enumerate(text.split("+")):
             name, options = split_options(part)
-            if name not in known:
-                raise UnknownName("strategy", name, known)
-            entry = known[name]
+            entry = STRATEGIES.find(name)
             if place > 0 and not entry.refines:
-                refiners = [entry.name for entry in ENTRIES if entry.refines]
+                refiners = [entry.name for entry in STRATEGIES if entry.refines]
                 raise UnknownName("refiner", name, refiners, remedy=f"{name} can only come first")
-            values = read_options(name, options, options_of(_load(entry))) if options else {}
+            values = read_options(name, options, entry.options()) if options else {}
             chain.append(Link(entry, tuple(values.items())))
         if chain[0].entry.refines:
             return cls(None, tuple(chain))
         return cls(chain[0], tuple(chain[1:]))
-
-
-def load_strategy(entry: Entry) -> Strategy:
-    """The strategy's function."""
-    return cast(Strategy, _load(entry))
-
-
-def load_refiner(entry: Entry) -> Refiner:
-    """The refiner's generator function."""
-    return cast(Refiner, _load(entry))
-
-
-def _load(entry: Entry) -> Callable[..., Any]:
-    module = importlib.import_module(entry.module)
-    return cast(Callable[..., Any], module.refine if entry.refines else module.seat)
-
-
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value}"

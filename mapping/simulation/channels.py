@@ -19,12 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mapping.options import read_options, split_options
 from mapping.routing.catalog import build_routes
 from mapping.routing.kernels.flows import ARCS, NO_ARC, PATHS, TABLES, FlowArrays
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from mapping.routing.torus import Torus, torus_coordinates
 from mapping.simulation.kernels.next_hops import ADAPTIVE, FIXED, RANDOM, NextHops
+from registry.catalog import read_options, split_options
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Ints, Longs
 

@@ -1,64 +1,73 @@
-"""The formats in which a fabric can be written: one line a format, one file each.
+"""The formats in which a fabric can be written: one line and one file per format.
 
-What a format cannot say is left out, and its module says what that is. Every one is read back by
-``almanac ingest``.
+The function ``write(fabric) -> str`` of a format leaves out what the format cannot express; its module lists
+that. ``almanac ingest`` reads every format back.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Protocol, cast
-
-from registry.errors import UnknownName
+from registry.catalog import Catalog, Entry
 from registry.model import Fabric
 
-
-class Writer(Protocol):
-    """What the module of a format offers."""
-
-    def write(self, fabric: Fabric) -> str:
-        """The file's content.
-
-        Raises
-        ------
-        InvalidValue
-            The format cannot say it: a name, or a network of that kind.
-        """
-
-
-FORMATS: Mapping[str, str] = MappingProxyType(
-    {
-        "node-link": "registry.exports.node_link",
-        "graphml": "registry.exports.graphml",
-        "csv": "registry.exports.links_csv",
-        "libtopomap": "registry.exports.libtopomap",
-        "slurm-topology": "registry.exports.slurm_tree",
-        "slurm-block": "registry.exports.slurm_block",
-        "slurm-topology-yaml": "registry.exports.slurm_yaml",
-    }
+FORMATS = Catalog(
+    "fabric format",
+    (
+        Entry(
+            name="node-link",
+            target="registry.exports.node_link:write",
+            about="node-link JSON of networkx and D3",
+        ),
+        Entry(
+            name="graphml",
+            target="registry.exports.graphml:write",
+            about="GraphML of networkx, Gephi, yEd and igraph",
+        ),
+        Entry(
+            name="csv",
+            target="registry.exports.links_csv:write",
+            about="links as CSV, one row per cable and direction",
+        ),
+        Entry(
+            name="libtopomap",
+            target="registry.exports.libtopomap:write",
+            about="LibTopoMap's weighted map",
+        ),
+        Entry(
+            name="slurm-topology",
+            target="registry.exports.slurm_tree:write",
+            about="Slurm's topology.conf for topology/tree",
+        ),
+        Entry(
+            name="slurm-block",
+            target="registry.exports.slurm_block:write",
+            about="Slurm's topology.conf for topology/block",
+        ),
+        Entry(
+            name="slurm-topology-yaml",
+            target="registry.exports.slurm_yaml:write",
+            about="Slurm's topology.yaml (25.05 and later)",
+        ),
+    ),
+    list_all=True,
 )
-"""Name of each format and the module that writes it."""
+"""All formats."""
 
 
 def write(format: str, fabric: Fabric) -> str:
-    """A fabric as the content of a file.
+    """Return a fabric as the content of a file.
 
     Parameters
     ----------
     format : str
-        A name of `FORMATS`.
+        A name in `FORMATS`.
     fabric : Fabric
-        Its forwarding tables are left behind.
+        The fabric; its forwarding tables are left out.
 
     Raises
     ------
     UnknownName
         There is no such format.
     InvalidValue
-        The format cannot say it.
+        The format cannot express a name, or a network of this kind.
     """
-    if format not in FORMATS:
-        raise UnknownName("fabric format", format, FORMATS, remedy=f"there are {', '.join(FORMATS)}")
-    return cast(Writer, importlib.import_module(FORMATS[format])).write(fabric)
+    return str(FORMATS.find(format).load()(fabric))

@@ -25,7 +25,7 @@ def loaded(embedded: Almanac) -> Almanac:
     return embedded
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", FORMATS.names)
 def test_every_format_is_written_and_read_back(loaded: Almanac, tmp_path: Path, format: str) -> None:
     path = tmp_path / "exported"
     outcome = loaded("cluster", "export", "ft", "--at", "2026-05-02", "--format", format, "-o", path)

@@ -131,7 +131,7 @@ def test_every_launcher_format_can_be_downloaded(filled: Filled) -> None:
     # these two launchers give consecutive ranks to a host, which this placement does not
     assert refused == {"torchrun-rank-order", "deepspeed-hostfile"}
     shown = [button.label for button in app.download_button if button.label in FORMATS]
-    assert shown == [name for name in FORMATS if name not in refused]
+    assert shown == [name for name in FORMATS.names if name not in refused]
 
 
 def test_a_job_without_a_placement_says_what_to_do(filled: Filled) -> None:

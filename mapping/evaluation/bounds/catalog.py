@@ -16,14 +16,66 @@ from mapping.evaluation.bounds.partition import Crossings
 from mapping.evaluation.bounds.parts import not_tried
 from mapping.evaluation.bounds.total_work import total_work
 from mapping.routing.routes import Routes
+from registry.catalog import Catalog, Entry
 from registry.model import Allocation, Bound, Profile
 
 METRICS = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
-NAMES = (
-    *("injection", "ejection", "host-cut", "switch-cut", "pod-cut", "bisection", "total-work"),
-    *("gilmore-lawler", "nested-cuts", "common-partners"),
+BOUNDS = Catalog(
+    "bound",
+    (
+        Entry(
+            name="injection",
+            target="mapping.evaluation.bounds.injection:injection_bounds",
+            about="bytes that ranks send to ranks outside their group of hosts",
+        ),
+        Entry(
+            name="ejection",
+            target="mapping.evaluation.bounds.injection:injection_bounds",
+            about="bytes that ranks receive from ranks outside their group of hosts",
+        ),
+        Entry(
+            name="host-cut",
+            target="mapping.evaluation.bounds.cuts:cut_bounds",
+            about="bytes that must cross between hosts, over the hosts' own cables",
+        ),
+        Entry(
+            name="switch-cut",
+            target="mapping.evaluation.bounds.cuts:cut_bounds",
+            about="bytes that must cross between leaf switches, over their uplinks",
+        ),
+        Entry(
+            name="pod-cut",
+            target="mapping.evaluation.bounds.cuts:cut_bounds",
+            about="bytes that must cross between pods, over the cables between them",
+        ),
+        Entry(
+            name="bisection",
+            target="mapping.evaluation.bounds.cuts:cut_bounds",
+            about="bytes that must cross between two halves of the network",
+        ),
+        Entry(
+            name="total-work",
+            target="mapping.evaluation.bounds.total_work:total_work",
+            about="all bytes times distance over the capacity of all cables",
+        ),
+        Entry(
+            name="gilmore-lawler",
+            target="mapping.evaluation.bounds.hop_bytes:least_cost",
+            about="each rank's heaviest partners on the nearest slots",
+        ),
+        Entry(
+            name="nested-cuts",
+            target="mapping.evaluation.bounds.hop_bytes:nested_cuts",
+            about="bytes that must cross between groups of hosts, group within group",
+        ),
+        Entry(
+            name="common-partners",
+            target="mapping.evaluation.bounds.common_partners:common_partners",
+            about="ranks with common partners cannot all be neighbours",
+        ),
+    ),
 )
-"""Of all arguments; ``one-host`` and ``none`` stand for the trivial ones."""
+"""All arguments; ``one-host`` and ``none`` name the trivial bounds."""
 
 
 def every_bound(

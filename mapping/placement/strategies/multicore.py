@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mapping.placement.catalog import ENTRIES, load_strategy
+from mapping.placement.catalog import STRATEGIES
 from mapping.placement.partition.multicore import group_ranks, quotient
 from mapping.placement.problem.problem import Problem
 from registry.errors import UnknownName
@@ -35,7 +35,7 @@ def seat(problem: Problem, generator: np.random.Generator, *, inner: str = "gree
     UnknownName
         `inner` is no strategy, or this one.
     """
-    known = {entry.name: entry for entry in ENTRIES if not entry.refines and entry.name != NAME}
+    known = {entry.name: entry for entry in STRATEGIES if not entry.refines and entry.name != NAME}
     if inner not in known:
         raise UnknownName("multicore.inner", inner, known)
     sizes = _group_sizes(problem)
@@ -47,7 +47,7 @@ def seat(problem: Problem, generator: np.random.Generator, *, inner: str = "gree
         pins=np.zeros(0, np.int32),
         own_distances=problem.distances,
     )
-    return _fitting(problem, sizes, load_strategy(known[inner])(groups, generator))[group]
+    return _fitting(problem, sizes, known[inner].load()(groups, generator))[group]
 
 
 def _group_sizes(problem: Problem) -> Longs:

@@ -240,7 +240,9 @@ def test_a_rank_order_cannot_leave_slots_free_but_on_the_last_host() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "a=b", "a:b", "a,b", "a\nb", "+n0", "a#b", "", "a\tb", "[a]", "ä"])
-@pytest.mark.parametrize("format", sorted({*catalog.FORMATS} - {"csv", "mpich-rank-order", "flux-taskmap"}))
+@pytest.mark.parametrize(
+    "format", sorted({*catalog.FORMATS.names} - {"csv", "mpich-rank-order", "flux-taskmap"})
+)
 def test_host_names_that_would_break_the_file_are_refused(format: str, name: str) -> None:
     fabric = ring(["x", name], [1, 1])
     with pytest.raises(InvalidPlacement, match="would break the file"):
@@ -257,7 +259,7 @@ def test_csv_quotes_what_it_must_and_refuses_what_would_break_a_line() -> None:
         catalog.write("csv", placed(fabric, ["y\nz"], [1], (0,)), fabric)
 
 
-@pytest.mark.parametrize("format", catalog.FORMATS)
+@pytest.mark.parametrize("format", catalog.FORMATS.names)
 def test_a_placement_of_another_fabric_is_refused(format: str) -> None:
     with pytest.raises(InvalidPlacement, match="belongs to another fabric"):
         catalog.write(format, PLACEMENT, ring(["a", "b"], [2, 2]))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from mapping.placement.catalog import ENTRIES, Chain, Entry, load_refiner, load_strategy
+from mapping.placement.catalog import STRATEGIES, Chain, Member
 from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
@@ -20,8 +20,8 @@ from registry.errors import InfeasibleAllocation, UnknownName
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.support.search_problems import pinned, problem_on, problems, ring, seated
 
-STRATEGIES = [entry for entry in ENTRIES if not entry.refines]
-REFINERS = [entry for entry in ENTRIES if entry.refines]
+SEATING = [entry for entry in STRATEGIES if not entry.refines]
+REFINERS = [entry for entry in STRATEGIES if entry.refines]
 NAME = operator.attrgetter("name")
 
 
@@ -33,10 +33,10 @@ def assert_fits(problem: Problem, host_of_rank: Ints) -> None:
     assert (taken <= problem.allocation.slots).all()
 
 
-@pytest.mark.parametrize("entry", STRATEGIES, ids=NAME)
+@pytest.mark.parametrize("entry", SEATING, ids=NAME)
 @given(problem=problems())
-def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Entry, problem: Problem) -> None:
-    seat = load_strategy(entry)
+def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Member, problem: Problem) -> None:
+    seat = entry.load()
     found = seat(problem, np.random.default_rng(3))
     assert_fits(problem, found)
     assert found.tobytes() == seat(problem, np.random.default_rng(3)).tobytes()
@@ -45,12 +45,12 @@ def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Entry, pr
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 @given(case=seated())
 def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
-    entry: Entry, case: tuple[Problem, Ints]
+    entry: Member, case: tuple[Problem, Ints]
 ) -> None:
     problem, start = case
     given_bytes = start.tobytes()
-    rounds = list(load_refiner(entry)(problem, start, Budget(steps=300), np.random.default_rng(3)))
-    again = list(load_refiner(entry)(problem, start, Budget(steps=300), np.random.default_rng(3)))
+    rounds = list(entry.load()(problem, start, Budget(steps=300), np.random.default_rng(3)))
+    again = list(entry.load()(problem, start, Budget(steps=300), np.random.default_rng(3)))
     assert start.tobytes() == given_bytes
     assert [f.host_of_rank.tobytes() for f in rounds] == [f.host_of_rank.tobytes() for f in again]
     before = score(problem, start)
@@ -61,21 +61,21 @@ def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
         assert found.value <= getattr(before, found.metric) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("entry", STRATEGIES, ids=NAME)
-def test_every_strategy_knows_the_one_host_case(entry: Entry) -> None:
+@pytest.mark.parametrize("entry", SEATING, ids=NAME)
+def test_every_strategy_knows_the_one_host_case(entry: Member) -> None:
     fabric = Fabric.from_arcs(["only", "other"], [0, 1], [1, 0], 1.0)
     profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0])
     problem = problem_on(fabric, profile, Allocation.of(fabric, ["only"], 3), "shortest-paths")
-    assert load_strategy(entry)(problem, np.random.default_rng(0)).tolist() == [0, 0, 0]
+    assert entry.load()(problem, np.random.default_rng(0)).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-def test_every_refiner_leaves_alone_what_cannot_be_better(entry: Entry) -> None:
+def test_every_refiner_leaves_alone_what_cannot_be_better(entry: Member) -> None:
     fabric, _, allocation = ring(5, 5)
     silent = Profile.from_edges([], [], [], ranks=3)
     one = problem_on(fabric, silent, allocation, "shortest-paths")
     start = np.array([4, 0, 2], np.int32)
-    for found in load_refiner(entry)(one, start, Budget(steps=100), np.random.default_rng(0)):
+    for found in entry.load()(one, start, Budget(steps=100), np.random.default_rng(0)):
         assert found.host_of_rank.tolist() == start.tolist()
 
 
@@ -108,10 +108,10 @@ def places() -> dict[str, Allocation]:
 
 @pytest.mark.parametrize("where", places())
 @pytest.mark.parametrize("who", guests())
-@pytest.mark.parametrize("entry", STRATEGIES, ids=NAME)
-def test_every_strategy_takes_every_guest_and_allocation(entry: Entry, who: str, where: str) -> None:
+@pytest.mark.parametrize("entry", SEATING, ids=NAME)
+def test_every_strategy_takes_every_guest_and_allocation(entry: Member, who: str, where: str) -> None:
     problem = problem_on(ring(7, 7)[0], guests()[who], places()[where], "shortest-paths")
-    found, again = (load_strategy(entry)(problem, np.random.default_rng(1)) for _ in range(2))
+    found, again = (entry.load()(problem, np.random.default_rng(1)) for _ in range(2))
     assert_fits(problem, found)
     assert found.dtype == np.int32
     assert found.tobytes() == again.tobytes()
@@ -120,36 +120,34 @@ def test_every_strategy_takes_every_guest_and_allocation(entry: Entry, who: str,
 @pytest.mark.parametrize("where", places())
 @pytest.mark.parametrize("who", guests())
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-def test_every_refiner_takes_every_guest_and_allocation(entry: Entry, who: str, where: str) -> None:
+def test_every_refiner_takes_every_guest_and_allocation(entry: Member, who: str, where: str) -> None:
     problem = problem_on(ring(7, 7)[0], guests()[who], places()[where], "shortest-paths")
     start = random.seat(problem, np.random.default_rng(1))
     for workers in (1, 2):
         budget = Budget(steps=64, workers=workers)
-        for found in load_refiner(entry)(problem, start, budget, np.random.default_rng(1)):
+        for found in entry.load()(problem, start, budget, np.random.default_rng(1)):
             assert_fits(problem, found.host_of_rank)
             assert found.value <= getattr(score(problem, start), found.metric) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 @given(case=pinned())
-def test_every_refiner_leaves_pinned_ranks_where_they_are(entry: Entry, case: tuple[Problem, Ints]) -> None:
+def test_every_refiner_leaves_pinned_ranks_where_they_are(entry: Member, case: tuple[Problem, Ints]) -> None:
     problem, start = case
-    for found in load_refiner(entry)(problem, start, Budget(steps=200), np.random.default_rng(2)):
+    for found in entry.load()(problem, start, Budget(steps=200), np.random.default_rng(2)):
         assert_fits(problem, found.host_of_rank)
         assert (found.host_of_rank == problem.pins)[problem.pinned].all()
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-def test_every_refiner_gives_the_same_bytes_with_two_workers_each_time(entry: Entry) -> None:
+def test_every_refiner_gives_the_same_bytes_with_two_workers_each_time(entry: Member) -> None:
     fabric, profile, allocation = ring(24, 24)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     start = random.seat(problem, np.random.default_rng(1))
     runs = [
         [
             found.host_of_rank.tobytes()
-            for found in load_refiner(entry)(
-                problem, start, Budget(steps=5000, workers=2), np.random.default_rng(2)
-            )
+            for found in entry.load()(problem, start, Budget(steps=5000, workers=2), np.random.default_rng(2))
         ]
         for _ in range(3)
     ]
@@ -230,7 +228,3 @@ def test_an_unknown_name_is_told_with_the_closest(text: str, kind: str, close: s
         Chain.parse(text)
     assert error.value.kind == kind
     assert close is None or close in error.value.close
-
-
-def test_names_are_unique() -> None:
-    assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mapping.routing.catalog import ENTRIES, Routing, build_routes
+from mapping.routing.catalog import ROUTINGS, Routing, build_routes
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric
 
@@ -13,7 +13,7 @@ def pair() -> Fabric:
     return Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", ROUTINGS, ids=lambda entry: entry.name)
 def test_a_name_alone_is_its_own_canonical_text(entry: object) -> None:
     name = entry.name  # type: ignore[attr-defined]
     assert str(Routing.parse(name)) == name

@@ -9,7 +9,7 @@ import pytest
 
 import mapping
 from mapping.placement.strategies.in_order import in_order
-from mapping.routing.catalog import ENTRIES
+from mapping.routing.catalog import ROUTINGS
 from tests.support.search_problems import ring
 
 
@@ -26,7 +26,7 @@ def text_of(name: str, folder: Path) -> str:
     return f"path-table:file={path}"
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES if entry.name != "tables"])
+@pytest.mark.parametrize("name", [entry.name for entry in ROUTINGS if entry.name != "tables"])
 def test_a_search_ends_no_worse_than_in_order(name: str, tmp_path: Path) -> None:
     fabric, profile, allocation = ring(8, 8)
     routing = text_of(name, tmp_path)

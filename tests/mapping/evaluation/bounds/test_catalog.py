@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mapping.distances.distances import LINKS, distances
 from mapping.distances.grouped_distances import Distances
 from mapping.evaluation.bounds import every_bound, gilmore_lawler, lower_bounds
-from mapping.evaluation.bounds.catalog import NAMES
+from mapping.evaluation.bounds.catalog import BOUNDS
 from mapping.evaluation.bounds.hop_bytes import least_cost
 from mapping.evaluation.bounds.partition import Crossings
 from mapping.routing import forwarding_tables, shortest_paths
@@ -46,7 +46,7 @@ def check(routes: Routes, profile: Profile, allocation: Allocation) -> None:
         assert best[name].value <= least, best[name].proof
         for bound in every[name]:
             assert bound.value <= least * (1 + 1e-9), (bound.name, bound.proof)
-            assert bound.name in (*NAMES, "one-host")
+            assert bound.name in (*BOUNDS.names, "one-host")
 
 
 @given(fabric=st.one_of(adapter_fabrics(), plain_fabrics()), profile=profiles(), data=st.data())

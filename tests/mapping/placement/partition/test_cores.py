@@ -13,7 +13,7 @@ from ingest.catalog import Parser
 from ingest.formats.placements import hostfile, placement_csv
 from ingest.formats.placements import openmpi_rankfile as rankfile
 from ingest.options import Options
-from mapping.launchers.catalog import TELL_CORES, write
+from mapping.launchers.catalog import FORMATS, write
 from mapping.placement.partition.cores import ALL, layouts_on, with_cores
 from mapping.service.answers.answering import solve
 from mapping.service.answers.case import Case, Search
@@ -125,7 +125,7 @@ def test_files_of_a_placement_with_cores(format: str, text: str) -> None:
     cores, cpus = np.array([2, 0, 0, 1, 1], np.int32), np.array([1, -1, 0, 2, -1], np.int32)
     found = replace(placed([1, 0, 1, 1, 0]), core_of_rank=cores, cpu_of_rank=cpus)
     assert write(format, found, FABRIC) == text
-    if format in TELL_CORES:
+    if FORMATS.find(format).cores:
         read = READERS[format].parse([file(text)], Options()).placement
         assert read is not None
         assert read.hosts == ("b", "a", "b", "b", "a")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.placement.catalog import ENTRIES, Chain
+from mapping.placement.catalog import STRATEGIES, Chain
 from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.objective import Score, better, check_objective, parse_objective, score
 from mapping.placement.problem.problem import Problem
@@ -72,7 +72,7 @@ def test_never_worse_than_in_order_or_the_start(
 
 @given(problem=problems(), seed=st.integers(0, 9))
 def test_the_best_member_wins(problem: Problem, seed: int) -> None:
-    chains = [entry.name for entry in ENTRIES if not entry.refines]
+    chains = [entry.name for entry in STRATEGIES if not entry.refines]
     found = run(problem, members(*chains), guards=False, seed=seed)
     kept = score(problem, found.host_of_rank)
     for generator_seed, chain in zip(np.random.SeedSequence(seed).spawn(len(chains)), chains, strict=True):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.placement.catalog import ENTRIES, Chain
+from mapping.placement.catalog import STRATEGIES, Chain
 from mapping.placement.problem.objective import better, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import greedy, local_random, random, rcm, recursive_bisection, round_robin
@@ -280,5 +280,5 @@ def test_options_are_written_in_chains(text: str) -> None:
 
 
 def test_every_strategy_of_the_2011_paper_is_in_the_catalog() -> None:
-    about = [entry.about for entry in ENTRIES if "Hoefler and Snir 2011" in entry.about]
+    about = [entry.about for entry in STRATEGIES if "Hoefler and Snir 2011" in entry.about]
     assert len(about) == 4

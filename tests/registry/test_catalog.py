@@ -1,11 +1,11 @@
-"""Options in a text, read from a function's keyword-only parameters."""
+"""Tables of named things, and options in a text, read from a function's keyword-only parameters."""
 
 from __future__ import annotations
 
 import pytest
 
-from mapping.options import options_of, read_options, split_options
 from mapping.placement.catalog import Chain
+from registry.catalog import Catalog, Choice, Entry, options_of, read_options, split_options
 from registry.errors import InvalidValue, UnknownName
 
 
@@ -68,3 +68,42 @@ def test_a_chain_keeps_its_options_in_its_text() -> None:
     assert chain.strategy.options == (("starts", 4), ("near", "last"))
     assert chain.refiners[0].options == (("first", 0.0),)
     assert Chain.parse(str(chain)) == chain
+
+
+def entry(name: str, target: str = "math:sqrt") -> Entry:
+    return Entry(name=name, target=target, about="an example")
+
+
+def test_a_table_finds_its_entries_and_names_the_closest() -> None:
+    table = Catalog("tool", [entry("hammer"), entry("saw")])
+    assert table.names == ("hammer", "saw")
+    assert [one.name for one in table] == ["hammer", "saw"]
+    assert len(table) == 2
+    assert "saw" in table
+    assert "nail" not in table
+    assert table.find("saw").load()(4.0) == 2.0
+    with pytest.raises(UnknownName, match="there is no tool 'hamer'; closest: hammer") as error:
+        table.find("hamer")
+    assert error.value.close == ("hammer",)
+    with pytest.raises(UnknownName, match="there are hammer, saw"):
+        Catalog("tool", table, list_all=True).find("nail")
+
+
+def test_an_entry_without_a_function_is_its_module() -> None:
+    import math
+
+    assert entry("math", "math").load() is math
+
+
+def test_two_entries_with_one_name_are_a_fault_of_the_table() -> None:
+    with pytest.raises(ValueError, match="table of tools"):
+        Catalog("tool", [entry("saw"), entry("saw")])
+
+
+def test_a_choice_applies_its_options_and_writes_them() -> None:
+    choice = Choice(
+        Entry(name="example", target=f"{__name__}:example", about=""), (("both", True), ("starts", 3))
+    )
+    assert str(choice) == "example:both=true,starts=3"
+    assert choice.name == "example"
+    assert choice.function().keywords == {"both": True, "starts": 3}  # type: ignore[attr-defined]

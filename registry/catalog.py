@@ -1,0 +1,207 @@
+"""Tables of named things (routings, strategies, checks, formats, ...) and the options of each.
+
+A thing is one file and one line in its table; its module is imported when the name is first used. The
+keyword-only parameters of its function that have a default are its options, written as
+``name:option=value,option=value``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from registry.errors import InvalidValue, UnknownName
+
+Value = int | float | str | bool
+TRUTH: Mapping[str, bool] = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of a table.
+
+    Attributes
+    ----------
+    name : str
+        Name that users write.
+    target : str
+        ``module`` or ``module:function``, imported on first use.
+    about : str
+        Description in one line.
+    """
+
+    name: str
+    target: str
+    about: str
+
+    def load(self) -> Any:
+        """Return the function (or the module, if `target` names no function)."""
+        module, _, function = self.target.partition(":")
+        found = importlib.import_module(module)
+        return getattr(found, function) if function else found
+
+    def options(self) -> dict[str, Value]:
+        """Return the options of the function and their defaults."""
+        return options_of(self.load())
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class Catalog(Generic[E]):
+    """Entries of one kind in a fixed order; iteration gives the entries.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the entries, for errors: ``routing``, ``strategy``, ``check``, ...
+    entries : iterable of Entry
+    list_all : bool
+        Whether errors about unknown names list all names, not only the closest.
+
+    Raises
+    ------
+    ValueError
+        Two entries have the same name.
+    """
+
+    def __init__(self, kind: str, entries: Iterable[E], *, list_all: bool = False) -> None:
+        self.kind = kind
+        listed = tuple(entries)
+        self._by_name = {entry.name: entry for entry in listed}
+        if len(self._by_name) < len(listed):
+            raise ValueError(f"two entries of the table of {kind}s have the same name")
+        self._remedy = f"there are {', '.join(self._by_name)}" if list_all else ""
+
+    def __iter__(self) -> Iterator[E]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all entries, in order."""
+        return tuple(self._by_name)
+
+    def find(self, name: str) -> E:
+        """Return the entry with a name.
+
+        Raises
+        ------
+        UnknownName
+            No entry has the name; lists the closest names.
+        """
+        if name not in self._by_name:
+            raise UnknownName(self.kind, name, self._by_name, remedy=self._remedy)
+        return self._by_name[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[E]):
+    """An entry and the options chosen for it.
+
+    Attributes
+    ----------
+    entry : Entry
+    options : tuple of (str, int, float, str or bool)
+        Chosen options; the others keep their defaults.
+    """
+
+    entry: E
+    options: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        chosen = ",".join(
+            f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in self.options
+        )
+        return f"{self.entry.name}:{chosen}" if chosen else self.entry.name
+
+    @property
+    def name(self) -> str:
+        """Name of the entry."""
+        return self.entry.name
+
+    def function(self) -> Callable[..., Any]:
+        """Return the entry's function with the options applied."""
+        return partial(self.entry.load(), **dict(self.options))
+
+
+def split_options(text: str) -> tuple[str, dict[str, str]]:
+    """Split ``name:key=value,key=value`` into the name and the options as text.
+
+    Raises
+    ------
+    InvalidValue
+        An option has no ``=``, or is given twice.
+    """
+    name, colon, rest = text.partition(":")
+    found: dict[str, str] = {}
+    for item in rest.split(",") if colon else ():
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise InvalidValue(name, f"{item!r} is not KEY=VALUE")
+        if key in found:
+            raise InvalidValue(f"{name}.{key}", "is given twice")
+        found[key] = value
+    return name, found
+
+
+def options_of(function: Callable[..., Any]) -> dict[str, Value]:
+    """Return the options of a function and their defaults."""
+    return {
+        name: parameter.default
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and isinstance(parameter.default, Value)
+    }
+
+
+def read_options(name: str, given: Mapping[str, str], known: Mapping[str, Value]) -> dict[str, Value]:
+    """Convert options from text to the types of their defaults.
+
+    Parameters
+    ----------
+    name : str
+        Name of the entry that has the options, for errors.
+    given : mapping of str to str
+    known : mapping of str to int, float, str or bool
+        All options of the entry and their defaults.
+
+    Raises
+    ------
+    UnknownName
+        There is no such option; lists the closest names.
+    InvalidValue
+        A value does not have the type of its option.
+    """
+    found = {}
+    for key, text in given.items():
+        if key not in known:
+            remedy = f"{name} has {', '.join(known)}" if known else f"{name} has none"
+            raise UnknownName("option", key, known, remedy=remedy)
+        found[key] = _value(f"{name}.{key}", text, type(known[key]))
+    return found
+
+
+def _value(field: str, text: str, kind: type[Value]) -> Value:
+    """Convert a text to an option's type, or raise `InvalidValue`."""
+    if kind is bool:
+        if text not in TRUTH:
+            raise InvalidValue(field, f"{text!r} is neither true nor false")
+        return TRUTH[text]
+    try:
+        value = kind(text)
+        if isinstance(value, str) or math.isfinite(value):
+            return value
+        raise ValueError
+    except ValueError:
+        what = "whole number" if kind is int else "number"
+        raise InvalidValue(field, f"{text!r} is no {what}") from None
