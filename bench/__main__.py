@@ -1,14 +1,14 @@
-"""The benchmarks of this program alone, one after the other: ``python -m bench``.
+"""Run the short benchmarks of this program one after the other: ``python -m bench``.
 
-Each records its own file under results/. Longer ones are run by themselves: ``python -m bench.scale``,
-``python -m bench.peers``, ``python -m bench.members``, ``python -m bench.cores``, ``python -m bench.papers``,
-``python -m bench.simulation``, ``python -m bench.simgrid``, ``python -m bench.reconfigure``,
-``python -m bench.dashboard``.
+Each writes its own file under bench/results. The longer ones have their own commands:
+``python -m bench.quality.peers``, ``bench.quality.members``, ``bench.quality.cores``, ``bench.speed.scale``,
+``bench.speed.ingest_large``, ``bench.speed.ingest_jobs``, ``bench.papers.mapping``,
+``bench.papers.circuits``, ``bench.simulation``, ``bench.simgrid``, ``bench.dashboard``.
 """
 
 from __future__ import annotations
 
-from bench import congestion, ingest_director, ingest_profile
+from bench.speed import congestion, ingest_director, ingest_profile
 
 
 def main() -> None:

@@ -1,6 +1,5 @@
-"""Figures and tables of three papers, ours beside theirs: ``python -m bench.papers [NAME]...``.
+"""Do we reproduce the papers? One package per field: process mapping, circuits of optical switches.
 
-One module a figure. What a paper says stands in ``values.toml`` with the sentence it says it in; values that
-are in a picture alone are not there. Each run writes ``bench/results/papers/NAME.json`` and, from all that
-are there, ``papers.md`` and a plot each.
+Input: values printed in the papers, with the sentence that states each.
+Output: records, pages and plots under bench/results.
 """

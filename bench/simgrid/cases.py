@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.support.paths import DATA
 from ingest.generate.tori import torus
 from ingest.options import Options as Reading
 from ingest.pipeline import plan
@@ -21,7 +21,6 @@ from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
 from registry.model import Allocation, Fabric, Ints, Placement, Profile, Simulation
 
-DATA = Path(__file__).parents[2] / "tests" / "data"
 RECORDS = DATA / "simgrid"
 """A file a case: what it is and what SimGrid said."""
 RATE = 1e9

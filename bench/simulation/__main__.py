@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from bench.papers.page import page, write_plots
-from bench.papers.record import load, said, save
 from bench.simulation.runs import RESULTS, VALUES, Effort, TracesMissing
+from bench.support.figure_page import page, write_plots
+from bench.support.figures import load, said, save
 
 PARTS = {
     "2004-figures-8-13": "networks_2004",

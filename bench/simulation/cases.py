@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.instances import DATA, real
 from bench.simulation.runs import Effort, TracesMissing, side_by_side
+from bench.support.instances import real
+from bench.support.paths import DATA
 from ingest.formats.fabrics import ibnetdiscover
 from ingest.formats.routes import opensm_lfts
 from ingest.generate.irregular import irregular

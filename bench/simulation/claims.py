@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from bench.papers.record import Row
 from bench.simulation.runs import percent, span
+from bench.support.figures import Row
 
 MORE = 0.6
 """Of throughput, over the best random mapping with locality."""

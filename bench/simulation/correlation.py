@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.papers.record import Figure, Row
-from bench.plots import Curve, Panel
 from bench.simulation.cases import Setting, sent, settings
 from bench.simulation.placements import of_every_kind
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
 from bench.simulation.runs import Effort, say
+from bench.support.figures import Figure, Row
+from bench.support.plots import Curve, Panel
 from mapping.distances.distances import EQUIVALENT_2
 from mapping.evaluation.metrics import Coefficient, evaluate
 from registry.model import Evaluation, Floats, Longs, Placement

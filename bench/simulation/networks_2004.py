@@ -14,10 +14,10 @@ from functools import partial
 
 import numpy as np
 
-from bench.papers.record import Figure, Row
-from bench.plots import Curve, Panel
 from bench.simulation.claims import FOUND, Outcome, Tried, rows_of_cg, rows_of_rounds, rows_of_sp
 from bench.simulation.runs import Effort, percent, problem, say, seated, side_by_side
+from bench.support.figures import Figure, Row
+from bench.support.plots import Curve, Panel
 from ingest.generate import nas
 from ingest.generate.irregular import irregular
 from ingest.generate.nas_collectives import IS_KEYS, integer_sort

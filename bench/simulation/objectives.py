@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.papers.record import Figure, Row
 from bench.simulation.cases import Setting, sent, settings
 from bench.simulation.runs import Effort, percent, say
+from bench.support.figures import Figure, Row
 from mapping.placement.search.placing import place
 from registry.model import Allocation, Floats
 

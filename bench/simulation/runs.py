@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from bench.support import paths
 from ingest.formats.profiles import trace_csv
 from ingest.options import Options as Reading
 from ingest.reading.source import read_paths
@@ -24,7 +25,7 @@ from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.trace import Trace
 
 VALUES = Path(__file__).with_name("values.toml")
-RESULTS = Path(__file__).parents[1] / "results" / "simulation"
+RESULTS = paths.RESULTS / "simulation"
 TRACES = {"cg": "trace_npb_cg_S_64.csv.xz", "sp": "trace_npb_sp_A_it5_64.csv.xz"}
 """Files of the folder of traces, by program."""
 Case = TypeVar("Case")

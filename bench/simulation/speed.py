@@ -9,10 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from bench.machine import peak_memory_gb
-from bench.papers.record import Figure, Row
 from bench.simulation.networks_2004 import CAPACITY, NETWORK
 from bench.simulation.runs import Effort, say
+from bench.support.figures import Figure, Row
+from bench.support.machine import peak_memory_gb
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus

@@ -11,10 +11,19 @@ from functools import partial
 
 import numpy as np
 
-from bench.papers.mapping_2011 import MATRICES, OURS, Mapped, best_of_three, change, compare, guest, span
-from bench.papers.record import Effort as PaperEffort
-from bench.papers.record import Figure, Row
+from bench.papers.mapping.mapping_2011 import (
+    MATRICES,
+    OURS,
+    Mapped,
+    best_of_three,
+    change,
+    compare,
+    guest,
+    span,
+)
 from bench.simulation.runs import Effort, say, side_by_side
+from bench.support.figures import Effort as PaperEffort
+from bench.support.figures import Figure, Row
 from ingest.generate.tori import torus
 from mapping.simulation.messages import Messages, from_profile
 from mapping.simulation.options import Options

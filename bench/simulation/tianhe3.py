@@ -14,10 +14,10 @@ from math import isqrt
 
 import numpy as np
 
-from bench.papers.mapping_2011 import span
-from bench.papers.record import Figure, Row
-from bench.papers.tianhe3 import CHIPS, programs
+from bench.papers.mapping.mapping_2011 import span
+from bench.papers.mapping.tianhe3 import CHIPS, programs
 from bench.simulation.runs import Effort, say, seated, side_by_side
+from bench.support.figures import Figure, Row
 from ingest.generate.tianhe3 import tianhe3
 from mapping.distances.distances import SWITCHES, distances
 from mapping.placement.problem.problem import Problem

@@ -27,7 +27,7 @@ from tests.support import paths
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from bench.served import Served
+    from bench.support.served_dashboard import Served
     from tests.support.browsing import Visitor
 
 DATA = paths.DATA
@@ -98,7 +98,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """The system's Chromium, drawing in software."""
-    from bench.served import chromium
+    from bench.support.served_dashboard import chromium
 
     if shutil.which("chromium") is None:
         reason = "no chromium on this machine: apt-get install chromium"
@@ -121,7 +121,7 @@ def visitor(browser: Browser) -> Iterator[Visitor]:
 @pytest.fixture(scope="package")
 def served(filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The dashboard on `filled`."""
-    from bench.served import serve
+    from bench.support.served_dashboard import serve
 
     with serve({"ALMANAC_HOME": str(filled.home)}, tmp_path_factory.mktemp("served")) as running:
         yield running
@@ -130,7 +130,7 @@ def served(filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="package")
 def demo(demonstration: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The dashboard on what ``almanac demo`` saves."""
-    from bench.served import serve
+    from bench.support.served_dashboard import serve
 
     with serve({"ALMANAC_HOME": str(demonstration)}, tmp_path_factory.mktemp("demo")) as running:
         yield running

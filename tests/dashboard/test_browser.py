@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, expect
 
-from bench.served import Served, Watch, serve
+from bench.support.served_dashboard import Served, Watch, serve
 from tests.dashboard.conftest import MARKUP
 from tests.support.browsing import READY_MS, WIDE, keep, ready
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from almanac.demonstration import CLUSTER
-from bench.served import Served, Watch
+from bench.support.served_dashboard import Served, Watch
 from tests.dashboard.conftest import Filled
 from tests.support.browsing import MAP, NARROW, Look, Visitor, keep, mapped, ready
 

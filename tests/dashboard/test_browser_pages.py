@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from almanac.demonstration import CLUSTER, OPTICAL
-from bench.served import Served, Watch
+from bench.support.served_dashboard import Served, Watch
 from tests.support.browsing import NARROW, WIDE, Visitor, keep, mapped, ready
 
 HERE = f"cluster={CLUSTER}"

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bench.served import Served, Watch
+from bench.support.served_dashboard import Served, Watch
 from tests.dashboard.test_simulated_page import runs
 from tests.support.browsing import NARROW, WIDE, Look, Visitor, keep, mapped, ready
 

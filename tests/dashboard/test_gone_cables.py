@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from playwright.sync_api import expect
 
 from almanac.demonstration import CLUSTER
-from bench.served import Served
+from bench.support.served_dashboard import Served
 from dashboard.components.fabric_map.picture import Picture, Points
 from dashboard.figures import colouring
 from dashboard.figures.link_map import link_map

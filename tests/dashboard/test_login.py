@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 from playwright.sync_api import Browser, HttpCredentials, Page, expect
 
-from bench.served import ARGUMENTS, Served, serve
+from bench.support.served_dashboard import ARGUMENTS, Served, serve
 from tests.dashboard.conftest import Filled
 from tests.support import paths
 from tests.support.browsing import READY_MS, WIDE, keep, settle

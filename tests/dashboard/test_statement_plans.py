@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from almanac.demonstration import CLUSTER
-from bench.dashboard_statements import ran
+from bench.dashboard.statements import ran
 from dashboard.app import PAGES
 from mapping.service import traffic
 from mapping.traffic.naming import link_text

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from bench.instances import Instance, read
+from bench.support.instances import Instance, read
 from mapping.placement.problem.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Profile

@@ -1,0 +1,271 @@
+"""Placements of a month's jobs on the machine that the dashboard is measured on, and advice for running ones.
+
+The ranks of a job are placed as its scheduler orders them, by a short search, and by both with a few ranks
+exchanged. What each of these costs is evaluated. Running jobs have a few placements, some of those that ended
+many, as of people who try.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from bench.dashboard.jobs import Planned, profiles
+from mapping.evaluation.judging import Judge
+from mapping.placement.search.placing import place
+from registry.database.driver import Transaction
+from registry.fabrics.observations import take_cluster
+from registry.model import Allocation, Fabric, Floats, Metrics, Placement
+from registry.model.loaded_links import LoadedLinks
+from registry.model.rank_order import order_of_job
+from registry.records.placements.batches import save_placements
+from registry.records.placements.records import PRESENT, PROPOSED, PlacementRecord
+from registry.records.placements.saving import placement_id
+from registry.registry import Registry
+from registry.running.advice import AdviceRecord
+from registry.version import code_version
+
+CLUSTER = "large"
+SEARCH_STEPS = 1500
+CHAIN = "layout+congestion-descent"
+BOUNDED = 256
+"""Most ranks for which lower bounds are computed; for more it takes seconds a job."""
+OF_RUNNING = 4
+"""Placements of a running job, on each state of the fabric that it saw."""
+TRIED = 160
+"""Jobs that ended and have placements."""
+BATCH = 400
+"""Placements that are saved in one transaction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Era:
+    """A state of the fabric as it was saved, and since when it was seen."""
+
+    since: datetime
+    content: str
+    tables: str
+    fabric: Fabric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A placement to be saved, and when it was made."""
+
+    at: datetime
+    record: PlacementRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """How a running job sits on the last state of the fabric, and the best that was found."""
+
+    job: str
+    present: str
+    proposed: str
+    moved: int
+    present_loads: LoadedLinks
+    proposed_loads: LoadedLinks
+
+
+def write_placements(
+    registry: Registry,
+    eras: Sequence[Era],
+    planned: Sequence[Planned],
+    now: datetime,
+    total: int,
+    workers: int,
+) -> Floats:
+    """Save about `total` placements, and advice; float64[m]: what the running jobs load the links with."""
+    ids = [registry.profiles.read(profile.name).id for profile in profiles()]
+    known, shares = _chosen(planned, total)
+    tasks = [(eras, one, ids[one.profile or 0], now, share) for one, share in zip(known, shares, strict=True)]
+    waiting: list[Placed] = []
+    running: list[Candidates] = []
+    context = multiprocessing.get_context("spawn")  # the driver has threads
+    with ProcessPoolExecutor(workers, context, initializer=_keep, initargs=(tasks,)) as pool:
+        for one, placed in zip(known, pool.map(_placed, range(len(tasks)), chunksize=4), strict=True):
+            waiting += placed
+            if one.job.ended_at is None:
+                running.append(_candidates(one, placed, eras[-1]))
+            if len(waiting) >= BATCH:
+                _save(registry, waiting)
+                waiting.clear()
+    _save(registry, waiting)
+    return _advise(registry, eras[-1].fabric, running, now)
+
+
+def placements_of(
+    eras: Sequence[Era], one: Planned, profile_id: str, now: datetime, count: int
+) -> list[Placed]:
+    """Placements of a job while it ran: present, found, and those with some ranks exchanged."""
+    assert one.job.started_at is not None
+    start, end = one.job.started_at, one.job.ended_at or now
+    states = [era for era in eras if era.since <= start][-1:]
+    if one.job.ended_at is None and states != [eras[-1]]:
+        states.append(eras[-1])
+    placed: list[Placed] = []
+    for number, era in enumerate(states):
+        until = states[number + 1].since if number + 1 < len(states) else end
+        placed += _on(era, one, profile_id, max(start, era.since), min(end, until), count)
+    return placed
+
+
+def _on(
+    era: Era, one: Planned, profile_id: str, begin: datetime, until: datetime, count: int
+) -> Iterator[Placed]:
+    """`count` placements on one state of the fabric."""
+    profile = profiles()[one.profile or 0]
+    allocation = Allocation.of(era.fabric, one.job.hosts, one.job.slots)
+    judge = Judge(era.fabric, profile, allocation, routing="tables")
+    in_order, random = Metrics.of(judge.in_order()), judge.at_random()
+    draw = np.random.default_rng([int(one.job.id), int(era.since.timestamp())])
+    moments = [begin + (until - begin) * part for part in sorted(draw.uniform(0.01, 0.99, count).tolist())]
+    variants = _variants(one, era, allocation, count, draw)
+    for number, (moment, placement) in enumerate(zip(moments, variants, strict=True)):
+        record = PlacementRecord(
+            cluster=CLUSTER,
+            content=era.content,
+            routing=era.tables,
+            profile=profile_id,
+            job=one.job.id,
+            placement=placement,
+            evaluation=judge.evaluate(placement, bounds=profile.ranks <= BOUNDED),
+            in_order=in_order,
+            random=random,
+            code_version=code_version(),
+            role=PRESENT if number == 0 else PROPOSED,
+        )
+        yield Placed(at=moment, record=record)
+
+
+def _variants(
+    one: Planned, era: Era, allocation: Allocation, count: int, draw: np.random.Generator
+) -> Iterator[Placement]:
+    """As the scheduler puts the ranks, a search's, and both with some pairs of ranks exchanged."""
+    present = order_of_job(one.job).on(era.fabric)
+    found = place(
+        era.fabric,
+        profiles()[one.profile or 0],
+        allocation,
+        routing="tables",
+        strategies=(CHAIN,),
+        steps=SEARCH_STEPS,
+        seed=int(one.job.id),
+        workers=1,
+    )
+    yield from (present, found)
+    for number in range(2, count):
+        base = found if draw.random() < 0.8 else present
+        seats = base.host_of_rank.copy()
+        pairs = int(draw.geometric(0.25))
+        for a, b in draw.integers(base.ranks, size=(pairs, 2)).tolist():
+            seats[a], seats[b] = seats[b], seats[a]
+        yield Placement(
+            host_of_rank=seats,
+            allocation=allocation,
+            strategy=base.strategy,
+            objective="congestion",
+            routing="tables",
+            parameters={"exchanged pairs": pairs},
+            seed=number,
+            seconds=0.1,
+            steps=SEARCH_STEPS,
+        )
+
+
+def _candidates(one: Planned, placed: Sequence[Placed], era: Era) -> Candidates:
+    present, *others = (each.record for each in placed if each.record.content == era.content)
+    best = min(others, key=_worst)
+    moved = best.placement.host_of_rank != present.placement.host_of_rank
+    return Candidates(
+        job=one.job.id,
+        present=placement_id(present),
+        proposed=placement_id(best),
+        moved=int(moved.sum()),
+        present_loads=_loads(present),
+        proposed_loads=_loads(best),
+    )
+
+
+def _advise(registry: Registry, fabric: Fabric, running: Sequence[Candidates], now: datetime) -> Floats:
+    """Save what remapping each running job would give beside the others; the load of all."""
+    capacity = fabric.links.capacity
+    total = np.zeros(len(capacity))
+    for one in running:
+        total[one.present_loads.link] += one.present_loads.bytes
+    records = []
+    for one in running:
+        here, there = one.present_loads, one.proposed_loads
+        others = total.copy()
+        others[here.link] -= here.bytes
+        present = float((total[here.link] / capacity[here.link]).max(initial=0.0))
+        carried = others[there.link] + there.bytes
+        proposed = float((carried / capacity[there.link]).max(initial=0.0))
+        better = proposed < present
+        records.append(
+            AdviceRecord(
+                cluster=CLUSTER,
+                job=one.job,
+                at=now,
+                present=one.present,
+                proposed=one.proposed if better else None,
+                present_seconds=present,
+                proposed_seconds=proposed if better else present,
+                in_background=len(running) - 1,
+                moved=one.moved if better else 0,
+            )
+        )
+    registry.advices.save(records)
+    return total
+
+
+def _save(registry: Registry, placed: Sequence[Placed]) -> None:
+    def work(transaction: Transaction) -> None:
+        take_cluster(transaction, CLUSTER)
+        save_placements(transaction, [(one.record, one.at) for one in placed])
+
+    registry.database.write(work)
+
+
+def _worst(record: PlacementRecord) -> float:
+    assert record.evaluation is not None
+    return record.evaluation.congestion_seconds
+
+
+def _loads(record: PlacementRecord) -> LoadedLinks:
+    assert record.evaluation is not None
+    return LoadedLinks.of(record.evaluation.link_bytes)
+
+
+def _chosen(planned: Sequence[Planned], total: int) -> tuple[list[Planned], list[int]]:
+    """Jobs that get placements, by their start, and how many each."""
+    known = [one for one in planned if one.profile is not None]
+    ended = [one for one in known if one.job.ended_at is not None and one.job.ranks <= BOUNDED]
+    running = {one.job.id for one in known if one.job.ended_at is None}
+    tried = {one.job.id for one in ended[:: max(1, -(-len(ended) // TRIED))]}
+    chosen = [one for one in known if one.job.id in running | tried]
+    shares = iter(_spread(max(total - OF_RUNNING * len(running), 2 * len(tried)), max(len(tried), 1)))
+    return chosen, [OF_RUNNING if one.job.id in running else next(shares) for one in chosen]
+
+
+def _spread(total: int, parts: int) -> list[int]:
+    """`total` as evenly over the parts as whole numbers allow."""
+    return [total // parts + (part < total % parts) for part in range(parts)]
+
+
+_TASKS: list[tuple[Sequence[Era], Planned, str, datetime, int]] = []
+"""What this process evaluates, told once: fabrics are large."""
+
+
+def _keep(tasks: list[tuple[Sequence[Era], Planned, str, datetime, int]]) -> None:
+    _TASKS[:] = tasks
+
+
+def _placed(number: int) -> list[Placed]:
+    return placements_of(*_TASKS[number])

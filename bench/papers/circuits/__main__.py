@@ -1,0 +1,76 @@
+"""Run parts by name, or all; then write the page and the plots."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.papers.circuits import calibration, optimum, rings, speed, tables
+from bench.papers.circuits.experiment import Crew
+from bench.papers.circuits.page import write_page
+from bench.papers.circuits.record import CALIBRATION, RESULTS, Effort, Part, calibrated, load, save
+from bench.papers.circuits.trial import Parameters
+from bench.support.figure_page import write_plots
+
+TABLES, RINGS, OPTIMUM, SPEED = "tables-1-2", "table-3", "optimum", "speed"
+DEFAULTS = "tables-1-2-defaults"
+NAMES = (CALIBRATION, SPEED, OPTIMUM, TABLES, DEFAULTS, RINGS)
+"""Parts, in the order in which they run; the first chooses the parameters of the others."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what is asked for, record after each part."""
+    given = _parser().parse_args(arguments)
+    small, default = given.small, Effort()
+    effort = Effort(
+        seconds=given.seconds if given.seconds is not None else 5.0 if small else default.seconds,
+        calibration_seconds=given.calibration_seconds,
+        fewest=4 if small else default.fewest,
+        batch=4 if small else default.batch,
+        pairs=2 if small else default.pairs,
+        workers=given.workers,
+        small=small,
+    )
+    folder = given.output or (Path(tempfile.mkdtemp(prefix="reconfigure-")) if small else RESULTS)
+    if not given.page_only:
+        with Crew(effort.workers) as crew:
+            for name in (name for name in NAMES if name in (given.only or NAMES)):
+                begin = time.perf_counter()
+                for parameters, part in run(name, effort, crew, calibrated(folder) or Parameters()):
+                    save(name, part, parameters, effort, folder)
+                print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
+    records = load(folder, NAMES)
+    print(write_page(records, folder), *write_plots(folder), file=sys.stderr)
+
+
+def run(name: str, effort: Effort, crew: Crew, parameters: Parameters) -> Iterator[tuple[Parameters, Part]]:
+    """A part as far as it has come, again and again to its end, and the parameters that it ran with."""
+    if name == CALIBRATION:
+        yield calibration.run(effort, crew)
+        return
+    if name == DEFAULTS:
+        parameters = Parameters()
+    rest = {OPTIMUM: optimum.run, TABLES: tables.run, DEFAULTS: tables.run_defaults, RINGS: rings.run}
+    parts = speed.run(parameters, effort) if name == SPEED else rest[name](parameters, effort, crew)
+    yield from ((parameters, part) for part in parts)
+
+
+def _parser() -> argparse.ArgumentParser:
+    default = Effort()
+    parser = argparse.ArgumentParser(prog="python -m bench.papers.circuits", description=__doc__)
+    parser.add_argument("--only", action="append", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--small", action="store_true", help="few cases, to try it out; not recorded")
+    parser.add_argument("--seconds", type=float, help=f"of an experiment; {default.seconds:g} unless told")
+    parser.add_argument("--calibration-seconds", type=float, default=default.calibration_seconds)
+    parser.add_argument("--workers", type=int, default=default.workers, help="processes")
+    parser.add_argument("--page-only", action="store_true", help="only write page and plots again")
+    parser.add_argument("--output", type=Path, help="folder of records")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

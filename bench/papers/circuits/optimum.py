@@ -1,0 +1,149 @@
+"""How far the paper's loop and the best of ours are from the true optimum, on instances of few solutions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.papers.circuits.experiment import Crew, geometric_mean
+from bench.papers.circuits.record import Cell, Effort, Part, Table
+from bench.papers.circuits.trial import Parameters, Setting
+from mapping.reconfiguration.bounds import loose_bound, throughput_bound
+from mapping.reconfiguration.co_optimise import reconfigure
+from mapping.reconfiguration.enumeration import optimum
+from mapping.reconfiguration.improving import best_of
+from mapping.reconfiguration.problem import Application, Machine
+
+NODES, VERTICES, EDGES = 4, 7, 10
+COMPUTE_SPEED = 10.0
+LINK_SPEEDS = (2.0, 10.0, 50.0)
+"""From links that bind to nodes that do."""
+LIMITS = ((2, 3), (2, 4), (3, 5))
+"""Max-degree and max-edges: a path, a ring, and all links but one."""
+SAME = 1e-9
+INSTANCES = 8
+"""Of each machine."""
+
+
+class Distance(NamedTuple):
+    """Throughputs on one instance, each over the true optimum; the optimum is 1."""
+
+    paper: float
+    ours: float
+    bound: float
+    loose: float
+    seconds: float
+
+
+def run(parameters: Parameters, effort: Effort, crew: Crew) -> Iterator[Part]:
+    """Random instances on nine machines; the part as it is after each."""
+    found: dict[Machine, list[Distance]] = {}
+    for machine in machines(effort.small):
+        setting = Setting(machine=machine, vertices=VERTICES, parameters=parameters)
+        found[machine] = crew.run(distance, setting, range(2 if effort.small else INSTANCES))
+        yield _part(found)
+
+
+def _part(found: dict[Machine, list[Distance]]) -> Part:
+    return Part(
+        title="Distance to the true optimum",
+        setting=f"Random applications of {VERTICES} vertices and up to {EDGES} edges, weights 1 to 9, on "
+        f"{NODES} nodes: every topology, partition and unsplit routing tried.",
+        tables=(_table(found),),
+        data={
+            "machines": [
+                {**asdict(machine), "found": [one._asdict() for one in of]} for machine, of in found.items()
+            ]
+        },
+    )
+
+
+def machines(small: bool) -> list[Machine]:
+    """All limits with all link speeds."""
+    every = [
+        Machine(
+            nodes=NODES,
+            max_degree=degree,
+            max_edges=edges,
+            compute_speed=COMPUTE_SPEED,
+            link_speed=speed,
+        )
+        for degree, edges in LIMITS
+        for speed in LINK_SPEEDS
+    ]
+    return every[3:5] if small else every
+
+
+def instance(number: int) -> Application:
+    """A random connected application: a tree and more edges, whole weights."""
+    draw = np.random.default_rng(number)
+    child = np.arange(1, VERTICES)
+    parent = draw.integers(0, child)
+    more = draw.integers(0, VERTICES, (2, EDGES - len(child)))
+    return Application.from_edges(
+        np.r_[parent, more[0]],
+        np.r_[child, more[1]],
+        draw.integers(1, 10, EDGES),
+        vertex_weight=draw.integers(1, 10, VERTICES).astype(np.float64),
+    )
+
+
+def distance(setting: Setting, number: int) -> Distance:
+    """The paper's loop, the best of ours and both bounds on an instance, over its optimum."""
+    application, machine, given = instance(number), setting.machine, setting.parameters
+    begin = time.process_time()
+    best = optimum(application, machine).solution.throughput
+    seconds = time.process_time() - begin
+    paper = reconfigure(
+        application,
+        machine,
+        patience=given.patience,
+        skip=given.skip,
+        steps=given.steps,
+        seed=number,
+    )
+    return Distance(
+        paper=paper.throughput / best,
+        ours=best_of(application, machine, seed=number).throughput / best,
+        bound=throughput_bound(application, machine).throughput / best,
+        loose=loose_bound(application, machine) / best,
+        seconds=seconds,
+    )
+
+
+def _table(found: dict[Machine, list[Distance]]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (machine.max_degree, machine.max_edges, machine.link_speed, *_summary(of))
+        for machine, of in found.items()
+    ]
+    everything = [one for of in found.values() for one in of]
+    rows.append(("all", "", "", *_summary(everything)))
+    return Table(
+        title="Over the true optimum (geometric means)",
+        columns=(
+            "max-degree",
+            "max-edges",
+            "link speed",
+            "instances",
+            "paper's loop optimal",
+            "paper's loop",
+            "paper's loop, least",
+            "best of ours optimal",
+            "best of ours",
+            "best of ours, least",
+            "certified bound",
+            "paper's loose bound",
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _summary(of: list[Distance]) -> tuple[Cell, ...]:
+    cells: list[Cell] = [len(of)]
+    for values in ([one.paper for one in of], [one.ours for one in of]):
+        cells += [sum(value >= 1 - SAME for value in values), geometric_mean(values), min(values)]
+    return (*cells, geometric_mean(one.bound for one in of), geometric_mean(one.loose for one in of))

@@ -1,0 +1,227 @@
+"""What the figures of Hoefler and Snir 2011 share: guests, strategies, refinement, and rows of results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from bench.support.figures import Effort
+from bench.support.plots import Curve, Panel
+from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
+from ingest.generate.stencils import stencil
+from ingest.generate.tori import torus
+from mapping.evaluation.metrics import evaluate
+from mapping.evaluation.report import RANDOM_SEEDS
+from mapping.placement.catalog import Chain
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.placing import place
+from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.random import random_placement
+from mapping.routing.catalog import build_routes
+from registry.model import Allocation, Evaluation, Fabric, Ints, Placement, Profile
+
+ROUTING = "shortest-paths"
+MATRICES = ("nlpkkt", "F1", "audikw")
+STRATEGIES = {
+    "greedy": "greedy:starts=8,by=congestion",
+    "greedy (last)": "greedy:starts=8,by=congestion,near=last",
+    "rcm": "rcm:variant=paper",
+    "rcm (whole)": "rcm:variant=whole",
+    "recursive": "recursive-bisection",
+}
+"""The paper's three (sections 3.1 to 3.3); greedy from eight start vertices, as its library in parallel.
+
+"Closest" is to the sender's host, as section 3.1 says, or to the host used last, as Algorithm 1 can be read.
+RCM as printed removes vertices without slots from the host graph, or (whole) orders them, too.
+"""
+THREE = ("greedy", "rcm", "recursive")
+OURS = "ours"
+SMALL = {"nlpkkt": 12, "F1": 2_000, "audikw": 4_000}
+FULL = {"nlpkkt": 80, "F1": F1_NODES, "audikw": AUDIKW_NODES}
+"""nlpkkt80 stands for nlpkkt240, which has 27 times as many rows and does not fit this memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapped:
+    """A strategy's result.
+
+    Attributes
+    ----------
+    worst, network, mean : float
+        Congestion in seconds: of the worst link, of the worst between switches, mean of loaded links.
+    dilation : float
+        Average.
+    seconds : float
+        Processor time of the strategy alone, without distances, routes and refinement.
+    placement : Placement
+    """
+
+    worst: float
+    network: float
+    mean: float
+    dilation: float
+    seconds: float
+    placement: Placement
+
+
+@cache
+def matrix(name: str, small: bool) -> SparseMatrix:
+    """A stand-in for one of the paper's three matrices."""
+    size = (SMALL if small else FULL)[name]
+    return kkt(size) if name == "nlpkkt" else crankshaft(size)
+
+
+@cache
+def guest(name: str, ranks: int, small: bool) -> Profile:
+    """Traffic of a sparse matrix-vector product on so many ranks, numbered as METIS numbers its parts."""
+    return product_traffic(matrix(name, small), ranks, name=f"{name}-{ranks}")
+
+
+def first_hosts(fabric: Fabric, ranks: int) -> Allocation:
+    """The paper's initial allocation: hosts in machine order, one rank each."""
+    return Allocation.of(fabric, fabric.hosts[:ranks].tolist())
+
+
+def compare(
+    fabric: Fabric,
+    profile: Profile,
+    effort: Effort,
+    *,
+    refine: bool = True,
+    search: bool = False,
+    allocation: Allocation | None = None,
+) -> dict[str, Mapped]:
+    """Baselines, the paper's strategies refined by threshold accepting, and ours.
+
+    Parameters
+    ----------
+    refine : bool
+        Run threshold accepting on congestion after each strategy (section 3.5).
+    search : bool
+        Run our default, too.
+    """
+    where = first_hosts(fabric, profile.ranks) if allocation is None else allocation
+    found = {"in-order": judged(fabric, profile, in_order(profile.ranks, where))}
+    several = [judged(fabric, profile, random_placement(profile.ranks, where, seed)) for seed in RANDOM_SEEDS]
+    found["random"] = Mapped(
+        **{
+            key: float(np.mean([getattr(one, key) for one in several]))
+            for key in ("worst", "network", "mean", "dilation", "seconds")
+        },
+        placement=several[0].placement,
+    )
+    problem = Problem(profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts))
+    for name, text in STRATEGIES.items():
+        found[name] = _refined(fabric, profile, problem, text, effort.refine_seconds if refine else 0.0)
+    if search:
+        placement = place(fabric, profile, where, routing=ROUTING, seconds=effort.search_seconds)
+        found[OURS] = judged(fabric, profile, placement, placement.seconds)
+    return found
+
+
+def judged(fabric: Fabric, profile: Profile, placement: Placement, seconds: float = 0.0) -> Mapped:
+    """Exact metrics over all shortest paths."""
+    found: Evaluation = evaluate(fabric, profile, placement, routing=ROUTING)
+    return Mapped(
+        worst=found.congestion_seconds,
+        network=found.network_congestion_seconds,
+        mean=found.mean_congestion_seconds or 0.0,
+        dilation=found.average_dilation,
+        seconds=seconds,
+        placement=placement,
+    )
+
+
+def change(found: dict[str, Mapped], name: str, baseline: str = "in-order", metric: str = "worst") -> float:
+    """A strategy's value over a baseline's, less one."""
+    return float(getattr(found[name], metric) / getattr(found[baseline], metric) - 1.0)
+
+
+def best_of_three(found: dict[str, Mapped]) -> str:
+    """The paper's strategy with the lowest worst congestion, as its library chooses (Figure 4)."""
+    return min(THREE, key=lambda name: found[name].worst)
+
+
+def panel(
+    title: str,
+    x: Sequence[int],
+    found: Sequence[dict[str, Mapped]],
+    baseline: str = "in-order",
+    metric: str = "worst",
+) -> Panel:
+    """Change of the worst congestion, of all links or of the network's, by strategy over the ranks."""
+    names = [name for name in (*STRATEGIES, "random", OURS) if name != baseline]
+    return Panel(
+        title=title,
+        x="ranks",
+        y=f"worst {'network ' if metric == 'network' else ''}congestion against {baseline}",
+        curves=tuple(
+            Curve(
+                label=name,
+                x=tuple(float(ranks) for ranks, one in zip(x, found, strict=True) if name in one),
+                y=tuple(change(one, name, baseline, metric) for one in found if name in one),
+            )
+            for name in names
+        ),
+    )
+
+
+def seconds_panel(title: str, x: Sequence[int], found: Sequence[dict[str, Mapped]]) -> Panel:
+    """Processor time of each strategy over the number of ranks."""
+    return Panel(
+        title=title,
+        x="ranks",
+        y="processor seconds of the strategy",
+        log=True,
+        curves=tuple(
+            Curve(label=name, x=tuple(map(float, x)), y=tuple(max(one[name].seconds, 1e-5) for one in found))
+            for name in STRATEGIES
+        ),
+    )
+
+
+def span(values: Sequence[float]) -> str:
+    """Smallest and largest of several numbers."""
+    return f"{min(values):.3g} to {max(values):.3g}"
+
+
+def seat(text: str, problem: Problem) -> Ints:
+    """int32[ranks]: host index of each rank, by a strategy as a chain has it; seed 0."""
+    strategy = Chain.parse(text).strategy
+    if strategy is None:
+        raise ValueError(f"{text} does not begin with a strategy")
+    return strategy.strategy()(problem, np.random.default_rng(0))
+
+
+@cache
+def _warm(text: str) -> None:
+    """Compile a strategy's kernels, or load what is compiled, on a small problem."""
+    fabric, profile = torus((2, 2, 2)), stencil((2, 2, 2), 7)
+    where = first_hosts(fabric, profile.ranks)
+    seat(text, Problem(profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts)))
+
+
+def _refined(fabric: Fabric, profile: Profile, problem: Problem, text: str, seconds: float) -> Mapped:
+    """A strategy, timed alone, and threshold accepting after it."""
+    _warm(text)
+    begin = time.process_time()
+    hosts = seat(text, problem)
+    taken = time.process_time() - begin
+    start = Placement(
+        host_of_rank=problem.allocation.hosts[hosts], allocation=problem.allocation, strategy=text
+    )
+    if seconds:
+        start = place(
+            fabric,
+            profile,
+            problem.allocation,
+            routing=ROUTING,
+            strategies=["threshold-accepting"],
+            seconds=seconds,
+            start=start,
+        )
+    return judged(fabric, profile, start, taken)

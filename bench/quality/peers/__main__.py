@@ -1,0 +1,104 @@
+"""Run ours and the other tools over many instances; writes ``bench/results/peers.json`` and ``peers.md``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.quality.peers.measure import Limits, measure, read_recorded
+from bench.quality.peers.table import markdown, summary
+from bench.quality.peers.tools import missing
+from bench.support.instances import FOLDER, SHIPPED, Contest, anywhere, generated, recorded
+from bench.support.machine import machine, now, peak_memory_gb
+from bench.support.paths import RESULTS
+
+ALL_HOSTS = "percs9248/nlpkkt80_1792"
+"""Instance that is also run with every host of the machine to choose from, against the peers on the first."""
+ANY = " (all hosts)"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run every instance, record after each."""
+    parser = argparse.ArgumentParser(prog="python -m bench.quality.peers", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=SHIPPED)
+    parser.add_argument("--seconds", type=float, action="append", help="1, 10 and 30 unless told")
+    parser.add_argument("--peer-seconds", type=float, default=60.0, help="limit of a process of another tool")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="parts of names of instances; the record keeps the others",
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-generated", action="store_true", help="only the folder's instances")
+    parser.add_argument("--no-folder", action="store_true", help="only the generated instances")
+    parser.add_argument("--output", type=Path, default=RESULTS / "peers.json")
+    given = parser.parse_args(arguments)
+    limits = Limits(
+        seconds=tuple(given.seconds or (1.0, 10.0, 30.0)), peer_seconds=given.peer_seconds, seed=given.seed
+    )
+    found, every_host = _kept(given.output, limits) if given.only else ({}, {})
+    folder = {} if given.no_folder else instances(given.folder, with_generated=False)
+    made = {} if given.no_generated else generated()
+    for name, make in (folder | made).items():
+        if given.only and not any(part in name for part in given.only):
+            continue
+        host, _, guest = name.removesuffix(ANY).partition("/")
+        lines = [
+            line for line in read_recorded(given.folder) if (line["host"], line["guest"]) == (host, guest)
+        ]
+        print(name, file=sys.stderr, flush=True)
+        contest = make()
+        measured = {"date": now(), **measure(name, contest, limits, lines)}
+        (every_host if name.endswith(ANY) else found)[name] = measured
+        record = {
+            "date": now(),
+            "machine": machine(),
+            "folder": given.folder.name,
+            "seconds": limits.seconds,
+            "peer_seconds": limits.peer_seconds,
+            "seed": limits.seed,
+            "missing": missing(),
+            "peak_memory_gb": peak_memory_gb(),
+            "summary": summary(found) if found else [],
+            "all_hosts": summary(every_host) if every_host else [],
+            "instances": found | every_host,
+        }
+        given.output.write_text(json.dumps(record, indent=1) + "\n")
+        given.output.with_suffix(".md").write_text(markdown(record))
+    print(given.output, file=sys.stderr)
+
+
+def _kept(path: Path, limits: Limits) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Instances of a record that was made here under the same limits, and those with every host."""
+    record = json.loads(path.read_text()) if path.exists() else {}
+    same = {"machine": machine(), "seconds": list(limits.seconds), "peer_seconds": limits.peer_seconds}
+    same["seed"] = limits.seed
+    if any(record.get(key) != value for key, value in same.items()):
+        return {}, {}
+    stored = record["instances"]
+    return (
+        {name: one for name, one in stored.items() if not name.endswith(ANY)},
+        {name: one for name, one in stored.items() if name.endswith(ANY)},
+    )
+
+
+def instances(folder: Path, with_generated: bool) -> dict[str, Callable[[], Contest]]:
+    """Those of the folder that it has, and the generated ones."""
+    found: dict[str, Callable[[], Contest]] = {}
+    for name in FOLDER:
+        host, guest = name.split("/")
+        if (folder / f"host_{host}.npz").exists() and (folder / f"guest_{guest}.npz").exists():
+            found[name] = partial(recorded, folder, host, guest)
+            if name == ALL_HOSTS:
+                found[name + ANY] = partial(anywhere, folder, host, guest)
+    return found | (generated() if with_generated else {})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""An instance as files that other tools read: Scotch graphs and targets, and arrays for Python ones."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from bench.support.instances import Contest
+from mapping.routing.catalog import build_routes
+from registry.model import Allocation, Longs
+
+LARGEST_WEIGHT = 1 << 20
+"""Of a pair of ranks: tools sum integers, some of 32 bits."""
+MOST_SIDES = 5
+"""Of a Scotch torus."""
+RESOLUTION = 4
+"""Units of a tool's distance in a hop, where mean distances are no whole numbers."""
+
+
+def first_slots(allocation: Allocation, ranks: int) -> Allocation:
+    """The hosts that ranks in order sit on: as many slots as ranks."""
+    left = np.clip(ranks - np.r_[0, np.cumsum(allocation.slots)[:-1]], 0, allocation.slots)
+    return Allocation(hosts=allocation.hosts[left > 0], slots=left[left > 0].astype(np.int32))
+
+
+def guest_graph(contest: Contest) -> csr_array:
+    """Bytes between two ranks, both directions together, as whole numbers from 1 on."""
+    profile = contest.profile
+    pairs = coo_array((profile.bytes, (profile.sender, profile.partner)), shape=(profile.ranks,) * 2).tocsr()
+    both = csr_array(pairs + pairs.T)
+    both.eliminate_zeros()
+    scale = min(1.0, LARGEST_WEIGHT / both.data.max(initial=1.0))
+    both.data = np.maximum(1, np.rint(both.data * scale)).astype(np.int64)
+    both.sort_indices()
+    return both
+
+
+def write_graph(path: Path, graph: csr_array) -> None:
+    """A Scotch graph with the weights of its edges."""
+    rows = [f"0\n{graph.shape[0]}\t{graph.nnz}\n0\t010"]
+    for begin, end in zip(graph.indptr[:-1].tolist(), graph.indptr[1:].tolist(), strict=True):
+        ends = zip(graph.data[begin:end].tolist(), graph.indices[begin:end].tolist(), strict=True)
+        rows.append(f"{end - begin}\t" + "\t".join(f"{weight}\t{other}" for weight, other in ends))
+    path.write_text("\n".join(rows) + "\n")
+
+
+def native_target(contest: Contest) -> str | None:
+    """Scotch's own description of the hosts, where it has one: a torus, or a tree of equal groups.
+
+    Its terminals are the slots of the allocation in order; None where the hosts fill neither, or are more
+    than the ranks.
+    """
+    slots = np.unique(contest.allocation.slots)
+    if len(slots) > 1 or int(contest.allocation.slots.sum()) != contest.profile.ranks:
+        return None
+    sides, groups = contest.shape.sides, contest.shape.groups
+    if sides and slots[0] == 1:
+        return _torus(sides)
+    if not groups:
+        return None
+    sizes = [contest.profile.ranks, *(size * int(slots[0]) for size in groups), int(slots[0]), 1]
+    sizes = [size for at, size in enumerate(sizes) if at == 0 or size < sizes[at - 1]]
+    if any(larger % smaller for larger, smaller in pairwise(sizes)):
+        return None
+    costs = _level_costs(contest, sizes)
+    levels = [f"{a // b} {cost}" for (a, b), cost in zip(pairwise(sizes), costs, strict=True)]
+    return f"tleaf {len(levels)} {' '.join(levels)}\n"
+
+
+def _torus(sides: tuple[int, ...]) -> str | None:
+    """Scotch counts the first coordinate fastest, and has at most `MOST_SIDES`."""
+    if set(sides) == {2}:
+        return f"hcub {len(sides)}\n"
+    if len(sides) > MOST_SIDES:
+        return None
+    kind = {2: "torus2D", 3: "torus3D"}.get(len(sides), f"torusXD {len(sides)}")
+    return f"{kind} {' '.join(map(str, sides[::-1]))}\n"
+
+
+def host_graph(contest: Contest, allocation: Allocation) -> tuple[csr_array, Longs]:
+    """The machine as an undirected graph of unit edges, and the vertex of each slot of an allocation.
+
+    A host of several slots gets a vertex for each.
+    """
+    fabric = contest.fabric
+    vertex = allocation.hosts.astype(np.int64)[np.repeat(np.arange(len(allocation)), allocation.slots)]
+    one, other = fabric.links.source.astype(np.int64), fabric.links.target.astype(np.int64)
+    count = len(fabric)
+    if int(allocation.slots.max()) > 1:
+        seat = count + np.arange(len(vertex))
+        one, other = np.r_[one, vertex], np.r_[other, seat]
+        count, vertex = count + len(seat), seat
+    graph = coo_array((np.ones(2 * len(one)), (np.r_[one, other], np.r_[other, one])), shape=(count, count))
+    both = graph.tocsr()
+    both.data[:] = 1
+    both.data = both.data.astype(np.int64)
+    both.sort_indices()
+    return both, vertex
+
+
+def _level_costs(contest: Contest, sizes: list[int]) -> list[int]:
+    """Cost of a tree's levels, from the top: what a pair that parts there is farther apart than one below."""
+    routes = build_routes("shortest-paths", contest.fabric, contest.allocation.hosts)
+    slots = int(contest.allocation.slots[0])
+    hops = np.kron(routes.distances, np.ones((slots, slots))) if slots > 1 else routes.distances
+    place = np.arange(len(hops))
+    mean = []
+    for above, below in pairwise(sizes):
+        parts = (place[:, None] // above == place // above) & (place[:, None] // below != place // below)
+        mean.append(float(hops[parts].mean()))
+    steps = np.diff([*mean[::-1]], prepend=0.0)[::-1]
+    return [max(1, round(RESOLUTION * step)) for step in steps]

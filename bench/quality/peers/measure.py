@@ -1,0 +1,185 @@
+"""Ours and the other tools' placements of an instance, all scored by the same exact evaluation."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.quality.peers.files import first_slots
+from bench.quality.peers.tools import Answer, answers
+from bench.support.instances import Contest
+from mapping.evaluation.metrics import evaluate
+from mapping.evaluation.report import RANDOM_SEEDS
+from mapping.placement.search.placing import place
+from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.random import random_placement
+from registry.model import Placement
+
+METRICS = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")
+OBJECTIVES = ("congestion", "hop-bytes")
+APART = 1.0
+"""Limits up to this many seconds do not count set-up: it is measured and added."""
+COUNTS_SWITCHES = ("tianhe2304",)
+"""Hosts whose recorded hop-bytes count switches: a hop less for every byte (Li et al. 2020)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long things may take.
+
+    Attributes
+    ----------
+    seconds : tuple of float
+        Of ours, one search each.
+    peer_seconds : float
+        Of a process of another tool.
+    seed : int
+        Of ours.
+    """
+
+    seconds: tuple[float, ...]
+    peer_seconds: float
+    seed: int = 0
+
+
+def measure(name: str, contest: Contest, limits: Limits, recorded: list[dict[str, Any]]) -> dict[str, Any]:
+    """Record of an instance: bounds, peers with why some gave nothing, ours per objective and limit.
+
+    Parameters
+    ----------
+    recorded : list of dict
+        Lines of ``peers.jsonl`` that belong to it.
+    """
+    profile, allocation = contest.profile, contest.allocation
+    theirs = contest
+    if contest.peers_on_first:
+        theirs = replace(contest, allocation=first_slots(allocation, profile.ranks))
+    peers = _baselines(theirs) + _recorded(recorded, float(profile.bytes.sum()))
+    with tempfile.TemporaryDirectory() as folder:
+        peers += [_scored(theirs, answer) for answer in answers(theirs, Path(folder), limits.peer_seconds)]
+    given = in_order(profile.ranks, allocation)
+    bounds = evaluate(contest.fabric, profile, given, routing="shortest-paths", bounds=True).bounds
+    return {
+        "hosts": len(allocation),
+        "slots": int(allocation.slots.sum()),
+        "vertices": len(contest.fabric),
+        "ranks": profile.ranks,
+        "pairs": profile.pairs,
+        "bounds": {metric: bounds[metric].value for metric in METRICS},
+        "peers": peers,
+        "best_peer": best(peers),
+        "ours": [
+            ours(contest, objective, seconds, limits.seed)
+            for objective in OBJECTIVES
+            for seconds in limits.seconds
+        ],
+    }
+
+
+def ours(contest: Contest, objective: str, seconds: float, seed: int) -> dict[str, Any]:
+    """One search of ours: the default portfolio, nothing told but the objective and the time."""
+    fabric, profile, allocation = contest.fabric, contest.profile, contest.allocation
+    set_up = _set_up(contest, objective) if seconds <= APART else 0.0
+    begin = time.perf_counter()
+    placement = place(
+        fabric,
+        profile,
+        allocation,
+        objective=objective,
+        routing="shortest-paths",
+        seconds=seconds + set_up,
+        seed=seed,
+    )
+    wall = time.perf_counter() - begin
+    return {
+        "objective": objective,
+        "seconds": seconds,
+        "set_up_seconds": set_up,
+        "wall_seconds": wall,
+        "seed": seed,
+        "strategy": placement.strategy,
+        "steps": placement.steps,
+        **score(contest, placement),
+    }
+
+
+def score(contest: Contest, placement: Placement) -> dict[str, float]:
+    """The three metrics, exact, over all shortest paths."""
+    found = evaluate(contest.fabric, contest.profile, placement, routing="shortest-paths")
+    return {metric: float(getattr(found, metric)) for metric in METRICS}
+
+
+def best(peers: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """For each metric the lowest value of a valid result, and whose it is."""
+    valid = [peer for peer in peers if not peer.get("why")]
+    found = {}
+    for metric in METRICS:
+        peer = min(valid, key=lambda one: float(one[metric]))
+        found[metric] = {"value": peer[metric], "peer": peer["peer"]}
+    return found
+
+
+def read_recorded(folder: Path | None) -> list[dict[str, Any]]:
+    """All lines of a folder's ``peers.jsonl``; none where there is no such file."""
+    path = None if folder is None else folder / "peers.jsonl"
+    if path is None or not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def _set_up(contest: Contest, objective: str) -> float:
+    """Wall seconds of a search that may not search, the second time: the first compiles what no one kept."""
+    fabric, profile, allocation = contest.fabric, contest.profile, contest.allocation
+    for _ in range(2):
+        begin = time.perf_counter()
+        place(fabric, profile, allocation, objective=objective, routing="shortest-paths", seconds=0.0)
+        seconds = time.perf_counter() - begin
+    return seconds
+
+
+def _baselines(contest: Contest) -> list[dict[str, Any]]:
+    profile, allocation = contest.profile, contest.allocation
+    random = [score(contest, random_placement(profile.ranks, allocation, seed)) for seed in RANDOM_SEEDS]
+    mean = {metric: float(np.mean([one[metric] for one in random])) for metric in METRICS}
+    return [
+        {"peer": "in-order", **score(contest, in_order(profile.ranks, allocation))},
+        {"peer": f"random, mean of {len(RANDOM_SEEDS)}", **mean},
+    ]
+
+
+def _recorded(lines: list[dict[str, Any]], total_bytes: float) -> list[dict[str, Any]]:
+    """Recorded results in the terms of ours; invalid ones say so."""
+    found = []
+    for line in lines:
+        left_out = total_bytes if line["host"] in COUNTS_SWITCHES else 0.0
+        found.append(
+            {
+                "peer": f"{line['peer']} (recorded)",
+                "cpu_seconds": line["cpu_s"],
+                "congestion_seconds": float(line["congestion"]),
+                "network_congestion_seconds": float(line["network_congestion"]),
+                "hop_bytes": float(line["hop_bytes"]) + left_out,
+                "why": f"{line['violations']} hosts with two ranks" if line["violations"] else "",
+            }
+        )
+    return found
+
+
+def _scored(contest: Contest, answer: Answer) -> dict[str, Any]:
+    told = {"peer": answer.tool, "seconds": answer.seconds, "cpu_seconds": answer.cpu_seconds}
+    if answer.slot_of_rank is None:
+        return {**told, "why": answer.why}
+    first = first_slots(contest.allocation, contest.profile.ranks)
+    allocation = first if "first slots" in answer.tool else contest.allocation
+    placement = Placement(
+        host_of_rank=allocation.host_of_slot[answer.slot_of_rank],
+        allocation=contest.allocation,
+        strategy=answer.tool,
+    )
+    return {**told, **score(contest, placement), "why": ""}

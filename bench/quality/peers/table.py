@@ -1,0 +1,141 @@
+"""Ratios of ours to the best peer, their geometric means, and a table of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+OPEN = 1.02
+"""The best peer's congestion is open where it is above this many times the certified bound."""
+ROUNDING = 1e-6
+"""Recorded values are printed with three decimals."""
+TARGETS: dict[tuple[str, str, float], float] = {
+    ("hop-bytes", "hop_bytes", 1.0): 0.95,
+    ("hop-bytes", "hop_bytes", 10.0): 0.90,
+    ("congestion", "congestion_seconds", 10.0): 0.58,
+    ("congestion", "congestion_seconds", 30.0): 0.50,
+    ("congestion", "network_congestion_seconds", 30.0): 0.48,
+}
+"""Geometric mean aimed for, by objective, metric and seconds."""
+PAIRS = (
+    ("hop-bytes", "hop_bytes"),
+    ("congestion", "congestion_seconds"),
+    ("congestion", "network_congestion_seconds"),
+)
+
+
+def ratio(found: dict[str, Any], run: dict[str, Any], metric: str) -> float:
+    """Ours over the best peer; 1 where both are zero."""
+    peer = float(found["best_peer"][metric]["value"])
+    mine = float(run[metric])
+    if peer == 0.0:
+        return 1.0 if mine == 0.0 else math.inf
+    return mine / peer
+
+
+def is_open(found: dict[str, Any], metric: str) -> bool:
+    """Whether the best peer leaves anything to gain, as far as the bound can tell."""
+    return float(found["best_peer"][metric]["value"]) > OPEN * float(found["bounds"][metric])
+
+
+def summary(instances: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each objective, metric and limit of time.
+
+    Worst congestion is averaged over instances whose best peer is not at the bound already; on the others
+    ours must meet the peer.
+    """
+    rows = []
+    limits = sorted({run["seconds"] for found in instances.values() for run in found["ours"]})
+    for objective, metric in PAIRS:
+        for seconds in limits:
+            ratios = {
+                (name, is_open(found, metric)): ratio(found, run, metric)
+                for name, found in instances.items()
+                for run in found["ours"]
+                if (run["objective"], run["seconds"]) == (objective, seconds)
+            }
+            counted = [
+                value for (_, opened), value in ratios.items() if opened or metric != "congestion_seconds"
+            ]
+            closed = [value for (_, opened), value in ratios.items() if not opened]
+            worst = max(ratios, key=lambda key: ratios[key])
+            rows.append(
+                {
+                    "objective": objective,
+                    "metric": metric,
+                    "seconds": seconds,
+                    "instances": len(counted),
+                    "geometric_mean": geometric_mean(counted),
+                    "target": TARGETS.get((objective, metric, seconds)),
+                    "largest": ratios[worst],
+                    "largest_of": worst[0],
+                    "above_1": sum(value > 1 + ROUNDING for value in ratios.values()),
+                    "at_bound": len(closed),
+                    "at_bound_met": sum(value <= 1 + ROUNDING for value in closed),
+                }
+            )
+    return rows
+
+
+def geometric_mean(values: list[float]) -> float | None:
+    """None of nothing."""
+    positive = [max(value, 1e-12) for value in values]
+    return math.exp(sum(map(math.log, positive)) / len(positive)) if positive else None
+
+
+def markdown(record: dict[str, Any]) -> str:
+    """The record as a page: means, every instance, and tools that gave nothing."""
+    lines = [
+        "# Ours beside other tools",
+        "",
+        f"{record['date']}, {record['machine']['processor']}, {record['machine']['cores']} cores. Written by "
+        "`python -m bench.quality.peers`. Ratios are ours over the best of all peers of that instance and "
+        "metric; congestion counts where that peer is more than 2% above the certified bound.",
+        *_means(record["summary"]),
+    ]
+    if record["all_hosts"]:
+        lines += ["", "With every host of the machine to choose from, against peers on the first ones:"]
+        lines += _means(record["all_hosts"])
+    for objective, metric in PAIRS:
+        lines += [
+            "",
+            f"## {metric}, objective {objective}",
+            *_instances(record["instances"], objective, metric),
+        ]
+    lines += ["", "## Tools that gave nothing", ""]
+    lines += [f"- {tool}: not installed ({remedy})" for tool, remedy in record["missing"].items()]
+    for name, found in sorted(record["instances"].items()):
+        lines += [f"- {name}, {peer['peer']}: {peer['why']}" for peer in found["peers"] if peer.get("why")]
+    return "\n".join(lines) + "\n"
+
+
+def _means(rows: list[dict[str, Any]]) -> list[str]:
+    head = "objective | metric | seconds | instances | mean | target | largest | above 1 | at bound, met"
+    return [
+        "",
+        f"| {head} |",
+        "|" + "---|" * 9,
+        *(
+            f"| {row['objective']} | {row['metric']} | {row['seconds']:g} | {row['instances']} | "
+            f"{_number(row['geometric_mean'])} | {_number(row['target'])} | {row['largest']:.3f} "
+            f"({row['largest_of']}) | {row['above_1']} | {row['at_bound']}, {row['at_bound_met']} |"
+            for row in rows
+        ),
+    ]
+
+
+def _instances(instances: dict[str, dict[str, Any]], objective: str, metric: str) -> list[str]:
+    limits = sorted({run["seconds"] for found in instances.values() for run in found["ours"]})
+    titles = " | ".join(f"{seconds:g} s" for seconds in limits)
+    lines = ["", f"| instance | best peer | whose | bound | {titles} |", "|" + "---|" * (4 + len(limits))]
+    for name, found in sorted(instances.items()):
+        peer = found["best_peer"][metric]
+        runs = {run["seconds"]: run for run in found["ours"] if run["objective"] == objective}
+        cells = " | ".join(f"{ratio(found, runs[s], metric):.3f}" if s in runs else "" for s in limits)
+        bound = found["bounds"][metric]
+        lines.append(f"| {name} | {peer['value']:.6g} | {peer['peer']} | {bound:.6g} | {cells} |")
+    return lines
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"

@@ -1,0 +1,236 @@
+"""Other tools, each run in a process of its own under a limit of time."""
+
+from __future__ import annotations
+
+import importlib.util
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bench.quality.peers.files import first_slots, guest_graph, host_graph, native_target, write_graph
+from bench.support.instances import Contest
+from mapping.routing.catalog import build_routes
+from registry.model import Allocation, Ints, Longs
+
+SCOTCH_OPTIONS = ((), ("-b0",), ("-cq", "-b0"))
+SCOTCH_FLAGS = ("DEFAULT", "QUALITY")
+SEEDS = (1, 2, 3)
+PRESETS = ("DEFAULT", "QUALITY")
+LARGEST_TARGET = 12_000
+"""Most vertices of a machine that Scotch is given as a graph: its table of distances is quadratic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a tool gave.
+
+    Attributes
+    ----------
+    tool : str
+    seconds, cpu_seconds : float
+        Wall and processor time of its process, start and reading of its input included.
+    slot_of_rank : int32[ranks] or None
+        Slot of the allocation; None where it gave no result.
+    why : str
+        Why there is none.
+    """
+
+    tool: str
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    slot_of_rank: Ints | None = None
+    why: str = ""
+
+
+def missing() -> dict[str, str]:
+    """Tools that are not here, and how to install them."""
+    found = {}
+    if gmap() is None:
+        found["Scotch gmap"] = "apt-get install scotch"
+    for module, tool in (("pyscotch", "PyScotch"), ("mtkahypar", "Mt-KaHyPar")):
+        if importlib.util.find_spec(module) is None:
+            found[tool] = f"pip install {module}"
+    return found
+
+
+def gmap() -> str | None:
+    """Scotch's mapper; Debian calls it ``scotch_gmap``."""
+    return shutil.which("scotch_gmap") or shutil.which("gmap")
+
+
+def answers(contest: Contest, folder: Path, limit: float) -> Iterator[Answer]:
+    """Every tool that is here, in every variant, on all slots and, where these are more, the first ones.
+
+    Parameters
+    ----------
+    folder : Path
+        Empty; for files.
+    limit : float
+        Seconds that a process may take.
+    """
+    absent, ranks = missing(), contest.profile.ranks
+    first = first_slots(contest.allocation, ranks)
+    allocations = {"first slots": first}
+    if int(contest.allocation.slots.sum()) > ranks:
+        allocations["all slots"] = contest.allocation
+    write_graph(folder / "guest.grf", guest_graph(contest))
+    for label, allocation in allocations.items():
+        where = "" if len(allocations) == 1 else f", {label}"
+        for target in _targets(contest, allocation, folder, limit):
+            kind = target.kind + where
+            if target.why:
+                yield Answer(tool=f"Scotch ({kind})", why=target.why)
+                continue
+            if "Scotch gmap" not in absent:
+                yield from _scotch(kind, target, folder, limit)
+            if "PyScotch" not in absent:
+                yield from _pyscotch(kind, target, folder, limit)
+        if "Mt-KaHyPar" not in absent:
+            yield from _mtkahypar(contest, allocation, where, folder, limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """A Scotch target: `terminal[s]` is its number of the allocation's slot s."""
+
+    kind: str
+    path: Path
+    terminal: Longs
+    why: str = ""
+
+    def slots(self, terminals: Longs) -> Ints:
+        """Slots of the allocation by their numbers in the target."""
+        order = np.argsort(self.terminal)
+        at = np.searchsorted(self.terminal, terminals, sorter=order)
+        slot = order[np.minimum(at, len(order) - 1)]
+        if not np.array_equal(self.terminal[slot], terminals):
+            raise ValueError("a terminal that the target does not have")
+        return slot.astype(np.int32)
+
+
+def _targets(contest: Contest, allocation: Allocation, folder: Path, limit: float) -> Iterator[_Target]:
+    """Scotch's own kind, where it has one for these hosts, and the machine as a graph."""
+    native = native_target(contest) if len(allocation) == len(contest.allocation) else None
+    if native is not None:
+        (folder / "native.tgt").write_text(native)
+        terminal = np.arange(int(allocation.slots.sum()))
+        yield _Target(kind="native", path=folder / "native.tgt", terminal=terminal)
+    maker, target = shutil.which("amk_grf"), folder / "graph.tgt"
+    graph, vertex = host_graph(contest, allocation)
+    if maker is None:
+        why = "amk_grf is missing: apt-get install scotch"
+    elif graph.shape[0] > LARGEST_TARGET:
+        why = f"{graph.shape[0]} vertices, more than {LARGEST_TARGET}"
+    else:
+        write_graph(folder / "host.grf", graph)
+        (folder / "slots.txt").write_text(" ".join(map(str, [len(vertex), *vertex.tolist()])) + "\n")
+        arguments = [f"-l{folder / 'slots.txt'}", str(folder / "host.grf"), str(target)]
+        why = _run([maker, *arguments], limit).why
+    yield _Target(kind="graph", path=target, terminal=vertex, why=why)
+
+
+def _scotch(kind: str, target: _Target, folder: Path, limit: float) -> Iterator[Answer]:
+    out = folder / "answer.map"
+    for options in SCOTCH_OPTIONS:
+        out.unlink(missing_ok=True)
+        command = [gmap() or "", *options, str(folder / "guest.grf"), str(target.path), str(out)]
+        run = _run(command, limit)
+        yield _read(" ".join(("Scotch gmap", *options, f"({kind})")), run, _Mapping(out, target))
+
+
+def _pyscotch(kind: str, target: _Target, folder: Path, limit: float) -> Iterator[Answer]:
+    for flags in SCOTCH_FLAGS:
+        for seed in SEEDS:
+            run, out = _child(folder, limit, "pyscotch", str(target.path), flags, str(seed))
+            yield _read(f"PyScotch {flags.lower()} seed {seed} ({kind})", run, _Mapping(out, target))
+
+
+@dataclass(frozen=True, slots=True)
+class _Mapping:
+    """Reads what a tool wrote: an array, or a Scotch file (a count, then vertex and terminal a line)."""
+
+    path: Path
+    target: _Target
+
+    def __call__(self) -> Ints:
+        if self.path.suffix == ".npy":
+            return self.target.slots(np.load(self.path).astype(np.int64))
+        rows = np.loadtxt(self.path, dtype=np.int64, skiprows=1, ndmin=2)
+        return self.target.slots(rows[np.argsort(rows[:, 0]), 1])
+
+
+def _mtkahypar(
+    contest: Contest, allocation: Allocation, where: str, folder: Path, limit: float
+) -> Iterator[Answer]:
+    graph = guest_graph(contest)
+    routes = build_routes("shortest-paths", contest.fabric, allocation.hosts)
+    np.savez(
+        folder / "request.npz",
+        indptr=graph.indptr,
+        indices=graph.indices,
+        weights=graph.data,
+        distances=routes.distances,
+        slots=allocation.slots,
+    )
+    for preset in PRESETS:
+        run, out = _child(folder, limit, "mtkahypar", preset)
+        yield _read(f"Mt-KaHyPar {preset.lower()}{where}", run, partial(_load_seats, out, allocation))
+
+
+def _load_seats(path: Path, allocation: Allocation) -> Ints:
+    return _seats(np.load(path), allocation)
+
+
+def _seats(host_of_rank: Longs, allocation: Allocation) -> Ints:
+    """Slots of ranks that a tool put on hosts, in order of rank; a host too full repeats its last slot."""
+    order = np.argsort(host_of_rank, kind="stable")
+    hosts = host_of_rank[order]
+    within = np.arange(len(order)) - np.searchsorted(hosts, hosts)
+    first = np.r_[0, np.cumsum(allocation.slots)]
+    slot = np.empty(len(order), np.int32)
+    slot[order] = first[hosts] + np.minimum(within, allocation.slots[hosts] - 1)
+    return slot
+
+
+def _child(folder: Path, limit: float, *arguments: str) -> tuple[Answer, Path]:
+    """A tool with a Python interface, in an interpreter of its own."""
+    out = folder / "answer.npy"
+    out.unlink(missing_ok=True)
+    return _run([sys.executable, "-m", "bench.quality.peers.child", str(folder), *arguments], limit), out
+
+
+def _run(arguments: list[str], limit: float) -> Answer:
+    """A process; `why` tells what went wrong."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=limit, check=False)
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        why = "" if done.returncode == 0 else f"exit {done.returncode}: {lines[-1] if lines else ''}"
+    except subprocess.TimeoutExpired:
+        why = f"not done in {limit:g} s"
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Answer(tool="", seconds=time.perf_counter() - begin, cpu_seconds=cpu, why=why)
+
+
+def _read(name: str, run: Answer, reader: Callable[[], Ints]) -> Answer:
+    """The answer of a process that ended well; more than one rank on a slot is none."""
+    slot: Ints | None = None
+    why = run.why
+    if not why:
+        try:
+            slot = reader()
+        except (OSError, ValueError, IndexError) as error:
+            why = f"no readable answer: {error}"
+    if slot is not None and len(np.unique(slot)) < len(slot):
+        why = f"{len(slot) - len(np.unique(slot))} ranks on a slot that another has"
+        slot = None
+    return Answer(tool=name, seconds=run.seconds, cpu_seconds=run.cpu_seconds, slot_of_rank=slot, why=why)

@@ -1,0 +1,82 @@
+"""Records of figures as a page of tables, and as plots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.support.figures import RESULTS, Said, load, said
+from bench.support.plots import Curve, Panel, draw
+
+
+def write_page(folder: Path = RESULTS) -> Path:
+    """``papers.md`` from all records of a folder."""
+    path = folder / "papers.md"
+    path.write_text(page(load(folder)))
+    return path
+
+
+HEAD = (
+    "# The papers' figures, ours beside theirs",
+    "",
+    "Written by `python -m bench.papers.mapping`. A change is ours over the named baseline, less one; "
+    "seconds are processor time of this machine. Where the paper's value is empty, the text does not say it.",
+)
+
+
+def page(
+    records: list[dict[str, Any]], known: Mapping[str, Said] | None = None, head: Sequence[str] = HEAD
+) -> str:
+    """Tables of all figures, then the sentences that the papers' values stand in.
+
+    Parameters
+    ----------
+    known : mapping of str to Said, optional
+        What the papers say; unless told, all of this folder's ``values.toml``.
+    head : sequence of str
+        Lines that the page begins with.
+    """
+    known, lines = said() if known is None else known, list(head)
+    for record in records:
+        lines += ["", *_section(record, known)]
+    keys = {row["paper"] for record in records for row in record["rows"] if row["paper"]}
+    sentences = dict.fromkeys(f'- {one.where}: "{one.quote}"' for key, one in known.items() if key in keys)
+    lines += ["", "## What the papers say", "", *sentences]
+    return "\n".join(lines) + "\n"
+
+
+def write_plots(folder: Path = RESULTS) -> list[Path]:
+    """A PNG for each record that has panels."""
+    written = []
+    for record in load(folder):
+        panels = [
+            Panel(**{**panel, "curves": tuple(Curve(**curve) for curve in panel["curves"])})
+            for panel in record["panels"]
+        ]
+        if panels:
+            written.append(folder / f"{record['name']}.png")
+            draw(written[-1], panels)
+    return written
+
+
+def _section(record: dict[str, Any], values: Mapping[str, Said]) -> list[str]:
+    """A figure's table; reasons are notes below it."""
+    notes: dict[str, int] = {}
+    lines = [f"## {record['title']}", "", record["setting"], ""]
+    lines += [f"{record['date']}, {record['machine']['processor']}.", ""]
+    if record["panels"]:
+        lines += [f"![{record['title']}]({record['name']}.png)", ""]
+    lines += ["| what | paper | ours | against | why they differ |", "|---|---|---|---|---|"]
+    for row in record["rows"]:
+        known = values.get(row["paper"])
+        theirs = "" if known is None else f"{_cell(known.value)} ({known.where})"
+        note = f"note {notes.setdefault(row['why'], len(notes) + 1)}" if row["why"] else ""
+        lines.append(f"| {row['what']} | {theirs} | {_cell(row['ours'])} | {row['baseline']} | {note} |")
+    if notes:
+        lines += ["", *(f"{number}. {why}." for why, number in notes.items())]
+    return lines
+
+
+def _cell(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"

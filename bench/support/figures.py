@@ -1,0 +1,129 @@
+"""What a figure's module returns, what the papers say, and both as files."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench.support import paths
+from bench.support.machine import machine, now
+from bench.support.plots import Panel
+
+VALUES = paths.ROOT / "bench" / "papers" / "mapping" / "values.toml"
+RESULTS = paths.RESULTS / "papers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much a run may take.
+
+    Attributes
+    ----------
+    refine_seconds : float
+        Of threshold accepting after one strategy.
+    search_seconds : float
+        Of our own default.
+    small : bool
+        Few and small cases, to try that everything works.
+    """
+
+    refine_seconds: float = 5.0
+    search_seconds: float = 10.0
+    small: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Ours beside the paper's.
+
+    Attributes
+    ----------
+    what : str
+        Case and metric.
+    ours : float or str
+    baseline : str
+        What a percentage is against, or a unit.
+    paper : str
+        Key in ``values.toml``; empty: the text does not say it.
+    why : str
+        Why they differ.
+    """
+
+    what: str
+    ours: float | str
+    baseline: str = ""
+    paper: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure or table, reproduced.
+
+    Attributes
+    ----------
+    title : str
+    setting : str
+        What was run.
+    rows : tuple of Row
+    panels : tuple of Panel
+    """
+
+    title: str
+    setting: str
+    rows: tuple[Row, ...]
+    panels: tuple[Panel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a paper says.
+
+    Attributes
+    ----------
+    value : float or str
+    where : str
+        Section, figure or table.
+    quote : str
+        The sentence of the text.
+    """
+
+    value: float | str
+    where: str
+    quote: str
+
+
+@cache
+def said(values: Path = VALUES) -> dict[str, Said]:
+    """Everything in ``values.toml``, or in another such file, by key."""
+    return {key: Said(**entry) for key, entry in tomllib.loads(values.read_text()).items()}
+
+
+def save(
+    name: str,
+    figure: Figure,
+    effort: Effort | Mapping[str, Any],
+    folder: Path = RESULTS,
+    values: Path = VALUES,
+) -> None:
+    """Write a figure's record; every row's key must be in ``values.toml``, or in `values`."""
+    for row in figure.rows:
+        if row.paper and row.paper not in said(values):
+            raise KeyError(f"{name}: {row.paper!r} is not in values.toml")
+    folder.mkdir(parents=True, exist_ok=True)
+    record = {"name": name, "date": now(), "machine": machine(), "effort": _told(effort), **asdict(figure)}
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _told(effort: Effort | Mapping[str, Any]) -> dict[str, Any]:
+    return asdict(effort) if isinstance(effort, Effort) else dict(effort)
+
+
+def load(folder: Path = RESULTS) -> list[dict[str, Any]]:
+    """All records that there are, by name."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]

@@ -1,0 +1,205 @@
+"""Mapping instances: those of a folder as in ``tests/data/bench``, and more made by formula.
+
+An instance has, beside fabric, profile and allocation, what other tools want to be told of the machine: the
+sides of a full torus, or the sizes of nested groups of hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.support.paths import DATA
+from ingest.formats.profiles import openmpi_monitoring
+from ingest.generate import nas
+from ingest.generate.dragonfly import dragonfly
+from ingest.generate.fat_trees import extended_generalised_fat_tree, juropa_like
+from ingest.generate.irregular import irregular
+from ingest.generate.matrices import F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
+from ingest.generate.percs import percs
+from ingest.generate.stencils import shuffled, stencil
+from ingest.generate.sweeps import snap, sweep3d
+from ingest.generate.tianhe3 import tianhe3
+from ingest.generate.tori import hypercube, torus
+from ingest.options import Options
+from ingest.reading.source import read_paths
+from registry.model import Allocation, Fabric, Profile
+
+SHIPPED = DATA / "bench"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a tool can be told of the hosts of an allocation, in their order.
+
+    Attributes
+    ----------
+    sides : tuple of int
+        The hosts are all nodes of this torus, the last coordinate fastest; empty: they are not.
+    groups : tuple of int
+        The hosts fill, one after the other, groups of this many, each of these groups of so many, and so
+        on down, such as ``(32, 8)``; empty: no such order.
+    """
+
+    sides: tuple[int, ...] = ()
+    groups: tuple[int, ...] = ()
+
+
+class Instance(NamedTuple):
+    """A guest and the hosts that it may use."""
+
+    fabric: Fabric
+    profile: Profile
+    allocation: Allocation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """An instance, and what other tools may be told of its hosts.
+
+    Attributes
+    ----------
+    fabric, profile, allocation
+        The instance.
+    shape : Shape
+        Of the allocation's hosts.
+    peers_on_first : bool
+        Whether other tools get only as many slots as ranks, the first ones.
+    """
+
+    fabric: Fabric
+    profile: Profile
+    allocation: Allocation
+    shape: Shape = field(default_factory=Shape)
+    peers_on_first: bool = False
+
+
+FOLDER: dict[str, Shape] = {
+    "torus8/fem_512": Shape(sides=(8, 8, 8)),
+    "torus12/nlpkkt80_1728": Shape(sides=(12, 12, 12)),
+    "percs9248/nlpkkt80_1792": Shape(groups=(32, 8)),
+    "fattree3292/fem_1728": Shape(groups=(24,)),
+    "dragonfly1056/btsp_1024": Shape(groups=(32, 4)),
+    "tianhe2304/lu_1728": Shape(groups=(576, 96, 48)),
+}
+"""Instances of a folder, by ``host/guest``."""
+
+
+def read(folder: Path, host: str, guest: str) -> Instance:
+    """An instance of a folder: a guest on the first hosts of a machine, one rank each."""
+    machine, traffic = np.load(folder / f"host_{host}.npz"), np.load(folder / f"guest_{guest}.npz")
+    vertices, ranks = len(machine["h_indptr"]) - 1, len(traffic["g_indptr"]) - 1
+    slots = np.zeros(vertices, int)
+    slots[machine["hosts"]] = 1
+    fabric = Fabric.from_arcs(
+        (f"v{vertex}" for vertex in range(vertices)),
+        np.repeat(np.arange(vertices), np.diff(machine["h_indptr"])),
+        machine["h_indices"],
+        machine["h_cap"],
+        slots=slots,
+        forwards=bool((slots > 0).all()) | (slots == 0),  # all are hosts: a direct network
+    )
+    senders = np.repeat(np.arange(ranks), np.diff(traffic["g_indptr"]))
+    profile = Profile.from_edges(senders, traffic["g_indices"], traffic["g_w"], ranks=ranks)
+    return Instance(fabric, profile, Allocation.of(fabric, machine["hosts"][:ranks].tolist()))
+
+
+def recorded(folder: Path, host: str, guest: str) -> Contest:
+    """An instance of a folder."""
+    fabric, profile, allocation = read(folder, host, guest)
+    shape = FOLDER.get(f"{host}/{guest}", Shape())
+    return Contest(fabric=fabric, profile=profile, allocation=allocation, shape=shape)
+
+
+def anywhere(folder: Path, host: str, guest: str) -> Contest:
+    """The same with every host of the machine for us to choose from; other tools get the first ones."""
+    told = recorded(folder, host, guest)
+    everywhere = Allocation.of(told.fabric, told.fabric.hosts.tolist())
+    return replace(told, allocation=everywhere, peers_on_first=True)
+
+
+def generated() -> dict[str, Callable[[], Contest]]:
+    """More instances by name: other machines and sizes, real profiles, free hosts, several ranks a host."""
+    return {
+        "torus8x8x16/stencil27-shuffled": lambda: _all(
+            torus((8, 8, 16)), stencil((8, 8, 16), 27, bytes=(64, 8, 1), seed=1), sides=(8, 8, 16)
+        ),
+        "torus10/kkt1000": lambda: _all(torus((10,) * 3), _product("kkt", 1000), sides=(10,) * 3),
+        "torus6x7x8/crankshaft336": lambda: _all(
+            torus((6, 7, 8)), _product("crankshaft", 336), sides=(6, 7, 8)
+        ),
+        "torus16x16/sp256-measured": lambda: _all(torus((16, 16)), real("npb_sp_A_it5_256"), sides=(16, 16)),
+        "torus4/hpcg64-measured": lambda: _all(torus((4,) * 3), real("hpcg_16_64"), sides=(4,) * 3),
+        "torus8-2slots/kkt1024": lambda: _all(torus((8,) * 3, slots=2), _product("kkt", 1024)),
+        "torus12-irregular/crankshaft900": lambda: _some(torus((12,) * 3), _product("crankshaft", 900), 1000),
+        "hypercube9/cg512": lambda: _all(hypercube(9), nas.cg(512), sides=(2,) * 9),
+        "percs544/crankshaft512": lambda: _first(percs(17), _product("crankshaft", 512), groups=(32, 8)),
+        "percs2048-irregular/kkt700": lambda: _some(percs(64), _product("kkt", 700), 800),
+        "juropa-irregular/sweep800": lambda: _some(juropa_like(), sweep3d((40, 20)), 1000),
+        "xgft512-2to1/lu512": lambda: _all(
+            extended_generalised_fat_tree((16, 8, 4), (1, 8, 4)), nas.lu(512), groups=(128, 16)
+        ),
+        "xgft128-4slots/stencil512": lambda: _all(
+            extended_generalised_fat_tree((8, 4, 4), (1, 4, 2), slots=4),
+            shuffled(stencil((8, 8, 8), 7), 2),
+            groups=(32, 8),
+        ),
+        "dragonfly342-irregular/snap256": lambda: _some(dragonfly(6, 3, 3), snap((16, 16)), 300),
+        "dragonfly1056/ft64-measured": lambda: _some(dragonfly(8, 4, 4), real("npb_ft_W_64"), 80),
+        "tianhe864/bt576": lambda: _first(tianhe3(3, 3), nas.bt(576), groups=(288, 96, 48)),
+        "irregular16/cg64-measured": lambda: _all(irregular(16), real("npb_cg_S_64"), groups=(4,)),
+        "irregular64/lulesh64-measured": lambda: _some(irregular(64), real("lulesh_s5_i10_64"), 90),
+    }
+
+
+def real(run: str) -> Profile:
+    """All traffic of a recorded run of ``tests/data/openmpi``."""
+    (recording,) = read_paths([DATA / "openmpi" / f"{run}.tar.gz"])
+    profile = openmpi_monitoring.parse(recording.files, Options(name=run)).profile
+    if profile is None:
+        raise SystemExit(f"{run} holds no profile")
+    return profile
+
+
+@cache
+def _matrix(kind: str) -> SparseMatrix:
+    return kkt(40) if kind == "kkt" else crankshaft(F1_NODES)
+
+
+def _product(kind: str, ranks: int) -> Profile:
+    return product_traffic(_matrix(kind), ranks, name=f"{kind}-{ranks}")
+
+
+def _all(
+    fabric: Fabric, profile: Profile, *, sides: tuple[int, ...] = (), groups: tuple[int, ...] = ()
+) -> Contest:
+    """On all hosts with all their slots."""
+    allocation = Allocation.of(fabric, fabric.hosts.tolist(), fabric.slots[fabric.hosts].tolist())
+    return Contest(
+        fabric=fabric, profile=profile, allocation=allocation, shape=Shape(sides=sides, groups=groups)
+    )
+
+
+def _first(fabric: Fabric, profile: Profile, *, groups: tuple[int, ...]) -> Contest:
+    """On as many of the first hosts as there are ranks."""
+    allocation = Allocation.of(fabric, fabric.hosts[: profile.ranks].tolist())
+    return Contest(fabric=fabric, profile=profile, allocation=allocation, shape=Shape(groups=groups))
+
+
+def _some(fabric: Fabric, profile: Profile, hosts: int) -> Contest:
+    """What a busy scheduler gives: runs of neighbouring hosts here and there."""
+    generator = np.random.default_rng(hosts)
+    free = np.ones(len(fabric.hosts), bool)
+    chosen: list[int] = []
+    while len(chosen) < hosts:
+        start, length = int(generator.integers(len(free))), int(generator.geometric(1 / 24))
+        run = np.flatnonzero(free[start : start + length])[: hosts - len(chosen)] + start
+        free[run] = False
+        chosen += run.tolist()
+    allocation = Allocation.of(fabric, fabric.hosts[np.sort(chosen)].tolist())
+    return Contest(fabric=fabric, profile=profile, allocation=allocation)

@@ -1,0 +1,225 @@
+"""The reproduction of the 2013 paper: its values, experiments, calibration, and the page."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.papers.circuits import calibration, optimum, rings, tables, trial
+from bench.papers.circuits.__main__ import NAMES, run
+from bench.papers.circuits.calibration import loss, paper_rows, row_of
+from bench.papers.circuits.experiment import Crew, experiment, geometric_mean, half_width, imprecision
+from bench.papers.circuits.page import cell, page
+from bench.papers.circuits.record import Effort, Part, calibrated, load, save
+from bench.papers.circuits.said import claims, table
+from bench.papers.circuits.trial import FORKS, Outcome, Parameters, Setting, draw, forks, loop, machine_of
+from mapping.reconfiguration.bounds import UpperBound, loose_bound, throughput_bound
+from mapping.reconfiguration.improving import best_of
+from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.seeds import chordal_ring, seed_topology
+
+SMALL = Effort(seconds=0.0, calibration_seconds=0.0, fewest=2, batch=2, pairs=1, workers=1, small=True)
+MACHINE = Machine(nodes=8, max_degree=3, max_edges=11, compute_speed=100.0, link_speed=10.0)
+SETTING = Setting(machine=MACHINE, vertices=30, parameters=Parameters(patience=2))
+
+
+def outcome(throughput: float = 1.0, improvement: float = 1.0, seconds: float = 1.0, **more: Any) -> Outcome:
+    given: dict[str, Any] = {
+        "best_iteration": 0,
+        "solves": 3,
+        "compute_bound": True,
+        "of_loose_bound": 0.5,
+    } | more
+    return Outcome(throughput=throughput, improvement=improvement, seconds=seconds, **given)
+
+
+def test_the_tables_have_the_papers_rows() -> None:
+    assert [len(table(number)) for number in (1, 2, 3)] == [3, 12, 7]
+    assert [row["row"] for row in table(2)] == list(range(1, 13))
+    assert [row["seed"] for row in table(3)] == list(FORKS[1:])
+    for row in (*table(1), *table(2)):
+        machine = machine_of(row)
+        assert (machine.nodes * machine.max_degree) // 2 == machine.max_edges  # all of the paper's are so
+
+
+def test_every_sentence_has_its_place_and_numbers_stand_in_it() -> None:
+    for key, one in claims().items():
+        assert one.where.startswith("section "), key
+        if isinstance(one.value, float):
+            assert f"{one.value * 100:g}%" in one.quote, key
+        elif isinstance(one.value, int):
+            assert f"{one.value} " in one.quote or f"{one.value})" in one.quote, key
+
+
+def test_imprecision_is_half_of_the_interval_over_the_mean() -> None:
+    values = np.random.default_rng(0).normal(10.0, 2.0, 400)
+    assert imprecision(values) == pytest.approx(1.966 * values.std(ddof=1) / 20 / values.mean(), rel=1e-3)
+    assert half_width([3.0]) == math.inf
+    assert imprecision([5.0, 5.0, 5.0]) == 0.0
+    assert geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
+
+
+def test_an_experiment_ends_when_it_is_known_well_enough_or_late() -> None:
+    def steady(setting: Setting, number: int) -> float:
+        return 1.0 + number % 2 / 100
+
+    def rising(setting: Setting, number: int) -> float:
+        return 1.0 + number
+
+    effort = Effort(seconds=60.0, fewest=4, batch=2, most=10)
+    with Crew(1) as crew:
+        known = experiment(crew, steady, SETTING, effort, lambda one: (one,))
+        assert (len(known.found), known.complete) == (4, True)
+        wild = experiment(crew, rising, SETTING, effort, lambda one: (1.0, one))
+        assert (wild.found, wild.complete) == ([1.0 + number for number in range(10)], False)
+        assert wild.imprecision == imprecision(wild.found)
+
+
+def test_a_trial_is_the_loop_on_its_own_application() -> None:
+    one, again, other = loop(SETTING, 3), loop(SETTING, 3), loop(SETTING, 4)
+    assert one._replace(seconds=0.0) == again._replace(seconds=0.0)
+    assert one.throughput != other.throughput
+    assert one.of_loose_bound == one.throughput / loose_bound(draw(SETTING, 3), MACHINE) <= 1.0
+    assert one.solves == one.best_iteration + 1 + 2
+    assert one.improvement >= 1.0
+
+
+def test_forks_share_an_application_and_begin_with_the_baseline() -> None:
+    setting = Setting(
+        machine=Machine(nodes=16, max_degree=4, max_edges=26, compute_speed=100.0, link_speed=200.0),
+        vertices=60,
+        parameters=Parameters(patience=1, steps=5),
+    )
+    found = forks(setting, 0)
+    assert len(found) == len(FORKS)
+    assert found[0]._replace(seconds=0.0) == loop(setting, 0)._replace(seconds=0.0)
+
+
+def test_the_twins_are_the_same_graph() -> None:
+    """FACTS: C(16; 3) and C(16; 5) are isomorphic, times 5."""
+    three = {tuple(sorted((5 * a % 16, 5 * b % 16))) for a, b in chordal_ring(16, 3).pairs.tolist()}
+    assert three == {(a, b) for a, b in chordal_ring(16, 5).pairs.tolist()}
+    assert [FORKS[at] for at in rings.TWINS] == ["chordal-ring-3", "chordal-ring-5"]
+
+
+def test_gains_of_seeds_are_against_the_condensed_graph() -> None:
+    forked = tuple(
+        outcome(throughput=2.0 if fork == 0 else 1.0, seconds=3.0 if fork == 0 else 2.0)
+        for fork in range(len(FORKS))
+    )
+    assert rings.deltas([forked], "throughput")[0, 1] == -0.5
+    assert rings.deltas([forked], "seconds")[0, 1] == 0.5
+    assert rings.deltas([forked], "throughput")[0, 0] == 0.0
+
+
+def test_the_variation_follows_from_the_papers_number_of_trials() -> None:
+    """252 trials to 5%: a standard deviation of 0.405 of the mean."""
+    assert paper_rows()[0].variation == pytest.approx(0.405, abs=1e-3)
+    assert loss(paper_rows()) == 0.0
+    off = [row._replace(improvement=row.improvement + 0.02) for row in paper_rows()]
+    assert loss(off) == pytest.approx(1 / 5)
+
+
+def test_a_row_is_the_mean_of_its_trials() -> None:
+    found = [outcome(1.0, 1.0), outcome(3.0, 1.5, compute_bound=False)]
+    assert row_of(found)[:4] == (1.25, 0.5, 0.5, 0.5)
+    assert row_of(found).variation == pytest.approx(math.sqrt(2) / 2)
+    assert tables.summary(found)["trials"] == 2
+    assert tables.summary(found)["unchanged"] == 0.5
+
+
+def test_the_calibration_keeps_the_best_and_says_when_time_was_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "SMALL", ({"vertex_spread": (1.0, 2.2)},))
+    monkeypatch.setattr(calibration, "loop", lambda setting, number: near(setting))
+    with Crew(1) as crew:
+        chosen, part = calibration.run(Effort(calibration_seconds=60.0, workers=1, small=True), crew)
+        assert chosen == Parameters(vertex_spread=1.0)
+        assert part.data["chosen"]["vertex_spread"] == 1.0
+        assert [one["vertex_spread"] for one in part.data["tried"]] == [2.2, 1.0]
+        chosen, part = calibration.run(SMALL, crew)
+        assert chosen == Parameters()
+        assert not part.data["complete"]
+
+
+def near(setting: Setting) -> Outcome:
+    """Nearer to the paper with a spread of 1 than with another."""
+    return outcome(improvement=1.05 if setting.parameters.vertex_spread == 1.0 else 2.0)
+
+
+def test_the_distance_to_the_optimum_is_below_one_and_the_bounds_above() -> None:
+    machine = optimum.machines(small=True)[0]
+    found = optimum.distance(Setting(machine=machine, vertices=optimum.VERTICES), 0)
+    assert 0 < found.paper <= 1 + 1e-9
+    assert 0 < found.ours <= 1 + 1e-9
+    assert found.bound * (1 + 1e-9) >= 1
+    assert found.bound <= found.loose * (1 + 1e-9)
+    assert len(optimum.machines(small=False)) == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [("tables-1-2", 2), ("tables-1-2-defaults", None), ("table-3", 2), ("optimum", 2)],
+)
+def test_a_part_runs_small_and_becomes_a_section(
+    name: str, steps: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "table", lambda number: [{**row, "vertices": 40} for row in table(number)])
+    monkeypatch.setattr(rings, "cases", lambda small: [rings.Case(26, 200.0, 300, 100.0)])
+    monkeypatch.setattr(optimum, "VERTICES", 5)
+    monkeypatch.setattr(optimum, "best_of", partial(best_of, trials=20))
+    monkeypatch.setattr(trial, "TRIALS", 20)
+    monkeypatch.setattr(trial, "throughput_bound", without_flows)
+    with Crew(1) as crew:
+        *_, (parameters, part) = run(name, SMALL, crew, Parameters(patience=1, steps=2))
+    path = save(name, part, parameters, SMALL, tmp_path)
+    assert json.loads(path.read_text())["parameters"]["steps"] == steps
+    text = page(load(tmp_path, NAMES))
+    assert part.title in text
+    for one in part.tables:
+        assert one.title in text
+        assert all(len(row) == len(one.columns) for row in one.rows), one.title
+    for key in part.claims:
+        assert claims()[key].quote in text
+
+
+def without_flows(application: Application, machine: Machine, flows: int) -> UpperBound:
+    """A bound that takes no time."""
+    return throughput_bound(application, machine, flows=0)
+
+
+def test_parameters_come_from_the_calibration_of_the_folder(tmp_path: Path) -> None:
+    assert calibrated(tmp_path) is None
+    chosen = Parameters(vertex_spread=1.2, steps=5)
+    part = Part(title="t", setting="s", tables=(), data={"chosen": {"vertex_spread": 1.2, "steps": 5}})
+    save("calibration", part, chosen, SMALL, tmp_path)
+    assert calibrated(tmp_path) == chosen
+
+
+def test_cells_are_short_and_what_is_not_told_is_empty() -> None:
+    assert [cell(value) for value in (None, True, 0.123456, 12, "a")] == ["", "yes", "0.1235", "12", "a"]
+    shown = {"title": "T", "columns": ("a", "b"), "rows": ((1, None),), "notes": ("n",)}
+    record = {
+        "title": "P", "setting": "S.", "date": "d", "machine": {"processor": "p"}, "effort": {"workers": 1},
+        "parameters": {"skip": 0.3}, "panels": [], "claims": [], "name": "p",
+        "tables": [shown],
+    }  # fmt: skip
+    assert "| a | b |\n|---|---|\n| 1 |  |\n\n- n" in page([record])
+
+
+def test_condensed_graphs_of_stream_graphs_leave_links_of_the_switch_unused() -> None:
+    """Why rings with 28 links do better than the condensed graph: a swap keeps the number of links."""
+    limits = Machine(nodes=16, max_degree=4, max_edges=28, compute_speed=100.0, link_speed=200.0)
+    setting = Setting(machine=limits, vertices=300)
+    links = [
+        seed_topology("condensed", draw(setting, trial), limits, np.random.default_rng(trial)).links
+        for trial in range(20)
+    ]
+    assert 22 < np.mean(links) < 25
+    ring = seed_topology("chordal-ring-2", draw(setting, 0), limits, np.random.default_rng(0))
+    assert ring.links == 28
