@@ -43,7 +43,7 @@ LEVELS = {
     ),
     "mapping": (
         "kernels threads",
-        "routing",
+        "deadline routing",
         "checks distances launchers simulation",
         "placement",
         "evaluation reconfiguration",

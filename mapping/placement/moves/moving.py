@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mapping.kernels.compiling import Compiling
 from mapping.placement.catalog import Chain
-from mapping.placement.kernels.compiling import Compiling
 from mapping.placement.moves.best_exchanges import best_exchanges
 from mapping.placement.moves.relinking import nearest, prefixes, relink
 from mapping.placement.problem.objective import Objective, Score, better, parse_objective, score

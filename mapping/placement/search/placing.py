@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from mapping.distances.background import Background
+from mapping.kernels.compiling import Compiling
 from mapping.placement.catalog import Chain
-from mapping.placement.kernels.compiling import Compiling
 from mapping.placement.problem.objective import Objective, parse_objective
 from mapping.placement.problem.pins import pins_on
 from mapping.placement.problem.problem import Problem

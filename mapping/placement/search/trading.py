@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mapping.placement.kernels.compiling import Compiling
+from mapping.kernels.compiling import Compiling
 from mapping.placement.problem.objective import SAME, Score, better, parse_objective
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.lanes import Tried

@@ -1,0 +1,186 @@
+"""When a search ends: after some seconds, after some steps, when it is stopped, or at Ctrl-C."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from registry.errors import InvalidValue
+
+ROUNDS = 100
+"""Least number of rounds that a limit in steps is divided into, so that a schedule has enough points."""
+
+
+class Deadline:
+    """Limit of a search, its clock, and the rule for interrupts.
+
+    The clock starts when the object is made. With a limit in steps the clock is ignored, so that rounds,
+    schedules and results do not depend on it. A deadline without any limit never ends.
+
+    Interrupts: a search runs inside ``with deadline.interruptible():`` and keeps its best result outside
+    that block. Ctrl-C ends the block, `interrupted` becomes True, and the search returns the best so far.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Wall seconds.
+    steps : int, optional
+        Proposals; if given, `seconds` is ignored.
+    workers : int
+        Threads that the search may use. Work is divided into as many parts on every machine, so that
+        results under a limit in steps do not depend on the number of processors.
+    stop : callable, optional
+        Called before each claim; if it returns True, the search ends.
+
+    Attributes
+    ----------
+    begin : float
+        Start of the clock, as of ``time.perf_counter()``.
+    taken : int
+        Steps claimed so far.
+    interrupted : bool
+        True after Ctrl-C inside `interruptible`.
+    """
+
+    __slots__ = ("begin", "interrupted", "seconds", "steps", "stop", "taken", "workers")
+
+    def __init__(
+        self,
+        *,
+        seconds: float | None = None,
+        steps: int | None = None,
+        workers: int = 1,
+        stop: Callable[[], bool] | None = None,
+    ) -> None:
+        self.begin = time.perf_counter()
+        self.seconds = seconds
+        self.steps = steps
+        self.workers = workers
+        self.stop = stop
+        self.taken = 0
+        self.interrupted = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields with the clock as elapsed time, which other processes can read."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "begin": self.elapsed, "pickled": time.time()}
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        """Continue the clock in this process, counting the time since the object was pickled."""
+        elapsed = fields["begin"] + time.time() - fields.pop("pickled")
+        for name, value in {**fields, "begin": time.perf_counter() - elapsed}.items():
+            setattr(self, name, value)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the clock was started."""
+        return time.perf_counter() - self.begin
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end, possibly below zero; infinite if the limit is not in seconds."""
+        if self.seconds is None or self.steps is not None:
+            return math.inf
+        return self.seconds - self.elapsed
+
+    @property
+    def stopped(self) -> bool:
+        """True after an interrupt, or if `stop` returns True."""
+        return self.interrupted or (self.stop is not None and self.stop())
+
+    @property
+    def fraction(self) -> float:
+        """Part of the limit that is used up, 0 to 1."""
+        if self.stopped:
+            return 1.0
+        if self.steps is not None:
+            return min(self.taken / self.steps, 1.0) if self.steps > 0 else 1.0
+        if self.seconds is None:
+            return 0.0
+        elapsed = self.elapsed
+        return min(elapsed / self.seconds, 1.0) if elapsed < self.seconds else 1.0
+
+    @property
+    def over(self) -> bool:
+        """True if the search must end."""
+        return self.fraction >= 1.0
+
+    def claim(self, most: int) -> int:
+        """Return the number of steps to make next, at most `most`, and count them; 0 at the end."""
+        if self.stopped:
+            most = 0
+        elif self.steps is not None:
+            most = min(most, max(self.steps // ROUNDS, 1), self.steps - self.taken)
+        elif self.over:
+            most = 0
+        self.taken += most
+        return most
+
+    def restart(self) -> None:
+        """Start the clock again with the seconds that are left, so that a schedule begins at 0."""
+        now = time.perf_counter()
+        if self.seconds is not None:
+            self.seconds = max(self.seconds - (now - self.begin), 0.0)
+        self.begin = now
+
+    def for_workers(self, workers: int, stop: Callable[[], bool]) -> Deadline:
+        """Return the same limit on the same clock for one part of the search, with its own threads."""
+        other = Deadline(seconds=self.seconds, steps=self.steps, workers=workers, stop=stop)
+        other.begin = self.begin
+        return other
+
+    def stage(self, share: float, end: float, *, taken: int = 0) -> Deadline:
+        """Return the deadline of one stage of the search, which starts now.
+
+        Parameters
+        ----------
+        share : float
+            Part of the steps, less those `taken` by earlier stages.
+        end : float
+            Part of the seconds at which the stage ends, counted from the start of this deadline.
+        """
+        if self.steps is not None:
+            steps = max(round(self.steps * share) - taken, 0)
+            return Deadline(seconds=self.seconds, steps=steps, workers=self.workers, stop=self.stop)
+        seconds = self.time_until(end).seconds
+        return Deadline(seconds=seconds, workers=self.workers, stop=self.stop)
+
+    def time_until(self, end: float) -> Deadline:
+        """Return a deadline at a part of the seconds; without limit if this one is in steps."""
+        if self.seconds is None or self.steps is not None:
+            return Deadline(stop=self.stop)
+        seconds = self.begin + self.seconds * end - time.perf_counter()
+        return Deadline(seconds=max(seconds, 0.0), stop=self.stop)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """End the block at Ctrl-C without an error and set `interrupted`."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    @contextmanager
+    def without_compilation(self) -> Iterator[None]:
+        """Stop the clock while kernels are compiled in the block; they are compiled once per machine."""
+        from mapping.kernels.compiling import Compiling
+
+        with Compiling() as compiling:
+            yield
+        self.begin += compiling.seconds
+
+
+def check_limit(seconds: float | None, steps: int | None) -> None:
+    """Raise `InvalidValue` if seconds or steps are negative or not finite.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    if steps is None and seconds is not None and not 0 <= seconds < math.inf:
+        raise InvalidValue("seconds", "must be finite and not below zero")
+    if steps is not None and steps < 0:
+        raise InvalidValue("steps", "must not be below zero")

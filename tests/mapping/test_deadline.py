@@ -1,0 +1,96 @@
+"""Limits in seconds and steps, interrupts, and schedules that begin when the search does."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from mapping.deadline import Deadline, check_limit
+from registry.errors import InvalidValue
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr("mapping.deadline.time.perf_counter", lambda: self.now)
+
+
+def test_what_is_left_after_preparations_is_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    deadline = Deadline(seconds=10.0)
+    clock.now += 6.0
+    assert deadline.fraction == pytest.approx(0.6)
+    deadline.restart()
+    assert deadline.fraction == 0.0
+    clock.now += 3.0
+    assert deadline.fraction == pytest.approx(0.75)
+    assert deadline.claim(7) == 7
+    clock.now += 1.0
+    assert (deadline.fraction, deadline.claim(7)) == (1.0, 0)
+
+
+def test_preparations_that_take_all_of_it_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    deadline = Deadline(seconds=1.0)
+    clock.now += 5.0
+    deadline.restart()
+    assert (deadline.fraction, deadline.claim(7)) == (1.0, 0)
+
+
+def test_a_budget_of_steps_does_not_know_of_preparations(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    deadline = Deadline(steps=10)
+    clock.now += 5.0
+    deadline.restart()
+    assert (deadline.claim(20), deadline.fraction) == (1, 0.1)
+
+
+def test_a_deadline_without_limit_never_ends() -> None:
+    deadline = Deadline()
+    assert (deadline.left, deadline.fraction, deadline.over, deadline.claim(9)) == (np.inf, 0.0, False, 9)
+
+
+def test_an_interrupt_ends_the_block_and_the_search() -> None:
+    deadline, found = Deadline(seconds=60.0), [1]
+    with deadline.interruptible():
+        found.append(2)
+        raise KeyboardInterrupt
+    assert found == [1, 2]
+    assert (deadline.interrupted, deadline.over, deadline.claim(9)) == (True, True, 0)
+
+
+def test_the_clock_of_a_pickled_deadline_goes_on_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr("mapping.deadline.time.time", lambda: clock.now + 1e9)
+    deadline = Deadline(seconds=10.0, workers=3)
+    clock.now += 4.0
+    sent = pickle.dumps(deadline)
+    clock.now += 2.0
+    other = pickle.loads(sent)
+    assert other.left == pytest.approx(4.0)
+    assert (other.workers, other.steps) == (3, None)
+
+
+def test_stages_take_their_share_of_the_steps_or_end_at_their_part_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    whole = Deadline(seconds=12.0, workers=2)
+    clock.now += 2.0
+    stage = whole.stage(1 / 3, 0.5)
+    assert stage.seconds == pytest.approx(4.0)
+    assert stage.workers == 2
+    assert whole.time_until(0.1).over
+    steps = Deadline(steps=100)
+    assert (steps.stage(0.25, 0.9).steps, steps.stage(1.0, 1.0, taken=30).steps) == (25, 70)
+    assert steps.time_until(0.5).left == np.inf
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(-1.0, None), (np.inf, None), (np.nan, None), (1.0, -1)])
+def test_limits_below_zero_or_without_end_are_errors(seconds: float, steps: int | None) -> None:
+    with pytest.raises(InvalidValue):
+        check_limit(seconds, steps)
