@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from almanac.commands import history_circuits, history_simulations
-from almanac.commands.check import FOUND
-from almanac.commands.common import Moment, json_option, must_know, open_registry
+from almanac.commands.cluster.check import FOUND
 from almanac.commands.history_rows import COLUMNS, Asked, series_rows
-from almanac.output import print_json, print_table
+from almanac.options.common import Moment, json_option, must_know, open_registry
+from almanac.output.printing import print_json, print_table
 
 if TYPE_CHECKING:
     from registry.registry import Registry

@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from almanac.demonstration import CLUSTER, JOB, OPTICAL, fill
+from almanac.demo.fill import CLUSTER, JOB, OPTICAL, fill
 from bench.dashboard.__main__ import MAP, settle
 from bench.support.paths import ROOT
 from bench.support.served_dashboard import Served, chromium, serve

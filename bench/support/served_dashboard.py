@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
-from almanac.commands.dashboard import served
+from almanac.commands.admin.dashboard import served
 
 START_SECONDS = 60.0
 ARGUMENTS = (

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from almanac import ahead
-from almanac.ahead import COMPILING, compile_kernels, kernels_ahead
+from almanac.demo import precompile as ahead
+from almanac.demo.precompile import COMPILING, compile_kernels, kernels_ahead
 
 
 def test_waiting_ends_when_kernels_are_there() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from almanac.commands.check import FOUND
+from almanac.commands.cluster.check import FOUND
 from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from almanac.commands.dashboard import environment_of, served
+from almanac.commands.admin.dashboard import environment_of, served
 from almanac.dashboard_page import access_of
 from almanac.settings import load_settings
 from registry.errors import ConfigError

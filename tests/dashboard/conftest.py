@@ -14,7 +14,7 @@ import pytest
 import streamlit as st
 
 import almanac
-from almanac.demonstration import fill as fill_demonstration
+from almanac.demo.fill import fill as fill_demonstration
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.service import Question, answer

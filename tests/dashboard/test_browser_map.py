@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from almanac.demonstration import CLUSTER
+from almanac.demo.fill import CLUSTER
 from bench.support.served_dashboard import Served, Watch
 from tests.dashboard.conftest import Filled
 from tests.support.browsing import MAP, NARROW, Look, Visitor, keep, mapped, ready

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page
 
-from almanac.demonstration import CLUSTER, OPTICAL
+from almanac.demo.fill import CLUSTER, OPTICAL
 from bench.support.served_dashboard import Served, Watch
 from tests.support.browsing import NARROW, WIDE, Visitor, keep, mapped, ready
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Browser, Page, expect
 
-from almanac.demonstration import CLUSTER, RUNNING
+from almanac.demo.fill import CLUSTER, RUNNING
 from bench.support.served_dashboard import Served, Watch
 from tests.support.browsing import MAP, READY_MS, WIDE, keep, mapped, ready, settle
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from almanac import demo_made
 from almanac.cli import main
-from almanac.demonstration import BESIDE, CLUSTER, JOB, ON_CIRCUITS, OPTICAL, PROFILE, ROUNDS
+from almanac.demo import generated_data as demo_made
+from almanac.demo.fill import BESIDE, CLUSTER, JOB, ON_CIRCUITS, OPTICAL, PROFILE, ROUNDS
 from mapping.reconfiguration.topology import Topology
 from mapping.service import machine_of
 from registry.database.driver import Transaction

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from almanac.demonstration import CLUSTER, RUNNING
+from almanac.demo.fill import CLUSTER, RUNNING
 from mapping.service import traffic
 from mapping.traffic.naming import link_text
 from registry.model import Fabric

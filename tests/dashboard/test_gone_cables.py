@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import expect
 
-from almanac.demonstration import CLUSTER
+from almanac.demo.fill import CLUSTER
 from bench.support.served_dashboard import Served
 from dashboard.components.fabric_map.picture import Picture, Points
 from dashboard.figures import colouring

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from almanac.demonstration import CLUSTER
+from almanac.demo.fill import CLUSTER
 from dashboard.state.viewer import Viewer
 from ingest.options import Options
 from ingest.pipeline import ingest

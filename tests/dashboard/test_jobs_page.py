@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from almanac.demonstration import CLUSTER, ON_CIRCUITS, RUNNING
+from almanac.demo.fill import CLUSTER, ON_CIRCUITS, RUNNING
 from dashboard.state.viewer import OTHERS, Viewer
 from mapping.service import traffic
 from registry.model import Job

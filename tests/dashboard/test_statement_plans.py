@@ -10,7 +10,7 @@ import neo4j
 import numpy as np
 import pytest
 
-from almanac.demonstration import CLUSTER
+from almanac.demo.fill import CLUSTER
 from bench.dashboard.statements import ran
 from dashboard.app import PAGES
 from mapping.service import traffic

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from almanac.commands.generate import OWN
+from almanac.commands.data.generate import OWN
 from ingest import catalog as formats
 from ingest.generate import catalog
 from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Generator, find, make

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from almanac.commands.ingest import command
+from almanac.commands.data.ingest import command
 from ingest.generate.collectives import ALGORITHMS, OPERATIONS, Edges, binary_tree, expand
 from ingest.options import COLLECTIVES
 from registry.errors import InvalidValue

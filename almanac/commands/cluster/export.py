@@ -6,8 +6,8 @@ from datetime import datetime
 
 import click
 
-from almanac.commands.common import Moment, open_registry
-from almanac.output import note, write_text
+from almanac.options.common import Moment, open_registry
+from almanac.output.printing import note, write_text
 from registry.exports.catalog import FORMATS, write
 
 

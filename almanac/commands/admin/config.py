@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from almanac.commands.common import json_option
-from almanac.output import print_json, print_table
+from almanac.options.common import json_option
+from almanac.output.printing import print_json, print_table
 from almanac.settings import load_settings
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.commands.common import open_registry
-from almanac.output import note, print_json, write_bytes
+from almanac.options.common import open_registry
+from almanac.output.printing import note, print_json, write_bytes
 
 if TYPE_CHECKING:
     from ingest.generate.catalog import Generator, Parameter

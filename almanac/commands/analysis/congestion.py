@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.commands import running
-from almanac.commands.common import json_option, open_registry
-from almanac.output import print_json, print_table, progress_bars
+from almanac.options import running_jobs as running
+from almanac.options.common import json_option, open_registry
+from almanac.output.printing import print_json, print_table, progress_bars
 from registry import units
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import click
 
 from almanac.commands import circuits, simulated
 from almanac.commands.answers import show_answer
-from almanac.commands.common import open_registry
-from almanac.output import note, progress_bars, write_text
+from almanac.options.common import open_registry
+from almanac.output.printing import note, progress_bars, write_text
 
 if TYPE_CHECKING:
-    from almanac.demonstration import Demonstrated
+    from almanac.demo.fill import Demonstrated
     from registry.model import Fabric
 
 RANKFILE = "openmpi-rankfile"
@@ -34,8 +34,8 @@ def command(output: str) -> None:
     cluster the next circuits of its optical switch are found. Run again it adds nothing: the same files and
     the same searches give the same ids.
     """
-    from almanac.ahead import kernels_ahead
-    from almanac.demonstration import CLUSTER, fill
+    from almanac.demo.fill import CLUSTER, fill
+    from almanac.demo.precompile import kernels_ahead
     from mapping.launchers.catalog import write
 
     with open_registry() as registry, progress_bars() as progress, kernels_ahead(progress) as wait:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from almanac.commands.common import json_option, open_registry
-from almanac.output import print_json, print_table
+from almanac.options.common import json_option, open_registry
+from almanac.output.printing import print_json, print_table
 from almanac.settings import load_settings
 
 if TYPE_CHECKING:

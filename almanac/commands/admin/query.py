@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from almanac.commands.common import json_option, open_registry
-from almanac.output import csv_text, print_json, print_table
+from almanac.options.common import json_option, open_registry
+from almanac.output.printing import csv_text, print_json, print_table
 
 
 @click.command("query")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.commands.common import Moment, json_option, open_registry, read_hosts
-from almanac.output import note, print_json, progress_bars
+from almanac.options.common import Moment, json_option, open_registry, read_hosts
+from almanac.output.printing import note, print_json, progress_bars
 from registry import units
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The registry of the demonstration: real files, and what `almanac.demo_made` makes beside them."""
+"""The registry of the demonstration: real files, and what `almanac.demo.generated_data` makes beside them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from almanac import demo_made
+from almanac.demo import generated_data as demo_made
 from registry.errors import UnknownName
 from registry.progress import Progress, silent
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from registry.model import Fabric
     from registry.registry import Registry
 
-DATA = Path(__file__).parent / "demo_data"
+DATA = Path(__file__).parent.parent / "demo_data"
 CLUSTER = "demo-ndr"
 PROFILE = "demo-hpcg-64"
 JOB = "4711"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.commands.common import json_option, open_registry
-from almanac.output import note, print_json, print_table, write_text
+from almanac.options.common import json_option, open_registry
+from almanac.output.printing import note, print_json, print_table, write_text
 
 if TYPE_CHECKING:
     from registry.jobs.jobs import StoredJob

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.commands.common import json_option, open_registry
-from almanac.output import note, print_json, print_table, progress_bars
+from almanac.options.common import json_option, open_registry
+from almanac.output.printing import note, print_json, print_table, progress_bars
 from almanac.settings import Settings, load_settings
 
 if TYPE_CHECKING:

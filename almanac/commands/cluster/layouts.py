@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from almanac.commands.common import Moment, json_option, must_know, open_registry
-from almanac.output import print_json, print_table
+from almanac.options.common import Moment, json_option, must_know, open_registry
+from almanac.output.printing import print_json, print_table
 from registry import units
 from registry.model import format_guid
 

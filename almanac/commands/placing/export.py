@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from almanac.commands.common import open_registry
-from almanac.output import note, write_text
+from almanac.options.common import open_registry
+from almanac.output.printing import note, write_text
 from mapping.launchers.catalog import FORMATS, write
 
 

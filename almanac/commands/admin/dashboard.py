@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from almanac.output import note
+from almanac.output.printing import note
 from almanac.settings import Settings, load_settings
 
 DEFAULT_PORT = 8501

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.commands.common import Moment, json_option, open_registry
-from almanac.output import print_json, print_table
+from almanac.options.common import Moment, json_option, open_registry
+from almanac.output.printing import print_json, print_table
 
 if TYPE_CHECKING:
     from mapping.checks.finding import Subject

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from almanac.commands.check import check_cluster
-from almanac.commands.cluster_export import export
-from almanac.commands.cluster_layouts import layouts
+from almanac.commands.cluster.check import check_cluster
+from almanac.commands.cluster.export import export
+from almanac.commands.cluster.layouts import layouts
 from almanac.commands.cluster_optical import optical
-from almanac.commands.common import Moment, json_option, open_registry
-from almanac.output import print_json, print_table
+from almanac.options.common import Moment, json_option, open_registry
+from almanac.output.printing import print_json, print_table
 from registry import units
 
 if TYPE_CHECKING:
