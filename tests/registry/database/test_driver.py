@@ -243,7 +243,7 @@ def test_conflicts_are_given_up_at_the_deadline(
     embedded_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ArcadeDB tells of a conflict on commit, so an inner write can provoke one each time."""
-    monkeypatch.setattr(registry.database, "CONFLICT_SECONDS", 0.5)
+    monkeypatch.setattr(registry.database.driver, "CONFLICT_SECONDS", 0.5)
     database = embedded_database
     run(database, "MERGE (:Cluster {id: 'deadline'})")
     attempts = []
@@ -288,7 +288,7 @@ def test_a_users_writes_are_refused_and_change_nothing(database: Database, state
 
 def test_a_write_that_slips_through_is_not_kept(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neo4j refuses it in a read transaction; ArcadeDB runs it, so it is rolled back."""
-    monkeypatch.setattr(registry.database, "writing_word", lambda statement: None)
+    monkeypatch.setattr(registry.database.driver, "writing_word", lambda statement: None)
     if database.kind == "neo4j":
         with pytest.raises(DatabaseError):
             database.query("CREATE (:Cluster {id: 'x'})")
@@ -374,6 +374,6 @@ def test_a_torn_read_is_tried_again_and_in_the_end_told(database: Database) -> N
     assert database.write(torn) == 3
     tries = -1_000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("registry.database.TORN_ATTEMPTS", 2)
+        patch.setattr("registry.database.driver.TORN_ATTEMPTS", 2)
         with pytest.raises(InconsistentGraph):
             database.read(torn)
