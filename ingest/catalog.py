@@ -6,7 +6,6 @@ it is first needed; it has the two functions described by `Parser`.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -14,7 +13,8 @@ from typing import Protocol, cast
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile, SourceGroup
-from registry.errors import InputError, UnknownFormat, UnknownName
+from registry.catalog import Catalog, Entry
+from registry.errors import InputError, UnknownFormat
 
 
 class Parser(Protocol):
@@ -46,40 +46,31 @@ GROUPED, STREAMED = "grouped", "streamed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
-    """One line of the catalog.
+class Format(Entry):
+    """A format; its name is an argument of ``--format``, its target a module with the functions of `Parser`.
 
     Attributes
     ----------
-    name : str
-        Name of the format, the value of ``--format``.
     kind : str
-        Kind of data in the files: ``fabric``, ``tables``, ``counters``, ``intended``, ``layouts``,
-        ``profile``, ``jobs`` or ``placement``.
-    module : str
-        Module with the functions of `Parser`.
+        Kind of data: ``fabric``, ``tables``, ``counters``, ``intended``, ``layouts``, ``profile``, ``jobs``
+        or ``placement``.
     evidence : str
         How well the format is tested: ``real`` (against output of the tool itself), ``public`` (against
         published samples or the tool's source) or ``own`` (a format of this project).
-    about : str
-        One line of description for the list of formats.
     grouped : bool
         True if several files make one source.
     streamed : bool
         True if the parser reads large files piece by piece; other formats get their files in memory.
     """
 
-    name: str
     kind: str
-    module: str
     evidence: str
-    about: str
     grouped: bool = False
     streamed: bool = False
 
     def parser(self) -> Parser:
         """Import and return the module of the format."""
-        return cast(Parser, importlib.import_module(self.module))
+        return cast(Parser, self.load())
 
 
 def _formats(kind: str, package: str, *rows: tuple[str, ...]) -> Iterator[Format]:
@@ -91,7 +82,7 @@ def _formats(kind: str, package: str, *rows: tuple[str, ...]) -> Iterator[Format
         yield Format(
             name=name,
             kind=kind,
-            module=f"{package}.{name.replace('-', '_')}",
+            target=f"{package}.{name.replace('-', '_')}",
             evidence=evidence,
             about=about,
             grouped=GROUPED in flags,
@@ -99,7 +90,7 @@ def _formats(kind: str, package: str, *rows: tuple[str, ...]) -> Iterator[Format
         )
 
 
-FORMATS: tuple[Format, ...] = (
+_FORMATS = (
     *_formats(
         "fabric",
         "ingest.formats.fabrics",
@@ -233,23 +224,11 @@ FORMATS: tuple[Format, ...] = (
         ("rank-list", "real", "placement: one line per rank with its host, with or without launcher labels"),
     ),
 )
+FORMATS = Catalog("format", _FORMATS)
+"""All formats."""
 
 
-def find(name: str, formats: Sequence[Format] | None = None) -> Format:
-    """Return the format with this name.
-
-    Raises
-    ------
-    UnknownName
-    """
-    known = FORMATS if formats is None else formats
-    for candidate in known:
-        if candidate.name == name:
-            return candidate
-    raise UnknownName("format", name, [candidate.name for candidate in known])
-
-
-def recognise(group: SourceGroup, formats: Sequence[Format] | None = None) -> Format:
+def recognise(group: SourceGroup, formats: Catalog[Format] = FORMATS) -> Format:
     """Return the one format that recognises every file of the group.
 
     Raises
@@ -259,8 +238,7 @@ def recognise(group: SourceGroup, formats: Sequence[Format] | None = None) -> Fo
     InputError
         A file is empty, or several formats recognise it.
     """
-    known = FORMATS if formats is None else formats
-    fitting = list(known)
+    fitting = list(formats)
     for file in group.files:
         if not file.data or file.data.isspace():
             raise InputError("the file is empty", path=file.path)
@@ -268,13 +246,11 @@ def recognise(group: SourceGroup, formats: Sequence[Format] | None = None) -> Fo
         fitting = [format for format in fitting if format.parser().recognise(head, file.path)]
         if not fitting:
             kind = "the file is binary and" if b"\0" in file.data else "the content is"
-            raise UnknownFormat(
-                file.path, [format.name for format in known], f"{kind} of no format known here"
-            )
+            raise UnknownFormat(file.path, formats.names, f"{kind} of no format known here")
     if len(group.files) > 1:
         fitting = [format for format in fitting if format.grouped]
     if not fitting:
-        raise UnknownFormat(group.path, [format.name for format in known if format.grouped])
+        raise UnknownFormat(group.path, [format.name for format in formats if format.grouped])
     if len(fitting) > 1:
         names = " and ".join(format.name for format in fitting)
         raise InputError(f"could be {names}: say which with --format", path=group.path)

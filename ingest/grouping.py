@@ -37,7 +37,7 @@ def gather(groups: Iterable[SourceGroup], name: str | None = None) -> list[tuple
     recent: dict[str, Format] = {}
     for group in anchored(groups):
         where = folder_of(group.files[0].path) if len(group.files) == 1 else group.path
-        format = catalog.find(name) if name else _recognised(group, recent.get(where))
+        format = catalog.FORMATS.find(name) if name else _recognised(group, recent.get(where))
         recent[where] = format
         key = format.name, where
         if not format.grouped or key not in place:

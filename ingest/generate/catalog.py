@@ -7,14 +7,15 @@ numpydoc section ``Parameters``.
 
 from __future__ import annotations
 
-import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from ingest.generate.signatures import REQUIRED, Parameter, parameters_of
+from registry.catalog import Catalog, Entry
 from registry.errors import InvalidValue, UnknownName
 
 __all__ = [
@@ -25,38 +26,24 @@ __all__ = [
     "WEIGHTS",
     "Generator",
     "Parameter",
-    "find",
     "make",
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generator:
-    """One line of the catalog.
+class Generator(Entry):
+    """A generator; its name is an argument of ``almanac generate KIND``.
+
+    Its function returns a `Fabric`, a `Profile`, an array of weights by rank, or the list of
+    `ingest.formats.fabrics.infiniband.Device` of an InfiniBand scan.
 
     Attributes
     ----------
-    name : str
-        What ``almanac generate KIND`` takes.
     kind : str
         ``fabric``, ``profile`` or ``weights``.
-    function : str
-        ``module:function``; imported on use. It returns a `Fabric`, a `Profile`, an array of
-        weights by rank, or the list of `ingest.formats.fabrics.infiniband.Device` of an InfiniBand scan.
-    about : str
-        One line for the list of generators.
     """
 
-    name: str
     kind: str
-    function: str
-    about: str
-
-    def load(self) -> Callable[..., Any]:
-        """The function, its module imported."""
-        module, _, name = self.function.partition(":")
-        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-        return found
 
     def parameters(self) -> tuple[Parameter, ...]:
         """The function's parameters in its order."""
@@ -70,95 +57,94 @@ class Generator:
 
 def _generator(kind: str, name: str, function: str, about: str) -> Generator:
     path = function if "." in function else f"ingest.generate.{function}"
-    return Generator(name=name, kind=kind, function=path, about=about)
+    return Generator(name=name, kind=kind, target=path, about=about)
 
 
 _fabric, _profile, _weights = (partial(_generator, kind) for kind in ("fabric", "profile", "weights"))
 
-FABRICS: tuple[Generator, ...] = (
-    _fabric("torus", "tori:torus", "torus of any dimensions, sides and capacities"),
-    _fabric("mesh", "tori:mesh", "a torus without the links that go around"),
-    _fabric("hypercube", "tori:hypercube", "nodes whose numbers differ in one bit are joined"),
-    _fabric("percs", "percs:percs", "IBM PERCS: fully joined supernodes of 32 nodes"),
-    _fabric("k-ary-n-tree", "fat_trees:k_ary_n_tree", "k^n hosts below n levels of switches"),
-    _fabric(
-        "fat-tree",
-        "fat_trees:extended_generalised_fat_tree",
-        "extended generalised fat tree XGFT(h; m; w), any oversubscription",
-    ),
-    _fabric("three-level", "fat_trees:three_level", "three-level fat tree; 20,000 hosts unless told"),
-    _fabric("director-tree", "fat_trees:director_tree", "leaves below director-class switches"),
-    _fabric("juropa-like", "fat_trees:juropa_like", "3,292 hosts, the 2011 paper's smaller fat tree"),
-    _fabric("ranger-like", "fat_trees:ranger_like", "4,081 hosts, the 2011 paper's larger fat tree"),
-    _fabric("dragonfly", "dragonfly:dragonfly", "dragonfly with any a, h, p, g"),
-    _fabric("hyperx", "hyperx:hyperx", "switches on a grid, all of a line joined to each other"),
-    _fabric("slim-fly", "slim_fly:slim_fly", "switches two cables apart at most, for a prime power q"),
-    _fabric("rail-pods", "pods:rail_pods", "AI pods: NVLink domains inside, a rail an accelerator outside"),
-    _fabric("chordal-ring", "chordal_rings:chordal_ring", "a ring with chords, as in the 2013 paper"),
-    _fabric("tianhe3", "tianhe3:tianhe3", "Tianhe-3: chips of two halves of 48 nodes"),
-    _fabric("irregular", "irregular:irregular", "switches joined at random, as in the 2004 paper"),
-    _fabric("autonet", "irregular:autonet", "the ten switches of the 2004 paper's Figure 3"),
-    _fabric(
-        "infiniband-fat-tree",
-        "ingest.writers.infiniband:fat_tree",
-        "two-level fat tree with ports, GUIDs, LIDs",
-    ),
-    _fabric(
-        "infiniband-director-tree",
-        "ingest.writers.infiniband:director_tree",
-        "2,304 hosts below directors, with ports, GUIDs, LIDs",
+FABRICS = Catalog(
+    "generator of fabric",
+    (
+        _fabric("torus", "tori:torus", "torus of any dimensions, sides and capacities"),
+        _fabric("mesh", "tori:mesh", "a torus without the links that go around"),
+        _fabric("hypercube", "tori:hypercube", "nodes whose numbers differ in one bit are joined"),
+        _fabric("percs", "percs:percs", "IBM PERCS: fully joined supernodes of 32 nodes"),
+        _fabric("k-ary-n-tree", "fat_trees:k_ary_n_tree", "k^n hosts below n levels of switches"),
+        _fabric(
+            "fat-tree",
+            "fat_trees:extended_generalised_fat_tree",
+            "extended generalised fat tree XGFT(h; m; w), any oversubscription",
+        ),
+        _fabric("three-level", "fat_trees:three_level", "three-level fat tree; 20,000 hosts unless told"),
+        _fabric("director-tree", "fat_trees:director_tree", "leaves below director-class switches"),
+        _fabric("juropa-like", "fat_trees:juropa_like", "3,292 hosts, the 2011 paper's smaller fat tree"),
+        _fabric("ranger-like", "fat_trees:ranger_like", "4,081 hosts, the 2011 paper's larger fat tree"),
+        _fabric("dragonfly", "dragonfly:dragonfly", "dragonfly with any a, h, p, g"),
+        _fabric("hyperx", "hyperx:hyperx", "switches on a grid, all of a line joined to each other"),
+        _fabric("slim-fly", "slim_fly:slim_fly", "switches two cables apart at most, for a prime power q"),
+        _fabric(
+            "rail-pods", "pods:rail_pods", "AI pods: NVLink domains inside, a rail an accelerator outside"
+        ),
+        _fabric("chordal-ring", "chordal_rings:chordal_ring", "a ring with chords, as in the 2013 paper"),
+        _fabric("tianhe3", "tianhe3:tianhe3", "Tianhe-3: chips of two halves of 48 nodes"),
+        _fabric("irregular", "irregular:irregular", "switches joined at random, as in the 2004 paper"),
+        _fabric("autonet", "irregular:autonet", "the ten switches of the 2004 paper's Figure 3"),
+        _fabric(
+            "infiniband-fat-tree",
+            "ingest.writers.infiniband:fat_tree",
+            "two-level fat tree with ports, GUIDs, LIDs",
+        ),
+        _fabric(
+            "infiniband-director-tree",
+            "ingest.writers.infiniband:director_tree",
+            "2,304 hosts below directors, with ports, GUIDs, LIDs",
+        ),
     ),
 )
 """Generators of fabrics."""
 
-PROFILES: tuple[Generator, ...] = (
-    _profile("nas-bt", "nas:bt", "NAS BT: block-tridiagonal solver"),
-    _profile("nas-sp", "nas:sp", "NAS SP: penta-diagonal solver"),
-    _profile("nas-cg", "nas:cg", "NAS CG: conjugate gradients"),
-    _profile("nas-lu", "nas:lu", "NAS LU: successive over-relaxation"),
-    _profile("nas-mg", "nas_multigrid:mg", "NAS MG: multigrid on a periodic cube"),
-    _profile("nas-ft", "nas_collectives:ft", "NAS FT: Fourier transforms"),
-    _profile("nas-is", "nas_collectives:integer_sort", "NAS IS: sorting of integers"),
-    _profile("nas-ep", "nas_collectives:ep", "NAS EP: random numbers, a few reductions"),
-    _profile("lulesh", "halos:lulesh", "LULESH 2: shock hydrodynamics on a cube of ranks"),
-    _profile("hpcg", "halos:hpcg", "HPCG: conjugate gradients with multigrid"),
-    _profile("sweep3d", "sweeps:sweep3d", "Sweep3D: wave fronts"),
-    _profile("snap", "sweeps:snap", "SNAP: wave fronts"),
-    _profile("stencil", "stencils:stencil", "5 to 27 points in two or three dimensions, periodic or not"),
-    _profile("ring", "patterns:ring", "every rank to the next"),
-    _profile("all-to-all", "patterns:all_to_all", "every rank to every other"),
-    _profile("random", "patterns:random", "every rank to some others, drawn at random"),
-    _profile("stream", "streams:stream", "kernels of a stream computing application, as in the 2013 paper"),
-    _profile("collective", "patterns:collective", "one collective by a named algorithm"),
-    _profile("kkt", "patterns:kkt_product", "matrix-vector products with nlpkkt80 to nlpkkt240"),
-    _profile(
-        "crankshaft", "patterns:crankshaft_product", "matrix-vector products like those with F1, audikw_1"
-    ),
-    _profile(
-        "ai-layout", "ai_layouts:ai_layout", "a step of AI training by the sizes of its parallel groups"
+PROFILES = Catalog(
+    "generator of profile",
+    (
+        _profile("nas-bt", "nas:bt", "NAS BT: block-tridiagonal solver"),
+        _profile("nas-sp", "nas:sp", "NAS SP: penta-diagonal solver"),
+        _profile("nas-cg", "nas:cg", "NAS CG: conjugate gradients"),
+        _profile("nas-lu", "nas:lu", "NAS LU: successive over-relaxation"),
+        _profile("nas-mg", "nas_multigrid:mg", "NAS MG: multigrid on a periodic cube"),
+        _profile("nas-ft", "nas_collectives:ft", "NAS FT: Fourier transforms"),
+        _profile("nas-is", "nas_collectives:integer_sort", "NAS IS: sorting of integers"),
+        _profile("nas-ep", "nas_collectives:ep", "NAS EP: random numbers, a few reductions"),
+        _profile("lulesh", "halos:lulesh", "LULESH 2: shock hydrodynamics on a cube of ranks"),
+        _profile("hpcg", "halos:hpcg", "HPCG: conjugate gradients with multigrid"),
+        _profile("sweep3d", "sweeps:sweep3d", "Sweep3D: wave fronts"),
+        _profile("snap", "sweeps:snap", "SNAP: wave fronts"),
+        _profile("stencil", "stencils:stencil", "5 to 27 points in two or three dimensions, periodic or not"),
+        _profile("ring", "patterns:ring", "every rank to the next"),
+        _profile("all-to-all", "patterns:all_to_all", "every rank to every other"),
+        _profile("random", "patterns:random", "every rank to some others, drawn at random"),
+        _profile(
+            "stream", "streams:stream", "kernels of a stream computing application, as in the 2013 paper"
+        ),
+        _profile("collective", "patterns:collective", "one collective by a named algorithm"),
+        _profile("kkt", "patterns:kkt_product", "matrix-vector products with nlpkkt80 to nlpkkt240"),
+        _profile(
+            "crankshaft", "patterns:crankshaft_product", "matrix-vector products like those with F1, audikw_1"
+        ),
+        _profile(
+            "ai-layout", "ai_layouts:ai_layout", "a step of AI training by the sizes of its parallel groups"
+        ),
     ),
 )
 """Generators of profiles."""
 
-WEIGHTS: tuple[Generator, ...] = (
-    _weights("stream", "streams:stream_weights", "what the kernels of the profile stream compute"),
+WEIGHTS = Catalog(
+    "generator of weights",
+    (_weights("stream", "streams:stream_weights", "what the kernels of the profile stream compute"),),
 )
 """Generators of what ranks compute, float64[ranks], which a profile does not tell."""
 
-GENERATORS: tuple[Generator, ...] = (*FABRICS, *PROFILES, *WEIGHTS)
-
-
-def find(kind: str, name: str) -> Generator:
-    """The generator of that kind with this name.
-
-    Raises
-    ------
-    UnknownName
-    """
-    known = {generator.name: generator for generator in GENERATORS if generator.kind == kind}
-    if name not in known:
-        raise UnknownName(f"generator of {kind}", name, list(known))
-    return known[name]
+GENERATORS = MappingProxyType({"fabric": FABRICS, "profile": PROFILES, "weights": WEIGHTS})
+"""The generators of each kind."""
 
 
 def make(generator: Generator, values: Mapping[str, Any]) -> Any:

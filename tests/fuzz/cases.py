@@ -68,7 +68,7 @@ class Broken(Exception):
 
 def beginnings(format: str) -> list[Case]:
     """The samples of a format as they are; placements with and without hosts."""
-    choices = [{}, HOSTS] if catalog.find(format).kind == "placement" else [{}]
+    choices = [{}, HOSTS] if catalog.FORMATS.find(format).kind == "placement" else [{}]
     return [Case(format, sample, choice) for sample in of_format(format) for choice in choices]
 
 
@@ -92,7 +92,7 @@ def check(case: Case, *, everybody: bool = False) -> bool:
         Anything else than an `InputError` came out, or something that no database can hold.
     """
     files = as_files(case.files)
-    format = catalog.find(case.format)
+    format = catalog.FORMATS.find(case.format)
     for asked in catalog.FORMATS if everybody else (format,):
         for one in files:
             if asked.parser().recognise(one.head(), one.path) not in (True, False):
@@ -123,7 +123,7 @@ def _scan() -> Source:
     """A whole scan of the machine that many samples are of: what a damaged one is merged with."""
     path = "infiniband/fattree2-64-ftree/ibnetdiscover.txt"
     scanned = file(read(path), path)
-    parsed = catalog.find("ibnetdiscover").parser().parse([scanned], Options())
+    parsed = catalog.FORMATS.find("ibnetdiscover").parser().parse([scanned], Options())
     return Source(group=SourceGroup(path=path, files=(scanned,)), format="scan", parsed=parsed)
 
 
@@ -160,7 +160,7 @@ def _check_storable(value: Any, where: str) -> None:
 
 def damage(random: Random, case: Case, samples: Sequence[Sample]) -> Case:
     """A case with one file, or the set of files, damaged once or several times."""
-    files, grouped = list(case.files), catalog.find(case.format).grouped
+    files, grouped = list(case.files), catalog.FORMATS.find(case.format).grouped
     for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
         if random.random() < (0.25 if len(files) > 1 else 0.03):
             files = _other_files(random, files, samples, grouped)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ingest import catalog
 from ingest.catalog import FORMATS, Format
 from ingest.reading.source import SourceGroup, read_paths
+from registry.catalog import Catalog
 from registry.errors import InputError, UnknownFormat, UnknownName
 from tests.support.inputs import DATA, file
 
@@ -136,7 +137,7 @@ def test_every_line_of_the_catalog_leads_to_a_parser(format: Format) -> None:
     kinds = {"fabric", "tables", "counters", "intended", "layouts", "profile", "jobs", "placement"}
     assert format.kind in kinds
     assert format.evidence in {"real", "public", "own"}
-    assert catalog.find(format.name) is format
+    assert catalog.FORMATS.find(format.name) is format
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
@@ -153,7 +154,7 @@ def test_names_of_formats_are_unique() -> None:
 
 def test_an_unknown_name_of_a_format_gets_the_closest_ones() -> None:
     with pytest.raises(UnknownName, match="closest: ibnetdiscover"):
-        catalog.find("ibnetdiscovr")
+        catalog.FORMATS.find("ibnetdiscovr")
 
 
 def group(*contents: bytes) -> SourceGroup:
@@ -168,10 +169,15 @@ def test_an_empty_file_is_no_unknown_format(data: bytes) -> None:
 
 
 def test_two_formats_that_claim_a_file_are_both_named() -> None:
-    twins = [
-        Format(name=name, kind="fabric", module="ingest.formats.fabrics.libtopomap", evidence="own", about="")
-        for name in ("one", "two")
-    ]
+    twins = Catalog(
+        "format",
+        [
+            Format(
+                name=name, kind="fabric", target="ingest.formats.fabrics.libtopomap", evidence="own", about=""
+            )
+            for name in ("one", "two")
+        ],
+    )
     with pytest.raises(InputError, match="could be one and two: say which with --format"):
         catalog.recognise(group(b"num: 1\n"), twins)
 

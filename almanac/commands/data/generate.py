@@ -27,15 +27,15 @@ class Generators(click.Group):
         """Names in the order of the catalog."""
         from ingest.generate.catalog import GENERATORS
 
-        return [generator.name for generator in GENERATORS if generator.kind == self.kind]
+        return list(GENERATORS[self.kind].names)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One generator's command; a usage error with the closest names where there is none."""
-        from ingest.generate.catalog import find
+        from ingest.generate.catalog import GENERATORS
         from registry.errors import UnknownName
 
         try:
-            return _command(find(self.kind, cmd_name))
+            return _command(GENERATORS[self.kind].find(cmd_name))
         except UnknownName as error:
             raise click.UsageError(error.reason, ctx) from error
 
@@ -44,7 +44,7 @@ class Generators(click.Group):
         from ingest.generate.catalog import GENERATORS
 
         with formatter.section("Generators"):
-            formatter.write_dl([(made.name, made.about) for made in GENERATORS if made.kind == self.kind])
+            formatter.write_dl([(made.name, made.about) for made in GENERATORS[self.kind]])
 
 
 class Fabrics(Generators):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import pytest
@@ -13,8 +14,7 @@ from hypothesis import strategies as st
 
 from almanac.commands.data.generate import OWN
 from ingest import catalog as formats
-from ingest.generate import catalog
-from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Generator, find, make
+from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Generator, make
 from ingest.generate.signatures import REQUIRED, parameters_of
 from ingest.options import Options
 from ingest.reading.source import SourceGroup
@@ -67,7 +67,11 @@ def test_every_profile_is_made_of_text_and_read_back_from_each_format(generator:
         )
 
 
-@pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: f"{generator.kind}-{generator.name}")
+@pytest.mark.parametrize(
+    "generator",
+    list(chain.from_iterable(GENERATORS.values())),
+    ids=lambda generator: f"{generator.kind}-{generator.name}",
+)
 def test_every_line_leads_to_a_function_whose_parameters_can_be_given_as_text(generator: Generator) -> None:
     assert generator.kind in {"fabric", "profile", "weights"}
     parameters = generator.parameters()
@@ -79,11 +83,6 @@ def test_every_line_leads_to_a_function_whose_parameters_can_be_given_as_text(ge
     assert [parameter.name for parameter in parameters] == list(names)
 
 
-def test_names_are_unique_within_a_kind() -> None:
-    for kind in (FABRICS, PROFILES, WEIGHTS):
-        assert len({generator.name for generator in kind}) == len(kind)
-
-
 @pytest.mark.parametrize("generator", PROFILES, ids=lambda generator: generator.name)
 def test_every_generator_of_a_profile_stands_in_the_documentation(generator: Generator) -> None:
     text = (DATA.parents[1] / "docs" / "generators.md").read_text()
@@ -91,7 +90,7 @@ def test_every_generator_of_a_profile_stands_in_the_documentation(generator: Gen
 
 
 def test_a_fabric_is_made_of_text_and_written() -> None:
-    made = make(find("fabric", "torus"), {"sides": "4x4", "capacity": "1,2.5", "slots": "2"})
+    made = make(FABRICS.find("torus"), {"sides": "4x4", "capacity": "1,2.5", "slots": "2"})
     assert isinstance(made, Fabric)
     assert len(made.hosts) == 16
     assert set(made.links.capacity.tolist()) == {1.0, 2.5}
@@ -99,7 +98,7 @@ def test_a_fabric_is_made_of_text_and_written() -> None:
 
 
 def test_devices_of_a_scan_are_a_fabric_and_a_scan() -> None:
-    made = make(find("fabric", "infiniband-fat-tree"), {"leaves": "2", "hosts_per_leaf": "3", "spines": "2"})
+    made = make(FABRICS.find("infiniband-fat-tree"), {"leaves": "2", "hosts_per_leaf": "3", "spines": "2"})
     fabric = as_fabric(made)
     assert (len(fabric.hosts), len(fabric.switches)) == (6, 4)
     group = SourceGroup(path="x", files=(file(write(made)),))
@@ -119,16 +118,16 @@ def test_devices_of_a_scan_are_a_fabric_and_a_scan() -> None:
 )
 def test_values_that_cannot_be_read_are_named(name: str, values: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
-        make(find("profile", name), values)
+        make(PROFILES.find(name), values)
 
 
 def test_names_that_are_not_there_get_the_closest_ones() -> None:
     with pytest.raises(UnknownName, match="closest: stencil"):
-        find("profile", "stencl")
+        PROFILES.find("stencl")
     with pytest.raises(UnknownName, match="closest: points"):
-        make(find("profile", "stencil"), {"point": "5"})
+        make(PROFILES.find("stencil"), {"point": "5"})
     with pytest.raises(InvalidValue, match="must be one of edge-csv, npz"):
-        write(make(find("profile", "ring"), {"ranks": "4"}), "xml")
+        write(make(PROFILES.find("ring"), {"ranks": "4"}), "xml")
 
 
 def sample(
@@ -193,5 +192,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             parameter.read(text)
 
 
-def test_the_table_is_the_three_tables() -> None:
-    assert (*FABRICS, *PROFILES, *WEIGHTS) == catalog.GENERATORS
+def test_the_three_tables_are_found_by_kind() -> None:
+    assert dict(GENERATORS) == {"fabric": FABRICS, "profile": PROFILES, "weights": WEIGHTS}
+    for kind, table in GENERATORS.items():
+        assert {generator.kind for generator in table} == {kind}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.catalog import find
+from ingest.catalog import FORMATS
 from ingest.options import Options
 from registry.errors import InputError
 from tests.support.inputs import damaged, file, read, survives
@@ -50,7 +50,7 @@ LONGEST = 12_000
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused(sample: Sample, data: st.DataObject) -> None:
-    parser = find(sample.format).parser()
+    parser = FORMATS.find(sample.format).parser()
     contents = [read(name) for name in sample.names]
     which = data.draw(st.integers(0, len(contents) - 1))
     whole = contents[which]
@@ -62,12 +62,12 @@ def test_a_damaged_file_is_read_or_refused(sample: Sample, data: st.DataObject) 
 @settings(max_examples=60, deadline=None)
 @given(text=st.text(max_size=80) | st.text("{}[]\":,=.#-\n\t 019aNx_'|<>/&;%", max_size=120))
 def test_random_text_is_refused(name: str, text: str) -> None:
-    survives(find(name).parser(), [file(text.encode("utf-8", "surrogatepass"))])
+    survives(FORMATS.find(name).parser(), [file(text.encode("utf-8", "surrogatepass"))])
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.format} {sample.names[0]}")
 def test_line_ends_of_windows_and_a_byte_order_mark_change_nothing(sample: Sample) -> None:
-    parser = find(sample.format).parser()
+    parser = FORMATS.find(sample.format).parser()
     contents = [read(name) for name in sample.names]
     plain = parser.parse([file(c, n) for c, n in zip(contents, sample.names, strict=True)], OPTIONS)
     turned = [b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n") for content in contents]
@@ -81,7 +81,7 @@ def test_line_ends_of_windows_and_a_byte_order_mark_change_nothing(sample: Sampl
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.format} {sample.names[0]}")
 def test_a_nul_byte_or_another_encoding_is_named_with_its_line(sample: Sample) -> None:
-    parser = find(sample.format).parser()
+    parser = FORMATS.find(sample.format).parser()
     for wrong, reason in ((b"\0", "binary"), (b"\xff", "not UTF-8")):
         contents = [read(name) for name in sample.names]
         lines = contents[-1].split(b"\n")
@@ -95,7 +95,7 @@ def test_a_nul_byte_or_another_encoding_is_named_with_its_line(sample: Sample) -
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.format} {sample.names[0]}")
 def test_every_direction_of_a_link_has_one_back_and_names_are_sorted(sample: Sample) -> None:
-    parser = find(sample.format).parser()
+    parser = FORMATS.find(sample.format).parser()
     parsed = parser.parse([file(read(name), name) for name in sample.names], OPTIONS)
     fabric = parsed.fabric
     assert fabric is not None

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ingest.catalog import Parser, find
+from ingest.catalog import FORMATS as FILE_FORMATS
+from ingest.catalog import Parser
 from ingest.formats.fabrics import graphml, ibnetdiscover, node_link
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -38,7 +39,7 @@ def written(graph: nx.Graph[Any], format: str) -> str:
 
 
 def parser(format: str) -> Parser:
-    return find(format).parser()
+    return FILE_FORMATS.find(format).parser()
 
 
 @pytest.mark.parametrize("format", FORMATS)

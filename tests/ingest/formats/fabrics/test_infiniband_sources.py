@@ -46,7 +46,7 @@ ALL = [(f"infiniband/{folder}/{name}", SOURCES[name]) for folder, name in CASES]
 
 
 def parsed(name: str, format: str, options: Options | None = None) -> Parsed:
-    return parse(catalog.find(format).parser(), read(name), options, path=name)
+    return parse(catalog.FORMATS.find(format).parser(), read(name), options, path=name)
 
 
 def told(folder: str, name: str) -> Fabric:
@@ -167,7 +167,7 @@ def test_lists_of_nodes_name_all_devices_and_no_links() -> None:
 def test_line_ends_of_other_systems_and_a_prompt_change_nothing(name: str, format: str) -> None:
     content = read(name).decode()
     plain = parsed(name, format).fabric
-    parser = catalog.find(format).parser()
+    parser = catalog.FORMATS.find(format).parser()
     assert plain is not None
     dressed = [content.replace("\n", "\r\n")]
     if format not in ("ufm-links", "ibdiagnet-db"):
@@ -186,7 +186,7 @@ def test_line_ends_of_other_systems_and_a_prompt_change_nothing(name: str, forma
 @pytest.mark.parametrize(("name", "format"), ALL)
 def test_files_cut_off_anywhere_are_refused_or_whole(name: str, format: str) -> None:
     content = read(name)
-    parser, whole = catalog.find(format).parser(), parsed(name, format).fabric
+    parser, whole = catalog.FORMATS.find(format).parser(), parsed(name, format).fabric
     assert whole is not None
     refused = 0
     for part in range(1, 40):
@@ -210,7 +210,7 @@ def test_damaged_files_only_ever_raise_input_errors(name: str, format: str, data
     content = read(name)
     start = data.draw(st.integers(0, max(0, len(content) - 6000)))
     piece = content[:3000] + content[start : start + 3000]
-    survives(catalog.find(format).parser(), [file(data.draw(damaged(piece)))])
+    survives(catalog.FORMATS.find(format).parser(), [file(data.draw(damaged(piece)))])
 
 
 @pytest.mark.parametrize(
@@ -219,4 +219,4 @@ def test_damaged_files_only_ever_raise_input_errors(name: str, format: str, data
 @settings(deadline=None)
 @given(data=st.binary(max_size=300) | st.text(max_size=200).map(str.encode))
 def test_arbitrary_bytes_only_ever_raise_input_errors(format: str, data: bytes) -> None:
-    survives(catalog.find(format).parser(), [file(data)])
+    survives(catalog.FORMATS.find(format).parser(), [file(data)])

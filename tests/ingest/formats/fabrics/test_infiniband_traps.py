@@ -32,7 +32,7 @@ SCAN = fabric_of(raw(f"{FOLDER}/ibnetdiscover.txt"))
 
 
 def parsed(format: str, text: str, options: Options | None = None) -> Parsed:
-    return parse(catalog.find(format).parser(), text, options)
+    return parse(catalog.FORMATS.find(format).parser(), text, options)
 
 
 def told(format: str, text: str) -> Fabric:

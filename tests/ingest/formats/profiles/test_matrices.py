@@ -423,4 +423,4 @@ def test_each_sample_is_claimed_by_its_format_alone(parser: ModuleType) -> None:
     samples = SAMPLES | {edge_csv: b"src,dst,bytes\n0,1,2\n"}
     group = SourceGroup(path="x", files=(file(samples[parser]),))
     if parser is not matrix_market:  # its sample is cut
-        assert catalog.recognise(group).module == parser.__name__
+        assert catalog.recognise(group).target == parser.__name__
