@@ -1,0 +1,50 @@
+"""A dump of an earlier version: what is read of it has the ids under which it was stored."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+from registry.database.dumps.transfer import dump, load
+from registry.profiles import profile_id
+from registry.records.placements.placements import placement_id
+from registry.records.reconfigurations.reconfigurations import reconfiguration_id
+from registry.records.simulations.simulations import simulation_id
+from registry.records.simulations.traces import trace_id
+from registry.registry import Registry
+from tests.support import paths
+
+EARLIER = paths.DATA / "dumps" / "schema-5.dump"
+
+
+def test_what_is_read_of_an_earlier_dump_has_its_ids(registry: Registry) -> None:
+    load(registry.database, EARLIER)
+    profiles = [registry.profiles.read(one.id) for one in registry.profiles.list()]
+    assert [profile_id(one.profile) for one in profiles] == [one.id for one in profiles]
+    traces = [registry.traces.read(one.id) for one in registry.traces.list()]
+    assert [trace_id(one.profile, one.trace) for one in traces] == [one.id for one in traces]
+    placements = [registry.placements.read(one.id) for one in registry.placements.history()]
+    assert [placement_id(one) for one in placements] == [one.id for one in placements]
+    simulations = [registry.simulations.read(one.id) for one in registry.simulations.list()]
+    assert [simulation_id(one) for one in simulations] == [one.id for one in simulations]
+    plans = [registry.reconfigurations.read(one.id) for one in registry.reconfigurations.list()]
+    assert [reconfiguration_id(one) for one in plans] == [one.id for one in plans]
+    assert list(map(len, (profiles, traces, placements, simulations, plans))) == [4, 1, 9, 4, 1]
+
+
+def test_what_is_saved_again_adds_nothing(registry: Registry) -> None:
+    load(registry.database, EARLIER)
+    before = registry.database.query("MATCH (n) RETURN count(n)")[1]
+    placements = [registry.placements.read(one.id) for one in registry.placements.history()]
+    assert registry.placements.save_many(placements) == tuple(one.id for one in placements)
+    for simulation in registry.simulations.list():
+        assert registry.simulations.save(registry.simulations.read(simulation.id)) == simulation.id
+    for plan in registry.reconfigurations.list():
+        assert registry.reconfigurations.save(registry.reconfigurations.read(plan.id)) == plan.id
+    assert registry.database.query("MATCH (n) RETURN count(n)")[1] == before
+
+
+def test_an_earlier_dump_is_dumped_as_it_was(registry: Registry, tmp_path: Path) -> None:
+    load(registry.database, EARLIER)
+    dump(registry.database, tmp_path / "again")
+    assert gzip.decompress((tmp_path / "again").read_bytes()) == gzip.decompress(EARLIER.read_bytes())
