@@ -17,21 +17,21 @@ from registry.fabrics.drawings import Drawings
 from registry.fabrics.fabrics import Fabrics, Snapshot
 from registry.fabrics.intended import Intended
 from registry.fabrics.layouts import Layouts
-from registry.fabrics.observations import sighting
-from registry.fabrics.recall import with_recalled
+from registry.fabrics.observations import draft_observation
+from registry.fabrics.restore_guids import restore_guids
 from registry.ingest_runs.runs import Attempt, RunInfo, Runs
 from registry.ingest_runs.saving import attempt_of, save_intake
 from registry.jobs.jobs import Jobs
 from registry.model.intake import Intake, Receipt
+from registry.pages.jobs import JobPages
 from registry.profiles import Profiles
 from registry.progress import Progress, silent
+from registry.records.circuit_plans import CircuitPlans
+from registry.records.optical_switches import OpticalSwitches
 from registry.records.placements.placements import Placements
-from registry.records.reconfigurations.reconfigurations import Reconfigurations
-from registry.records.reconfigurations.switches import OpticalSwitches
-from registry.records.simulations.simulations import Simulations
-from registry.records.simulations.traces import Traces
+from registry.records.simulations import Simulations
+from registry.records.traces import Traces
 from registry.running.advice import Advices
-from registry.running.pages import JobPages
 from registry.running.running_jobs import Running, running
 
 
@@ -54,7 +54,7 @@ class Registry:
     job_pages : JobPages
     traces : Traces
     simulations : Simulations
-    reconfigurations : Reconfigurations
+    circuit_plans : CircuitPlans
     optical : OpticalSwitches
     """
 
@@ -73,7 +73,7 @@ class Registry:
         self.job_pages = JobPages(database)
         self.traces = Traces(database)
         self.simulations = Simulations(database)
-        self.reconfigurations = Reconfigurations(database)
+        self.circuit_plans = CircuitPlans(database)
         self.optical = OpticalSwitches(database)
 
     @classmethod
@@ -139,7 +139,7 @@ class Registry:
         """
         begun = intake.started_at or datetime.now(UTC)
         try:
-            seen = sighting(with_recalled(self.database, intake))
+            seen = draft_observation(restore_guids(self.database, intake))
             return save_intake(self.database, intake, seen, progress)
         except Exception as error:
             if intake.files:

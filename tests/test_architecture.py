@@ -32,7 +32,8 @@ LEVELS = {
         "counters jobs",
         "records",
         "ingest_runs interchange running",
-        "exports overview registry",
+        "exports pages",
+        "registry",
     ),
     "ingest": (
         "options parsed rates",

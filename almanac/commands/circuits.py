@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mapping.reconfiguration.topology import Topology
     from mapping.service.answers.circuits import Planned
     from registry.model import CircuitPlan, Floats
-    from registry.model.reconfiguration import Circuits
+    from registry.model.circuit_plan import Circuits
 
 COLUMNS = ("a", "b")
 """Of files of circuits: the nodes that one joins, by number from 0, or by name where they have names."""

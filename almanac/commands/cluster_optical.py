@@ -13,7 +13,7 @@ from almanac.output import print_json, print_table, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from registry.records.reconfigurations.switches import OpticalSwitch
+    from registry.records.optical_switches import OpticalSwitch
     from registry.registry import Registry
 
 SHOWN = 20
@@ -80,7 +80,7 @@ def _tell(registry: Registry, cluster: str, given: dict[str, Any], file: str | N
     ------
     InvalidValue, UnknownName, InputError
     """
-    from registry.records.reconfigurations.switches import OpticalSwitch
+    from registry.records.optical_switches import OpticalSwitch
 
     fabric = registry.fabrics.read(cluster).fabric
     every = tuple(fabric.names[vertex] for vertex in fabric.hosts.tolist())
@@ -142,11 +142,11 @@ def _apply(registry: Registry, cluster: str, plan: str) -> None:
     """
     from registry.errors import InvalidValue
 
-    found = registry.reconfigurations.read(plan)
+    found = registry.circuit_plans.read(plan)
     if found.cluster != cluster:
         of = f"is of {found.cluster}" if found.cluster else "is of no cluster"
         raise InvalidValue("applied", f"{found.id} {of}, not of {cluster}")
-    registry.reconfigurations.apply(found.id)
+    registry.circuit_plans.apply(found.id)
 
 
 def _told(switch: OpticalSwitch) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from almanac.output import print_json, print_table
 
 if TYPE_CHECKING:
     from almanac.commands.history_rows import Asked
-    from registry.records.reconfigurations.records import ReconfigurationInfo
+    from registry.records.circuit_plan_records import CircuitPlanInfo
     from registry.registry import Registry
 
 COLUMNS = (
@@ -34,8 +34,8 @@ def show(registry: Registry, asked: Asked) -> None:
         print_table("", COLUMNS, [_row(info) for info in infos])
 
 
-def _found(registry: Registry, asked: Asked) -> list[ReconfigurationInfo]:
-    infos = registry.reconfigurations.list(asked.cluster, limit=asked.of_cluster)
+def _found(registry: Registry, asked: Asked) -> list[CircuitPlanInfo]:
+    infos = registry.circuit_plans.list(asked.cluster, limit=asked.of_cluster)
     if not infos:
         must_know(registry, asked.cluster)
     return [
@@ -46,7 +46,7 @@ def _found(registry: Registry, asked: Asked) -> list[ReconfigurationInfo]:
     ]
 
 
-def _row(info: ReconfigurationInfo) -> list[Any]:
+def _row(info: CircuitPlanInfo) -> list[Any]:
     jobs = f"{len(info.jobs)} jobs: " if info.jobs else ""
     moved = None if info.removed is None else f"{info.removed} away, {info.inserted} in"
     return [

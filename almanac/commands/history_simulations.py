@@ -11,7 +11,7 @@ from registry import units
 
 if TYPE_CHECKING:
     from almanac.commands.history_rows import Asked
-    from registry.records.simulations.records import SimulationInfo
+    from registry.records.simulations import SimulationInfo
     from registry.registry import Registry
 
 COLUMNS = (

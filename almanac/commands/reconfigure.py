@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mapping.service.answers.circuits import CircuitSearch, Planned
     from registry.model import Floats
     from registry.progress import Progress
-    from registry.records.reconfigurations.switches import OpticalSwitch
+    from registry.records.optical_switches import OpticalSwitch
     from registry.registry import Registry
 
 MACHINE = ("nodes", "max_degree", "max_edges", "link_speed")
@@ -158,7 +158,7 @@ class Ask:
     def search(self, start: str | Topology | None, weight: Floats | None = None) -> CircuitSearch:
         """How to search, from a first topology; weights of ranks, where there are any, by their digest."""
         from mapping.service.answers.circuits import CircuitSearch
-        from registry.model.reconfiguration import BEST, PAPER
+        from registry.model.circuit_plan import BEST, PAPER
 
         return CircuitSearch(
             method=PAPER if self.paper else BEST,

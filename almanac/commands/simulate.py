@@ -267,7 +267,7 @@ def _run(
 
 
 def _save(registry: Registry, heading: Heading, run: Run) -> str:
-    from registry.records.simulations.records import SimulationRecord
+    from registry.records.simulations import SimulationRecord
 
     ground = heading.ground
     assert ground.snapshot is not None

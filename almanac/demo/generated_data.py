@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from registry.model import CounterSweep, Fabric, Floats, ForwardingTables, Job, Profile
-from registry.records.reconfigurations.switches import OpticalSwitch
+from registry.records.optical_switches import OpticalSwitch
 
 SOURCE = "made for the demonstration"
 EARLIER = timedelta(days=1)

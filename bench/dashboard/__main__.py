@@ -229,7 +229,7 @@ def _sizes(registry: Registry) -> dict[str, int]:
         "placements": len(registry.placements.history(CLUSTER)),
         "profiles": len(registry.profiles.list()),
         "simulated runs": len(registry.simulations.list(CLUSTER)),
-        "plans of circuits": len(registry.reconfigurations.list(CLUSTER)),
+        "plans of circuits": len(registry.circuit_plans.list(CLUSTER)),
     }
 
 

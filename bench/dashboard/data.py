@@ -24,7 +24,7 @@ from bench.dashboard.runs import write_plans, write_simulations
 from registry.database.driver import Transaction
 from registry.database.local.server import ensure_server
 from registry.errors import InvalidValue
-from registry.fabrics.observations import sighting
+from registry.fabrics.observations import draft_observation
 from registry.ingest_runs.runs import FAILED, SAVED, UNCHANGED, Attempt, record_run
 from registry.ingest_runs.saving import Saving
 from registry.model import CounterSweep, Fabric, Floats
@@ -202,7 +202,7 @@ def _save(
     registry: Registry, intake: Intake, at: datetime, files: tuple[str, ...], seconds: float
 ) -> tuple[str, str]:
     """Save an intake as if it had been read then; the ids of the fabric and the tables."""
-    seen = sighting(intake)
+    seen = draft_observation(intake)
     attempt = Attempt(
         started_at=at, cluster=intake.cluster, formats=tuple(intake.source.split(", ")), files=files
     )

@@ -19,7 +19,7 @@ from bench.dashboard.jobs import Planned, profiles
 from mapping.evaluation.judging import Judge
 from mapping.placement.search.placing import place
 from registry.database.driver import Transaction
-from registry.fabrics.observations import take_cluster
+from registry.fabrics.observations import lock_cluster
 from registry.model import Allocation, Fabric, Floats, Metrics, Placement
 from registry.model.loaded_links import LoadedLinks
 from registry.model.rank_order import order_of_job
@@ -227,7 +227,7 @@ def _advise(registry: Registry, fabric: Fabric, running: Sequence[Candidates], n
 
 def _save(registry: Registry, placed: Sequence[Placed]) -> None:
     def work(transaction: Transaction) -> None:
-        take_cluster(transaction, CLUSTER)
+        lock_cluster(transaction, CLUSTER)
         save_placements(transaction, [(one.record, one.at) for one in placed])
 
     registry.database.write(work)

@@ -18,9 +18,9 @@ from mapping.service.answers.circuits import CircuitSearch
 from mapping.simulation.messages import from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
+from registry.records.optical_switches import OpticalSwitch
 from registry.records.placements.records import StoredPlacement
-from registry.records.reconfigurations.switches import OpticalSwitch
-from registry.records.simulations.records import SimulationRecord
+from registry.records.simulations import SimulationRecord
 from registry.registry import Registry
 from registry.running.running_jobs import RunningJob
 from registry.version import code_version

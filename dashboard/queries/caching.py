@@ -14,7 +14,7 @@ from mapping.placement.strategies.in_order import in_order
 from registry.errors import DisconnectedAllocation, UnreachablePair
 from registry.fabrics.fabrics import Snapshot
 from registry.model import Evaluation, Fabric, Floats
-from registry.records.placements.opened import OpenPlacement, open_placement, open_placements
+from registry.pages.placements import OpenPlacement, open_placement, open_placements
 from registry.registry import Registry
 
 KEPT = 16

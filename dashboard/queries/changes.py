@@ -8,7 +8,7 @@ from datetime import datetime
 import streamlit as st
 
 from registry.errors import UnknownName
-from registry.fabrics.between import Between, State, Timeline, between, timeline
+from registry.pages.changes import SnapshotDiff, State, Timeline, read_snapshot_diff, read_timeline
 from registry.registry import Registry
 
 PAIRS = 8
@@ -47,14 +47,14 @@ def changes_view(
     UnknownName
         No such cluster, or nothing was seen of it until then.
     """
-    line = timeline(registry.database, cluster)
+    line = read_timeline(registry.database, cluster)
     after = line.states[-1] if end is None else _as_of(line, end)
     number = line.states.index(after)
     before = line.states[max(number - 1, 0)] if start is None else _as_of(line, start)
     return ChangesView(timeline=line, before=before, after=after)
 
 
-def between_kept(registry: Registry, view: ChangesView) -> Between:
+def between_kept(registry: Registry, view: ChangesView) -> SnapshotDiff:
     """The two states with what differs: one statement, and none when it is asked for again."""
     return _between(registry, registry.database.uri, view.timeline.cluster, view.before, view.after)
 
@@ -70,5 +70,5 @@ def _as_of(line: Timeline, at: datetime) -> State:
 
 
 @st.cache_resource(max_entries=PAIRS, show_spinner="Comparing the two states ...")
-def _between(_registry: Registry, uri: str, cluster: str, before: State, after: State) -> Between:
-    return between(_registry.database, cluster, before, after)
+def _between(_registry: Registry, uri: str, cluster: str, before: State, after: State) -> SnapshotDiff:
+    return read_snapshot_diff(_registry.database, cluster, before, after)

@@ -8,13 +8,13 @@ from datetime import datetime
 from dashboard.queries.caching import open_kept
 from dashboard.queries.live import live_kept
 from mapping.service import Live
-from registry.counters.measured import rates_of
+from registry.counters.counters import rates_of
 from registry.errors import UnknownName
-from registry.fabrics.between import Timeline
 from registry.fabrics.fabrics import ClusterInfo, Snapshot
 from registry.model import Fabric, Floats, LinkRates
-from registry.overview.seen import Seen, seen
-from registry.records.placements.opened import OpenPlacement
+from registry.pages.changes import Timeline
+from registry.pages.fabric import FabricHistory, read_fabric_history
+from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
 
 
@@ -63,7 +63,7 @@ class FabricView:
 
 def seen_clusters(
     registry: Registry, cluster: str | None, at: datetime | None, *, counters: bool = False
-) -> Seen:
+) -> FabricHistory:
     """All clusters, and one of them in time: one statement.
 
     Raises
@@ -71,10 +71,12 @@ def seen_clusters(
     UnknownName
         There are clusters, but none of that name.
     """
-    return seen(registry.database, cluster, at, counters=counters)
+    return read_fabric_history(registry.database, cluster, at, counters=counters)
 
 
-def fabric_view(registry: Registry, found: Seen, at: datetime | None, placement: str | None) -> FabricView:
+def fabric_view(
+    registry: Registry, found: FabricHistory, at: datetime | None, placement: str | None
+) -> FabricView:
     """A cluster's fabric with the traffic of the running jobs, or of a placement.
 
     One statement for a placement; for running jobs those of `live_kept`; none when asked for again.

@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.state.viewer import Viewer
 from mapping.traffic.quality import Quality, Regression, judge, regressions
 from registry.fabrics.fabrics import ClusterInfo
-from registry.jobs.owned import jobs_of
+from registry.jobs.jobs import jobs_of_user
 from registry.model.placement_series import PlacementSeries
 from registry.registry import Registry
 
@@ -42,7 +42,7 @@ def history(registry: Registry, viewer: Viewer) -> History:
     """All placements that may be seen: two statements, one where nothing is new; one more for one user's."""
     known = {info.name: info for info in registry.fabrics.clusters()}
     versions = tuple((info.name, info.version) for info in known.values())
-    mine = None if viewer.only is None else jobs_of(registry.database, viewer.only)
+    mine = None if viewer.only is None else jobs_of_user(registry.database, viewer.only)
     series, quality, found = _judged(registry, registry.database.uri, versions, mine)
     return History(clusters=known, series=series, quality=quality, regressions=found)
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from dashboard.queries.caching import open_kept
 from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
-from registry.records.placements.opened import OpenPlacement
+from registry.pages.jobs import JobFile, JobFilter
+from registry.pages.placements import OpenPlacement
 from registry.records.placements.placements import StoredPlacementInfo
 from registry.records.placements.records import PRESENT
 from registry.registry import Registry
-from registry.running.pages import JobFile, JobFilter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,8 +11,8 @@ import streamlit as st
 from dashboard.queries.caching import KEPT, content_kept
 from mapping.traffic.fragmentation import Fragmentation, Neighbours
 from registry.model import Fabric
+from registry.pages.jobs import JobChoices, JobFilter, JobRow
 from registry.registry import Registry
-from registry.running.pages import JobChoices, JobFilter, JobRow
 
 MOST_ROWS = 100_000
 """Rows of a file that is downloaded."""

@@ -11,11 +11,11 @@ from dashboard.queries.live import live_kept
 from mapping.checks.catalog import check
 from mapping.checks.finding import Finding, Subject
 from mapping.service import Live
-from registry.counters.measured import Sweeps, rates_of
+from registry.counters.counters import Sweeps, rates_of
 from registry.fabrics.changes import Changes, compare
 from registry.fabrics.fabrics import Snapshot
 from registry.model import Fabric, LinkRates
-from registry.overview.clusters import Standing, standing
+from registry.pages.overview import ClusterOverview, read_overview
 from registry.registry import Registry
 
 A_DAY = timedelta(days=1)
@@ -29,7 +29,7 @@ class Overview:
 
     Attributes
     ----------
-    standing : Standing
+    standing : ClusterOverview
     live : Live or None
         The traffic of the chosen cluster's running jobs; None where there is no cluster.
     rates : LinkRates or None
@@ -42,7 +42,7 @@ class Overview:
         Now.
     """
 
-    standing: Standing
+    standing: ClusterOverview
     live: Live | None
     rates: LinkRates | None
     changes: Changes | None
@@ -63,7 +63,7 @@ def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview
     UnknownName
         There are clusters, but none of that name.
     """
-    stands = standing(registry.database, cluster, now - A_DAY)
+    stands = read_overview(registry.database, cluster, now - A_DAY)
     if stands.cluster is None:
         return Overview(standing=stands, live=None, rates=None, changes=None, rerouted=False, at=now)
     live = live_kept(registry, stands.clusters[stands.cluster])

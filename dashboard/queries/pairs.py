@@ -9,7 +9,7 @@ import streamlit as st
 from mapping.service import Live, pairs_on
 from mapping.traffic.rank_pairs import RankPairs, rank_pairs
 from registry.fabrics.fabrics import ClusterInfo
-from registry.records.placements.opened import OpenPlacement
+from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
 
 KEPT = 256

@@ -10,10 +10,10 @@ from dashboard.queries.caching import content_kept
 from dashboard.queries.history import evaluated, history
 from dashboard.state.viewer import Viewer
 from dashboard.tables.simulated import SimulatedRuns
-from registry.jobs.owned import jobs_of
+from registry.jobs.jobs import jobs_of_user
 from registry.model.placement_series import PlacementSeries
-from registry.records.simulations.opened import open_simulations
-from registry.records.simulations.records import StoredSimulation
+from registry.pages.simulations import open_simulations
+from registry.records.simulations import StoredSimulation
 from registry.registry import Registry
 
 LISTS = 2
@@ -32,7 +32,7 @@ def simulated(registry: Registry, viewer: Viewer, placement: str | None = None) 
     """
     runs = registry.simulations.list()
     if runs:
-        mine = None if viewer.only is None else jobs_of(registry.database, viewer.only)
+        mine = None if viewer.only is None else jobs_of_user(registry.database, viewer.only)
         wanted = frozenset({*(run.placement for run in runs), *([placement] if placement else [])})
         series = _series(registry, registry.database.uri, wanted, mine)
     else:

@@ -10,8 +10,8 @@ import pandas as pd
 from dashboard.state.viewer import Viewer
 from mapping.traffic.fragmentation import Fragmentation
 from registry import units
+from registry.pages.jobs import JobRow
 from registry.records.placements.placements import StoredPlacementInfo
-from registry.running.pages import JobRow
 
 GAIN, OVER, WORST, SCATTER = "possible gain", "over the bound", "worst link", "fragmentation"
 """Columns that judge a job's placement."""

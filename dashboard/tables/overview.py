@@ -14,19 +14,19 @@ from dashboard.tables.sharing import job_text
 from dashboard.tables.times import in_utc
 from mapping.checks.finding import Finding
 from mapping.traffic.shared import HotLink
+from registry.fabrics.change_text import in_words
 from registry.fabrics.changes import Changes
-from registry.fabrics.words import in_words
 from registry.ingest_runs.freshness import FRESH, age_text, freshness
 from registry.ingest_runs.runs import SourceState
 from registry.model import Fabric, LinkRates
-from registry.overview.clusters import Standing
+from registry.pages.overview import ClusterOverview
 from registry.running.running_jobs import RunningJob
 
 USERS = 3
 """Jobs that are named on a link, those with most bytes."""
 
 
-def clusters_table(standing: Standing, now: datetime) -> pd.DataFrame:
+def clusters_table(standing: ClusterOverview, now: datetime) -> pd.DataFrame:
     """All clusters, one row each.
 
     Returns

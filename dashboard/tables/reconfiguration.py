@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from registry import units
-from registry.model.reconfiguration import CircuitPlan
-from registry.records.reconfigurations.records import (
-    ReconfigurationInfo,
-    ReconfigurationRecord,
-    StoredReconfiguration,
+from registry.model.circuit_plan import CircuitPlan
+from registry.records.circuit_plan_records import (
+    CircuitPlanInfo,
+    CircuitPlanRecord,
+    StoredCircuitPlan,
 )
 
 KEPT, REMOVED, INSERTED = STATES = ("stays", "take away", "put in")
@@ -22,7 +22,7 @@ KEPT, REMOVED, INSERTED = STATES = ("stays", "take away", "put in")
 PRESENT, PROPOSED, UPPER_BOUND = "as it is set", "proposed", "certified upper bound"
 
 
-def plans_table(infos: Sequence[ReconfigurationInfo]) -> pd.DataFrame:
+def plans_table(infos: Sequence[CircuitPlanInfo]) -> pd.DataFrame:
     """Plans, one row each; throughput in profiles a second, empty where it is not known or has no limit."""
     return pd.DataFrame(
         {
@@ -46,14 +46,14 @@ def plans_table(infos: Sequence[ReconfigurationInfo]) -> pd.DataFrame:
     )
 
 
-def about(info: ReconfigurationInfo) -> str:
+def about(info: CircuitPlanInfo) -> str:
     """What a plan is for."""
     names = ", ".join(info.profile_names)
     jobs = len(info.jobs)
     return f"{jobs} running job{'s' if jobs != 1 else ''}: {names}" if jobs else names
 
 
-def option_text(info: ReconfigurationInfo) -> str:
+def option_text(info: CircuitPlanInfo) -> str:
     """A plan in a list to choose from."""
     gain = "" if info.gain is None else f"{info.gain:.3g} ×"
     parts = (info.cluster or "", about(info), gain, units.moment_text(info.recorded_at), info.id)
@@ -96,7 +96,7 @@ def trail_table(plan: CircuitPlan) -> pd.DataFrame:
     )
 
 
-def circuits_table(record: ReconfigurationRecord) -> pd.DataFrame:
+def circuits_table(record: CircuitPlanRecord) -> pd.DataFrame:
     """All circuits that are proposed, and those to take away; the busiest first, ties by nodes.
 
     Returns
@@ -126,7 +126,7 @@ def circuits_table(record: ReconfigurationRecord) -> pd.DataFrame:
     return table.sort_values(["bytes", "a node", "b node"], ascending=[False, True, True], ignore_index=True)
 
 
-def moves_table(record: ReconfigurationRecord) -> pd.DataFrame:
+def moves_table(record: CircuitPlanRecord) -> pd.DataFrame:
     """Circuits to move, those to take away first: columns ``what``, ``a``, ``b``."""
     plan = record.plan
     moves = [(REMOVED, pair) for pair in plan.removed] + [(INSERTED, pair) for pair in plan.inserted]
@@ -139,7 +139,7 @@ def moves_table(record: ReconfigurationRecord) -> pd.DataFrame:
     )
 
 
-def ways_table(record: ReconfigurationRecord, most: int) -> pd.DataFrame:
+def ways_table(record: CircuitPlanRecord, most: int) -> pd.DataFrame:
     """Flows that cross circuits, those of most bytes first, at most so many; ties in the plan's order.
 
     Returns
@@ -167,7 +167,7 @@ def ways_table(record: ReconfigurationRecord, most: int) -> pd.DataFrame:
     )
 
 
-def facts(stored: StoredReconfiguration) -> dict[str, str]:
+def facts(stored: StoredCircuitPlan) -> dict[str, str]:
     """What a page tells of a plan in large."""
     plan = stored.plan
     known = not math.isnan(plan.present_throughput)

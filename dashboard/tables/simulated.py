@@ -15,7 +15,7 @@ from registry import units
 from registry.model import Longs, Simulation
 from registry.model.placement_series import PlacementSeries
 from registry.model.simulation import PERCENTILES
-from registry.records.simulations.records import SimulationInfo, StoredSimulation
+from registry.records.simulations import SimulationInfo, StoredSimulation
 
 UNITS = {
     "completion": units.SECONDS,

@@ -11,7 +11,7 @@ from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing, draw
 from dashboard.tables.changes import GONE, KINDS, UNCHANGED, Overlay, overlay
 from dashboard.widgets.choices import toggle
-from registry.fabrics.between import Between
+from registry.pages.changes import SnapshotDiff
 
 COLOURS = {
     LIGHT: ("#dfe3e8", "#8cc5e3", "#f0b35c", "#0b6e8f", "#b3262d"),
@@ -22,7 +22,7 @@ KEPT = 4
 WHOLE, CHANGED = "whole", "changed"
 
 
-def draw_changes(between: Between) -> None:
+def draw_changes(between: SnapshotDiff) -> None:
     """Two states of a wiring at once: links that are new, gone, faster or slower stand out."""
     found, drawing = _overlay(between.before.id, between.after.id, between)
     if not found.differs:
@@ -48,6 +48,6 @@ def draw_changes(between: Between) -> None:
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _overlay(before: str, after: str, _between: Between) -> tuple[Overlay, Drawing]:
+def _overlay(before: str, after: str, _between: SnapshotDiff) -> tuple[Overlay, Drawing]:
     found = overlay(_between.before.fabric, _between.after.fabric, _between.changes)
     return found, draw(found.fabric)

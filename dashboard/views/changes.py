@@ -19,10 +19,10 @@ from dashboard.widgets.downloads import download
 from dashboard.widgets.messages import plain, show_empty, show_unknown
 from registry import units
 from registry.errors import UnknownName
-from registry.fabrics.between import Between, State
+from registry.fabrics.change_text import in_words, summary
 from registry.fabrics.changes import Changes
 from registry.fabrics.fabrics import ClusterInfo
-from registry.fabrics.words import in_words, summary
+from registry.pages.changes import SnapshotDiff, State
 from registry.registry import Registry
 
 OFFERED = 500
@@ -103,7 +103,7 @@ def _counts(changes: Changes) -> None:
     columns[-1].metric("Switches rerouted", f"{len(changes.switches_rerouted):,}")
 
 
-def _words(view: ChangesView, found: Between) -> None:
+def _words(view: ChangesView, found: SnapshotDiff) -> None:
     st.subheader("In words")
     table = pd.DataFrame({"what changed": in_words(found.changes)})
     st.dataframe(table, hide_index=True, height="content" if len(table) <= WORDS else 420, key="words")

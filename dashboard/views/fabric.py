@@ -23,7 +23,7 @@ from mapping.traffic.against_counters import against_counters
 from registry import units
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools
-from registry.overview.seen import Seen
+from registry.pages.fabric import FabricHistory
 from registry.registry import Registry
 
 PREDICTED, MEASURED, DIFFERENCE, CAPACITY = "predicted", "measured", "difference", "capacity"
@@ -90,7 +90,7 @@ def _cluster(registry: Registry) -> str | None:
     return cluster
 
 
-def _when(found: Seen) -> datetime | None:
+def _when(found: FabricHistory) -> datetime | None:
     """The cluster and the time, by widgets: a field for any time, a slider over the fabric's states."""
     line = found.timeline
     assert line is not None

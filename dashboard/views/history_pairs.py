@@ -19,7 +19,7 @@ from dashboard.widgets.messages import plain, show_unknown
 from mapping.evaluation.comparing import differences
 from registry import units
 from registry.errors import UnknownName
-from registry.records.placements.opened import OpenPlacement
+from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
 
 OFFERED = 500

@@ -19,10 +19,10 @@ from dashboard.widgets.messages import plain, show_empty, show_unknown
 from mapping.service import Question
 from registry import units
 from registry.errors import UnknownName
-from registry.records.placements.opened import OpenPlacement
+from registry.pages.jobs import JobFile
+from registry.pages.placements import OpenPlacement
 from registry.records.placements.records import PRESENT
 from registry.registry import Registry
-from registry.running.pages import JobFile
 
 
 def draw(registry: Registry, site: Site) -> None:

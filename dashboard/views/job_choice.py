@@ -15,7 +15,7 @@ from dashboard.widgets.choices import choose
 from dashboard.widgets.filters import written
 from dashboard.widgets.messages import plain
 from registry.errors import UnknownName
-from registry.records.placements.opened import OpenPlacement
+from registry.pages.placements import OpenPlacement
 from registry.records.placements.placements import StoredPlacementInfo
 from registry.records.placements.records import PRESENT
 from registry.registry import Registry

@@ -13,7 +13,7 @@ from mapping.launchers import catalog
 from registry import units
 from registry.errors import InvalidPlacement
 from registry.model import Evaluation
-from registry.records.placements.opened import OpenPlacement
+from registry.pages.placements import OpenPlacement
 
 
 def draw(opened: OpenPlacement, site: Site) -> None:

@@ -26,7 +26,7 @@ from mapping.traffic.rank_pairs import rank_pairs
 from registry import units
 from registry.errors import AlmanacError
 from registry.model import Bools, Evaluation, Fabric, Floats, Longs
-from registry.records.placements.opened import OpenPlacement
+from registry.pages.placements import OpenPlacement
 
 HOTTEST = 50
 """Rows of the table of links."""

@@ -11,7 +11,7 @@ from dashboard.queries.job import JobView
 from dashboard.queries.jobs import seats
 from dashboard.tables.hosts import host_cells, with_ranks
 from registry.model import Ints
-from registry.records.placements.opened import OpenPlacement
+from registry.pages.placements import OpenPlacement
 
 MOST_CELLS = 3_000
 """Hosts that are drawn as cells; of more only the table is shown."""

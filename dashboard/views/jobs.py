@@ -19,8 +19,8 @@ from dashboard.widgets.downloads import download
 from dashboard.widgets.job_selection import open_job, picked_row
 from dashboard.widgets.messages import show_empty, show_unknown
 from registry.errors import UnknownName
+from registry.pages.jobs import JobChoices, JobFilter
 from registry.registry import Registry
-from registry.running.pages import JobChoices, JobFilter
 
 ROWS = 100
 """Jobs of a page of the table."""

@@ -30,7 +30,7 @@ from mapping.service import Live
 from mapping.traffic.naming import link_text as link_name
 from registry import units
 from registry.errors import UnknownName
-from registry.fabrics.words import summary
+from registry.fabrics.change_text import summary
 from registry.ingest_runs.freshness import FRESH, age_text, freshness
 from registry.registry import Registry
 

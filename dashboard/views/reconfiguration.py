@@ -29,7 +29,7 @@ from dashboard.widgets.job_selection import picked_row
 from dashboard.widgets.messages import plain, show_empty, show_unknown
 from registry import units
 from registry.errors import UnknownName
-from registry.records.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration
+from registry.records.circuit_plan_records import CircuitPlanInfo, StoredCircuitPlan
 from registry.registry import Registry
 
 LISTED = 100
@@ -68,7 +68,7 @@ def draw(registry: Registry, site: Site) -> None:
     _plans(infos, site)
 
 
-def _choose(known: Sequence[ReconfigurationInfo]) -> tuple[list[ReconfigurationInfo], str]:
+def _choose(known: Sequence[CircuitPlanInfo]) -> tuple[list[CircuitPlanInfo], str]:
     """Plans of the chosen cluster, the newest first, and the one that is shown.
 
     Raises
@@ -88,7 +88,7 @@ def _choose(known: Sequence[ReconfigurationInfo]) -> tuple[list[ReconfigurationI
     return infos, plan or infos[0].id
 
 
-def _facts(stored: StoredReconfiguration) -> None:
+def _facts(stored: StoredCircuitPlan) -> None:
     plan = stored.plan
     told = facts(stored)
     for column, (label, value) in zip(st.columns(len(told)), told.items(), strict=True):
@@ -115,7 +115,7 @@ def _facts(stored: StoredReconfiguration) -> None:
         st.code(f"almanac cluster optical {stored.cluster} --applied {stored.id}", language=None)
 
 
-def _figures(stored: StoredReconfiguration) -> None:
+def _figures(stored: StoredCircuitPlan) -> None:
     theme = figures.theme_of(st.context.theme.type)
     plan = stored.plan
     bars, trail = st.columns([2, 3])
@@ -128,7 +128,7 @@ def _figures(stored: StoredReconfiguration) -> None:
     trail.altair_chart(trail_chart(trail_table(plan), bound, theme), key="trail")
 
 
-def _moves(stored: StoredReconfiguration) -> None:
+def _moves(stored: StoredCircuitPlan) -> None:
     """Circuits to take away and to put in, for whoever sets the switch."""
     st.subheader("Circuits to move")
     table = moves_table(stored)
@@ -139,7 +139,7 @@ def _moves(stored: StoredReconfiguration) -> None:
     download("Download as CSV", csv_text(table), f"{stored.id}-moves.csv", key="moves csv")
 
 
-def _circuits(stored: StoredReconfiguration) -> None:
+def _circuits(stored: StoredCircuitPlan) -> None:
     st.subheader("All circuits")
     table = circuits_table(stored)
     left, right = st.columns([1, 1])
@@ -157,7 +157,7 @@ def _circuits(stored: StoredReconfiguration) -> None:
         download("Download as CSV", csv_text(table), f"{stored.id}-circuits.csv", key="circuits csv")
 
 
-def _ways(stored: StoredReconfiguration) -> None:
+def _ways(stored: StoredCircuitPlan) -> None:
     """The one way of what each two ranks, or hosts under ranks that stay, exchange."""
     st.subheader("Ways")
     routes = stored.plan.routes
@@ -177,7 +177,7 @@ def _ways(stored: StoredReconfiguration) -> None:
             st.caption(f"The {WAYS:,} flows of most bytes, of {crossing:,}.")
 
 
-def _plans(infos: Sequence[ReconfigurationInfo], site: Site) -> None:
+def _plans(infos: Sequence[CircuitPlanInfo], site: Site) -> None:
     """The newest plans; one that is picked can be opened."""
     st.subheader("Plans")
     table = plans_table(infos[:LISTED])

@@ -34,7 +34,7 @@ from dashboard.widgets.messages import plain, show_empty, show_unknown
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Simulation
-from registry.records.simulations.records import SimulationInfo, StoredSimulation
+from registry.records.simulations import SimulationInfo, StoredSimulation
 from registry.registry import Registry
 
 MOST = 6

@@ -21,7 +21,7 @@ from dashboard.widgets.downloads import download
 from registry import units
 from registry.fabrics.fabrics import Snapshot
 from registry.model import Floats, Simulation
-from registry.records.simulations.records import StoredSimulation
+from registry.records.simulations import StoredSimulation
 from registry.registry import Registry
 
 BUSIEST = 50

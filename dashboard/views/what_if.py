@@ -29,7 +29,7 @@ from mapping.traffic.what_if import KEPT as TABLES
 from registry import units
 from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, Bools, Fabric
-from registry.overview.seen import Seen
+from registry.pages.fabric import FabricHistory
 from registry.registry import Registry
 
 DOWN, ADD, DRAIN = "down", "add", "drain"
@@ -84,7 +84,7 @@ def draw(registry: Registry, site: Site) -> None:
     _jobs(imagined.what_if, site, view.cluster.name)
 
 
-def _choose(found: Seen) -> str:
+def _choose(found: FabricHistory) -> str:
     line = found.timeline
     assert line is not None
     info = found.clusters[line.cluster]

@@ -16,8 +16,8 @@ from mapping.service.live import Unloaded, seated
 from registry.errors import InvalidValue
 from registry.model import Ints, Placement, Profile
 from registry.progress import Progress, silent
-from registry.records.reconfigurations.records import ReconfigurationRecord
-from registry.records.reconfigurations.switches import OpticalSwitch
+from registry.records.circuit_plan_records import CircuitPlanRecord
+from registry.records.optical_switches import OpticalSwitch
 from registry.registry import Registry
 from registry.running.running_jobs import Running, RunningJob
 from registry.version import code_version
@@ -212,9 +212,9 @@ def save_circuits(
     Raises
     ------
     UnknownName, InvalidValue
-        As `registry.records.reconfigurations.reconfigurations.Reconfigurations.save`.
+        As `registry.records.circuit_plans.CircuitPlans.save`.
     """
-    record = ReconfigurationRecord(
+    record = CircuitPlanRecord(
         cluster=None if switch is None else switch.cluster,
         hosts=() if switch is None else switch.hosts,
         profiles=tuple(profiles),
@@ -225,7 +225,7 @@ def save_circuits(
         wall_seconds=planned.seconds,
         code_version=code_version(),
     )
-    return registry.reconfigurations.save(record)
+    return registry.circuit_plans.save(record)
 
 
 def save_next_circuits(registry: Registry, planned: Planned, on: OnSwitch) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from registry.counters.sweeps import Retention, roll_up, rolled_until, unpack_rollup, unpack_sweep
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
-from registry.fabrics.observations import content_as_of, no_fabric, read_content, take_cluster
+from registry.fabrics.observations import content_as_of, lock_cluster, no_fabric, read_content
 from registry.fabrics.timeline import FOREVER
 from registry.model import CounterDeltas, CounterSweep, Fabric, LinkRates, as_utc, growth, link_rates, total
 
@@ -65,6 +66,13 @@ _CLUSTERS = """
 MATCH (s:CounterSweep)
 RETURN collect(DISTINCT s.cluster) AS names
 """
+
+
+MAX_SWEEPS = 16
+"""Most sweeps that a page reads: those of one time may be stored in several parts."""
+
+Sweeps = tuple[CounterSweep, ...]
+"""Sweeps of the last two times at which traffic was counted, ascending; empty if there are no two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,11 +202,33 @@ class Counters:
         moment = datetime.now(UTC) if now is None else as_utc(now)
 
         def work(transaction: Transaction) -> int:
-            take_cluster(transaction, cluster)
+            lock_cluster(transaction, cluster)
             _require(transaction, cluster)
             return roll_up(transaction, cluster, moment, rule or Retention())
 
         return self._database.write(work)
+
+
+def last_two_sweeps(times: Sequence[datetime], blobs: Sequence[bytes]) -> Sweeps:
+    """Return the sweeps of the last two times, from columns of times and blobs with the newest first."""
+    last = sorted(set(times))[-2:]
+    if len(last) < 2:
+        return ()
+    pairs = [(time, blob) for time, blob in zip(times, blobs, strict=True) if time in last]
+    return tuple(unpack_sweep(blob, time) for time, blob in reversed(pairs))
+
+
+def rates_of(fabric: Fabric, sweeps: Sweeps) -> LinkRates | None:
+    """Return the bytes/s of each link between two sweeps, or None if the sweeps do not give any.
+
+    `Counters.rates` also uses roll-ups and other kinds of sweeps.
+    """
+    if not sweeps:
+        return None
+    parts = [part for part in growth(sweeps, after=sweeps[0].at) if not part.backwards]
+    if not any("xmit_bytes" in part.names for part in parts):
+        return None
+    return link_rates(fabric, total(parts))
 
 
 def _added(transaction: Transaction, cluster: str, start: datetime, until: datetime) -> list[CounterDeltas]:

@@ -18,7 +18,7 @@ import numpy as np
 from registry.database import codec
 from registry.database.driver import Transaction
 from registry.errors import DatabaseError, InvalidValue
-from registry.model import NOT_TOLD, CounterDeltas, CounterSweep, as_utc, growth, total
+from registry.model import NOT_COUNTED, CounterDeltas, CounterSweep, as_utc, growth, total
 from registry.model.counters import TRAFFIC
 
 HOUR, DAY = "hour", "day"
@@ -255,7 +255,7 @@ def _told_last(sweeps: Sequence[CounterSweep]) -> list[bool]:
     told: dict[tuple[int, int], set[str]] = {}
     stay = []
     for sweep in reversed(sweeps):
-        known = sweep.values != NOT_TOLD
+        known = sweep.values != NOT_COUNTED
         ports = zip(sweep.guid.tolist(), sweep.port.tolist(), strict=True)
         news = False
         for port, cells in zip(ports, known, strict=True):

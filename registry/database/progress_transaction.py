@@ -11,7 +11,7 @@ from registry.database.driver import BATCH, Transaction
 from registry.progress import Progress
 
 
-class CountedRows:
+class ProgressTransaction:
     """Does what another transaction does, and tells how many rows it has written.
 
     Parameters

@@ -13,7 +13,7 @@ from registry.fabrics import derived
 from registry.fabrics.changes import Changes, compare
 from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.facts import fabric_of
-from registry.fabrics.observations import no_fabric, take_cluster
+from registry.fabrics.observations import lock_cluster, no_fabric
 from registry.fabrics.routings import read_routing, rerouted
 from registry.fabrics.timeline import FOREVER
 from registry.model import Fabric, as_utc
@@ -272,7 +272,7 @@ class Fabrics:
             rows = transaction.run(_CONTENTS_IN_TIME, cluster=cluster)
             if not rows:
                 raise no_fabric(transaction, cluster, FOREVER)
-            take_cluster(transaction, cluster)
+            lock_cluster(transaction, cluster)
             found = transaction.run(_BLOBS, contents=sorted({row["content"] for row in rows}))[0]
             fabrics = {
                 content: unpack_fabric(blob)

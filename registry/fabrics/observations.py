@@ -81,7 +81,7 @@ CREATE (o)-[:SAW]->(r)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sighting:
+class ObservationDraft:
     """What an intake saw, with its ids; made before the transaction.
 
     Attributes
@@ -105,8 +105,8 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What entering a sighting changed; `content` is the one as of its time."""
+class ObservationResult:
+    """What saving an observation changed; `content` is the one as of its time."""
 
     observation: str
     content: str
@@ -117,7 +117,7 @@ class Seen:
     links_closed: int = 0
 
 
-def sighting(intake: Intake) -> Sighting | None:
+def draft_observation(intake: Intake) -> ObservationDraft | None:
     """The sighting of an intake; None where it holds neither fabric nor tables."""
     cluster, at = intake.cluster, intake.observed_at
     if cluster is None or at is None or (intake.fabric is None and intake.tables is None):
@@ -127,7 +127,7 @@ def sighting(intake: Intake) -> Sighting | None:
     routing = None if intake.tables is None else pack_routing(cluster, intake.tables)
     seen = (as_utc(at).isoformat(), content or "", "" if routing is None else routing.id)
     name = hashlib.sha256("\n".join(seen).encode()).hexdigest()[:16]
-    return Sighting(
+    return ObservationDraft(
         id=f"{cluster}/{name}",
         cluster=cluster,
         at=as_utc(at),
@@ -139,7 +139,7 @@ def sighting(intake: Intake) -> Sighting | None:
     )
 
 
-def take_cluster(transaction: Transaction, cluster: str) -> int:
+def lock_cluster(transaction: Transaction, cluster: str) -> int:
     """Lock a cluster until the transaction ends, so that its writers go one after the other.
 
     Returns
@@ -150,7 +150,7 @@ def take_cluster(transaction: Transaction, cluster: str) -> int:
     return int(transaction.run(_TAKE_CLUSTER, cluster=cluster)[0]["seq"])
 
 
-def enter(transaction: Transaction, seen: Sighting, seq: int) -> Seen:
+def save_observation(transaction: Transaction, seen: ObservationDraft, seq: int) -> ObservationResult:
     """Write a sighting of a cluster that is taken, and what it changes in the derived graph.
 
     Raises
@@ -169,12 +169,12 @@ def enter(transaction: Transaction, seen: Sighting, seq: int) -> Seen:
     if content is None:
         raise no_fabric(transaction, seen.cluster, seen.at)
     if transaction.run(_OBSERVATION, observation=seen.id):
-        return Seen(observation=seen.id, content=content)
+        return ObservationResult(observation=seen.id, content=content)
     new_content = _save_content(transaction, seen)
     new_routing = seen.routing is not None and save_routing(transaction, seen.cluster, seen.routing)
     _create_observation(transaction, seen, seq)
     opened, closed = _derive(transaction, seen, None if before is None else before[1])
-    return Seen(
+    return ObservationResult(
         observation=seen.id,
         content=content,
         new_content=new_content,
@@ -210,7 +210,7 @@ def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownNa
     return UnknownName("fabric", cluster, remedy=f"none was seen at or before {at.isoformat()}")
 
 
-def _save_content(transaction: Transaction, seen: Sighting) -> bool:
+def _save_content(transaction: Transaction, seen: ObservationDraft) -> bool:
     if seen.fabric is None or transaction.run(_CONTENT, content=seen.content):
         return False
     transaction.run(
@@ -227,7 +227,7 @@ def _save_content(transaction: Transaction, seen: Sighting) -> bool:
     return True
 
 
-def _create_observation(transaction: Transaction, seen: Sighting, seq: int) -> None:
+def _create_observation(transaction: Transaction, seen: ObservationDraft, seq: int) -> None:
     transaction.run(
         _CREATE_OBSERVATION,
         observation=seen.id,
@@ -243,7 +243,7 @@ def _create_observation(transaction: Transaction, seen: Sighting, seq: int) -> N
         transaction.run(_SAW_ROUTING, observation=seen.id, routing=seen.routing.id)
 
 
-def _derive(transaction: Transaction, seen: Sighting, before: str | None) -> tuple[int, int]:
+def _derive(transaction: Transaction, seen: ObservationDraft, before: str | None) -> tuple[int, int]:
     if seen.fabric is None or seen.content == before:
         return 0, 0
     until = transaction.run(_NEXT_CONTENT, cluster=seen.cluster, at=seen.at)[0]["at"]

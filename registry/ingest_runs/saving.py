@@ -16,17 +16,17 @@ from datetime import UTC, datetime, timedelta
 
 from registry.counters.sweeps import Retention, roll_up, save_sweep
 from registry.database.driver import Database, Transaction
-from registry.database.progress_transaction import CountedRows
+from registry.database.progress_transaction import ProgressTransaction
 from registry.fabrics.intended import save_wiring
 from registry.fabrics.layouts import save_layouts, seat
 from registry.fabrics.observations import (
-    Seen,
-    Sighting,
+    ObservationDraft,
+    ObservationResult,
     content_as_of,
-    enter,
+    lock_cluster,
     no_fabric,
     read_content,
-    take_cluster,
+    save_observation,
 )
 from registry.fabrics.timeline import FOREVER
 from registry.ingest_runs.runs import SAVED, UNCHANGED, Attempt, record_run
@@ -38,7 +38,7 @@ from registry.profiles import save_profile
 from registry.progress import Progress
 from registry.records.placements.batches import save_placement
 from registry.records.placements.records import PRESENT, PlacementRecord
-from registry.records.simulations.traces import save_trace
+from registry.records.traces import save_trace
 from registry.version import code_version
 
 CLOCK_SKEW = timedelta(minutes=10)
@@ -67,14 +67,16 @@ CREATE (r)-[:RECORDED]->(w)
 """
 
 
-def save_intake(database: Database, intake: Intake, seen: Sighting | None, progress: Progress) -> Receipt:
+def save_intake(
+    database: Database, intake: Intake, seen: ObservationDraft | None, progress: Progress
+) -> Receipt:
     """Save all of an intake; see `registry.registry.Registry.save`.
 
     Parameters
     ----------
     database : Database
     intake : Intake
-    seen : Sighting or None
+    seen : ObservationDraft or None
         What it saw, from `registry.fabrics.observations.sighting`.
     progress : Progress
 
@@ -148,14 +150,14 @@ class Saving:
     new_layouts: int = 0
     warnings: tuple[str, ...] = ()
 
-    def save(self, seen: Sighting | None, first_jobs: Sequence[Job]) -> Receipt:
+    def save(self, seen: ObservationDraft | None, first_jobs: Sequence[Job]) -> Receipt:
         """Save all but the jobs behind the first ones, whose hosts are looked up all the same."""
         intake = self.intake
-        seq = take_cluster(self.transaction, intake.cluster) if intake.cluster else 0
+        seq = lock_cluster(self.transaction, intake.cluster) if intake.cluster else 0
         entered = None
         if seen is not None:
-            counted = CountedRows(self.transaction, self.progress, "saving the fabric")
-            entered = enter(counted, seen, seq)
+            counted = ProgressTransaction(self.transaction, self.progress, "saving the fabric")
+            entered = save_observation(counted, seen, seq)
             counted.finish()
         profiles = self._save_profiles()
         traces = self._save_traces(profiles)
@@ -201,12 +203,12 @@ class Saving:
         cluster = self.intake.cluster
         if cluster is None:
             return 0
-        return self._save_jobs(cluster, jobs, take_cluster(self.transaction, cluster))
+        return self._save_jobs(cluster, jobs, lock_cluster(self.transaction, cluster))
 
     def _save_jobs(self, cluster: str, jobs: Sequence[Job], seq: int) -> int:
         return save_jobs(self.transaction, cluster, jobs, self.intake.observed_at or self.moment, seq)
 
-    def _with_fabric(self, receipt: Receipt, seen: Sighting, entered: Seen) -> Receipt:
+    def _with_fabric(self, receipt: Receipt, seen: ObservationDraft, entered: ObservationResult) -> Receipt:
         if entered.new_observation:
             self.changed = True
             self.observation = entered.observation

@@ -18,7 +18,7 @@ from typing import Any
 
 from registry.database.driver import Database, Transaction, instant, instants
 from registry.errors import UnknownName
-from registry.fabrics.observations import take_cluster
+from registry.fabrics.observations import lock_cluster
 from registry.jobs.allocations import HostSlots, save_allocations
 from registry.model import Job
 from registry.profiles import find_profile
@@ -84,6 +84,12 @@ MATCH (a:Allocation {id: $allocation[i]})
 CREATE (j)-[:RAN_ON {seq: $seq}]->(a)
 """
 
+_JOBS_OF_USER = """
+MATCH (j:Job)
+WHERE j.user = $user
+RETURN collect(j.id) AS ids
+"""
+
 _ATTACH = """
 MATCH (j:Job {id: $job})
 MATCH (p:Profile {id: $profile})
@@ -145,13 +151,19 @@ class Jobs:
 
         def work(transaction: Transaction) -> str:
             stored = find_job(transaction, job, cluster)
-            take_cluster(transaction, stored.cluster)
+            lock_cluster(transaction, stored.cluster)
             found = find_profile(transaction, profile)
             if find_job(transaction, job, stored.cluster).profile != found:
                 transaction.run(_ATTACH, job=stored.id, profile=found, at=datetime.now(UTC))
             return found
 
         return self._database.write(work)
+
+
+def jobs_of_user(database: Database, user: str) -> frozenset[str]:
+    """Return the ids (cluster and scheduler's id) of the jobs of a user; one statement."""
+    rows = database.read(lambda transaction: transaction.run(_JOBS_OF_USER, user=user))
+    return frozenset(rows[0]["ids"])
 
 
 def batches(jobs: Iterable[Job]) -> list[tuple[Job, ...]]:

@@ -13,8 +13,9 @@ names are looked up at the edges. Arrays are copied to the stated dtype and made
 """
 
 from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs
+from registry.model.circuit_plan import CircuitPlan
 from registry.model.counter_deltas import CounterDeltas, deltas, growth, total
-from registry.model.counters import COUNTERS, NOT_TOLD, CounterSweep
+from registry.model.counters import COUNTERS, NOT_COUNTED, CounterSweep
 from registry.model.fabric import HOST, SWITCH, Fabric, format_guid, is_made_up
 from registry.model.intended import IntendedWiring
 from registry.model.job import Job, as_utc
@@ -23,7 +24,6 @@ from registry.model.placement import Allocation, Bound, Evaluation, HostOrder, M
 from registry.model.ports import PORT_STATES, Ports
 from registry.model.profile import Profile
 from registry.model.rates import LinkRates, link_rates
-from registry.model.reconfiguration import CircuitPlan
 from registry.model.simulation import Simulation
 from registry.model.trace import Trace
 
@@ -31,7 +31,7 @@ __all__ = [
     "COUNTERS",
     "HOST",
     "LINK_COLUMNS",
-    "NOT_TOLD",
+    "NOT_COUNTED",
     "NO_PORT",
     "NO_ROUTE",
     "PORT_STATES",

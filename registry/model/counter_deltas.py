@@ -18,7 +18,7 @@ from registry.model.counters import (
     CONGESTION,
     COUNTERS,
     ERRORS,
-    NOT_TOLD,
+    NOT_COUNTED,
     TRAFFIC,
     CounterSweep,
     check_ports,
@@ -45,7 +45,7 @@ class CounterDeltas:
     names : tuple of str
         Length k.
     amount : int64[p, k]
-        Bytes, packets, ticks or events; `NOT_TOLD` where it is not known.
+        Bytes, packets, ticks or events; `NOT_COUNTED` where it is not known.
     at_least : bool[p, k]
         The amount is a lower bound: there was a reset, or a saturated counter.
     covered : float64[p, k]
@@ -90,7 +90,7 @@ class CounterDeltas:
         return (self.end - self.start).total_seconds()
 
     def column(self, name: str) -> Longs:
-        """int64[p]: growth of one counter of every port; `NOT_TOLD` where it is not known."""
+        """int64[p]: growth of one counter of every port; `NOT_COUNTED` where it is not known."""
         return column_of(self.names, self.amount, name)
 
 
@@ -153,12 +153,12 @@ def total(parts: Sequence[CounterDeltas]) -> CounterDeltas:
     place = {key: row for row, key in enumerate(keys)}
     names = tuple(name for name in COUNTERS if any(name in part.names for part in parts))
     shape = (len(keys), len(names))
-    amount, at_least = np.full(shape, NOT_TOLD, np.int64), np.zeros(shape, np.bool_)
+    amount, at_least = np.full(shape, NOT_COUNTED, np.int64), np.zeros(shape, np.bool_)
     covered, peak = np.zeros(shape), np.zeros(shape)
     for part in parts:
         rows = np.asarray([place[key] for key in _ports(part)], np.int64)
         cells = np.ix_(rows, np.asarray([names.index(name) for name in part.names], np.int64))
-        known = part.amount != NOT_TOLD
+        known = part.amount != NOT_COUNTED
         amount[cells] = np.where(known, np.maximum(amount[cells], 0) + part.amount, amount[cells])
         at_least[cells] |= part.at_least
         covered[cells] += part.covered
@@ -198,10 +198,10 @@ class _Standing:
         more = len(self._rows) - len(self._values)
         if more:
             width = len(COUNTERS)
-            self._values = np.vstack([self._values, np.full((more, width), NOT_TOLD, np.int64)])
+            self._values = np.vstack([self._values, np.full((more, width), NOT_COUNTED, np.int64)])
             self._since = np.vstack([self._since, np.full((more, width), np.inf)])
         cells = np.ix_(rows, _columns(sweep))
-        told = sweep.values != NOT_TOLD
+        told = sweep.values != NOT_COUNTED
         self._values[cells] = np.where(told, sweep.values, self._values[cells])
         self._since[cells] = np.where(told, sweep.at.timestamp(), self._since[cells])
 
@@ -212,11 +212,11 @@ class _Standing:
         old, since, kept = self._cells(sweep)
         new, full = sweep.values[kept], sweep.saturated[kept]
         now = sweep.at.timestamp()
-        known = (old != NOT_TOLD) & (new != NOT_TOLD) & (since < now)
+        known = (old != NOT_COUNTED) & (new != NOT_COUNTED) & (since < now)
         wrong = _in_wrong_order(old, new, known & _TRAFFIC[_columns(sweep)])
         fell = known & (new < old)
-        amount = np.where(known & (not wrong), np.where(fell, new, new - old), NOT_TOLD)
-        told = amount != NOT_TOLD
+        amount = np.where(known & (not wrong), np.where(fell, new, new - old), NOT_COUNTED)
+        told = amount != NOT_COUNTED
         covered = np.where(told, now - np.where(known, since, now), 0.0)
         start = float(since[known].min()) if bool(known.any()) else now - 1e-6
         return CounterDeltas(

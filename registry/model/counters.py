@@ -50,7 +50,7 @@ ERRORS = (
 """How often something went wrong."""
 COUNTERS = (*TRAFFIC, *CONGESTION, *ERRORS)
 """Every counter that is kept."""
-NOT_TOLD = -1
+NOT_COUNTED = -1
 """Value of a counter that the source does not tell."""
 
 
@@ -71,7 +71,7 @@ class CounterSweep:
     names : tuple of str
         Counters that some port tells, of `COUNTERS` and in their order; length k.
     values : int64[p, k]
-        `NOT_TOLD` or at least 0; bytes, packets, ticks or events.
+        `NOT_COUNTED` or at least 0; bytes, packets, ticks or events.
     saturated : bool[p, k]
         The counter stands at the largest value it can hold: the truth is at least so much.
     """
@@ -96,7 +96,7 @@ class CounterSweep:
         freeze(self, "lid", np.int32, p)
         check_table(self, "values", np.int64, p)
         check_table(self, "saturated", np.bool_, p)
-        if self.values.size and int(self.values.min()) < NOT_TOLD:
+        if self.values.size and int(self.values.min()) < NOT_COUNTED:
             raise InvalidValue("CounterSweep.values", "must not be negative")
         if bool(((self.guid == 0) == (self.lid == 0)).any()):
             raise InvalidValue("CounterSweep.guid", "a port is named by its GUID or by its LID")
@@ -128,7 +128,7 @@ class CounterSweep:
         told = {name for counters in ports.values() for name in counters}
         names = tuple(name for name in COUNTERS if name in told)
         keys = sorted(ports)
-        blank = (NOT_TOLD, False)
+        blank = (NOT_COUNTED, False)
         cells = [[ports[key].get(name, blank) for name in names] for key in keys]
         table = np.asarray(cells, np.int64).reshape(len(keys), len(names), 2)
         return cls(
@@ -145,7 +145,7 @@ class CounterSweep:
         return len(self.guid)
 
     def column(self, name: str) -> Longs:
-        """int64[p]: one counter of every port; `NOT_TOLD` where it is not told."""
+        """int64[p]: one counter of every port; `NOT_COUNTED` where it is not told."""
         return column_of(self.names, self.values, name)
 
     def with_guids(self, fabric: Fabric) -> CounterSweep:
@@ -193,11 +193,11 @@ class CounterSweep:
 
 
 def column_of(names: tuple[str, ...], table: Longs, name: str) -> Longs:
-    """int64[p]: one counter of a table; `NOT_TOLD` where it is not there."""
+    """int64[p]: one counter of a table; `NOT_COUNTED` where it is not there."""
     if name not in COUNTERS:
         raise UnknownName("counter", name, COUNTERS)
     if name not in names:
-        return frozen(np.full(len(table), NOT_TOLD, np.int64))
+        return frozen(np.full(len(table), NOT_COUNTED, np.int64))
     return table[:, names.index(name)]
 
 

@@ -1,5 +1,5 @@
-"""Append-only results of computations.
+"""Append-only records: placements, traces, simulations and circuit plans.
 
-Input: placements, simulations and circuit plans with their provenance.
-Output: the same records by id prefix, newest first, or as columns.
+Input: results of searches and simulations with their provenance.
+Output: stored records by id prefix, newest first.
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
-from registry.fabrics.observations import take_cluster
+from registry.fabrics.observations import lock_cluster
 from registry.jobs.jobs import job_key
 from registry.model import as_utc
 
@@ -146,7 +146,7 @@ class Advices:
 
         def work(transaction: Transaction) -> None:
             for cluster in sorted({record.cluster for record in records}):
-                take_cluster(transaction, cluster)
+                lock_cluster(transaction, cluster)
             known = set(transaction.run(_KNOWN, ids=list(by_id))[0]["ids"])
             new = {name: record for name, record in by_id.items() if name not in known}
             if new:

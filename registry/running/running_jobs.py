@@ -15,8 +15,8 @@ from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.fabrics import Snapshot
 from registry.fabrics.observations import no_fabric
 from registry.fabrics.routings import unpack_tables
+from registry.jobs.job_clauses import IS_RUNNING, JOB_EXPRESSIONS, with_advice, with_allocation_and_profile
 from registry.jobs.jobs import StoredJob, stored_jobs
-from registry.jobs.parts import IS_RUNNING, JOB_TOLD, with_advice, with_parts
 from registry.model import Allocation, Metrics, Placement, as_utc
 from registry.model.loaded_links import LoadedLinks
 from registry.records.placements.link_loads import unpack_loads
@@ -29,7 +29,7 @@ _PLACED = (
     *("parameters", "seed", "seconds", "steps", "complete", "host_of_rank", *METRICS),
 )
 _TOLD = {
-    **JOB_TOLD,
+    **JOB_EXPRESSIONS,
     "application": "application",
     "advice": "advice",
     "loads": "l.blob",
@@ -59,7 +59,7 @@ CALL {{
   WITH content
   MATCH (j:Job)
   WHERE j.cluster = $cluster AND {IS_RUNNING}
-  {with_parts("content, ")}
+  {with_allocation_and_profile("content, ")}
   {with_advice("content, ")}
   OPTIONAL MATCH (j)-[:HAS_PLACEMENT]->(p:Placement)
   WHERE p.role = '{PRESENT}'

@@ -179,9 +179,9 @@ def test_the_next_circuits_suit_the_running_jobs(
     assert told["throughput"] <= told["upper_bound"]["throughput"] * (1 + 1e-9)
     assert len(told["node_of_rank"]) == 8
     registry = Registry(embedded_database)
-    (info,) = registry.reconfigurations.list("opt")
+    (info,) = registry.circuit_plans.list("opt")
     assert (info.id, set(info.jobs)) == (told["configuration"], {"1", "2"})
-    assert registry.reconfigurations.read(info.id).hosts == hosts
+    assert registry.circuit_plans.read(info.id).hosts == hosts
 
 
 def test_routes_are_told_by_hosts_where_ranks_stay(
@@ -301,7 +301,7 @@ def test_an_interrupt_saves_the_best_so_far(
     monkeypatch.setattr("mapping.reconfiguration.next_configuration.improve", interrupted)
     outcome = switched("reconfigure", "--cluster", "opt", "--json")
     assert (outcome.code, outcome.json["complete"]) == (130, False)
-    (info,) = Registry(embedded_database).reconfigurations.list("opt")
+    (info,) = Registry(embedded_database).circuit_plans.list("opt")
     assert (info.id, info.complete) == (outcome.json["configuration"], False)
 
 

@@ -190,10 +190,10 @@ def test_what_is_found_is_saved_once(profiles: Almanac, embedded_database: Datab
     told = reconfigure(profiles, "--trials", 20, "--seed", 2)
     assert reconfigure(profiles, "--trials", 20, "--seed", 2)["configuration"] == told["configuration"]
     registry = Registry(embedded_database)
-    (info,) = registry.reconfigurations.list()
+    (info,) = registry.circuit_plans.list()
     assert (info.id, info.cluster, info.profile_names) == (told["configuration"], None, ("cg",))
     assert info.parameters == {"trials": 20}
-    plan = registry.reconfigurations.read(info.id).plan
+    plan = registry.circuit_plans.read(info.id).plan
     assert plan.node_of_vertex.tolist() == told["node_of_rank"]
     assert [list(pair) for pair in plan.circuits] == [[one["a"], one["b"]] for one in told["circuits"]]
     assert plan.trail_throughput.tolist() == [one["throughput"] for one in told["trail"]]
@@ -202,4 +202,4 @@ def test_what_is_found_is_saved_once(profiles: Almanac, embedded_database: Datab
 
 def test_nothing_is_saved_where_the_search_fails(profiles: Almanac, embedded_database: Database) -> None:
     assert profiles("reconfigure", "cg", *MACHINE, "--start", "star").code == 1
-    assert Registry(embedded_database).reconfigurations.list() == ()
+    assert Registry(embedded_database).circuit_plans.list() == ()

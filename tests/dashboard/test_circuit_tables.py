@@ -28,9 +28,9 @@ from dashboard.tables.reconfiguration import (
     trail_table,
     ways_table,
 )
-from registry.records.reconfigurations.records import ReconfigurationInfo, StoredReconfiguration
+from registry.records.circuit_plan_records import CircuitPlanInfo, StoredCircuitPlan
 from tests.dashboard.test_figures import rows_of, spec
-from tests.registry.model.test_reconfiguration import circuit_plan, circuit_routes, reconfiguration_record
+from tests.registry.model.test_circuit_plan import circuit_plan, circuit_routes, reconfiguration_record
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
 UNKNOWN: dict[str, Any] = {
@@ -47,13 +47,13 @@ UNLIMITED: dict[str, Any] = {
 }
 
 
-def stored(**changed: Any) -> StoredReconfiguration:
+def stored(**changed: Any) -> StoredCircuitPlan:
     record = reconfiguration_record(hosts=("n0", "=n1", "n2", "n3"), plan=circuit_plan(**changed))
     told = {name: getattr(record, name) for name in record.__slots__}
-    return StoredReconfiguration(**told, id="r1", recorded_at=AT)
+    return StoredCircuitPlan(**told, id="r1", recorded_at=AT)
 
 
-def info(**changed: Any) -> ReconfigurationInfo:
+def info(**changed: Any) -> CircuitPlanInfo:
     fields: dict[str, Any] = {
         "id": "r1",
         "recorded_at": AT,
@@ -83,7 +83,7 @@ def info(**changed: Any) -> ReconfigurationInfo:
         "wall_seconds": 1.0,
         "code_version": "1",
     }
-    return ReconfigurationInfo(**{**fields, **changed})
+    return CircuitPlanInfo(**{**fields, **changed})
 
 
 def test_a_plan_is_one_row_and_what_is_unknown_is_empty() -> None:

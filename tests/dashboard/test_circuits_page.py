@@ -19,7 +19,7 @@ from tests.dashboard.conftest import MARKUP, Connect
 from tests.dashboard.test_pages import address, messages, page
 from tests.dashboard.test_queries import CountingDatabase
 from tests.dashboard.test_standing_pages import seen_by, titles, whole
-from tests.registry.model.test_reconfiguration import circuit_plan, optical_switch, reconfiguration_record
+from tests.registry.model.test_circuit_plan import circuit_plan, optical_switch, reconfiguration_record
 from tests.support.fat_tree import at, fat_tree
 
 CIRCUITS = "circuits"
@@ -54,7 +54,7 @@ def planned(nothing: Connect) -> Planned:
         )
         registry.optical.save(optical_switch())
         name = registry.profiles.list()[0].id
-        both = registry.reconfigurations.save(
+        both = registry.circuit_plans.save(
             reconfiguration_record(
                 cluster="toy",
                 hosts=HOSTS,
@@ -64,7 +64,7 @@ def planned(nothing: Connect) -> Planned:
                 plan=circuit_plan(node_of_vertex=[0, 1, 3, 2, 2, 1]),
             )
         )
-        alone = registry.reconfigurations.save(
+        alone = registry.circuit_plans.save(
             reconfiguration_record(profiles=(name,), plan=circuit_plan(gain=1.0, complete=False))
         )
     return Planned(connect=nothing, jobs=both, alone=alone)
@@ -102,7 +102,7 @@ def test_a_plan_of_a_cluster_is_told_by_its_hosts(planned: Planned) -> None:
     told = f"almanac cluster optical toy --applied {planned.jobs}"
     assert told in [code.value for code in app.code]
     with planned.connect() as registry:
-        registry.reconfigurations.apply(planned.jobs)
+        registry.circuit_plans.apply(planned.jobs)
     app.run()
     assert "The switch was set so" in "\n".join(one.value for one in app.success)
     assert told not in [code.value for code in app.code]

@@ -73,8 +73,8 @@ def test_the_optical_cluster_is_a_switch_within_its_limits_with_all_jobs_on_it(c
 
 def test_the_saved_plan_moves_circuits_and_gains(connect: Connect) -> None:
     with connect() as registry:
-        (info,) = registry.reconfigurations.list(OPTICAL)
-        plan = registry.reconfigurations.read(info.id).plan
+        (info,) = registry.circuit_plans.list(OPTICAL)
+        plan = registry.circuit_plans.read(info.id).plan
         assert registry.optical.read(OPTICAL).circuits == plan.present
     assert set(info.jobs) == set(ON_CIRCUITS)
     assert plan.complete
@@ -109,7 +109,7 @@ def test_the_page_of_circuits_shows_the_plan_and_what_to_do_next(connect: Connec
     assert titles(app) == ["Circuits to move", "All circuits", "Ways", "Plans"]
     assert not app.error
     with connect() as registry:
-        (info,) = registry.reconfigurations.list(OPTICAL)
+        (info,) = registry.circuit_plans.list(OPTICAL)
     assert f"almanac cluster optical {OPTICAL} --applied {info.id}" in [code.value for code in app.code]
     moves = app.dataframe[0].value
     assert (list(moves["what"]).count("take away"), list(moves["what"]).count("put in")) == (
@@ -128,7 +128,7 @@ def test_the_demo_run_again_tells_the_same_and_adds_nothing(
 ) -> None:
     with connect() as registry:
         before = counted(registry)
-        (info,) = registry.reconfigurations.list(OPTICAL)
+        (info,) = registry.circuit_plans.list(OPTICAL)
         runs = registry.simulations.list(CLUSTER)
     config = tmp_path / "config.toml"
     config.write_text("")

@@ -9,8 +9,8 @@ from dashboard.queries.caching import open_kept
 from dashboard.queries.jobs import job_choices, jobs_view
 from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
+from registry.pages.jobs import JobFilter
 from registry.registry import Registry
-from registry.running.pages import JobFilter
 from tests.dashboard.conftest import Filled
 from tests.dashboard.test_queries import CountingDatabase, counted, opened
 

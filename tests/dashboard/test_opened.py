@@ -9,7 +9,7 @@ from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.service import Question, answer
 from registry.errors import UnknownName
-from registry.records.placements.opened import open_placement
+from registry.pages.placements import open_placement
 from registry.registry import Registry
 from tests.dashboard.conftest import DATA
 

@@ -10,7 +10,7 @@ from dashboard import queries
 from dashboard.queries.fabric import fabric_view, seen_clusters
 from mapping import evaluate
 from registry.database.driver import Database, Transaction
-from registry.records.placements.opened import open_placement
+from registry.pages.placements import open_placement
 from registry.registry import Registry
 from tests.dashboard.conftest import SCANNED, Filled
 

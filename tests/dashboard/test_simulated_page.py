@@ -13,7 +13,7 @@ from dashboard.queries.simulated import simulated, whole_runs
 from dashboard.state.viewer import Access, Viewer
 from registry.database.driver import Database
 from registry.errors import DatabaseUnavailable
-from registry.records.simulations.records import SimulationRecord
+from registry.records.simulations import SimulationRecord
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect, Filled
 from tests.dashboard.test_pages import address, messages, nothing, page

@@ -27,7 +27,7 @@ from dashboard.tables.simulated import (
 )
 from registry import units
 from registry.model import Simulation
-from registry.records.simulations.records import SimulationInfo, StoredSimulation
+from registry.records.simulations import SimulationInfo, StoredSimulation
 from tests.dashboard.test_history_tables import NASTY, series, spec
 from tests.registry.model.test_trace import simulation
 

@@ -20,8 +20,8 @@ import pytest
 
 import registry as registry_package
 from registry.database.driver import Database
-from registry.database.id_prefix import ById
 from registry.database.local.server import ServerAddress
+from registry.database.record_store import ById
 from registry.database.schema import MIGRATIONS, WRITE_VERSION
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName
 from registry.fabrics.contents import canonical, content_hash

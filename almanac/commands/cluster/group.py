@@ -93,7 +93,7 @@ def show(cluster: str, at: datetime | None, as_json: bool) -> None:
 @json_option
 def changes(cluster: str, start: datetime | None, end: datetime | None, as_json: bool) -> None:
     """What appeared, vanished, changed or was renamed between two times."""
-    from registry.fabrics.words import in_words
+    from registry.fabrics.change_text import in_words
 
     with open_registry() as registry:
         if start is None:

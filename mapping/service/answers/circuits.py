@@ -24,8 +24,7 @@ from mapping.reconfiguration.solution import Solution
 from mapping.reconfiguration.topology import Topology
 from registry.errors import InvalidValue
 from registry.model import Ints
-from registry.model.circuit_routes import CircuitRoutes
-from registry.model.reconfiguration import BEST, METHODS, PAPER, CircuitPlan
+from registry.model.circuit_plan import BEST, METHODS, PAPER, CircuitPlan, CircuitRoutes
 from registry.progress import Progress, silent
 
 GIVEN = "given"

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from registry.database.driver import Database, Transaction
-from registry.database.id_prefix import ById, by_beginning
-from registry.fabrics.observations import take_cluster
+from registry.database.record_store import ById, find_by_prefix
+from registry.fabrics.observations import lock_cluster
 from registry.fabrics.timeline import FOREVER
 from registry.model import as_utc
 from registry.model.placement_series import PlacementSeries
@@ -119,7 +119,7 @@ class Placements:
 
         def work(transaction: Transaction) -> tuple[str, ...]:
             for cluster in sorted({record.cluster for record in records}):
-                take_cluster(transaction, cluster)
+                lock_cluster(transaction, cluster)
             now = datetime.now(UTC)
             return save_placements(transaction, [(record, now) for record in records])
 
@@ -134,7 +134,7 @@ class Placements:
         """
 
         def work(transaction: Transaction) -> StoredPlacement:
-            return stored_placement(by_beginning(transaction, BY_ID, placement))
+            return stored_placement(find_by_prefix(transaction, BY_ID, placement))
 
         return self._database.read(work)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from registry.database.driver import Database, Transaction
-from registry.database.progress_transaction import CountedRows
+from registry.database.progress_transaction import ProgressTransaction
 
 
 def test_rows_are_told_batch_by_batch_and_all_written(database: Database) -> None:
@@ -19,7 +19,7 @@ def test_rows_are_told_batch_by_batch_and_all_written(database: Database) -> Non
 
     def work(transaction: Transaction) -> list[dict[str, Any]]:
         told.clear()
-        counted = CountedRows(transaction, progress, "writing")
+        counted = ProgressTransaction(transaction, progress, "writing")
         statement = (
             "UNWIND range(0, size($id) - 1) AS i CREATE (:Cluster {id: $id[i], seq: $seq[i], name: $name})"
         )
@@ -42,7 +42,7 @@ def test_rows_are_told_batch_by_batch_and_all_written(database: Database) -> Non
 
 def test_ragged_columns_are_refused(database: Database) -> None:
     def work(transaction: Transaction) -> None:
-        CountedRows(transaction, lambda *told: None, "writing").run_columns(
+        ProgressTransaction(transaction, lambda *told: None, "writing").run_columns(
             "UNWIND range(0, size($a) - 1) AS i CREATE (:Cluster {id: $b[i]})", {"a": [], "b": ["x"]}
         )
 

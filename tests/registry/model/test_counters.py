@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from registry.errors import InvalidValue, UnknownName
 from registry.model import (
     COUNTERS,
-    NOT_TOLD,
+    NOT_COUNTED,
     CounterDeltas,
     CounterSweep,
     deltas,
@@ -49,7 +49,7 @@ def grown(before: CounterSweep, after: CounterSweep) -> dict[tuple[int, int, str
         )
         for row in range(len(found))
         for column, name in enumerate(found.names)
-        if found.amount[row, column] != NOT_TOLD
+        if found.amount[row, column] != NOT_COUNTED
     }
 
 
@@ -100,7 +100,7 @@ def test_sweeps_in_the_wrong_order_tell_nothing(
 ) -> None:
     found = deltas(sweep(0, ports(*before)), sweep(1, ports(*after)))
     assert found.backwards == backwards
-    assert bool((found.amount == NOT_TOLD).all()) == backwards
+    assert bool((found.amount == NOT_COUNTED).all()) == backwards
 
 
 tellings = st.dictionaries(
@@ -149,7 +149,7 @@ def test_a_total_is_the_sum_of_its_parts(three: list[Any]) -> None:
     for row in range(len(whole)):
         for column, name in enumerate(whole.names):
             told = cells.get((int(whole.guid[row]), int(whole.port[row]), name), [])
-            expected = sum(amount for amount, _ in told) if told else NOT_TOLD
+            expected = sum(amount for amount, _ in told) if told else NOT_COUNTED
             assert whole.amount[row, column] == expected
             assert whole.at_least[row, column] == any(least for _, least in told)
             assert whole.covered[row, column] == 60 * len(told)
@@ -166,11 +166,11 @@ def test_each_counter_is_counted_from_where_it_was_told_last() -> None:
     ]
     whole = total(list(growth(sweeps)))
     assert whole.names == ("xmit_bytes", "symbol_errors")
-    assert whole.amount.tolist() == [[300, 2], [3, NOT_TOLD]]
+    assert whole.amount.tolist() == [[300, 2], [3, NOT_COUNTED]]
     assert whole.covered.tolist() == [[300, 120], [120, 0]]
     assert whole.peak.tolist() == [[240 / 180, 2 / 120], [3 / 120, 0]]
     late = total(list(growth(sweeps, after=at(2))))
-    assert late.amount.tolist() == [[240, 2], [3, NOT_TOLD]]
+    assert late.amount.tolist() == [[240, 2], [3, NOT_COUNTED]]
 
 
 def test_a_sweep_in_the_wrong_place_does_not_disturb_what_comes_next() -> None:
@@ -195,7 +195,7 @@ def test_two_sweeps_that_complete_each_other_become_one() -> None:
     both = traffic.joined(errors)
     assert both is not None
     assert (both.at, both.names) == (at(1), ("xmit_bytes", "symbol_errors"))
-    assert both.values.tolist() == [[1, NOT_TOLD], [2, 3]]
+    assert both.values.tolist() == [[1, NOT_COUNTED], [2, 3]]
     assert traffic.joined(sweep(1, {(1, 2): {"xmit_bytes": 2}})) is None
 
 
@@ -273,7 +273,7 @@ def test_sweeps_of_one_moment_have_nothing_between_them() -> None:
 def test_counters_are_read_only_and_unknown_ones_named() -> None:
     one = sweep(0, ports(1))
     assert not one.values.flags.writeable
-    assert one.column("xmit_wait").tolist() == [NOT_TOLD]
+    assert one.column("xmit_wait").tolist() == [NOT_COUNTED]
     with pytest.raises(UnknownName, match="xmit_wait"):
         one.column("xmit_wiat")
     assert len(set(COUNTERS)) == len(COUNTERS)

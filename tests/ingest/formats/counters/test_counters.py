@@ -17,7 +17,7 @@ from ingest.formats.counters import counters_csv, ibqueryerrors, perfquery
 from ingest.formats.fabrics import ibnetdiscover
 from ingest.options import Options
 from registry.errors import InputError
-from registry.model import COUNTERS, NOT_TOLD, CounterSweep, Fabric, deltas, link_rates
+from registry.model import COUNTERS, NOT_COUNTED, CounterSweep, Fabric, deltas, link_rates
 from tests.support.inputs import WHEN, damaged, file, parse, read, survives
 
 ALL = read("counters/traffic-counters.txt.gz").decode()
@@ -65,7 +65,7 @@ def test_errors_and_waiting_are_no_bytes_and_the_sum_of_all_ports_is_no_port() -
     assert len(parsed.counters) == len(re.findall(r"port \d+:", DATA)) == 7
     assert by_port(parsed.counters, "xmit_wait")[0x2C90000100100, 9] == 46137344
     assert by_port(parsed.counters, "symbol_errors")[0x2C90000100100, 9] == 4711
-    assert by_port(parsed.counters, "symbol_errors")[0x2C90000100500, 10] == NOT_TOLD
+    assert by_port(parsed.counters, "symbol_errors")[0x2C90000100500, 10] == NOT_COUNTED
     assert by_port(parsed.counters, "xmit_bytes")[0x2C90000100500, 10] == 4 * 671088928
     assert parsed.warnings == ("only ports with errors above the tool's thresholds are listed",)
 
@@ -171,7 +171,7 @@ def test_blocks_of_other_counters_are_counted_and_left_out() -> None:
 def test_a_collectors_csv_tells_pauses_and_marks() -> None:
     sweep = sweep_of(counters_csv, CSV)
     assert by_port(sweep, "pfc_rcv_pauses") == {(0x2C90000100100, 9): 3, (0x2C90000100100, 10): 0}
-    assert by_port(sweep, "ecn_marked")[0x2C90000100100, 10] == NOT_TOLD
+    assert by_port(sweep, "ecn_marked")[0x2C90000100100, 10] == NOT_COUNTED
     assert by_port(sweep, "xmit_bytes")[0x2C90000100100, 9] == 2953194656
 
 

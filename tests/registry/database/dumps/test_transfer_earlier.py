@@ -7,10 +7,10 @@ from pathlib import Path
 
 from registry.database.dumps.transfer import dump, load
 from registry.profiles import profile_id
+from registry.records.circuit_plans import circuit_plan_id
 from registry.records.placements.placements import placement_id
-from registry.records.reconfigurations.reconfigurations import reconfiguration_id
-from registry.records.simulations.simulations import simulation_id
-from registry.records.simulations.traces import trace_id
+from registry.records.simulations import simulation_id
+from registry.records.traces import trace_id
 from registry.registry import Registry
 from tests.support import paths
 
@@ -27,9 +27,10 @@ def test_what_is_read_of_an_earlier_dump_has_its_ids(registry: Registry) -> None
     assert [placement_id(one) for one in placements] == [one.id for one in placements]
     simulations = [registry.simulations.read(one.id) for one in registry.simulations.list()]
     assert [simulation_id(one) for one in simulations] == [one.id for one in simulations]
-    plans = [registry.reconfigurations.read(one.id) for one in registry.reconfigurations.list()]
-    assert [reconfiguration_id(one) for one in plans] == [one.id for one in plans]
-    assert list(map(len, (profiles, traces, placements, simulations, plans))) == [4, 1, 9, 4, 1]
+    plans = [registry.circuit_plans.read(one.id) for one in registry.circuit_plans.list()]
+    assert [circuit_plan_id(one) for one in plans] == [one.id for one in plans]
+    counts = [len(profiles), len(traces), len(placements), len(simulations), len(plans)]
+    assert counts == [4, 1, 9, 4, 1]
 
 
 def test_what_is_saved_again_adds_nothing(registry: Registry) -> None:
@@ -39,8 +40,8 @@ def test_what_is_saved_again_adds_nothing(registry: Registry) -> None:
     assert registry.placements.save_many(placements) == tuple(one.id for one in placements)
     for simulation in registry.simulations.list():
         assert registry.simulations.save(registry.simulations.read(simulation.id)) == simulation.id
-    for plan in registry.reconfigurations.list():
-        assert registry.reconfigurations.save(registry.reconfigurations.read(plan.id)) == plan.id
+    for plan in registry.circuit_plans.list():
+        assert registry.circuit_plans.save(registry.circuit_plans.read(plan.id)) == plan.id
     assert registry.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.database.driver import Database, Transaction
-from registry.database.id_prefix import require_all
+from registry.database.record_store import require_all
 from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.fabrics import Snapshot
-from registry.records.simulations.records import StoredSimulation
-from registry.records.simulations.simulations import BY_ID, stored_simulation
+from registry.records.simulations import BY_ID, StoredSimulation, stored_simulation
 
 _OPEN = """
 UNWIND $simulations AS wanted

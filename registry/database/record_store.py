@@ -42,7 +42,7 @@ def require_all(transaction: Transaction, asked: ById, ids: Collection[str], fou
             raise _unknown(transaction, asked, one)
 
 
-def by_beginning(transaction: Transaction, asked: ById, text: str) -> dict[str, Any]:
+def find_by_prefix(transaction: Transaction, asked: ById, text: str) -> dict[str, Any]:
     """The row of what has this id, or the only one that begins so.
 
     Raises
@@ -61,3 +61,20 @@ def by_beginning(transaction: Transaction, asked: ById, text: str) -> dict[str, 
 
 def _unknown(transaction: Transaction, asked: ById, text: str) -> UnknownName:
     return UnknownName(asked.kind, text, transaction.run(asked.ids)[0]["ids"])
+
+
+def limited_rows(
+    transaction: Transaction, statement: str, limit: int | None, **parameters: object
+) -> list[dict[str, Any]]:
+    """The first rows of a statement, all of them where no limit is given.
+
+    No limit is large enough to mean none on both servers.
+
+    Parameters
+    ----------
+    statement : str
+        Ends with its ``ORDER BY``.
+    """
+    if limit is None:
+        return transaction.run(statement, **parameters)
+    return transaction.run(f"{statement}LIMIT $limit", limit=limit, **parameters)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from registry.errors import InvalidValue
-from registry.model.reconfiguration import CircuitPlan
+from registry.model.circuit_plan import CircuitPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReconfigurationRecord:
+class CircuitPlanRecord:
     """A proposed configuration to be saved.
 
     Attributes
@@ -46,18 +46,18 @@ class ReconfigurationRecord:
 
     def __post_init__(self) -> None:
         if not self.profiles:
-            raise InvalidValue("ReconfigurationRecord.profiles", "is for no profile")
+            raise InvalidValue("CircuitPlanRecord.profiles", "is for no profile")
         if len(self.ranks) != len(self.profiles) or sum(self.ranks) != len(self.plan.node_of_vertex):
             reason = (
                 f"are {sum(self.ranks)} of {len(self.ranks)} profiles, not {len(self.plan.node_of_vertex)}"
             )
-            raise InvalidValue("ReconfigurationRecord.ranks", f"{reason} of {len(self.profiles)}")
+            raise InvalidValue("CircuitPlanRecord.ranks", f"{reason} of {len(self.profiles)}")
         if self.hosts and len(self.hosts) != self.plan.nodes:
-            raise InvalidValue("ReconfigurationRecord.hosts", f"needs {self.plan.nodes} entries")
+            raise InvalidValue("CircuitPlanRecord.hosts", f"needs {self.plan.nodes} entries")
         if self.jobs and len(self.jobs) != len(self.profiles):
-            raise InvalidValue("ReconfigurationRecord.jobs", f"needs {len(self.profiles)} entries")
+            raise InvalidValue("CircuitPlanRecord.jobs", f"needs {len(self.profiles)} entries")
         if self.jobs and self.cluster is None:
-            raise InvalidValue("ReconfigurationRecord.cluster", "jobs run on a cluster")
+            raise InvalidValue("CircuitPlanRecord.cluster", "jobs run on a cluster")
 
     def node_name(self, node: int) -> str:
         """The host that is a node, or the node's number where hosts are not told."""
@@ -65,7 +65,7 @@ class ReconfigurationRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StoredReconfiguration(ReconfigurationRecord):
+class StoredCircuitPlan(CircuitPlanRecord):
     """A proposed configuration as it was saved.
 
     Attributes
@@ -83,7 +83,7 @@ class StoredReconfiguration(ReconfigurationRecord):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReconfigurationInfo:
+class CircuitPlanInfo:
     """A row of the history of proposed configurations.
 
     Attributes

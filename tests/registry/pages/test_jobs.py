@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from registry.errors import UnknownName
+from registry.pages.jobs import JobFilter
 from registry.registry import Registry
-from registry.running.pages import JobFilter
 from tests.support.busy_cluster import PROPOSED, advise, at, fill, job, place, statements_of
 
 EVERY = JobFilter()

@@ -9,8 +9,8 @@ from typing import Any
 
 from registry.database.driver import Database, Transaction
 from registry.errors import DatabaseError
+from registry.jobs.job_clauses import JOB_COLUMNS, with_advice, with_allocation_and_profile
 from registry.jobs.jobs import StoredJob, find_job, stored_jobs
-from registry.jobs.parts import JOB_COLUMNS, with_advice, with_parts
 from registry.model import as_utc
 from registry.records.placements.records import StoredPlacementInfo
 from registry.records.placements.rows import INFO, placement_info, profile_names
@@ -26,7 +26,7 @@ WHERE {"j.cluster = $cluster AND" if of_cluster else ""} ($user IS NULL OR j.use
       AND ($since IS NULL OR j.ended_at IS NULL OR j.ended_at > $since)
       AND ($until IS NULL OR coalesce(j.started_at, j.submitted_at) < $until)
       AND ($text = '' OR j.job STARTS WITH $text OR toLower(j.name) CONTAINS toLower($text))
-{with_parts()}
+{with_allocation_and_profile()}
 WHERE $application IS NULL OR application = $application
 {with_advice()}
 WHERE $minimum_gain IS NULL OR advice.gain >= $minimum_gain
@@ -106,7 +106,7 @@ RETURN users, states, applications, clusters
 _OPEN = f"""
 MATCH (j:Job)
 WHERE j.job = $job AND ($cluster IS NULL OR j.cluster = $cluster)
-{with_parts()}
+{with_allocation_and_profile()}
 {with_advice()}
 OPTIONAL MATCH (j)-[:HAS_PLACEMENT]->(p:Placement)
 WITH j, room, profile, application, advice, p ORDER BY p.recorded_at DESC, p.id

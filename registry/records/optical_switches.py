@@ -13,10 +13,10 @@ from typing import Any
 
 from registry.database.driver import Database, Transaction
 from registry.errors import InvalidValue, UnknownName
-from registry.fabrics.observations import take_cluster
+from registry.fabrics.observations import lock_cluster
 from registry.model.arrays import first_repeat
-from registry.model.reconfiguration import Circuits
-from registry.records.reconfigurations.records import StoredReconfiguration
+from registry.model.circuit_plan import Circuits
+from registry.records.circuit_plan_records import StoredCircuitPlan
 
 SET_UP = "almanac cluster optical CLUSTER --max-degree N --max-edges N --link-speed BYTES/S"
 """The command that tells the registry of a switch."""
@@ -157,7 +157,7 @@ class OpticalSwitches:
 
         def work(transaction: Transaction) -> OpticalSwitch:
             known_cluster(transaction, switch.cluster)
-            take_cluster(transaction, switch.cluster)
+            lock_cluster(transaction, switch.cluster)
             _write(transaction, switch, datetime.now(UTC))
             return _read(transaction, switch.cluster)
 
@@ -170,7 +170,7 @@ def known_cluster(transaction: Transaction, cluster: str) -> None:
         raise UnknownName("cluster", cluster, transaction.run(_CLUSTERS)[0]["ids"])
 
 
-def applied(transaction: Transaction, plan: StoredReconfiguration, at: datetime) -> None:
+def applied(transaction: Transaction, plan: StoredCircuitPlan, at: datetime) -> None:
     """Set the circuits of a cluster that is taken to those of a plan for its switch.
 
     Raises

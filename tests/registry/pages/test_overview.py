@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 
-from registry.counters.measured import measured
+from registry.counters.counters import rates_of
 from registry.errors import InputError, UnknownName
-from registry.fabrics.between import between, timeline
-from registry.fabrics.words import in_words, summary
+from registry.fabrics.change_text import in_words, summary
 from registry.ingest_runs.freshness import FAILING, FRESH, NEVER, OLD, STALE, age_text, freshness
 from registry.ingest_runs.runs import FAILED, SAVED, Attempt, SourceState
-from registry.jobs.owned import jobs_of
-from registry.model import Job
+from registry.jobs.jobs import jobs_of_user
+from registry.model import Job, LinkRates
 from registry.model.intake import Intake
-from registry.overview.clusters import standing
-from registry.overview.seen import seen
+from registry.pages.changes import read_snapshot_diff, read_timeline
+from registry.pages.fabric import read_fabric_history
+from registry.pages.overview import read_overview
 from registry.registry import Registry
 from tests.registry.counters.test_counters import save, sweep
 from tests.registry.fabrics.test_intended import PLAN
@@ -47,17 +47,17 @@ def several(registry: Registry) -> Registry:
 
 
 def test_an_empty_registry_stands_for_nothing(registry: Registry) -> None:
-    found = standing(registry.database, None, at(0))
+    found = read_overview(registry.database, None, at(0))
     assert (found.clusters, found.sources, found.cluster) == ({}, (), None)
     assert (found.before, found.plan, found.sweeps) == (None, None, ())
-    assert standing(registry.database, "toy", at(0)).cluster is None
+    assert read_overview(registry.database, "toy", at(0)).cluster is None
 
 
 def test_clusters_and_sources_are_those_of_their_lists(several: Registry) -> None:
     several.failed(Attempt(started_at=at(60), cluster="toy", formats=("x", "y")), InputError("first"))
     several.failed(Attempt(started_at=at(80), cluster="toy", formats=("x",)), InputError("last"))
     several.failed(Attempt(started_at=at(70), cluster="toy", formats=("x",)), InputError("late"))
-    found = standing(several.database, None, at(0))
+    found = read_overview(several.database, None, at(0))
     assert found.cluster == "big"
     assert tuple(found.clusters.values()) == several.fabrics.clusters()
     assert found.sources == several.runs.sources()
@@ -66,36 +66,39 @@ def test_clusters_and_sources_are_those_of_their_lists(several: Registry) -> Non
 
 
 def test_the_cluster_is_compared_with_what_it_was_before(several: Registry) -> None:
-    found = standing(several.database, "toy", at(35))
+    found = read_overview(several.database, "toy", at(35))
     expected = several.fabrics.read("toy", at(35))
     assert found.before is not None
     assert (found.before.id, found.before.observed_at) == (expected.id, expected.observed_at)
     assert found.before.routing == expected.routing is not None
     assert found.before.fabric.cable_count == expected.fabric.cable_count
-    cut = standing(several.database, "toy", at(25)).before
+    cut = read_overview(several.database, "toy", at(25)).before
     assert cut is not None
     assert cut.id != found.before.id
-    assert standing(several.database, "toy", at(9)).before is None
+    assert read_overview(several.database, "toy", at(9)).before is None
 
 
 def test_its_plan_and_its_counters_come_along(several: Registry) -> None:
     several.save(Intake(cluster="toy", observed_at=at(50), intended=PLAN))
     save(several, *(sweep(minute) for minute in (60, 70, 80)))
-    found = standing(several.database, "toy", at(0))
+    found = read_overview(several.database, "toy", at(0))
     assert found.plan is not None
     assert found.plan.id == several.intended.read("toy").id
     assert [one.at for one in found.sweeps] == [at(70), at(80)]
-    assert standing(several.database, "big", at(0)).plan is None
-    assert standing(several.database, "big", at(0)).sweeps == ()
+    assert read_overview(several.database, "big", at(0)).plan is None
+    assert read_overview(several.database, "big", at(0)).sweeps == ()
 
 
 def test_a_cluster_that_there_is_not_is_told_with_the_closest(several: Registry) -> None:
-    for ask in (lambda: standing(several.database, "toi", at(0)), lambda: seen(several.database, "toi")):
+    for ask in (
+        lambda: read_overview(several.database, "toi", at(0)),
+        lambda: read_fabric_history(several.database, "toi"),
+    ):
         with pytest.raises(UnknownName) as error:
             ask()
         assert error.value.close == ("toy",)
     with pytest.raises(UnknownName):
-        timeline(several.database, "toi")
+        read_timeline(several.database, "toi")
 
 
 def test_the_version_of_a_cluster_changes_with_everything_that_is_saved(several: Registry) -> None:
@@ -110,20 +113,22 @@ def test_the_version_of_a_cluster_changes_with_everything_that_is_saved(several:
     assert second["big"] == first["big"]
 
 
-def test_measured_rates_are_those_of_the_counters(several: Registry) -> None:
+def test_rates_of_the_sweeps_are_those_of_the_counters(several: Registry) -> None:
     fabric = several.fabrics.read("toy").fabric
-    assert measured(several.database, "toy", fabric) is None
+
+    def measured(moment: datetime | None = None) -> LinkRates | None:
+        history = read_fabric_history(several.database, "toy", moment, counters=True)
+        return rates_of(fabric, history.sweeps)
+
+    assert measured() is None
     save(several, *(sweep(minute) for minute in (60, 70, 85)))
     for moment in (None, at(84), at(70)):
-        found, expected = (
-            measured(several.database, "toy", fabric, moment),
-            several.counters.rates("toy", moment),
-        )
+        found, expected = measured(moment), several.counters.rates("toy", moment)
         assert found is not None
         assert (found.start, found.end) == (expected.start, expected.end)
         assert np.array_equal(found.bytes_per_second, expected.bytes_per_second, equal_nan=True)
         assert np.array_equal(found.hottest(3), expected.hottest(3))
-    assert measured(several.database, "toy", fabric, at(65)) is None
+    assert measured(at(65)) is None
 
 
 def test_the_hottest_rows_carry_something_and_come_in_order(several: Registry) -> None:
@@ -137,7 +142,7 @@ def test_the_hottest_rows_carry_something_and_come_in_order(several: Registry) -
 
 
 def test_states_follow_each_other_in_time_whenever_they_were_told(several: Registry) -> None:
-    line = timeline(several.database, "toy")
+    line = read_timeline(several.database, "toy")
     observations = several.fabrics.observations("toy")
     assert [state.at for state in line.states] == [at(10), at(20), at(30), at(50)]
     assert line.last_at == at(50)
@@ -147,18 +152,18 @@ def test_states_follow_each_other_in_time_whenever_they_were_told(several: Regis
         assert (state.content, state.routing) == (expected.id, expected.routing)
     assert line.as_of(at(9)) is None
     assert {state.content for state in line.states} == {one.snapshot for one in observations}
-    assert seen(several.database, "toy").timeline == line
+    assert read_fabric_history(several.database, "toy").timeline == line
 
 
 @pytest.mark.parametrize(("start", "end"), [(10, 20), (20, 30), (30, 50), (50, 10)])
 def test_what_differs_between_two_states_is_what_the_fabrics_say(
     several: Registry, start: int, end: int
 ) -> None:
-    line = timeline(several.database, "toy")
+    line = read_timeline(several.database, "toy")
     before, after = line.as_of(at(start)), line.as_of(at(end))
     assert before is not None
     assert after is not None
-    found = between(several.database, "toy", before, after)
+    found = read_snapshot_diff(several.database, "toy", before, after)
     expected = several.fabrics.changes("toy", at(start), at(end))
     for name in ("cables_appeared", "cables_vanished", "capacity_changed", "switches_rerouted", "renamed"):
         assert getattr(found.changes, name) == getattr(expected, name)
@@ -168,8 +173,8 @@ def test_what_differs_between_two_states_is_what_the_fabrics_say(
 
 def test_rerouted_switches_are_told(several: Registry) -> None:
     see(several, "toy", 60, fabric=WHOLE, tables=tree_tables(turn=1))
-    line = timeline(several.database, "toy")
-    found = between(several.database, "toy", line.states[-2], line.states[-1])
+    line = read_timeline(several.database, "toy")
+    found = read_snapshot_diff(several.database, "toy", line.states[-2], line.states[-1])
     assert found.changes.switches_rerouted == several.fabrics.changes("toy", at(50), at(60)).switches_rerouted
     assert found.changes.switches_rerouted
 
@@ -194,8 +199,8 @@ def test_bundles_are_counted_by_their_cables(registry: Registry) -> None:
 def test_a_users_jobs_are_found(several: Registry) -> None:
     jobs = tuple(Job(id=str(k), user=user, hosts=("node00",), slots=(1,)) for k, user in enumerate("aba"))
     several.save(Intake(cluster="toy", jobs=jobs, source="test", observed_at=at(60)))
-    assert jobs_of(several.database, "a") == {"toy/0", "toy/2"}
-    assert jobs_of(several.database, "c") == frozenset()
+    assert jobs_of_user(several.database, "a") == {"toy/0", "toy/2"}
+    assert jobs_of_user(several.database, "c") == frozenset()
 
 
 def source(**told: Any) -> SourceState:

@@ -6,10 +6,10 @@ import pytest
 
 from registry.database.driver import Database
 from registry.errors import UnknownName
-from registry.fabrics.between import timeline
 from registry.model import Fabric
 from registry.model.intake import Intake
-from registry.overview.seen import seen
+from registry.pages.changes import read_timeline
+from registry.pages.fabric import read_fabric_history
 from registry.registry import Registry
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -20,9 +20,9 @@ def fabric(capacity: float) -> Fabric:
 
 
 def test_an_empty_registry_has_seen_nothing(database: Database) -> None:
-    found = seen(database, None)
+    found = read_fabric_history(database, None)
     assert (found.clusters, found.timeline, found.sweeps) == ({}, None, ())
-    assert seen(database, "one").clusters == {}
+    assert read_fabric_history(database, "one").clusters == {}
 
 
 def test_all_of_it_is_as_it_is_told_piece_by_piece(database: Database) -> None:
@@ -33,12 +33,12 @@ def test_all_of_it_is_as_it_is_told_piece_by_piece(database: Database) -> None:
                 cluster=cluster, fabric=fabric(capacity), observed_at=AT + timedelta(hours=hours), source="s"
             )
         )
-    found = seen(database, None, counters=True)
+    found = read_fabric_history(database, None, counters=True)
     assert tuple(found.clusters.values()) == registry.fabrics.clusters()
-    assert found.timeline == timeline(database, "one")
+    assert found.timeline == read_timeline(database, "one")
     assert found.timeline is not None
     assert [state.at.hour for state in found.timeline.states] == [1, 2, 3]
-    assert seen(database, "two").timeline == timeline(database, "two")
+    assert read_fabric_history(database, "two").timeline == read_timeline(database, "two")
     with pytest.raises(UnknownName) as told:
-        seen(database, "on")
+        read_fabric_history(database, "on")
     assert told.value.close == ("one",)

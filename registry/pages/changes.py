@@ -1,6 +1,6 @@
-"""When a cluster's wiring became another, and two of its states with what differs: one statement each.
+"""Reads for the changes page: when a cluster changed, and the difference of two of its states.
 
-`Fabrics.observations` and `Fabrics.changes` give the same piece by piece.
+Each function runs one statement; `Fabrics.observations` and `Fabrics.changes` return the same in several.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from registry.fabrics.observations import no_fabric
 from registry.fabrics.timeline import FOREVER
 from registry.model import as_utc
 
-_SEEN = """
+_OBSERVATIONS = """
 MATCH (o:Observation)-[:SAW]->(x)
 WHERE o.cluster = $cluster
 WITH o, collect(x.id) AS ids, collect(labels(x)[0]) AS kinds
@@ -40,16 +40,16 @@ RETURN ids, blobs, guids_before, tables_before, collect(h.guid) AS guids_after, 
 
 
 class State(NamedTuple):
-    """A cluster's wiring and tables from one moment until the next state.
+    """Wiring and forwarding tables of a cluster from one time until the next state.
 
     Attributes
     ----------
     at : datetime
-        First seen so, UTC.
+        Time of the first observation of this state, UTC.
     content : str
-        Id of the wiring.
+        Id of the snapshot.
     routing : str or None
-        Id of the forwarding tables that were seen last.
+        Id of the latest forwarding tables.
     """
 
     at: datetime
@@ -59,7 +59,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The states of a cluster by time, one after another different.
+    """States of a cluster by time, each different from the one before.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Timeline:
     states : tuple of State
         At least one.
     last_at : datetime
-        When the cluster was seen last, UTC.
+        Time of the latest observation, UTC.
     """
 
     cluster: str
@@ -75,31 +75,31 @@ class Timeline:
     last_at: datetime
 
     def as_of(self, at: datetime) -> State | None:
-        """The state at a time; None before the first."""
+        """Return the state at a time, or None before the first."""
         found = bisect_right(self.states, as_utc(at), key=lambda state: state.at)
         return self.states[found - 1] if found else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Between:
-    """Two states of a cluster, without forwarding tables, and what differs."""
+class SnapshotDiff:
+    """Two states of a cluster, without forwarding tables, and their differences."""
 
     before: Snapshot
     after: Snapshot
     changes: Changes
 
 
-def timeline(database: Database, cluster: str) -> Timeline:
+def read_timeline(database: Database, cluster: str) -> Timeline:
     """When a cluster's wiring or tables became others: one statement.
 
     Raises
     ------
     UnknownName
-        Nothing was seen of such a cluster.
+        No fabric of this cluster was ingested.
     """
 
     def work(transaction: Transaction) -> Timeline:
-        row = transaction.run(_SEEN, cluster=cluster)[0]
+        row = transaction.run(_OBSERVATIONS, cluster=cluster)[0]
         states = states_of(row)
         if not states:
             raise no_fabric(transaction, cluster, FOREVER)
@@ -108,16 +108,16 @@ def timeline(database: Database, cluster: str) -> Timeline:
     return database.read(work)
 
 
-def between(database: Database, cluster: str, before: State, after: State) -> Between:
-    """Two states with what differs between them: one statement.
+def read_snapshot_diff(database: Database, cluster: str, before: State, after: State) -> SnapshotDiff:
+    """Return two states and their differences; one statement.
 
     Raises
     ------
     UnknownName
-        A state is not there any more.
+        A state is no longer stored.
     """
 
-    def work(transaction: Transaction) -> Between:
+    def work(transaction: Transaction) -> SnapshotDiff:
         wanted = sorted({before.content, after.content})
         row = transaction.run(
             _STATES, contents=wanted, before=before.routing or "", after=after.routing or ""
@@ -133,19 +133,19 @@ def between(database: Database, cluster: str, before: State, after: State) -> Be
             end=after.at,
             start_snapshot=before.content,
             end_snapshot=after.content,
-            switches_rerouted=_rerouted(row) if before.routing and after.routing else (),
+            switches_rerouted=_rerouted_switches(row) if before.routing and after.routing else (),
         )
-        return Between(before=first, after=second, changes=changes)
+        return SnapshotDiff(before=first, after=second, changes=changes)
 
     return database.read(work)
 
 
 def states_of(row: dict[str, Any]) -> tuple[State, ...]:
-    """States by time, from columns ``at``, ``ids`` and ``kinds`` of a cluster's observations by time."""
+    """Return the states by time, from the columns ``at``, ``ids`` and ``kinds`` of the observations."""
     content: str | None = None
     routing: str | None = None
     states: list[State] = []
-    # ArcadeDB does not promise that what is collected stays in order
+    # ArcadeDB does not guarantee the order of collected values
     order = sorted(range(len(row["at"])), key=row["at"].__getitem__)
     for at, ids, kinds in ((row["at"][k], row["ids"][k], row["kinds"][k]) for k in order):
         saw = dict(zip(kinds, ids, strict=True))
@@ -161,12 +161,12 @@ def states_of(row: dict[str, Any]) -> tuple[State, ...]:
 
 
 def _without_repeats(states: Sequence[State]) -> list[State]:
-    """A later observation of one moment may have made a state the one before it."""
-    kept: list[State] = []
+    """Return the states without those equal to the one before: two observations may have the same time."""
+    result: list[State] = []
     for state in states:
-        if not kept or kept[-1][1:] != state[1:]:
-            kept.append(state)
-    return kept
+        if not result or result[-1][1:] != state[1:]:
+            result.append(state)
+    return result
 
 
 def _snapshot(cluster: str, state: State, blob: bytes) -> Snapshot:
@@ -179,7 +179,7 @@ def _snapshot(cluster: str, state: State, blob: bytes) -> Snapshot:
     )
 
 
-def _rerouted(row: dict[str, Any]) -> tuple[str, ...]:
-    then = dict(zip(row["guids_before"], row["tables_before"], strict=True))
-    now = dict(zip(row["guids_after"], row["tables_after"], strict=True))
-    return tuple(sorted(guid for guid in then.keys() | now.keys() if then.get(guid) != now.get(guid)))
+def _rerouted_switches(row: dict[str, Any]) -> tuple[str, ...]:
+    old = dict(zip(row["guids_before"], row["tables_before"], strict=True))
+    new = dict(zip(row["guids_after"], row["tables_after"], strict=True))
+    return tuple(sorted(guid for guid in old.keys() | new.keys() if old.get(guid) != new.get(guid)))

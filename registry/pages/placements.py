@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.database.driver import Database, Transaction
-from registry.database.id_prefix import require_all
+from registry.database.record_store import require_all
 from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.fabrics import Snapshot
 from registry.fabrics.routings import unpack_tables

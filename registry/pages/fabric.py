@@ -1,8 +1,4 @@
-"""All clusters, and of one of them its states in time and its last counters: one statement, for a page.
-
-`Fabrics.clusters`, `registry.fabrics.between.timeline` and `registry.counters.measured` give it piece by
-piece.
-"""
+"""Reads for the fabric page: all clusters, and the timeline and latest counters of one; one statement."""
 
 from __future__ import annotations
 
@@ -10,16 +6,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from registry.counters.measured import PIECES, Sweeps, sweeps_of
+from registry.counters.counters import MAX_SWEEPS, Sweeps, last_two_sweeps
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
-from registry.fabrics.between import Timeline, states_of
 from registry.fabrics.fabrics import ClusterInfo
 from registry.fabrics.timeline import FOREVER
 from registry.model import as_utc
-from registry.overview.clusters import clusters_of
+from registry.pages.changes import Timeline, states_of
+from registry.pages.overview import clusters_of
 
-_SEEN = """
+_HISTORY = """
 OPTIONAL MATCH (o:Observation)-[:SAW]->(x:Content)
 WITH o, x
 ORDER BY o.at, o.seq
@@ -49,17 +45,17 @@ _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Seen:
-    """What was seen of all clusters, and more of one of them.
+class FabricHistory:
+    """All clusters, with the timeline and counters of one of them.
 
     Attributes
     ----------
     clusters : dict of str to ClusterInfo
-        By name.
+        Clusters by name.
     timeline : Timeline or None
-        Of the one that the rest is about; None where there is none at all.
+        Timeline of the chosen cluster; None if there are no clusters.
     sweeps : Sweeps
-        Its last sweeps of counters until the time that was asked for.
+        Its latest sweeps of counters at or before the requested time.
     """
 
     clusters: dict[str, ClusterInfo]
@@ -67,36 +63,38 @@ class Seen:
     sweeps: Sweeps
 
 
-def seen(
+def read_fabric_history(
     database: Database, cluster: str | None, at: datetime | None = None, *, counters: bool = False
-) -> Seen:
-    """All clusters, and one of them in time: one statement.
+) -> FabricHistory:
+    """Return all clusters, with the timeline and counters of one; one statement.
 
     Parameters
     ----------
     cluster : str or None
-        None: the first by name.
+        Chosen cluster; None: the first by name.
     at : datetime, optional
-        Counters until then; until now, unless told.
+        Read counters at or before this time (default: the latest).
     counters : bool
-        Whether counters are wanted.
+        If True, read counters.
 
     Raises
     ------
     UnknownName
-        There are clusters, but none of that name.
+        There are clusters, but none has that name.
     """
     until = _NEVER if not counters else FOREVER if at is None else as_utc(at)
 
     def work(transaction: Transaction) -> dict[str, Any]:
-        return transaction.run(_SEEN, cluster=cluster, until=until, pieces=PIECES)[0]
+        return transaction.run(_HISTORY, cluster=cluster, until=until, pieces=MAX_SWEEPS)[0]
 
     row = database.read(work)
     clusters = clusters_of(row)
     if not clusters:
-        return Seen(clusters={}, timeline=None, sweeps=())
+        return FabricHistory(clusters={}, timeline=None, sweeps=())
     name = row["chosen"]
     if name not in clusters:
         raise UnknownName("cluster", name, clusters)
     line = Timeline(cluster=name, states=states_of(row), last_at=clusters[name].last_observed_at)
-    return Seen(clusters=clusters, timeline=line, sweeps=sweeps_of(row["sweep_times"], row["sweep_blobs"]))
+    return FabricHistory(
+        clusters=clusters, timeline=line, sweeps=last_two_sweeps(row["sweep_times"], row["sweep_blobs"])
+    )

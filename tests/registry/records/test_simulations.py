@@ -15,8 +15,7 @@ from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, Unkno
 from registry.model import HostOrder, Simulation
 from registry.model.intake import Intake
 from registry.records.placements.placements import PlacementRecord
-from registry.records.simulations.records import SimulationRecord
-from registry.records.simulations.simulations import simulation_id
+from registry.records.simulations import SimulationRecord, simulation_id
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.registry.model.test_trace import simulation, trace

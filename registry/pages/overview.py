@@ -1,7 +1,7 @@
-"""How all clusters stand, and one of them a day ago, its plan and its counters: one statement, for a page.
+"""Reads for the overview page: all clusters; of one its earlier fabric, intended wiring and counters.
 
-`Fabrics.clusters`, `Runs.sources`, `Fabrics.read`, `Intended.read` and `registry.counters.measured` give
-it piece by piece.
+One statement returns what `Fabrics.clusters`, `Runs.sources`, `Fabrics.read`, `Intended.read` and `Counters`
+return in several.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from registry.counters.measured import PIECES, Sweeps, sweeps_of
+from registry.counters.counters import MAX_SWEEPS, Sweeps, last_two_sweeps
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics.contents import unpack_fabric
@@ -19,7 +19,7 @@ from registry.fabrics.intended import StoredWiring, stored_wiring
 from registry.ingest_runs.runs import SourceState, source_states
 from registry.model import as_utc
 
-_STANDING = """
+_OVERVIEW = """
 OPTIONAL MATCH (r:IngestRun)
 UNWIND coalesce(r.formats, ['']) AS format
 WITH r, format ORDER BY r.at DESC
@@ -67,24 +67,24 @@ _COUNTS = ("observations", "contents", "hosts", "switches", "adapters", "cables"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Standing:
-    """How all clusters stand, and more of one of them.
+class ClusterOverview:
+    """State of all clusters, and details of one of them.
 
     Attributes
     ----------
     clusters : dict of str to ClusterInfo
-        By name.
+        Clusters by name.
     sources : tuple of SourceState
-        Each source of each cluster, by cluster and format.
+        Latest run of each source, by cluster and format.
     cluster : str or None
-        The one that the rest is about; None where there is none at all.
+        Name of the chosen cluster; None if there are no clusters.
     before : Snapshot or None
-        Its fabric at the earlier time, with the id of its tables but without them; None where nothing of it
-        was seen until then.
+        Its fabric at the earlier time, with the id of the forwarding tables but without the tables; None if
+        no fabric had been ingested by then.
     plan : StoredWiring or None
         Its intended wiring.
     sweeps : Sweeps
-        Its last sweeps of counters.
+        Its latest sweeps of counters.
     """
 
     clusters: dict[str, ClusterInfo]
@@ -95,42 +95,42 @@ class Standing:
     sweeps: Sweeps
 
 
-def standing(database: Database, cluster: str | None, before: datetime) -> Standing:
-    """How all clusters stand, and one of them: one statement.
+def read_overview(database: Database, cluster: str | None, before: datetime) -> ClusterOverview:
+    """Return the state of all clusters, and details of one; one statement.
 
     Parameters
     ----------
     cluster : str or None
-        None: the first by name.
+        Chosen cluster; None: the first by name.
     before : datetime
-        The earlier time, to which that cluster is compared.
+        Earlier time with which the chosen cluster is compared.
 
     Raises
     ------
     UnknownName
-        There are clusters, but none of that name.
+        There are clusters, but none has that name.
     """
 
-    def work(transaction: Transaction) -> Standing:
-        told = transaction.run(_STANDING, cluster=cluster, before=as_utc(before), pieces=PIECES)[0]
-        clusters = clusters_of(told)
-        if clusters and told["chosen"] not in clusters:
-            raise UnknownName("cluster", told["chosen"], clusters)
-        return Standing(
+    def work(transaction: Transaction) -> ClusterOverview:
+        row = transaction.run(_OVERVIEW, cluster=cluster, before=as_utc(before), pieces=MAX_SWEEPS)[0]
+        clusters = clusters_of(row)
+        if clusters and row["chosen"] not in clusters:
+            raise UnknownName("cluster", row["chosen"], clusters)
+        return ClusterOverview(
             clusters=clusters,
-            sources=_sources(told),
-            cluster=told["chosen"] if clusters else None,
-            before=_before(told),
-            plan=_plan(told),
-            sweeps=sweeps_of(told["sweep_times"], told["sweep_blobs"]),
+            sources=_sources(row),
+            cluster=row["chosen"] if clusters else None,
+            before=_before(row),
+            plan=_plan(row),
+            sweeps=last_two_sweeps(row["sweep_times"], row["sweep_blobs"]),
         )
 
     return database.read(work)
 
 
-def clusters_of(told: dict[str, Any]) -> dict[str, ClusterInfo]:
-    """Clusters by name, from columns ``names``, ``snapshots``, ``firsts``, ``lasts`` and ``counts``."""
-    columns = (told[name] for name in ("names", "snapshots", "firsts", "lasts", "counts"))
+def clusters_of(row: dict[str, Any]) -> dict[str, ClusterInfo]:
+    """Return the clusters by name, from the columns of `_OVERVIEW` or of the fabric page."""
+    columns = (row[name] for name in ("names", "snapshots", "firsts", "lasts", "counts"))
     return {
         name: ClusterInfo(
             name=name,
@@ -143,26 +143,26 @@ def clusters_of(told: dict[str, Any]) -> dict[str, ClusterInfo]:
     }
 
 
-def _sources(told: dict[str, Any]) -> tuple[SourceState, ...]:
-    columns = (told[f"run_{name}"] for name in ("clusters", "formats", "outcomes", "times", "errors"))
+def _sources(row: dict[str, Any]) -> tuple[SourceState, ...]:
+    columns = (row[f"run_{name}"] for name in ("clusters", "formats", "outcomes", "times", "errors"))
     names = ("cluster", "format", "outcome", "at", "error")
-    return source_states(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+    return source_states(dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
 
-def _before(told: dict[str, Any]) -> Snapshot | None:
-    if told["content_before"] is None:
+def _before(row: dict[str, Any]) -> Snapshot | None:
+    if row["content_before"] is None:
         return None
     return Snapshot(
-        cluster=told["chosen"],
-        id=told["content_before"],
-        observed_at=told["at_before"],
-        routing=told["routing_before"],
-        fabric=unpack_fabric(told["blob_before"], observed_at=told["at_before"]),
+        cluster=row["chosen"],
+        id=row["content_before"],
+        observed_at=row["at_before"],
+        routing=row["routing_before"],
+        fabric=unpack_fabric(row["blob_before"], observed_at=row["at_before"]),
     )
 
 
-def _plan(told: dict[str, Any]) -> StoredWiring | None:
-    if told["plan"] is None:
+def _plan(row: dict[str, Any]) -> StoredWiring | None:
+    if row["plan"] is None:
         return None
-    row = {"id": told["plan"], "at": told["planned_at"], "origin": told["origin"], "blob": told["plan_blob"]}
-    return stored_wiring(row)
+    plan = {"id": row["plan"], "at": row["planned_at"], "origin": row["origin"], "blob": row["plan_blob"]}
+    return stored_wiring(plan)

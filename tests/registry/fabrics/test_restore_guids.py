@@ -11,7 +11,7 @@ from ingest.formats.fabrics import iblinkinfo, ibnetdiscover, slurm_topology
 from registry.errors import PoorerSource
 from registry.fabrics.changes import compare
 from registry.fabrics.contents import canonical, content_hash
-from registry.fabrics.recall import recalled
+from registry.fabrics.restore_guids import restore_known_guids
 from registry.model import Fabric
 from registry.model.intake import Intake
 from registry.registry import Registry
@@ -35,27 +35,27 @@ def links(change: str = "", by: str = "") -> Fabric:
 
 
 def test_adapters_are_known_by_their_ports() -> None:
-    found = recalled(links(), scan())
+    found = restore_known_guids(links(), scan())
     assert np.array_equal(found.adapters.guid, scan().adapters.guid)
     assert np.array_equal(found.adapters.system_guid, scan().adapters.system_guid)
     assert content_hash(canonical(replace(found, ports=scan().ports))) == content_hash(canonical(scan()))
 
 
 def test_a_port_that_was_never_seen_keeps_its_adapter_unknown() -> None:
-    found = recalled(links("0x0002c90000f00301", "0x0002c90000fff301"), scan())
+    found = restore_known_guids(links("0x0002c90000f00301", "0x0002c90000fff301"), scan())
     assert (found.adapters.guid == 0).sum() == 1
 
 
 def test_a_made_up_name_of_a_host_gives_way() -> None:
     nameless = links("cpu003 mlx5_0", "MT4129 ConnectX7   Mellanox Technologies")
     assert "cpu003" not in nameless.names
-    assert "cpu003" in recalled(nameless, scan()).names
+    assert "cpu003" in restore_known_guids(nameless, scan()).names
 
 
 def test_adapters_that_tell_their_guid_are_left_alone() -> None:
     other = replace(scan().adapters, guid=scan().adapters.guid + np.uint64(1))
     swapped = replace(scan(), adapters=other)
-    assert np.array_equal(recalled(swapped, scan()).adapters.guid, other.guid)
+    assert np.array_equal(restore_known_guids(swapped, scan()).adapters.guid, other.guid)
 
 
 @pytest.mark.parametrize("richer_first", [True, False])

@@ -19,24 +19,24 @@ from registry.model import HOST, Adapters, Fabric, is_made_up
 from registry.model.intake import Intake
 
 
-def with_recalled(database: Database, intake: Intake) -> Intake:
+def restore_guids(database: Database, intake: Intake) -> Intake:
     """The intake, its adapters without GUIDs known by the last observation at or before its time."""
     cluster, at, fabric = intake.cluster, intake.observed_at, intake.fabric
     if cluster is None or at is None or fabric is None or not _untold(fabric.adapters).any():
         return intake
     known = database.read(lambda transaction: _last(transaction, cluster, at))
-    return intake if known is None else replace(intake, fabric=recalled(fabric, known))
+    return intake if known is None else replace(intake, fabric=restore_known_guids(fabric, known))
 
 
-def recalled(fabric: Fabric, known: Fabric) -> Fabric:
+def restore_known_guids(fabric: Fabric, known: Fabric) -> Fabric:
     """The fabric, with what `known` tells of the adapters that have the same ports.
 
     Parameters
     ----------
     fabric : Fabric
-        Seen now; adapters that have a GUID are left as they are.
+        ObservationResult now; adapters that have a GUID are left as they are.
     known : Fabric
-        Seen before.
+        ObservationResult before.
     """
     now, before = fabric.adapters, known.adapters
     port_of = {guid: p for p, guid in enumerate(before.port_guid.tolist()) if guid}

@@ -14,7 +14,7 @@ from registry.database.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import Trace
 from registry.model.intake import Intake
-from registry.records.simulations import traces
+from registry.records import traces
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.registry.model.test_trace import trace

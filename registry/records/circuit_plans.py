@@ -16,20 +16,18 @@ import numpy as np
 
 from registry.database import codec
 from registry.database.driver import Database, Transaction
-from registry.database.id_prefix import ById, by_beginning
-from registry.database.limited_rows import some_rows
+from registry.database.record_store import ById, find_by_prefix, limited_rows
 from registry.errors import DatabaseError, InvalidValue, UnknownName
-from registry.fabrics.observations import take_cluster
+from registry.fabrics.observations import lock_cluster
 from registry.jobs.jobs import job_key
 from registry.model import as_utc
-from registry.model.circuit_routes import CircuitRoutes
-from registry.model.reconfiguration import CircuitPlan
-from registry.records.reconfigurations.records import (
-    ReconfigurationInfo,
-    ReconfigurationRecord,
-    StoredReconfiguration,
+from registry.model.circuit_plan import CircuitPlan, CircuitRoutes
+from registry.records.circuit_plan_records import (
+    CircuitPlanInfo,
+    CircuitPlanRecord,
+    StoredCircuitPlan,
 )
-from registry.records.reconfigurations.switches import applied, known_cluster
+from registry.records.optical_switches import applied, known_cluster
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 """Before anything was saved."""
@@ -126,13 +124,13 @@ WHERE r.cluster = $cluster AND r.recorded_at > $since
 """
 
 
-class Reconfigurations:
+class CircuitPlans:
     """What the registry knows of proposed configurations."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, record: ReconfigurationRecord) -> str:
+    def save(self, record: CircuitPlanRecord) -> str:
         """Save a proposed configuration; its id. One that is there already adds nothing.
 
         Raises
@@ -142,12 +140,12 @@ class Reconfigurations:
         InvalidValue
             A profile has another number of ranks.
         """
-        identity = reconfiguration_id(record)
+        identity = circuit_plan_id(record)
 
         def work(transaction: Transaction) -> None:
             if record.cluster is not None:
                 known_cluster(transaction, record.cluster)
-                take_cluster(transaction, record.cluster)
+                lock_cluster(transaction, record.cluster)
             if transaction.run(_KNOWN, reconfiguration=identity):
                 return
             _check(transaction, record)
@@ -156,7 +154,7 @@ class Reconfigurations:
         self._database.write(work)
         return identity
 
-    def read(self, reconfiguration: str) -> StoredReconfiguration:
+    def read(self, reconfiguration: str) -> StoredCircuitPlan:
         """A proposed configuration by its id or a unique beginning of it.
 
         Raises
@@ -165,14 +163,14 @@ class Reconfigurations:
             With the closest ids.
         """
 
-        def work(transaction: Transaction) -> StoredReconfiguration:
-            return _stored(by_beginning(transaction, _BY_ID, reconfiguration)["node"])
+        def work(transaction: Transaction) -> StoredCircuitPlan:
+            return _stored(find_by_prefix(transaction, _BY_ID, reconfiguration)["node"])
 
         return self._database.read(work)
 
     def list(
         self, cluster: str | None = None, *, since: datetime | None = None, limit: int | None = None
-    ) -> tuple[ReconfigurationInfo, ...]:
+    ) -> tuple[CircuitPlanInfo, ...]:
         """Proposed configurations of a cluster or all of them, the newest first; one statement.
 
         Parameters
@@ -186,12 +184,12 @@ class Reconfigurations:
 
         def work(transaction: Transaction) -> list[dict[str, Any]]:
             if cluster is not None:
-                return some_rows(transaction, _LIST_OF_CLUSTER, limit, cluster=cluster, since=after)
-            return some_rows(transaction, _LIST, limit, since=after)
+                return limited_rows(transaction, _LIST_OF_CLUSTER, limit, cluster=cluster, since=after)
+            return limited_rows(transaction, _LIST, limit, since=after)
 
         return tuple(_info(row) for row in self._database.read(work))
 
-    def apply(self, reconfiguration: str) -> StoredReconfiguration:
+    def apply(self, reconfiguration: str) -> StoredCircuitPlan:
         """Remember that the cluster's switch is set now as was proposed: these are its circuits from now on.
 
         Parameters
@@ -207,12 +205,12 @@ class Reconfigurations:
             It is for no cluster's switch, or the switch has other hosts or limits by now.
         """
 
-        def work(transaction: Transaction) -> StoredReconfiguration:
-            found = _stored(by_beginning(transaction, _BY_ID, reconfiguration)["node"])
+        def work(transaction: Transaction) -> StoredCircuitPlan:
+            found = _stored(find_by_prefix(transaction, _BY_ID, reconfiguration)["node"])
             if found.cluster is None:
                 raise InvalidValue("reconfiguration", f"{found.id} is for no cluster's switch")
             at = datetime.now(UTC)
-            take_cluster(transaction, found.cluster)
+            lock_cluster(transaction, found.cluster)
             applied(transaction, found, at)
             transaction.run(_APPLIED, reconfiguration=found.id, at=at)
             return _stored(transaction.run(_READ, configuration=found.id)[0]["node"])
@@ -220,7 +218,7 @@ class Reconfigurations:
         return self._database.write(work)
 
 
-def reconfiguration_id(record: ReconfigurationRecord) -> str:
+def circuit_plan_id(record: CircuitPlanRecord) -> str:
     """``r`` and 12 hexadecimal digits: a hash of provenance and result."""
     plan = record.plan
     provenance = {
@@ -232,7 +230,7 @@ def reconfiguration_id(record: ReconfigurationRecord) -> str:
     return "r" + codec.digest({"provenance": [text], **_columns(record)})[:12]
 
 
-def _check(transaction: Transaction, record: ReconfigurationRecord) -> None:
+def _check(transaction: Transaction, record: CircuitPlanRecord) -> None:
     """Raise where what the record names is not there, or does not fit."""
     found = transaction.run(_PROFILES, ids=sorted(set(record.profiles)))
     ranks = {row["id"]: row["ranks"] for row in found}
@@ -241,14 +239,14 @@ def _check(transaction: Transaction, record: ReconfigurationRecord) -> None:
             raise UnknownName("profile", profile)
         if ranks[profile] != count:
             reason = f"profile {profile} has {ranks[profile]} ranks, not {count}"
-            raise InvalidValue("ReconfigurationRecord.ranks", reason)
+            raise InvalidValue("CircuitPlanRecord.ranks", reason)
     keys = {job_key(record.cluster or "", job): job for job in record.jobs}
     known = transaction.run(_JOBS, ids=sorted(keys))[0]["ids"] if keys else []
     if missing := sorted(keys.keys() - set(known)):
         raise UnknownName("job", keys[missing[0]])
 
 
-def _create(transaction: Transaction, identity: str, record: ReconfigurationRecord, at: datetime) -> None:
+def _create(transaction: Transaction, identity: str, record: CircuitPlanRecord, at: datetime) -> None:
     transaction.run(_CREATE, reconfiguration=identity, properties=_properties(record, at))
     if record.cluster is not None:
         transaction.run(_OF_CLUSTER, reconfiguration=identity, cluster=record.cluster)
@@ -258,7 +256,7 @@ def _create(transaction: Transaction, identity: str, record: ReconfigurationReco
     transaction.run_columns(_FOR_JOB, {"job": jobs}, reconfiguration=identity)
 
 
-def _properties(record: ReconfigurationRecord, at: datetime) -> dict[str, Any]:
+def _properties(record: CircuitPlanRecord, at: datetime) -> dict[str, Any]:
     """Properties of the node; what its relationships tell stands here too."""
     plan = record.plan
     known = len(plan.present_source) > 0
@@ -280,7 +278,7 @@ def _properties(record: ReconfigurationRecord, at: datetime) -> dict[str, Any]:
     return {name: value for name, value in properties.items() if value is not None}
 
 
-def _columns(record: ReconfigurationRecord) -> dict[str, codec.Column]:
+def _columns(record: CircuitPlanRecord) -> dict[str, codec.Column]:
     plan = record.plan
     return {
         **{name: getattr(plan, name) for name in _ARRAYS},
@@ -306,7 +304,7 @@ def _routes(columns: Mapping[str, Any]) -> CircuitRoutes | None:
     return CircuitRoutes(of_nodes=of_nodes, **{name: columns[f"route_{name}"] for name in _ROUTES})
 
 
-def _stored(node: Mapping[str, Any]) -> StoredReconfiguration:
+def _stored(node: Mapping[str, Any]) -> StoredCircuitPlan:
     columns = codec.unpack(node["blob"])
     try:
         numbers = dict(zip(_NUMBERS, columns["numbers"].tolist(), strict=True))
@@ -317,7 +315,7 @@ def _stored(node: Mapping[str, Any]) -> StoredReconfiguration:
             bottleneck=columns["bottleneck"],
             routes=_routes(columns),
         )
-        return StoredReconfiguration(
+        return StoredCircuitPlan(
             id=node["id"],
             recorded_at=node["recorded_at"],
             applied_at=node.get("applied_at"),
@@ -335,11 +333,11 @@ def _stored(node: Mapping[str, Any]) -> StoredReconfiguration:
         raise DatabaseError(f"the stored configuration {node['id']} is damaged: {error}") from error
 
 
-def _info(row: dict[str, Any]) -> ReconfigurationInfo:
+def _info(row: dict[str, Any]) -> CircuitPlanInfo:
     names, applications = (tuple(sorted(set(row.pop(name)))) for name in ("names", "applications"))
     lists: dict[str, Any] = {name: tuple(row.pop(name)) for name in ("profiles", "jobs")}
     parameters = json.loads(row.pop("parameters"))
-    return ReconfigurationInfo(
+    return CircuitPlanInfo(
         profile_names=names, applications=applications, parameters=parameters, **lists, **row
     )
 

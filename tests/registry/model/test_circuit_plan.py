@@ -10,9 +10,9 @@ import pytest
 
 from registry.errors import InvalidValue
 from registry.model import CircuitPlan
-from registry.model.circuit_routes import CircuitRoutes
-from registry.records.reconfigurations.records import ReconfigurationRecord
-from registry.records.reconfigurations.switches import OpticalSwitch
+from registry.model.circuit_plan import CircuitRoutes
+from registry.records.circuit_plan_records import CircuitPlanRecord
+from registry.records.optical_switches import OpticalSwitch
 
 
 def circuit_plan(**changed: Any) -> CircuitPlan:
@@ -62,7 +62,7 @@ def circuit_routes(**changed: Any) -> CircuitRoutes:
     return CircuitRoutes(**{**fields, **changed})
 
 
-def reconfiguration_record(**changed: Any) -> ReconfigurationRecord:
+def reconfiguration_record(**changed: Any) -> CircuitPlanRecord:
     """That plan for one profile, of no cluster."""
     fields: dict[str, Any] = {
         "profiles": ("f",),
@@ -72,7 +72,7 @@ def reconfiguration_record(**changed: Any) -> ReconfigurationRecord:
         "wall_seconds": 1.5,
         "code_version": "1.2",
     }
-    return ReconfigurationRecord(**{**fields, **changed})
+    return CircuitPlanRecord(**{**fields, **changed})
 
 
 def optical_switch(**changed: Any) -> OpticalSwitch:

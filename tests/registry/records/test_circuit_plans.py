@@ -14,13 +14,13 @@ from registry.database.driver import Database
 from registry.database.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import CircuitPlan, Job, Profile
-from registry.model.circuit_routes import CircuitRoutes
+from registry.model.circuit_plan import CircuitRoutes
 from registry.model.intake import Intake
-from registry.records.reconfigurations.reconfigurations import reconfiguration_id
-from registry.records.reconfigurations.records import ReconfigurationRecord
+from registry.records.circuit_plan_records import CircuitPlanRecord
+from registry.records.circuit_plans import circuit_plan_id
 from registry.registry import Registry
 from tests.conftest import empty
-from tests.registry.model.test_reconfiguration import (
+from tests.registry.model.test_circuit_plan import (
     circuit_plan,
     circuit_routes,
     optical_switch,
@@ -41,7 +41,7 @@ def known(registry: Registry) -> Registry:
     return registry
 
 
-def record_of(known: Registry, **changed: Any) -> ReconfigurationRecord:
+def record_of(known: Registry, **changed: Any) -> CircuitPlanRecord:
     """A plan for both jobs on the cluster's switch."""
     profile = known.profiles.read("run").id
     record = reconfiguration_record(
@@ -55,7 +55,7 @@ def record_of(known: Registry, **changed: Any) -> ReconfigurationRecord:
     return replace(record, **changed)
 
 
-def alone(known: Registry, **changed: Any) -> ReconfigurationRecord:
+def alone(known: Registry, **changed: Any) -> CircuitPlanRecord:
     """A plan for the profile, of no cluster."""
     return replace(reconfiguration_record(profiles=(known.profiles.read("run").id,)), **changed)
 
@@ -74,8 +74,8 @@ def same(one: CircuitPlan | CircuitRoutes, other: CircuitPlan | CircuitRoutes) -
 @pytest.mark.parametrize("made", [record_of, alone], ids=["of jobs", "of a profile"])
 def test_a_saved_plan_is_read_back(known: Registry, made: Any) -> None:
     record = made(known)
-    identity = known.reconfigurations.save(record)
-    stored = known.reconfigurations.read(identity)
+    identity = known.circuit_plans.save(record)
+    stored = known.circuit_plans.read(identity)
     told = ("cluster", "hosts", "profiles", "ranks", "jobs", "parameters", "wall_seconds", "code_version")
     assert {name: getattr(stored, name) for name in told} == {name: getattr(record, name) for name in told}
     assert (stored.id, stored.applied_at) == (identity, None)
@@ -84,8 +84,8 @@ def test_a_saved_plan_is_read_back(known: Registry, made: Any) -> None:
 
 def test_a_plan_without_ways_has_none(known: Registry) -> None:
     """As those that were saved before ways were kept."""
-    identity = known.reconfigurations.save(alone(known, plan=circuit_plan(routes=None)))
-    assert known.reconfigurations.read(identity).plan.routes is None
+    identity = known.circuit_plans.save(alone(known, plan=circuit_plan(routes=None)))
+    assert known.circuit_plans.read(identity).plan.routes is None
 
 
 def test_what_is_unknown_or_without_limit_stays_so(known: Registry) -> None:
@@ -103,15 +103,15 @@ def test_what_is_unknown_or_without_limit_stays_so(known: Registry) -> None:
         trail_throughput=[math.inf] * 3,
         complete=False,
     )
-    identity = known.reconfigurations.save(alone(known, plan=plan))
-    assert same(known.reconfigurations.read(identity).plan, plan)
-    (info,) = known.reconfigurations.list()
+    identity = known.circuit_plans.save(alone(known, plan=plan))
+    assert same(known.circuit_plans.read(identity).plan, plan)
+    (info,) = known.circuit_plans.list()
     assert (info.gain, info.throughput, info.upper_bound, info.removed, info.inserted) == (None,) * 5
     assert (info.circuits, info.complete, info.cluster) == (3, False, None)
 
 
 def test_a_plan_is_joined_to_cluster_profiles_and_jobs(known: Registry) -> None:
-    known.reconfigurations.save(record_of(known))
+    known.circuit_plans.save(record_of(known))
     _, rows = known.database.query(
         "MATCH (c:Cluster)<-[:OF]-(r:Reconfiguration)-[:FOR]->(f:Profile) RETURN c.id, f.name"
     )
@@ -122,9 +122,9 @@ def test_a_plan_is_joined_to_cluster_profiles_and_jobs(known: Registry) -> None:
 
 def test_the_same_plan_again_adds_nothing(known: Registry) -> None:
     record = record_of(known)
-    identity = known.reconfigurations.save(record)
+    identity = known.circuit_plans.save(record)
     before = known.database.query("MATCH (n) RETURN count(n)")[1]
-    assert known.reconfigurations.save(replace(record, wall_seconds=9.0)) == identity
+    assert known.circuit_plans.save(replace(record, wall_seconds=9.0)) == identity
     assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 
@@ -145,36 +145,36 @@ def test_another_provenance_or_result_is_another_plan() -> None:
         replace(record, plan=circuit_plan(routes=None)),
         replace(record, plan=circuit_plan(routes=circuit_routes(circuit=[0, 0, 2]))),
     ]
-    assert len({reconfiguration_id(variant) for variant in variants}) == len(variants)
-    assert reconfiguration_id(replace(record, wall_seconds=3.0)) == reconfiguration_id(record)
+    assert len({circuit_plan_id(variant) for variant in variants}) == len(variants)
+    assert circuit_plan_id(replace(record, wall_seconds=3.0)) == circuit_plan_id(record)
 
 
 def test_plans_are_listed_the_newest_first(known: Registry) -> None:
-    first = known.reconfigurations.save(record_of(known))
-    second = known.reconfigurations.save(alone(known))
-    assert [info.id for info in known.reconfigurations.list()] == [second, first]
-    assert [info.id for info in known.reconfigurations.list("toy")] == [first]
-    assert [info.id for info in known.reconfigurations.list(limit=1)] == [second]
-    assert known.reconfigurations.list("other") == ()
-    (info,) = known.reconfigurations.list("toy")
-    later = known.reconfigurations.list(since=info.recorded_at)
+    first = known.circuit_plans.save(record_of(known))
+    second = known.circuit_plans.save(alone(known))
+    assert [info.id for info in known.circuit_plans.list()] == [second, first]
+    assert [info.id for info in known.circuit_plans.list("toy")] == [first]
+    assert [info.id for info in known.circuit_plans.list(limit=1)] == [second]
+    assert known.circuit_plans.list("other") == ()
+    (info,) = known.circuit_plans.list("toy")
+    later = known.circuit_plans.list(since=info.recorded_at)
     assert first not in {one.id for one in later}
 
 
 @pytest.mark.parametrize("cluster", [None, "toy"])
 def test_the_database_cuts_a_list_of_plans(known: Registry, cluster: str | None) -> None:
     plans = [circuit_plan(node_of_vertex=[0, 1, 3, 2, 2, 1], seed=seed) for seed in range(3)]
-    saved = [known.reconfigurations.save(record_of(known, plan=plan)) for plan in plans]
-    assert rows_of(known, lambda registry: registry.reconfigurations.list(cluster)) == 3
-    assert rows_of(known, lambda registry: registry.reconfigurations.list(cluster, limit=2)) == 2
-    newest = [info.id for info in known.reconfigurations.list(cluster, limit=2)]
+    saved = [known.circuit_plans.save(record_of(known, plan=plan)) for plan in plans]
+    assert rows_of(known, lambda registry: registry.circuit_plans.list(cluster)) == 3
+    assert rows_of(known, lambda registry: registry.circuit_plans.list(cluster, limit=2)) == 2
+    newest = [info.id for info in known.circuit_plans.list(cluster, limit=2)]
     assert newest == saved[:0:-1]
 
 
 def test_a_row_of_the_list_tells_the_plan(known: Registry) -> None:
     record = record_of(known)
-    known.reconfigurations.save(record)
-    (info,) = known.reconfigurations.list()
+    known.circuit_plans.save(record)
+    (info,) = known.circuit_plans.list()
     plan = record.plan
     for name in ("nodes", "max_degree", "max_edges", "throughput", "gain", "break_even_seconds", "seed"):
         assert getattr(info, name) == getattr(plan, name)
@@ -185,12 +185,12 @@ def test_a_row_of_the_list_tells_the_plan(known: Registry) -> None:
 
 
 def test_a_plan_is_found_by_a_beginning_of_its_id(known: Registry) -> None:
-    identity = known.reconfigurations.save(record_of(known))
-    assert known.reconfigurations.read(identity[:6]).id == identity
-    known.reconfigurations.save(alone(known))
+    identity = known.circuit_plans.save(record_of(known))
+    assert known.circuit_plans.read(identity[:6]).id == identity
+    known.circuit_plans.save(alone(known))
     for name in ("r", "", "x"):
         with pytest.raises(UnknownName) as caught:
-            known.reconfigurations.read(name)
+            known.circuit_plans.read(name)
         assert caught.value.kind == "configuration"
 
 
@@ -204,9 +204,9 @@ def test_a_plan_is_found_by_a_beginning_of_its_id(known: Registry) -> None:
 )
 def test_what_a_plan_names_must_be_there(known: Registry, changed: dict[str, Any], kind: str) -> None:
     with pytest.raises(UnknownName) as caught:
-        known.reconfigurations.save(record_of(known, **changed))
+        known.circuit_plans.save(record_of(known, **changed))
     assert caught.value.kind == kind
-    assert known.reconfigurations.list() == ()
+    assert known.circuit_plans.list() == ()
     assert known.database.query("MATCH (c:Cluster) RETURN c.id")[1] == [("toy",)]
 
 
@@ -216,21 +216,21 @@ def test_a_profile_of_other_ranks_is_refused(known: Registry) -> None:
         profiles=(profile,), ranks=(4,), plan=circuit_plan(node_of_vertex=[0, 0, 0, 0])
     )
     with pytest.raises(InvalidValue, match="has 3 ranks, not 4"):
-        known.reconfigurations.save(wrong)
+        known.circuit_plans.save(wrong)
 
 
 def test_saving_a_plan_counts_as_a_write_of_the_cluster(known: Registry) -> None:
     (before,) = known.fabrics.clusters()
-    known.reconfigurations.save(record_of(known))
+    known.circuit_plans.save(record_of(known))
     (after,) = known.fabrics.clusters()
     assert after.version > before.version
 
 
 def test_a_damaged_plan_is_told(known: Registry) -> None:
-    identity = known.reconfigurations.save(record_of(known))
+    identity = known.circuit_plans.save(record_of(known))
     known.database.write(lambda t: t.run("MATCH (r:Reconfiguration) SET r.method = 'guess'"))
     with pytest.raises(DatabaseError, match=f"the stored configuration {identity} is damaged"):
-        known.reconfigurations.read(identity)
+        known.circuit_plans.read(identity)
 
 
 def test_a_switch_is_kept_with_its_cluster(known: Registry) -> None:
@@ -261,43 +261,43 @@ def test_a_cluster_or_switch_that_is_not_there_is_told(known: Registry) -> None:
 
 def test_an_applied_plan_tells_the_circuits_from_then_on(known: Registry) -> None:
     known.optical.save(optical_switch(compute_seconds=2.0))
-    identity = known.reconfigurations.save(record_of(known))
-    stored = known.reconfigurations.apply(identity[:8])
+    identity = known.circuit_plans.save(record_of(known))
+    stored = known.circuit_plans.apply(identity[:8])
     assert stored.id == identity
     assert stored.applied_at is not None
     now = known.optical.read("toy")
     assert (now.circuits, now.plan, now.at) == (stored.plan.circuits, identity, stored.applied_at)
     assert (now.max_degree, now.compute_seconds) == (2, 2.0)
-    (info,) = known.reconfigurations.list()
+    (info,) = known.circuit_plans.list()
     assert info.applied_at == stored.applied_at
 
 
 def test_a_plan_that_does_not_fit_the_switch_is_not_applied(known: Registry) -> None:
-    identity = known.reconfigurations.save(record_of(known))
+    identity = known.circuit_plans.save(record_of(known))
     with pytest.raises(UnknownName, match="optical switch of cluster"):
-        known.reconfigurations.apply(identity)
+        known.circuit_plans.apply(identity)
     known.optical.save(optical_switch(hosts=HOSTS[::-1]))
     with pytest.raises(InvalidValue, match="other hosts than the switch has now"):
-        known.reconfigurations.apply(identity)
-    nobody = known.reconfigurations.save(alone(known))
+        known.circuit_plans.apply(identity)
+    nobody = known.circuit_plans.save(alone(known))
     with pytest.raises(InvalidValue, match="is for no cluster's switch"):
-        known.reconfigurations.apply(nobody)
+        known.circuit_plans.apply(nobody)
     known.optical.save(optical_switch())
     wide = circuit_plan(node_of_vertex=[0, 1, 3, 2, 2, 1], max_degree=3, source=[0, 0, 0], target=[1, 2, 3])
-    star = known.reconfigurations.save(record_of(known, plan=wide))
+    star = known.circuit_plans.save(record_of(known, plan=wide))
     with pytest.raises(InvalidValue, match="'node00' has 3, max_degree is 2"):
-        known.reconfigurations.apply(star)
+        known.circuit_plans.apply(star)
     assert known.optical.read("toy").circuits == optical_switch().circuits
-    assert {info.applied_at for info in known.reconfigurations.list()} == {None}
+    assert {info.applied_at for info in known.circuit_plans.list()} == {None}
 
 
 def test_a_dump_carries_plans_and_switches(database: Database, known: Registry, tmp_path: Path) -> None:
     known.optical.save(optical_switch())
     record = record_of(known)
-    identity = known.reconfigurations.save(record)
+    identity = known.circuit_plans.save(record)
     switch = known.optical.read("toy")
     dump(database, tmp_path / "x")
     empty(database)
     load(database, tmp_path / "x")
-    assert same(known.reconfigurations.read(identity).plan, record.plan)
+    assert same(known.circuit_plans.read(identity).plan, record.plan)
     assert known.optical.read("toy") == switch

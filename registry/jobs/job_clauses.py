@@ -10,7 +10,7 @@ from registry.jobs.jobs import JOB_FIELDS
 IS_RUNNING = "j.started_at <= $at AND (j.ended_at IS NULL OR j.ended_at > $at)"
 
 
-def with_parts(carried: str = "") -> str:
+def with_allocation_and_profile(carried: str = "") -> str:
     """Where each job ran last, and the profile that it was told last: ``room``, ``profile``, ``application``.
 
     Parameters
@@ -30,7 +30,7 @@ WITH {carried}j, room, head(collect(f.id)) AS profile, head(collect(f.applicatio
 
 
 def with_advice(carried: str = "") -> str:
-    """The newest advice on each job; stands behind `with_parts`."""
+    """The newest advice on each job; stands behind `with_allocation_and_profile`."""
     return f"""
 WITH {carried}j, room, profile, application
 OPTIONAL MATCH (j)-[:HAS_ADVICE]->(v:Advice)
@@ -39,7 +39,7 @@ WITH {carried}j, room, profile, application, head(collect(v)) AS advice
 """
 
 
-JOB_TOLD = {
+JOB_EXPRESSIONS = {
     "id": "j.job",
     "cluster": "j.cluster",
     "as_of": "j.as_of",
@@ -49,4 +49,4 @@ JOB_TOLD = {
     **{name: f"j.{name}" for name in JOB_FIELDS},
 }
 """What `registry.jobs.jobs.stored_jobs` reads, and what gives it."""
-JOB_COLUMNS = ", ".join(f"{given} AS {name}" for name, given in JOB_TOLD.items())
+JOB_COLUMNS = ", ".join(f"{given} AS {name}" for name, given in JOB_EXPRESSIONS.items())

@@ -14,7 +14,7 @@ import numpy as np
 
 from registry.database import codec
 from registry.database.driver import Database, Transaction
-from registry.database.id_prefix import ById, by_beginning
+from registry.database.record_store import ById, find_by_prefix
 from registry.errors import DatabaseError, InvalidValue
 from registry.model import Trace
 
@@ -98,7 +98,7 @@ class Traces:
         """
 
         def work(transaction: Transaction) -> StoredTrace:
-            return _stored(by_beginning(transaction, _BY_ID, trace))
+            return _stored(find_by_prefix(transaction, _BY_ID, trace))
 
         return self._database.read(work)
 
