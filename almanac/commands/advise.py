@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,10 +12,12 @@ from almanac.commands import searching
 from almanac.commands.advise_cluster import CRON, advise_cluster
 from almanac.commands.common import json_option, open_registry
 from almanac.output import finite, print_json, print_table, progress_bars
+from almanac.output.json.placements import curve_to_json
 
 if TYPE_CHECKING:
     from mapping.placement.moves.advice import Advice
-    from mapping.placement.moves.moving import Curve
+    from mapping.placement.moves.remapping import Curve
+    from mapping.service import PlacementRequest
 
 
 @click.command("advise")
@@ -37,7 +40,7 @@ def command(
     iterations: float,
     rank_seconds: float | None,
     iterations_left: float | None,
-    searched: searching.Searched,
+    request: PlacementRequest,
     as_json: bool,
 ) -> None:
     """Should running jobs move?
@@ -48,27 +51,21 @@ def command(
 
     With PROFILE and a placement: seconds saved per iteration against ranks to migrate; saves nothing.
     """
-    searched.check()
     if placement is None:
         _check_alone(click.get_current_context())
-        advise_cluster(profile, searched, moves, as_json)
+        advise_cluster(profile, request, moves, as_json)
         return
     if job is None and cluster is None:
         raise click.UsageError("give --cluster, or --job")
     from mapping.placement.moves.advice import advise
-    from mapping.service import Question, case_of
-    from mapping.service.answers.answering import present_curve
+    from mapping.placement.moves.remapping import find_curve
+    from mapping.service import resolve
 
-    question = Question(
-        profile=profile,
-        job=job,
-        cluster=cluster,
-        keep=searching.read_order(placement, cluster or "files") or placement,
-        moves=moves,
-        **searched.asks(),
-    )
+    keep = searching.read_order(placement, cluster or "files") or placement
+    options = replace(request.options, moves=moves)
+    request = replace(request, profile=profile, job=job, cluster=cluster, keep=keep)
     with open_registry() as registry, progress_bars() as progress:
-        curve = present_curve(case_of(registry, question), question, progress)
+        curve = find_curve(resolve(registry, request), options, progress)
     advice = advise(curve, iterations=iterations, rank_seconds=rank_seconds, iterations_left=iterations_left)
     if as_json:
         print_json(_told(curve, advice, rank_seconds, iterations_left))
@@ -91,13 +88,11 @@ def _check_alone(ctx: click.Context) -> None:
 def _told(
     curve: Curve, advice: tuple[Advice, ...], rank_seconds: float | None, left: float | None
 ) -> dict[str, Any]:
-    from mapping.service.answers.answer import curve_told
-
     pick = _pick(advice, rank_seconds, left)
     return {
         "objective": str(curve.objective),
         "complete": curve.complete,
-        "curve": curve_told(curve),
+        "curve": curve_to_json(curve),
         "advice": [
             {
                 "moved": one.point.moved,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +13,7 @@ from almanac.output import note, print_json, print_table, progress_bars
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service import Advised, Live
+    from mapping.service import Advised, Live, PlacementRequest
     from registry.registry import Registry
 
 SECONDS = 5.0
@@ -25,13 +25,13 @@ CRON = {
 EXIT_NOTHING_DONE, EXIT_INTERRUPTED = 1, 130
 
 
-def advise_cluster(cluster: str, searched: searching.Searched, moves: int | None, as_json: bool) -> None:
+def advise_cluster(cluster: str, request: PlacementRequest, moves: int | None, as_json: bool) -> None:
     """Look at each running job of a cluster, save what is found, and tell it, the largest gain first.
 
     Exits with 130 after an interrupt, and with 1 where jobs have profiles and none could be looked at.
     """
     with open_registry() as registry:
-        live, done, complete = _done(registry, cluster, searched, moves)
+        live, done, complete = _done(registry, cluster, request, moves)
     if as_json:
         print_json({**running.heading_told(live), "complete": complete, "jobs": [_told(one) for one in done]})
     else:
@@ -44,24 +44,17 @@ def advise_cluster(cluster: str, searched: searching.Searched, moves: int | None
 
 
 def _done(
-    registry: Registry, cluster: str, searched: searching.Searched, moves: int | None
+    registry: Registry, cluster: str, request: PlacementRequest, moves: int | None
 ) -> tuple[Live, list[Advised], bool]:
     """What runs, what was found, and whether all jobs had their turn."""
     from mapping.service import Unloaded, advise_all
 
     done: list[Advised] = []
     with progress_bars() as progress:
-        live = running.read_live(registry, cluster, searched.at, searched.routing, searched.rails, progress)
-        found = advise_all(
-            registry,
-            live,
-            seconds=SECONDS if searched.seconds is None else searched.seconds,
-            steps=searched.steps,
-            moves=moves,
-            seed=searched.seed,
-            workers=searched.workers,
-            progress=progress,
-        )
+        costs = request.costs
+        live = running.read_live(registry, cluster, request.at, costs.routing, costs.rails, progress)
+        options = replace(searching.with_default_seconds(request, SECONDS).options, moves=moves)
+        found = advise_all(registry, live, options, progress)
         try:
             for one in found:
                 if isinstance(one, Unloaded):

@@ -11,9 +11,9 @@ from almanac.output import print_table
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.placement.moves.moving import Curve
-    from mapping.placement.partition.cores import Seating
-    from mapping.service.answers.answer import Answer
+    from mapping.evaluation.report import PlacementReport
+    from mapping.placement.moves.remapping import Curve
+    from mapping.placement.partition.cores import CoreBinding
     from registry.model import Bound, Evaluation, Metrics
 
 BOUNDED = (
@@ -25,14 +25,16 @@ BOUNDED = (
 COLUMNS = ("placement", "worst link", "worst network link", "hop-bytes", "dilation", "the worst link")
 
 
-def show_answer(found: Answer) -> None:
+def show_answer(found: PlacementReport) -> None:
     """The one clear table, what it was computed on, and what it proves."""
-    from mapping.evaluation.report import worst_link
+    from mapping.evaluation.loaded_links import worst_link
     from registry.model import Metrics
 
     placement, bounds = found.placement, found.bounds
+    assert found.in_order is not None
+    assert found.random is not None
     rows = [
-        _row("in order", Metrics.of(found.baseline), str(worst_link(found.fabric, found.baseline) or "")),
+        _row("in order", Metrics.of(found.in_order), str(worst_link(found.fabric, found.in_order) or "")),
         _row("random, mean of 5", found.random, ""),
         _row("found", Metrics.of(found.evaluation), str(worst_link(found.fabric, found.evaluation) or "")),
         [
@@ -47,7 +49,7 @@ def show_answer(found: Answer) -> None:
     title = (
         f"{found.case.profile.name}: {placement.ranks} ranks on {len(placement.allocation)} hosts of "
         f"{found.case.cluster}; objective {placement.objective}; routes: {placement.routing}, "
-        f"{found.routing_because}"
+        f"{found.case.routing_reason}"
     )
     print_table(title, list(COLUMNS), rows)
     if found.curve is not None:
@@ -56,14 +58,14 @@ def show_answer(found: Answer) -> None:
         click.echo(line)
 
 
-def show_pareto(found: Sequence[Answer]) -> None:
+def show_pareto(found: Sequence[PlacementReport]) -> None:
     """A row a placement, the least congested first."""
-    from mapping.evaluation.report import worst_link
+    from mapping.evaluation.loaded_links import worst_link
     from registry.model import Metrics
 
     rows = [
         _row(
-            one.placement_id or str(at),
+            one.record_id or str(at),
             Metrics.of(one.evaluation),
             str(worst_link(one.fabric, one.evaluation) or ""),
         )
@@ -112,31 +114,31 @@ def _row(label: str, metrics: Metrics, where: str) -> list[str]:
     ]
 
 
-def _cores(seating: Seating) -> list[str]:
+def _cores(binding: CoreBinding) -> list[str]:
     lines = [
-        f"cores: {units.text(seating.crossing_bytes, units.BYTES)} cross NUMA domains within hosts, "
-        f"{units.text(seating.crossing_bytes_in_order, units.BYTES)} with ranks in order on cores; "
-        f"bytes x relative distance {seating.weighted_bytes:.4e}, "
-        f"in order {seating.weighted_bytes_in_order:.4e}"
+        f"cores: {units.text(binding.crossing_bytes, units.BYTES)} cross NUMA domains within hosts, "
+        f"{units.text(binding.crossing_bytes_in_order, units.BYTES)} with ranks in order on cores; "
+        f"bytes x relative distance {binding.weighted_bytes:.4e}, "
+        f"in order {binding.weighted_bytes_in_order:.4e}"
     ]
-    if seating.without_layout:
+    if binding.without_layout:
         lines.append(
-            f"{seating.without_layout} of {seating.hosts} hosts have no layout: ranks in order there"
+            f"{binding.without_layout} of {binding.hosts} hosts have no layout: ranks in order there"
         )
     return lines
 
 
-def _remarks(found: Answer) -> list[str]:
+def _remarks(found: PlacementReport) -> list[str]:
     placement = found.placement
     state = "" if placement.complete else " (interrupted: the best so far)"
-    name = f"placement {found.placement_id}" if found.placement_id else "not saved"
+    name = f"placement {found.record_id}" if found.record_id else "not saved"
     how = f"{placement.strategy} in {placement.seconds:.1f} s, {placement.steps} proposals"
     lines = [f"{name}, found by {how}{state}"]
     if found.case.present is not None:
         moved = int((found.case.present.host_of_rank != placement.host_of_rank).sum())
         lines.append(f"{moved} of {placement.ranks} ranks move")
-    if found.seating is not None:
-        lines += _cores(found.seating)
+    if found.cores is not None:
+        lines += _cores(found.cores)
     if found.evaluation.background:
         lines.append(f"background {found.evaluation.background}")
     return [*lines, *bound_lines(found.evaluation)]

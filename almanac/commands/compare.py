@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,11 +12,13 @@ from almanac.commands import searching
 from almanac.commands.common import json_option, open_registry
 from almanac.commands.profile import whole
 from almanac.output import csv_text, note, print_json, print_table, write_text
+from almanac.output.json.placements import comparison_to_json
 from registry import units
 
 if TYPE_CHECKING:
     from mapping.evaluation.comparing import Difference
-    from mapping.service.answers.answer import Judgement
+    from mapping.evaluation.report import PlacementReport
+    from mapping.service import PlacementRequest
     from registry.registry import Registry
 
 SHOWN = 20
@@ -34,7 +37,7 @@ def command(
     placements: tuple[str, ...],
     profile: str | None,
     cluster: str | None,
-    measured: searching.Measured,
+    request: PlacementRequest,
     most: int,
     links: str | None,
     as_json: bool,
@@ -42,30 +45,23 @@ def command(
     """Placements, saved or in launchers' files, beside each other: what differs, and on which links most."""
     if len(placements) < 2:
         raise click.UsageError("give at least two placements")
-    from mapping.evaluation.comparing import compared, differences
-    from mapping.service import judge
-    from mapping.service.answers.case import Search
+    from mapping.evaluation.comparing import differences
+    from mapping.service import evaluate
 
-    search, others = Search(**measured.measures()), measured.others()
     with open_registry() as registry:
         whose, where = _whose(registry, placements, profile, cluster)
         orders = [searching.read_order(one, where) or one for one in placements]
-        judged = [
-            judge(registry, whose, where, one, at=measured.at, search=search, background=others)
-            for one in orders
-        ]
+        request = replace(request, profile=whose, cluster=where)
+        judged = [evaluate(registry, replace(request, keep=one)) for one in orders]
     evaluations = [one.evaluation for one in judged]
     fabric = judged[0].fabric
     if links is not None:
         rows = differences(fabric, evaluations)
-        write_text(links, _csv([one.placement_name for one in judged], rows))
+        write_text(links, _csv([one.record_id for one in judged], rows))
         note(f"{len(rows)} links that differ written to {links}")
     shown = differences(fabric, evaluations, most=most)
     if as_json:
-        each = [{"placement": one.placement_name, **compared(one.evaluation)} for one in judged]
-        print_json(
-            {"profile": whose, "cluster": where, "placements": each, "links": [d.told() for d in shown]}
-        )
+        print_json(comparison_to_json(whose, where, judged, shown))
     else:
         _show(judged, shown)
 
@@ -97,10 +93,10 @@ def _csv(names: Sequence[str], rows: Sequence[Difference]) -> str:
     return csv_text([*ends, "capacity", *each, "difference_seconds"], lines)
 
 
-def _show(judged: Sequence[Judgement], rows: Sequence[Difference]) -> None:
+def _show(judged: Sequence[PlacementReport], rows: Sequence[Difference]) -> None:
     from mapping.evaluation.comparing import compared
 
-    names = [one.placement_name for one in judged]
+    names = [one.record_id for one in judged]
     values = [compared(one.evaluation) for one in judged]
     table = [
         [key, *(_text(key, value[key]) for value in values), _ratio([value[key] for value in values])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,10 +12,12 @@ from almanac.commands.answers import BOUNDED, bound_lines
 from almanac.commands.common import json_option, open_registry
 from almanac.commands.profile import whole
 from almanac.output import csv_text, note, print_json, print_table, write_text
+from almanac.output.json.placements import evaluation_to_json
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service.answers.answer import Judgement
+    from mapping.evaluation.report import PlacementReport
+    from mapping.service import PlacementRequest
     from registry.model import Evaluation, Fabric
 
 LINK_COLUMNS = (
@@ -43,30 +46,28 @@ def command(
     profile: str,
     cluster: str,
     placement: str,
-    measured: searching.Measured,
+    request: PlacementRequest,
     links: str | None,
     as_json: bool,
 ) -> None:
     """What PROFILE's traffic does to the fabric when placed so."""
-    from mapping.service import judge
-    from mapping.service.answers.case import Search
+    from mapping.service import evaluate
 
-    search, others = Search(**measured.measures()), measured.others()
     given = searching.read_order(placement, cluster) or placement
     with open_registry() as registry:
-        judged = judge(registry, profile, cluster, given, at=measured.at, search=search, background=others)
+        judged = evaluate(registry, replace(request, profile=profile, cluster=cluster, keep=given))
     if links is not None:
         write_text(links, link_rows(judged.fabric, judged.evaluation))
         note(f"link loads written to {links}")
     if as_json:
-        print_json(judged.told())
+        print_json(evaluation_to_json(judged))
     else:
         _show(judged)
 
 
 def link_rows(fabric: Fabric, evaluation: Evaluation) -> str:
     """CSV text: a row a link direction that carries traffic, in the fabric's order of links."""
-    from mapping.evaluation.report import link
+    from mapping.evaluation.loaded_links import link
 
     rows = []
     for row in evaluation.link_bytes.nonzero()[0].tolist():
@@ -76,8 +77,8 @@ def link_rows(fabric: Fabric, evaluation: Evaluation) -> str:
     return csv_text(LINK_COLUMNS, rows)
 
 
-def _show(judged: Judgement) -> None:
-    from mapping.evaluation.report import worst_link
+def _show(judged: PlacementReport) -> None:
+    from mapping.evaluation.loaded_links import worst_link
 
     fabric, found = judged.fabric, judged.evaluation
     bounds = found.bounds
@@ -105,7 +106,7 @@ def _show(judged: Judgement) -> None:
             [f"lower bound, {label}", value, f"{bound.name}: {bound.proof}" if bound.name else bound.proof]
         )
     case = judged.case
-    title = f"{case.profile.name} on {case.cluster}, routes: {found.routing} ({judged.routing_because})"
+    title = f"{case.profile.name} on {case.cluster}, routes: {found.routing} ({judged.case.routing_reason})"
     print_table(title, ["", "value", "where, or why"], rows)
     for line in [f"background {found.background}"] * bool(found.background) + bound_lines(found):
         click.echo(line)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,11 +12,11 @@ from almanac.commands.answers import show_answer, show_pareto
 from almanac.commands.common import json_option, open_registry, read_hosts
 from almanac.here import Here
 from almanac.output import note, print_json, progress_bars, write_text
+from almanac.output.json.placements import placement_to_json
 
 if TYPE_CHECKING:
-    from mapping.service import Question
-    from mapping.service.answers.answer import Answer
-    from mapping.service.answers.case import Case
+    from mapping.evaluation.report import PlacementReport
+    from mapping.service import PlacementRequest
     from registry.model import Placement
 
 SECONDS_HERE = 5.0
@@ -58,7 +57,7 @@ SECONDS_HERE = 5.0
 def command(
     pareto: bool,
     strategies: tuple[str, ...],
-    searched: searching.Searched,
+    request: PlacementRequest,
     layouts: tuple[str, ...],
     exports: tuple[str, ...],
     as_json: bool,
@@ -71,18 +70,17 @@ def command(
     """
     place = Where(**where)
     place.check()
-    searched.check()
     if pareto and place.keep is not None:
         raise click.UsageError("give either --pareto or --keep")
     files = _export_files(exports)
-    question = place.question(searched, strategies, layouts)
+    request = place.complete(request, strategies, layouts)
     if pareto:
-        _show_set(question, place.fabric_files, files, as_json)
+        _show_set(request, place.fabric_files, files, as_json)
         return
-    found = _answer(question, place.fabric_files)
+    found = _place(request, place.fabric_files)
     _export(files, found.placement, found)
     if as_json:
-        print_json(found.told())
+        print_json(placement_to_json(found))
     else:
         show_answer(found)
     if not found.placement.complete:
@@ -126,27 +124,25 @@ class Where:
         if self.moves is not None and self.keep is None:
             raise click.UsageError("--moves goes with --keep")
 
-    def question(
-        self, searched: searching.Searched, strategies: tuple[str, ...], layouts: tuple[str, ...]
-    ) -> Question:
-        """All of it as one question; files are read, but for the fabric and the profile."""
-        from mapping.service import Question
-
+    def complete(
+        self, request: PlacementRequest, strategies: tuple[str, ...], layouts: tuple[str, ...]
+    ) -> PlacementRequest:
+        """Return the request with all options; files are read, but for the fabric and the profile."""
         around = _around() if self.is_here else None
         cluster = self.cluster or (None if around is None else around.cluster)
         named = None if self.hosts is None else read_hosts(self.hosts)
         keep = None if self.keep is None else searching.read_order(self.keep, cluster or "files")
-        return Question(
+        request = searching.with_default_seconds(request, SECONDS_HERE if self.is_here else searching.SECONDS)
+        return replace(
+            request,
             profile=self.profile or self.profile_file or "",
             job=self.job,
             cluster=cluster,
             hosts=named if around is None else around.hosts,
             slots=self.slots if around is None else around.slots,
             keep=keep or self.keep,
-            moves=self.moves,
-            strategies=strategies or None,
+            options=replace(request.options, moves=self.moves, strategies=strategies or None),
             layouts=searching.read_layouts(layouts),
-            **searched.asks(SECONDS_HERE if self.is_here else searching.SECONDS),
         )
 
 
@@ -158,69 +154,57 @@ def _around() -> Here:
     return found
 
 
-def _case(question: Question, fabric_files: tuple[str, ...]) -> Case:
-    """From files alone."""
-    from registry.model import HostOrder
-
-    if question.background:
-        raise click.UsageError("--background needs the database: not with --fabric")
-    if question.keep is not None and not isinstance(question.keep, HostOrder):
-        raise click.BadParameter(f"there is no file {question.keep!r}", param_hint="--keep")
-    cluster = question.cluster or Path(fabric_files[0]).name
-    fabric = searching.read_fabric(fabric_files, cluster)
-    profile = searching.read_profile(question.profile)
-    return searching.case_from_files(fabric, profile, question.hosts, question.slots, question.keep, cluster)
-
-
-def _answer(question: Question, fabric_files: tuple[str, ...]) -> Answer:
+def _place(request: PlacementRequest, fabric_files: tuple[str, ...]) -> PlacementReport:
     with progress_bars() as progress:
         if fabric_files:
-            from mapping.service.answers.answering import solve
+            from mapping.evaluation.report import report_placement
 
-            return solve(_case(question, fabric_files), question, progress)
-        from mapping.service import answer
+            return report_placement(
+                searching.case_from_files(request, fabric_files), request.options, progress
+            )
+        from mapping.service import place
 
-        _require_cluster(question)
+        _require_cluster(request)
         with open_registry() as registry:
-            return answer(registry, question, progress)
+            return place(registry, request, progress)
 
 
 def _show_set(
-    question: Question, fabric_files: tuple[str, ...], files: dict[str, str], as_json: bool
+    request: PlacementRequest, fabric_files: tuple[str, ...], files: dict[str, str], as_json: bool
 ) -> None:
     if files:
         raise click.UsageError("--pareto finds several placements: export the one that is wanted by its id")
-    from mapping.service.answers.answering import trade
-
     with progress_bars() as progress:
         if fabric_files:
-            found = trade(_case(question, fabric_files), question, progress)
-        else:
-            from mapping.service import case_of, save
+            from mapping.evaluation.report import report_pareto_set
 
-            _require_cluster(question)
+            case = searching.case_from_files(request, fabric_files)
+            found = report_pareto_set(case, request.options, progress)
+        else:
+            from mapping.service import pareto
+
+            _require_cluster(request)
             with open_registry() as registry:
-                found = trade(case_of(registry, question), question, progress)
-                found = tuple(save(registry, one) for one in found)
+                found = pareto(registry, request, progress)
     if as_json:
-        print_json([one.told() for one in found])
+        print_json([placement_to_json(one) for one in found])
     else:
         show_pareto(found)
     if not all(one.placement.complete for one in found):
         click.get_current_context().exit(130)
 
 
-def _require_cluster(question: Question) -> None:
-    if question.job is None and question.cluster is None:
+def _require_cluster(request: PlacementRequest) -> None:
+    if request.job is None and request.cluster is None:
         raise click.UsageError("--here needs --cluster: SLURM_CLUSTER_NAME is not set")
 
 
-def _export(files: dict[str, str], placement: Placement, found: Answer) -> None:
+def _export(files: dict[str, str], placement: Placement, found: PlacementReport) -> None:
     from mapping.launchers.catalog import FORMATS, write
 
     for name, path in files.items():
         write_text(path, write(name, placement, found.fabric))
-        silent = found.seating is not None and not FORMATS.find(name).cores
+        silent = found.cores is not None and not FORMATS.find(name).cores
         note(f"{name} written to {path}" + (": it cannot say which core a rank gets" if silent else ""))
 
 

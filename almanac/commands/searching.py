@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -15,7 +15,8 @@ from almanac.commands.common import Moment, seed_option
 
 if TYPE_CHECKING:
     from mapping.distances.distance_tables import DistanceTable
-    from mapping.service.answers.case import Case
+    from mapping.placement.case import PlacementCase
+    from mapping.service import PlacementRequest
     from registry.model import Fabric, HostOrder, IntendedWiring, Profile
     from registry.model.host_layout import HostLayout
 
@@ -74,93 +75,65 @@ SEARCHING = (
 """How placements are searched."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """What the options of `MEASURING` say."""
-
-    routing: str | None
-    rails: str
-    distance: str | None
-    background: tuple[str, ...]
-    at: datetime | None
-
-    def measures(self) -> dict[str, Any]:
-        """Those of a `mapping.service.answers.case.Search`; files are read.
-
-        Raises
-        ------
-        InputError
-        """
-        convention, table = read_distance(self.distance)
-        return {"routing": self.routing, "rails": self.rails, "distance": convention, "table": table}
-
-    def others(self) -> tuple[tuple[str, float | None], ...]:
-        """Placements of other jobs, and their seconds."""
-        return read_background(self.background)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched(Measured):
-    """What the options of `SEARCHING` and `MEASURING` say."""
-
-    objective: str
-    pins: tuple[str, ...]
-    seconds: float | None
-    steps: int | None
-    seed: int
-    workers: int | None
-
-    def check(self) -> None:
-        """A usage error where options exclude each other."""
-        if self.seconds is not None and self.steps is not None:
-            raise click.UsageError("give either --seconds or --steps")
-
-    def asks(self, seconds: float = SECONDS) -> dict[str, Any]:
-        """Those of a `mapping.service.Question`; files are read.
-
-        Parameters
-        ----------
-        seconds : float
-            Time to search unless told.
-
-        Raises
-        ------
-        InputError
-        """
-        return {
-            **self.measures(),
-            "objective": self.objective,
-            "pins": read_pins(self.pins),
-            "seconds": seconds if self.seconds is None else self.seconds,
-            "steps": self.steps,
-            "seed": self.seed,
-            "workers": self.workers,
-            "background": self.others(),
-            "at": self.at,
-        }
-
-
 def measuring(function: F) -> F:
-    """Add `MEASURING` to a command, which gets them as one argument: ``measured``."""
-    return _together("measured", Measured, MEASURING, function)
+    """Add `MEASURING` to a command, which gets them as one argument: ``request``."""
+
+    @wraps(function)
+    def command(
+        routing: str | None,
+        rails: str,
+        distance: str | None,
+        background: tuple[str, ...],
+        at: datetime | None,
+        **others: Any,
+    ) -> Any:
+        from mapping.distances.cost_model import CostModel
+        from mapping.service import PlacementRequest
+
+        convention, table = read_distance(distance)
+        costs = CostModel(routing=routing, rails=rails, distance=convention, table=table)
+        request = PlacementRequest(costs=costs, background=read_background(background), at=at)
+        return function(request=request, **others)
+
+    return cast(F, _with_options(command, MEASURING))
 
 
 def searching(function: F) -> F:
-    """Add `SEARCHING` and `MEASURING` to a command, which gets them as one argument: ``searched``."""
-    return _together("searched", Searched, SEARCHING + MEASURING, function)
-
-
-def _together(name: str, kind: type[Measured], options: tuple[Callable[[Any], Any], ...], function: F) -> F:
-    names = [one.name for one in fields(kind)]
+    """Add `SEARCHING` and `MEASURING` to a command, which gets them as one argument: ``request``."""
 
     @wraps(function)
-    def taken(**given: Any) -> Any:
-        return function(**{name: kind(**{one: given.pop(one) for one in names})}, **given)
+    def command(
+        request: PlacementRequest,
+        objective: str,
+        pins: tuple[str, ...],
+        seconds: float | None,
+        steps: int | None,
+        seed: int,
+        workers: int | None,
+        **others: Any,
+    ) -> Any:
+        from mapping.placement.search.options import SearchOptions
 
-    command: Any = taken
+        if seconds is not None and steps is not None:
+            raise click.UsageError("give either --seconds or --steps")
+        limit = SECONDS if seconds is None else seconds
+        options = SearchOptions(objective=objective, seconds=limit, steps=steps, seed=seed, workers=workers)
+        return function(request=replace(request, options=options, pins=read_pins(pins)), **others)
+
+    return cast(F, _with_options(measuring(command), SEARCHING))
+
+
+def with_default_seconds(request: PlacementRequest, seconds: float) -> PlacementRequest:
+    """Return the request with another time to search, if ``--seconds`` was not given."""
+    if click.get_current_context().params.get("seconds") is not None:
+        return request
+    return replace(request, options=replace(request.options, seconds=seconds))
+
+
+def _with_options(command: Any, options: tuple[Callable[[Any], Any], ...]) -> Any:
     for option in reversed(options):
         command = option(command)
-    return cast(F, command)
+    return command
 
 
 def read_layouts(items: tuple[str, ...]) -> dict[str, HostLayout]:
@@ -290,24 +263,44 @@ def read_wiring(paths: tuple[str, ...], cluster: str) -> tuple[Fabric, IntendedW
     return replace(intake.fabric, tables=intake.tables), intake.intended
 
 
-def case_from_files(
-    fabric: Fabric,
-    profile: Profile,
-    hosts: tuple[str, ...] | None,
-    slots: int | tuple[int, ...] | None,
-    present: HostOrder | None,
-    cluster: str,
-) -> Case:
-    """A case without any database: on the hosts named, else those of the present placement, else on all."""
-    from mapping.service.answers.case import Case
-    from registry.model import Allocation
+def case_from_files(request: PlacementRequest, paths: tuple[str, ...]) -> PlacementCase:
+    """Resolve a request without a database, on the hosts of the request, of the present placement, or all.
 
-    sits = None if present is None else present.on(fabric)
-    if hosts is not None:
-        allocation = Allocation.of(fabric, hosts, 1 if slots is None else slots)
-    elif sits is not None:
-        allocation = sits.allocation
+    Parameters
+    ----------
+    paths : tuple of str
+        Files of the fabric.
+
+    Raises
+    ------
+    InputError, UnknownName
+    """
+    from mapping.placement.case import PlacementCase
+    from registry.model import Allocation, HostOrder
+
+    if request.background:
+        raise click.UsageError("--background needs the database: not with --fabric")
+    if request.keep is not None and not isinstance(request.keep, HostOrder):
+        raise click.BadParameter(f"there is no file {request.keep!r}", param_hint="--keep")
+    cluster = request.cluster or Path(paths[0]).name
+    fabric, profile = read_fabric(paths, cluster), read_profile(request.profile)
+    present = None if request.keep is None else request.keep.on(fabric)
+    if request.hosts is not None:
+        slots = 1 if request.slots is None else request.slots
+        allocation = Allocation.of(fabric, request.hosts, slots)
+    elif present is not None:
+        allocation = present.allocation
     else:
-        each = fabric.slots[fabric.hosts] if slots is None else slots
+        each = fabric.slots[fabric.hosts] if request.slots is None else request.slots
         allocation = Allocation.of(fabric, fabric.hosts.tolist(), each)
-    return Case(profile=profile, fabric=fabric, allocation=allocation, present=sits, cluster=cluster)
+    return PlacementCase(
+        profile=profile,
+        fabric=fabric,
+        allocation=allocation,
+        costs=request.costs,
+        default_distance=request.options.default_distance,
+        present=present,
+        pins=request.pins,
+        layouts=request.layouts,
+        cluster=cluster,
+    )

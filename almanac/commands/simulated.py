@@ -14,7 +14,7 @@ from registry import units
 
 if TYPE_CHECKING:
     from almanac.commands.simulating import Ground
-    from mapping.evaluation.report import LoadedLink
+    from mapping.evaluation.loaded_links import LoadedLink
     from registry.model import Simulation
 
 BUSIEST = 20
@@ -79,7 +79,7 @@ def complete(heading: Heading, runs: Sequence[Run]) -> bool:
 
 def busiest(heading: Heading, run: Run, count: int | None = None) -> list[BusyLink]:
     """The links that were sending longest, equals by their row; all that carried something unless told."""
-    from mapping.evaluation.report import link_with
+    from mapping.evaluation.loaded_links import link_with
 
     simulation = run.simulation
     rows = sorted(

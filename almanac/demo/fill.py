@@ -14,7 +14,8 @@ from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
     from almanac.commands.simulated import Heading, Run
-    from mapping.service import Answer, OnSwitch
+    from mapping.evaluation.report import PlacementReport
+    from mapping.service import OnSwitch
     from mapping.service.answers.circuits import Planned
     from registry.model import Fabric
     from registry.registry import Registry
@@ -47,7 +48,7 @@ class Demonstrated:
 
     Attributes
     ----------
-    found : Answer
+    found : PlacementReport
         For the ranks of `JOB`.
     heading : Heading
     runs : tuple of Run
@@ -60,7 +61,7 @@ class Demonstrated:
         Id of the saved plan.
     """
 
-    found: Answer
+    found: PlacementReport
     heading: Heading
     runs: tuple[Run, ...]
     on: OnSwitch
@@ -88,7 +89,8 @@ def fill(
     """
     from ingest.options import Options
     from ingest.pipeline import ingest
-    from mapping.service import Question, answer
+    from mapping.placement.search.options import SearchOptions
+    from mapping.service import PlacementRequest, place
 
     scan = [DATA / "ndr-dgx.ibnetdiscover", DATA / "opensm-lfts.dump.gz"]
     ingest(registry, scan, Options(cluster=CLUSTER), progress=progress)
@@ -97,15 +99,15 @@ def fill(
     ingest(registry, [DATA / "hpcg_16_64.tar.gz"], Options(name=PROFILE), progress=progress)
     fabric = registry.fabrics.read(CLUSTER).fabric
     _save_what_is_made(registry, fabric)
-    question = Question(profile=PROFILE, job=JOB, cluster=CLUSTER, steps=1)
-    placed = {
-        name: answer(registry, replace(question, strategies=(strategy,)), progress).placement_id
-        for name, strategy in BESIDE.items()
-    }
-    found = answer(registry, replace(question, steps=STEPS), progress)
+    request = PlacementRequest(profile=PROFILE, job=JOB, cluster=CLUSTER)
+    placed = {}
+    for name, strategy in BESIDE.items():
+        options = SearchOptions(strategies=(strategy,), steps=1)
+        placed[name] = place(registry, replace(request, options=options), progress).record_id
+    found = place(registry, replace(request, options=SearchOptions(steps=STEPS)), progress)
     _watch_running_jobs(registry, fabric, progress)
     before_runs()
-    heading, runs = _simulate(registry, {**placed, "found": found.placement_id}, progress)
+    heading, runs = _simulate(registry, {**placed, "found": found.record_id}, progress)
     on, planned, plan = _plan_circuits(registry, progress)
     return Demonstrated(found=found, heading=heading, runs=runs, on=on, planned=planned, plan=plan)
 
@@ -151,13 +153,14 @@ def _save_optical_cluster(registry: Registry, at: datetime) -> None:
 
 def _watch_running_jobs(registry: Registry, fabric: Fabric, progress: Progress) -> None:
     """What remapping each would give, and what the ports would have counted."""
+    from mapping.placement.search.options import SearchOptions
     from mapping.service import advise_all, traffic
     from registry.model.intake import Intake
 
     assert fabric.observed_at is not None
     at = fabric.observed_at + demo_made.COUNTED  # not now: done again it is the same
     live = traffic(registry, CLUSTER, at, progress=progress)
-    for _ in advise_all(registry, live, steps=ADVICE_STEPS, progress=progress):
+    for _ in advise_all(registry, live, SearchOptions(steps=ADVICE_STEPS), progress):
         pass
     sweeps = demo_made.counters(fabric, live.shared.link_bytes)
     registry.save(Intake(cluster=CLUSTER, counters=sweeps, source=demo_made.SOURCE))

@@ -16,7 +16,11 @@ from datetime import datetime
 import numpy as np
 
 from bench.dashboard.jobs import Planned, profiles
-from mapping.evaluation.judging import Judge
+from mapping.distances.cost_model import CostModel
+from mapping.evaluation.metrics import case_bounds, evaluate_on
+from mapping.evaluation.report import baselines
+from mapping.placement.case import PlacementCase
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from registry.database.driver import Transaction
 from registry.fabrics.observations import lock_cluster
@@ -122,8 +126,10 @@ def _on(
     """`count` placements on one state of the fabric."""
     profile = profiles()[one.profile or 0]
     allocation = Allocation.of(era.fabric, one.job.hosts, one.job.slots)
-    judge = Judge(era.fabric, profile, allocation, routing="tables")
-    in_order, random = Metrics.of(judge.in_order()), judge.at_random()
+    costs = CostModel(routing="tables")
+    case = PlacementCase(fabric=era.fabric, profile=profile, allocation=allocation, costs=costs)
+    in_order, random = baselines(case)
+    bounds = case_bounds(case) if profile.ranks <= BOUNDED else None
     draw = np.random.default_rng([int(one.job.id), int(era.since.timestamp())])
     moments = [begin + (until - begin) * part for part in sorted(draw.uniform(0.01, 0.99, count).tolist())]
     variants = _variants(one, era, allocation, count, draw)
@@ -135,8 +141,8 @@ def _on(
             profile=profile_id,
             job=one.job.id,
             placement=placement,
-            evaluation=judge.evaluate(placement, bounds=profile.ranks <= BOUNDED),
-            in_order=in_order,
+            evaluation=evaluate_on(case, placement, bounds),
+            in_order=Metrics.of(in_order),
             random=random,
             code_version=code_version(),
             role=PRESENT if number == 0 else PROPOSED,
@@ -153,11 +159,8 @@ def _variants(
         era.fabric,
         profiles()[one.profile or 0],
         allocation,
-        routing="tables",
-        strategies=(CHAIN,),
-        steps=SEARCH_STEPS,
-        seed=int(one.job.id),
-        workers=1,
+        SearchOptions(strategies=(CHAIN,), steps=SEARCH_STEPS, seed=int(one.job.id), workers=1),
+        CostModel(routing="tables"),
     )
     yield from (present, found)
     for number in range(2, count):

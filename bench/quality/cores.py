@@ -18,6 +18,8 @@ from bench.quality.peers.table import geometric_mean
 from bench.support.instances import SHIPPED, Contest
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 
 METRIC = {"hop-bytes": "hop_bytes", "congestion": "congestion_seconds"}
@@ -87,11 +89,8 @@ def _value(contest: Contest, objective: str, workers: int, seconds: float, seed:
         contest.fabric,
         contest.profile,
         contest.allocation,
-        objective=objective,
-        routing="shortest-paths",
-        seconds=seconds,
-        seed=seed,
-        workers=workers,
+        SearchOptions(objective=objective, seconds=seconds, seed=seed, workers=workers),
+        CostModel(routing="shortest-paths"),
     )
     return score(contest, placement)[METRIC[objective]]
 

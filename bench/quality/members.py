@@ -21,6 +21,8 @@ from bench.quality.peers.table import geometric_mean
 from bench.support.instances import SHIPPED, Contest
 from bench.support.machine import machine, now
 from bench.support.paths import RESULTS
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from registry.model import Placement
 
@@ -93,12 +95,14 @@ def _placed(
         contest.fabric,
         contest.profile,
         contest.allocation,
-        objective=objective,
-        routing="shortest-paths",
-        strategies=None if name == DEFAULT else [name],
-        seconds=seconds,
-        steps=steps,
-        seed=seed,
+        SearchOptions(
+            objective=objective,
+            strategies=None if name == DEFAULT else [name],
+            seconds=seconds,
+            steps=steps,
+            seed=seed,
+        ),
+        CostModel(routing="shortest-paths"),
     )
 
 

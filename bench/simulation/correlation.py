@@ -19,8 +19,9 @@ from bench.simulation.rank_statistics import draws, interval, kendall, spearman
 from bench.simulation.runs import Effort, say
 from bench.support.figures import Figure, Row
 from bench.support.plots import Curve, Panel
+from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2
-from mapping.evaluation.metrics import Coefficient, evaluate
+from mapping.evaluation.metrics import evaluate
 from registry.model import Evaluation, Floats, Longs, Placement
 
 RESAMPLES = 500
@@ -119,10 +120,10 @@ def _case(setting: Setting, *, small: bool) -> Case:
 
 def _judged(setting: Setting, placement: Placement) -> Both:
     fabric, profile = setting.fabric, setting.profile
-    coefficient = Coefficient(distance=EQUIVALENT_2)
+    costs = CostModel(routing=setting.routing, distance=EQUIVALENT_2)
     return (
-        evaluate(fabric, profile, placement, routing=setting.routing, coefficient=coefficient),
-        evaluate(fabric, profile, placement, routing="shortest-paths"),
+        evaluate(fabric, profile, placement, costs),
+        evaluate(fabric, profile, placement, CostModel(routing="shortest-paths")),
     )
 
 

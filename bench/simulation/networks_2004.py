@@ -22,7 +22,9 @@ from ingest.generate import nas
 from ingest.generate.irregular import irregular
 from ingest.generate.nas_collectives import IS_KEYS, integer_sort
 from ingest.generate.nas_multigrid import MG_POINTS, mg
+from mapping.distances.cost_model import CostModel
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.simulation.messages import Messages, from_profile, from_trace
 from mapping.simulation.options import Options
@@ -124,7 +126,13 @@ def _mappings(fabric: Fabric, profile: Profile, network: int, drawn: int) -> Map
         local=tuple(seated("random-local", where, seed) for seed in range(drawn)),
         half=tuple(seated("random-local:share=0.5", where, seed) for seed in range((drawn + 1) // 2)),
         paper=seated(SEARCH, where, network),
-        ours=place(fabric, profile, where.allocation, routing=ROUTING, steps=STEPS, seed=network, workers=2),
+        ours=place(
+            fabric,
+            profile,
+            where.allocation,
+            SearchOptions(steps=STEPS, seed=network, workers=2),
+            CostModel(routing=ROUTING),
+        ),
     )
 
 

@@ -15,6 +15,8 @@ import numpy as np
 from bench.simulation.cases import Setting, sent, settings
 from bench.simulation.runs import Effort, percent, say
 from bench.support.figures import Figure, Row
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from registry.model import Allocation, Floats
 
@@ -95,11 +97,23 @@ def _case(setting: Setting, *, small: bool) -> Case:
     allocation = Allocation.of(fabric, fabric.hosts.tolist())
     steps, seeds = _sizes(small)
     found = [
-        place(fabric, profile, allocation, objective=objective, routing=routing, steps=steps, seed=seed)
+        place(
+            fabric,
+            profile,
+            allocation,
+            SearchOptions(objective=objective, steps=steps, seed=seed),
+            CostModel(routing=routing),
+        )
         for objective in OBJECTIVES
         for seed in range(seeds)
     ]
-    order = place(fabric, profile, allocation, routing=routing, strategies=["in-order"], steps=0)
+    order = place(
+        fabric,
+        profile,
+        allocation,
+        SearchOptions(strategies=["in-order"], steps=0),
+        CostModel(routing=routing),
+    )
     *seconds, in_order = setting.seconds([*found, order])
     case = Case(
         fabric=setting.fabric_name,

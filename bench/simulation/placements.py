@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.simulation.runs import problem, seated
+from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from registry.model import Fabric, Placement, Profile
 
@@ -88,11 +90,9 @@ def _searched(
                 fabric,
                 profile,
                 where.allocation,
-                objective=objective,
-                routing=routing,
-                strategies=[SEARCHES[objective]],
-                steps=count,
-                seed=seed,
-                workers=1,
+                SearchOptions(
+                    objective=objective, strategies=[SEARCHES[objective]], steps=count, seed=seed, workers=1
+                ),
+                CostModel(routing=routing),
             )
             yield Tried(kind=f"{objective}, {count:,} proposals", placement=placement)

@@ -19,8 +19,10 @@ from bench.papers.mapping.tianhe3 import CHIPS, programs
 from bench.simulation.runs import Effort, say, seated, side_by_side
 from bench.support.figures import Figure, Row
 from ingest.generate.tianhe3 import tianhe3
+from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.routing.catalog import build_routes
 from mapping.simulation.messages import Messages, from_profile
@@ -108,7 +110,13 @@ def _case(program: str, profile: Profile, most: int) -> list[Run]:
     found = []
     for machine, capacities in MACHINES.items():
         sent_over = tianhe3(6, 8, chips=CHIPS, capacities=capacities)
-        ours = place(sent_over, profile, allocation, routing="shortest-paths", steps=STEPS, workers=2)
+        ours = place(
+            sent_over,
+            profile,
+            allocation,
+            SearchOptions(steps=STEPS, workers=2),
+            CostModel(routing="shortest-paths"),
+        )
         seconds = _seconds(sent_over, profile, {**placements, OURS: ours}, most)
         found.append(Run(machine=machine, program=program, ranks=profile.ranks, seconds=seconds))
     return found

@@ -30,7 +30,7 @@ from ingest.options import Options
 from ingest.reading.source import SourceFile
 from ingest.writers.infiniband import director_tree, forwarding_tables, ibnetdiscover_text
 from mapping.evaluation.bounds import lower_bounds
-from mapping.evaluation.metrics import evaluation
+from mapping.evaluation.metrics import evaluate_traffic
 from mapping.routing.catalog import build_routes
 from mapping.routing.traffic import host_traffic
 from registry.model import Allocation, Fabric, Longs, Placement, Profile
@@ -92,7 +92,7 @@ def congestion(case: Case) -> float:
     """Exact congestion from nothing but the fabric and the placement."""
     traffic = host_traffic(case.profile, case.placement)
     routes = build_routes(case.routing, case.fabric, traffic.hosts)
-    return evaluation(routes, traffic, float(case.profile.bytes.sum())).congestion_seconds
+    return evaluate_traffic(routes, traffic, float(case.profile.bytes.sum())).congestion_seconds
 
 
 def shortest(work: Callable[[], object]) -> float:

@@ -32,10 +32,12 @@ from ingest.generate.percs import percs
 from ingest.generate.stencils import shuffled, stencil
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import torus
+from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT, SWITCHES, distances
 from mapping.evaluation.metrics import evaluate
 from mapping.placement.catalog import Chain
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.placement.strategies.in_order import in_order
 from mapping.routing.catalog import build_routes
@@ -143,13 +145,25 @@ def placement(ranks: int, objective: str) -> dict[str, float]:
     fabric, profile = fat_tree(ranks), cube(ranks)
     allocation = Allocation.of(fabric, fabric.hosts[: -(-ranks // 5)].tolist(), 5)
     limit = SEARCH_SECONDS if ranks > 10_000 else SHORT_SECONDS
-    start = evaluate(fabric, profile, in_order(ranks, allocation), routing="shortest-paths")
+    start = evaluate(fabric, profile, in_order(ranks, allocation), CostModel(routing="shortest-paths"))
     # A search of its own before the clock starts: kernels are compiled, or loaded.
-    place(fabric, profile, allocation, objective=objective, routing="shortest-paths", seconds=0.0)
+    place(
+        fabric,
+        profile,
+        allocation,
+        SearchOptions(objective=objective, seconds=0.0),
+        CostModel(routing="shortest-paths"),
+    )
     begin = time.perf_counter()
-    found = place(fabric, profile, allocation, objective=objective, routing="shortest-paths", seconds=limit)
+    found = place(
+        fabric,
+        profile,
+        allocation,
+        SearchOptions(objective=objective, seconds=limit),
+        CostModel(routing="shortest-paths"),
+    )
     seconds = time.perf_counter() - begin
-    end = evaluate(fabric, profile, found, routing="shortest-paths")
+    end = evaluate(fabric, profile, found, CostModel(routing="shortest-paths"))
     return {
         "seconds": seconds,
         "hop_bytes_change": end.hop_bytes / start.hop_bytes - 1.0,

@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import layouts
 from dashboard.layouts import Drawing
 from mapping import evaluate
+from mapping.distances.cost_model import CostModel
 from mapping.placement.strategies.in_order import in_order
 from registry.errors import DisconnectedAllocation, UnreachablePair
 from registry.fabrics.fabrics import Snapshot
@@ -75,8 +76,7 @@ def evaluated_in_order(placement: str, _opened: OpenPlacement) -> Evaluation | N
             fabric,
             profile.profile,
             baseline,
-            routing=stored.evaluation.routing,
-            rails=stored.evaluation.rails,
+            CostModel(routing=stored.evaluation.routing, rails=stored.evaluation.rails),
         )
     except (DisconnectedAllocation, UnreachablePair):
         return None

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mapping.service import Answer
+from mapping.evaluation.report import PlacementReport
 from registry import units
 from registry.progress import Progress
 from registry.registry import Registry
@@ -28,7 +28,7 @@ WAITING, RUNNING, STOPPING = "waiting", "running", "stopping"
 DONE, STOPPED, FAILED = "done", "stopped", "failed"
 """How a search ended: with a placement that is saved, before it had any, with an error."""
 
-Work = Callable[[Registry, Progress], Answer]
+Work = Callable[[Registry, Progress], PlacementReport]
 """Finds a placement and saves it; after a KeyboardInterrupt from its progress the best so far."""
 
 
@@ -242,12 +242,13 @@ class _Run:
             self._standing = replace(self._standing, **changes)  # type: ignore[arg-type]
 
 
-def _found(answer: Answer) -> Found:
+def _found(report: PlacementReport) -> Found:
+    assert report.in_order is not None
     return Found(
-        placement=answer.placement_id,
-        complete=answer.placement.complete,
-        congestion_seconds=answer.evaluation.congestion_seconds,
-        in_order_seconds=answer.baseline.congestion_seconds,
+        placement=report.record_id,
+        complete=report.placement.complete,
+        congestion_seconds=report.evaluation.congestion_seconds,
+        in_order_seconds=report.in_order.congestion_seconds,
     )
 
 

@@ -16,7 +16,7 @@ from dashboard.views import job_costs, job_files, job_links, job_ranks, place_ag
 from dashboard.views.job_choice import choose_job
 from dashboard.views.place_again import Ground
 from dashboard.widgets.messages import plain, show_empty, show_unknown
-from mapping.service import Question
+from mapping.service import PlacementRequest
 from registry import units
 from registry.errors import UnknownName
 from registry.pages.jobs import JobFile
@@ -126,7 +126,7 @@ def _ground(view: JobView) -> Ground | None:
     present = next((info.id for info in view.file.placements if info.role == PRESENT), None)
     return Ground(
         key=stored.id,
-        question=Question(profile=profile, job=stored.job.id, cluster=stored.cluster),
+        request=PlacementRequest(profile=profile, job=stored.job.id, cluster=stored.cluster),
         present=present,
         ranks=stored.job.ranks or sum(stored.job.slots),
         runs=started is not None and started <= now and (ended is None or ended > now),
@@ -139,7 +139,7 @@ def _ground_alone(opened: OpenPlacement | None) -> Ground | None:
     allocation, names = opened.stored.placement.allocation, opened.snapshot.fabric.names
     return Ground(
         key=opened.stored.id,
-        question=Question(
+        request=PlacementRequest(
             profile=opened.stored.profile,
             cluster=opened.stored.cluster,
             hosts=tuple(names[v] for v in allocation.hosts.tolist()),

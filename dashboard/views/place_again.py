@@ -9,7 +9,9 @@ import streamlit as st
 
 from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, Standing
 from dashboard.widgets.messages import plain, show_error
-from mapping.service import Answer, Question, answer
+from mapping.evaluation.report import PlacementReport
+from mapping.placement.search.options import SearchOptions
+from mapping.service import PlacementRequest, place
 from mapping.threads import cores
 from registry import units
 from registry.errors import AlmanacError
@@ -30,7 +32,7 @@ class Ground(NamedTuple):
     ----------
     key : str
         What the search is known by: the job.
-    question : Question
+    request : PlacementRequest
         Profile, and job or hosts.
     present : str or None
         Id of the placement that few ranks may be moved from.
@@ -40,7 +42,7 @@ class Ground(NamedTuple):
     """
 
     key: str
-    question: Question
+    request: PlacementRequest
     present: str | None
     ranks: int
     runs: bool
@@ -111,18 +113,13 @@ def _form(searches: Searches, ground: Ground) -> None:
 def _begin(
     searches: Searches, ground: Ground, seconds: float, objective: str, moves: int | None, *, others: bool
 ) -> None:
-    question = replace(
-        ground.question,
-        seconds=seconds,
-        objective=objective,
-        keep=None if moves is None else ground.present,
-        moves=moves,
-        running=others,
-        workers=max(cores() - 1, 1),  # one is left to the pages
-    )
+    workers = max(cores() - 1, 1)  # one is left to the pages
+    options = SearchOptions(seconds=seconds, objective=objective, moves=moves, workers=workers)
+    keep = None if moves is None else ground.present
+    request = replace(ground.request, options=options, keep=keep, running=others)
 
-    def work(registry: Registry, progress: Progress) -> Answer:
-        return answer(registry, question, progress)
+    def work(registry: Registry, progress: Progress) -> PlacementReport:
+        return place(registry, request, progress)
 
     searches.start(ground.key, work, base=OBJECTIVES[objective][1])
 

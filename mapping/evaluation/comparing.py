@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from mapping.evaluation.report import LoadedLink, link
+from mapping.evaluation.loaded_links import LoadedLink, link
 from registry.errors import InvalidValue
 from registry.model import Evaluation, Fabric, Metrics
 
@@ -28,18 +28,6 @@ class Difference(NamedTuple):
     row: int
     loads: tuple[LoadedLink, ...]
     seconds: float
-
-    def told(self) -> dict[str, Any]:
-        """As JSON."""
-        first = self.loads[0]
-        return {
-            "source": _end(first, "source"),
-            "target": _end(first, "target"),
-            "capacity": first.capacity,
-            "bytes": [load.bytes for load in self.loads],
-            "seconds": [load.seconds for load in self.loads],
-            "difference_seconds": self.seconds,
-        }
 
 
 def differences(
@@ -80,8 +68,3 @@ def compared(evaluation: Evaluation) -> dict[str, float | None]:
         "max_dilation": evaluation.max_dilation,
         "loaded_links": int((evaluation.link_bytes > 0).sum()),
     }
-
-
-def _end(load: LoadedLink, side: str) -> dict[str, Any]:
-    end = load.source if side == "source" else load.target
-    return {"name": end.name, "guid": end.guid, "port": end.port}

@@ -1,142 +1,137 @@
-"""What a placement costs: congestion, hop-bytes, dilation and mapping coefficient on given routes."""
+"""Cost of a placement: congestion, hop-bytes, dilation and mapping coefficient on given routes."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from mapping.distances.background import Background
-from mapping.distances.distance_tables import DistanceTable
+from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS, SWITCHES, distances
 from mapping.evaluation.bounds import lower_bounds
-from mapping.routing.catalog import build_routes, choose_routing
-from mapping.routing.routes import ALL_CONNECTED, Routes
+from mapping.placement.case import PlacementCase
+from mapping.placement.problem.problem import host_indices
+from mapping.routing.routes import Routes
 from mapping.routing.traffic import HostTraffic, host_traffic
 from registry.errors import InvalidPlacement
 from registry.model import Bound, Evaluation, Fabric, Floats, Placement, Profile
 from registry.version import code_version
-
-__all__ = ["Coefficient", "choose_routing", "evaluate", "evaluation"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Coefficient:
-    """How the mapping coefficient counts (Orduña, Silla and Duato 2004, section 4.1).
-
-    Attributes
-    ----------
-    distance : str
-        Convention, one of ``mapping.distances.distances.CONVENTIONS``.
-    table : DistanceTable or None
-        For the convention ``table``.
-    one_way : bool
-        The table may differ by direction.
-    packet_bytes : float or None
-        Count packets of this size instead of bytes (``mapping.routing.traffic.packets``).
-    """
-
-    distance: str = LINKS
-    table: DistanceTable | None = None
-    one_way: bool = False
-    packet_bytes: float | None = None
 
 
 def evaluate(
     fabric: Fabric,
     profile: Profile,
     placement: Placement,
+    costs: CostModel | None = None,
     *,
-    routing: str | None = None,
-    rails: str = ALL_CONNECTED,
     bounds: bool = False,
-    coefficient: Coefficient | None = None,
-    background: Background | None = None,
 ) -> Evaluation:
-    """Cost of a placement on the routes of a fabric.
+    """Evaluate a placement on the routes of a fabric.
 
     Parameters
     ----------
-    routing : str, optional
-        A routing with its options (``mapping.routing.catalog``), such as ``tables``, ``shortest-paths``
-        or ``up-down:root=n6``; unless told, tables where they join all hosts.
-    rails : str
-        How a pair's bytes are split over adapters: ``all-connected`` or ``same-rail``.
+    costs : CostModel, optional
+        Routing, rails, distances and load of other jobs.
     bounds : bool
         Also compute lower bounds for every placement on the same allocation.
-    coefficient : Coefficient, optional
-        Unless told, bytes times links crossed.
-    background : Background, optional
-        Other jobs' load.
 
     Raises
     ------
     InvalidPlacement
-        The placement has another number of ranks than the profile, or a vertex that the fabric has not.
+        The placement has another number of ranks than the profile, or a vertex that the fabric lacks.
     InvalidValue
         A table of distances or a background that does not fit.
     UnknownName
-        A routing, rails rule or distance convention that there is not.
+        An unknown routing, rails rule or distance convention.
     DisconnectedAllocation, UnreachablePair
-        Two hosts that talk are not connected.
+        Two hosts that communicate are not connected.
     """
     begin = time.perf_counter()
-    name = routing if routing is not None else choose_routing(fabric)[0]
-    counting = coefficient or Coefficient()
-    traffic = host_traffic(profile, placement, packet_bytes=counting.packet_bytes)
+    costs = costs or CostModel()
+    traffic = host_traffic(profile, placement, packet_bytes=costs.packet_bytes)
     if len(traffic.hosts) and int(traffic.hosts[-1]) >= len(fabric):
         raise InvalidPlacement(f"vertex {int(traffic.hosts[-1])} is not in the fabric")
-    routes = build_routes(name, fabric, traffic.hosts, rails=rails)
+    routes = costs.build_routes(fabric, traffic.hosts)
     found: Mapping[str, Bound] = {}
     if bounds:
-        allocation = placement.allocation
-        everywhere = build_routes(name, fabric, allocation.hosts, rails=rails)
-        found = lower_bounds(everywhere, profile, allocation, background=background)
-    return evaluation(
-        routes,
-        traffic,
-        float(profile.bytes.sum()),
-        bounds=found,
-        begin=begin,
-        coefficient=counting,
-        background=background,
+        case = PlacementCase(fabric=fabric, profile=profile, allocation=placement.allocation, costs=costs)
+        found = case_bounds(case)
+    return evaluate_traffic(routes, traffic, float(profile.bytes.sum()), costs, bounds=found, begin=begin)
+
+
+def evaluate_on(
+    case: PlacementCase, placement: Placement, bounds: Mapping[str, Bound] | None = None
+) -> Evaluation:
+    """Evaluate a placement on the routes of a case, which are built once for several placements.
+
+    Parameters
+    ----------
+    bounds : mapping of str to Bound, optional
+        Bounds to include, such as those of `case_bounds`.
+
+    Raises
+    ------
+    InvalidPlacement
+        A host outside the allocation, or another number of ranks.
+    DisconnectedAllocation, UnreachablePair
+    """
+    traffic = host_traffic(case.profile, placement, packet_bytes=case.costs.packet_bytes)
+    outside = np.setdiff1d(traffic.hosts, case.allocation.hosts)
+    if len(outside):
+        raise InvalidPlacement(f"{case.fabric.names[int(outside[0])]} is not in the allocation")
+    index = host_indices(case.allocation, traffic.hosts).astype(np.int64)
+    traffic = traffic._replace(
+        hosts=case.allocation.hosts, source=index[traffic.source], target=index[traffic.target]
     )
+    total_bytes = float(case.profile.bytes.sum())
+    costs = replace(case.costs, distance=case.distance)
+    return evaluate_traffic(case.routes, traffic, total_bytes, costs, bounds=bounds)
 
 
-def evaluation(
+def case_bounds(case: PlacementCase) -> Mapping[str, Bound]:
+    """Return certified lower bounds for every placement of a case.
+
+    Raises
+    ------
+    DisconnectedAllocation, UnreachablePair
+    """
+    return lower_bounds(case.routes, case.profile, case.allocation, background=case.costs.background)
+
+
+def evaluate_traffic(
     routes: Routes,
     traffic: HostTraffic,
     total_bytes: float,
+    costs: CostModel | None = None,
     *,
     bounds: Mapping[str, Bound] | None = None,
     begin: float | None = None,
-    coefficient: Coefficient | None = None,
-    background: Background | None = None,
 ) -> Evaluation:
-    """Metrics of host traffic on `routes`, whose hosts are those of the traffic.
+    """Evaluate host traffic on `routes`, whose hosts are those of the traffic.
 
     Parameters
     ----------
     total_bytes : float
-        Bytes sent, those within hosts too.
+        Bytes sent, those within hosts included.
+    costs : CostModel, optional
+        Distances and load of other jobs; the routing is that of `routes`.
     begin : float, optional
         ``time.perf_counter()`` when the work began.
-    coefficient, background
-        As in `evaluate`.
 
     Raises
     ------
     DisconnectedAllocation, UnreachablePair
     """
     begin = time.perf_counter() if begin is None else begin
-    counting = coefficient or Coefficient()
+    costs = costs or CostModel()
     loads, hops = routes.load(traffic.source, traffic.target, traffic.bytes)
-    fabric = routes.fabric
+    fabric, background = routes.fabric, costs.background
     seconds = link_seconds(fabric, loads, background)
     carries = loads > 0
-    hop_bytes, talked = float(loads.sum()), traffic.total_messages
+    hop_bytes, messages = float(loads.sum()), traffic.total_messages
     return Evaluation(
         routing=routes.name,
         rails=routes.rails,
@@ -152,23 +147,23 @@ def evaluation(
         code_version=code_version(),
         mean_congestion_seconds=float(seconds[carries].mean()) if bool(carries.any()) else 0.0,
         total_dilation=float(traffic.rank_pairs @ hops),
-        message_dilation=float(traffic.messages @ hops) / talked if talked > 0 else None,
-        mapping_coefficient=_mapping_coefficient(routes, traffic, hops, counting),
-        distance=counting.distance,
-        counted=_counted(counting),
+        message_dilation=float(traffic.messages @ hops) / messages if messages > 0 else None,
+        mapping_coefficient=_mapping_coefficient(routes, traffic, hops, costs),
+        distance=costs.distance or LINKS,
+        counted=_counted(costs.packet_bytes),
         background="" if background is None else background.told(fabric),
     )
 
 
 def link_seconds(fabric: Fabric, link_bytes: Floats, background: Background | None = None) -> Floats:
-    """float64[m]: time that each link needs for what it carries; 0 where it carries nothing of ours.
+    """Return float64[m]: the time that each link needs; 0 for links without load of our own.
 
     Parameters
     ----------
     link_bytes : float64[m]
         Our own load.
     background : Background, optional
-        Others' bytes are added to ours, or the capacity that they take is gone.
+        Load of other jobs: their bytes are added to ours, or their rate is taken off the capacity.
     """
     if background is None:
         return np.asarray(link_bytes / fabric.links.capacity, np.float64)
@@ -176,16 +171,17 @@ def link_seconds(fabric: Fabric, link_bytes: Floats, background: Background | No
     return np.where(link_bytes > 0, seconds, 0.0)
 
 
-def _mapping_coefficient(routes: Routes, traffic: HostTraffic, hops: Floats, counting: Coefficient) -> float:
-    weight = traffic.bytes if counting.packet_bytes is None else traffic.packets
-    if counting.distance == LINKS and counting.table is None:
+def _mapping_coefficient(routes: Routes, traffic: HostTraffic, hops: Floats, costs: CostModel) -> float:
+    """Return bytes (or packets) times distance, by the distances of the cost model."""
+    weight = traffic.bytes if costs.packet_bytes is None else traffic.packets
+    name = costs.distance or LINKS
+    if name == LINKS and costs.table is None:
         return float(weight @ hops)
-    if counting.distance == SWITCHES and counting.table is None:
+    if name == SWITCHES and costs.table is None:
         return float(weight @ np.maximum(hops - 1.0, 0.0))
-    far = distances(counting.distance, routes, table=counting.table, one_way=counting.one_way)
+    far = distances(name, routes, table=costs.table, one_way=costs.one_way)
     return float(weight @ far.of(traffic.source, traffic.target))
 
 
-def _counted(counting: Coefficient) -> str:
-    size = counting.packet_bytes
-    return "bytes" if size is None else f"packets of {size:g} bytes"
+def _counted(packet_bytes: float | None) -> str:
+    return "bytes" if packet_bytes is None else f"packets of {packet_bytes:g} bytes"

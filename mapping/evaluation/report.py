@@ -1,72 +1,142 @@
-"""What a placement is compared with - ranks in order, the mean of five at random - and the worst links."""
+"""Placements of a case with their evaluation, baselines and bounds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from registry.model import Evaluation, Fabric, format_guid
+from mapping.evaluation.metrics import case_bounds, evaluate_on
+from mapping.placement.case import PlacementCase
+from mapping.placement.moves.remapping import Curve, find_curve
+from mapping.placement.partition.cores import CoreBinding, bind_cores, layouts_on
+from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.pareto import find_pareto_set
+from mapping.placement.search.placing import find_placement
+from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.random import random_placement
+from registry.model import Bound, Evaluation, Fabric, Metrics, Placement
+from registry.progress import Progress, silent
 
 RANDOM_SEEDS = (0, 1, 2, 3, 4)
 """Seeds of the random placements whose mean is reported."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkEnd:
-    """One end of a link: device, its GUID (a host's: the adapter's), port; as exports write them."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacementReport:
+    """A placement with its costs.
 
-    name: str
-    guid: str
-    port: int | None
+    Attributes
+    ----------
+    case : PlacementCase
+    placement : Placement
+    evaluation : Evaluation
+        With bounds for the case's hosts and slots.
+    in_order : Evaluation or None
+        Evaluation of the ranks in order; None if a given placement was evaluated.
+    random : Metrics or None
+        Mean over random placements (`RANDOM_SEEDS`); None if a given placement was evaluated.
+    curve : Curve or None
+        Number of moved ranks against the objective, if few ranks were to move.
+    cores : CoreBinding or None
+        What the choice of cores saves, if ranks got cores.
+    record_id : str
+        Id of the saved placement, or the file of a given one; empty if it was not saved.
+    """
 
-    def __str__(self) -> str:
-        return self.name if self.port is None else f"{self.name} port {self.port}"
+    case: PlacementCase
+    placement: Placement
+    evaluation: Evaluation
+    in_order: Evaluation | None = None
+    random: Metrics | None = None
+    curve: Curve | None = None
+    cores: CoreBinding | None = None
+    record_id: str = ""
+
+    @property
+    def fabric(self) -> Fabric:
+        """Fabric of the placement."""
+        return self.case.fabric
+
+    @property
+    def bounds(self) -> Mapping[str, Bound]:
+        """Certified lower bounds by metric."""
+        return self.evaluation.bounds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedLink:
-    """A link direction and what it carries."""
+def report_placement(
+    case: PlacementCase, options: SearchOptions, progress: Progress = silent
+) -> PlacementReport:
+    """Find a placement of a case; if it has a present placement, by moving few ranks.
 
-    source: LinkEnd
-    target: LinkEnd
-    bytes: float
-    capacity: float
-    seconds: float
+    Raises
+    ------
+    InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
+    DisconnectedAllocation, UnreachablePair
+    """
+    case.allocation.require(case.profile.ranks)
+    layouts_on(case.fabric, case.allocation, case.layouts)  # report an unknown host before the search
+    if case.present is None:
+        return report_found(case, (find_placement(case, options, progress),))[0]
+    curve = find_curve(case, options, progress)
+    point = curve.chosen() if options.moves is None else curve.within(options.moves)
+    return replace(report_found(case, (point.placement,))[0], curve=curve)
 
-    def __str__(self) -> str:
-        return f"{self.source} -> {self.target}"
+
+def report_pareto_set(
+    case: PlacementCase, options: SearchOptions, progress: Progress = silent
+) -> tuple[PlacementReport, ...]:
+    """Find the placements of a case that trade congestion against hop-bytes.
+
+    Raises
+    ------
+    InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
+    DisconnectedAllocation, UnreachablePair
+    """
+    return report_found(case, find_pareto_set(case, options, progress))
 
 
-def link(fabric: Fabric, evaluation: Evaluation, row: int) -> LoadedLink:
-    """A row of ``fabric.links`` with its load, by names."""
-    return link_with(fabric, row, float(evaluation.link_bytes[row]))
+def report_given(case: PlacementCase, placement: Placement, record_id: str = "") -> PlacementReport:
+    """Evaluate a given placement with bounds for the case's allocation.
+
+    Raises
+    ------
+    InvalidPlacement, InvalidValue, UnknownName, DisconnectedAllocation, UnreachablePair
+    """
+    evaluation = evaluate_on(case, placement, case_bounds(case))
+    return PlacementReport(case=case, placement=placement, evaluation=evaluation, record_id=record_id)
 
 
-def link_with(fabric: Fabric, row: int, carried: float) -> LoadedLink:
-    """A row of ``fabric.links`` that carries so many bytes, by names."""
-    links = fabric.links
-    capacity = float(links.capacity[row])
-    ends = (
-        (links.source[row], links.source_adapter[row], links.source_port[row]),
-        (links.target[row], links.target_adapter[row], links.target_port[row]),
+def report_found(case: PlacementCase, placements: Sequence[Placement]) -> tuple[PlacementReport, ...]:
+    """Evaluate placements that were found beside the baselines and bounds, and choose cores."""
+    if not placements:
+        return ()
+    first = with_baselines(report_given(case, placements[0]))
+    others = (
+        replace(first, placement=one, evaluation=evaluate_on(case, one, first.bounds))
+        for one in placements[1:]
     )
-    source, target = (_end(fabric, int(vertex), int(adapter), int(port)) for vertex, adapter, port in ends)
-    return LoadedLink(
-        source=source, target=target, bytes=carried, capacity=capacity, seconds=carried / capacity
-    )
+    return tuple(_with_cores(report) for report in (first, *others))
 
 
-def worst_link(fabric: Fabric, evaluation: Evaluation, *, network: bool = False) -> LoadedLink | None:
-    """The link with the largest load / capacity, of all or of the network's; None where nothing is loaded."""
-    seconds = evaluation.link_bytes / fabric.links.capacity
-    if network:
-        seconds = np.where(fabric.network_link, seconds, 0.0)
-    if not seconds.any():
-        return None
-    return link(fabric, evaluation, int(np.argmax(seconds)))
+def with_baselines(report: PlacementReport) -> PlacementReport:
+    """Return the report with the evaluation of ranks in order and of random placements."""
+    straight, random = baselines(report.case)
+    return replace(report, in_order=straight, random=random)
 
 
-def _end(fabric: Fabric, vertex: int, adapter: int, port: int) -> LinkEnd:
-    guid = int(fabric.adapters.guid[adapter]) if adapter >= 0 else int(fabric.guid[vertex])
-    return LinkEnd(name=fabric.names[vertex], guid=format_guid(guid), port=port if port >= 0 else None)
+def baselines(case: PlacementCase) -> tuple[Evaluation, Metrics]:
+    """Return the evaluation of the ranks in order, and the mean metrics of random placements."""
+    ranks = case.profile.ranks
+    several = [random_placement(ranks, case.allocation, seed) for seed in RANDOM_SEEDS]
+    mean = Metrics.mean([Metrics.of(evaluate_on(case, one)) for one in several])
+    return evaluate_on(case, in_order(ranks, case.allocation)), mean
+
+
+def _with_cores(report: PlacementReport) -> PlacementReport:
+    """Return the report with a core for each rank if any host layout is known."""
+    case = report.case
+    if not case.layouts:
+        return report
+    layouts = layouts_on(case.fabric, case.allocation, case.layouts)
+    placement, cores = bind_cores(case.profile, report.placement, layouts)
+    return replace(report, placement=placement, cores=cores)

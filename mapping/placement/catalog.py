@@ -11,21 +11,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mapping.placement.problem.budget import Budget
+from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Found
+from mapping.placement.refine import Candidate
 from registry.catalog import Catalog, Choice, Entry, read_options, split_options
 from registry.errors import UnknownName
 from registry.model import Ints
 
 Strategy = Callable[[Problem, np.random.Generator], Ints]
 """Finds a placement by host index from nothing; need not look at pins."""
-Refiner = Callable[[Problem, Ints, Budget, np.random.Generator], Iterator[Found]]
+Refiner = Callable[[Problem, Ints, Deadline, np.random.Generator], Iterator[Candidate]]
 """Improves one round by round, and leaves pinned ranks where they are; see `mapping.placement.refine`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member(Entry):
+class Method(Entry):
     """A strategy or refiner by name.
 
     Attributes
@@ -43,93 +43,93 @@ class Member(Entry):
 STRATEGIES = Catalog(
     "strategy",
     (
-        Member(
+        Method(
             name="in-order",
             target="mapping.placement.strategies.in_order:seat",
             about="ranks fill the slots in order",
         ),
-        Member(
+        Method(
             name="random",
             target="mapping.placement.strategies.random:seat",
             about="every choice of slots is equally likely",
         ),
-        Member(
+        Method(
             name="round-robin",
             target="mapping.placement.strategies.round_robin:seat",
             about="ranks are dealt over the hosts in turn (Li et al. 2020, section 5.2)",
         ),
-        Member(
+        Method(
             name="random-local",
             target="mapping.placement.strategies.local_random:seat",
             about="who talks most sits on close hosts, chosen at random (Orduña et al. 2004, section 5.2)",
         ),
-        Member(
+        Method(
             name="greedy",
             target="mapping.placement.strategies.greedy:seat",
             about="heaviest edge next, on the closest free host (Hoefler and Snir 2011, Algorithm 1)",
         ),
-        Member(
+        Method(
             name="recursive-bisection",
             target="mapping.placement.strategies.recursive_bisection:seat",
             about="both graphs cut into halves by METIS (Hoefler and Snir 2011, Algorithm 2)",
         ),
-        Member(
+        Method(
             name="rcm",
             target="mapping.placement.strategies.rcm:seat",
             about="both graphs in reverse Cuthill-McKee order (Hoefler and Snir 2011, section 3.3)",
         ),
-        Member(
+        Method(
             name="multilevel",
             target="mapping.placement.strategies.multilevel:seat",
             about="ranks cut by METIS along the hierarchy that hosts form by distance",
         ),
-        Member(
+        Method(
             name="spectral",
             target="mapping.placement.strategies.spectral:seat",
             about="ranks laid along a torus's axes or a hierarchy's levels by the guest's smooth vectors",
         ),
-        Member(
+        Method(
             name="layout",
             target="mapping.placement.strategies.layout:seat",
             about="in order, spectral (tori) or multilevel (elsewhere): whichever has less hop-bytes",
         ),
-        Member(
+        Method(
             name="multicore",
             target="mapping.placement.strategies.multicore:seat",
             about="a group of ranks a host by METIS, then groups by another strategy (2011, section 3.4)",
         ),
-        Member(
+        Method(
             name="random-search",
             target="mapping.placement.strategies.random_search:seat",
             about="random exchanges from 10 random mappings, till 40 in a row fail (Orduña et al. 2004)",
         ),
-        Member(
+        Method(
             name="ohtma",
             target="mapping.placement.strategies.ohtma:seat",
             about="ranks by volume, hosts by compactness, best pairs exchanged (Li et al. 2020, Algorithm 1)",
         ),
-        Member(
+        Method(
             name="ohtma-exchange",
             target="mapping.placement.refine.ohtma_exchange:refine",
             refines=True,
             weight=1.0,
             about="the best pair of all, P/2 times, then the best prefix (Li et al. 2020, lines 20 to 36)",
         ),
-        Member(
+        Method(
             name="threshold-accepting",
             target="mapping.placement.refine.threshold_accepting:refine",
             refines=True,
             weight=3.0,
             about="random swaps, kept if congestion rises little (Hoefler and Snir 2011, section 3.5)",
         ),
-        Member(
+        Method(
             name="pair-exchange",
             target="mapping.placement.refine.pair_exchange:refine",
             refines=True,
             weight=1.0,
             about="annealed swaps and moves on hop-bytes",
         ),
-        Member(
+        Method(
             name="congestion-descent",
             target="mapping.placement.refine.congestion_descent:refine",
             refines=True,
@@ -142,7 +142,7 @@ STRATEGIES = Catalog(
 
 
 @dataclass(frozen=True, slots=True)
-class Link(Choice[Member]):
+class Link(Choice[Method]):
     """A link of a chain: a strategy or refiner, and its options in the order in which they are given."""
 
     @property

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.reconfiguration.initial import condense, satisfy_constraints
 from mapping.reconfiguration.problem import Application, Machine
@@ -62,12 +64,8 @@ def exchanged(
         network(topology),
         profile,
         allocation,
-        objective="congestion",
-        routing="shortest-paths",
-        strategies=SEARCHES,
-        steps=steps,
-        seed=seed,
-        workers=1,
+        SearchOptions(objective="congestion", strategies=SEARCHES, steps=steps, seed=seed, workers=1),
+        CostModel(routing="shortest-paths"),
         start=Placement(host_of_rank=hosts, allocation=allocation, strategy="given"),
     )
     if not found.complete:

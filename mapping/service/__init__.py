@@ -1,9 +1,9 @@
 """The functions of `mapping` on data from the registry, loaded on first use.
 
-Input: names of profiles, jobs and clusters, and an open registry.
+Input: requests that name profiles, jobs and clusters, and an open registry.
 Output: reports; placements and circuit plans saved in the registry.
 
-The only room of this wing that touches the database, through `registry.registry.Registry`.
+The only package of `mapping` that uses the database, through `registry.registry.Registry`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mapping.service.advising import Advised, advise_all
-    from mapping.service.answers.answer import Answer, Judgement
-    from mapping.service.answers.answering import solve
-    from mapping.service.asking import Question, answer, case_of, judge, placement_on, save, subject_of
     from mapping.service.live import Live, Unloaded, imagine, pairs_on, traffic, traffic_of, traffics
     from mapping.service.naming import change_of, link_of
+    from mapping.service.placing import evaluate, pareto, place, placement_on, resolve, save, subject_of
     from mapping.service.reconfiguring import (
         OnSwitch,
         machine_of,
@@ -27,31 +25,30 @@ if TYPE_CHECKING:
         save_next_circuits,
         topology_of,
     )
+    from mapping.service.request import PlacementRequest
 
 __all__ = [
     "Advised",
-    "Answer",
-    "Judgement",
     "Live",
     "OnSwitch",
-    "Question",
+    "PlacementRequest",
     "Unloaded",
     "advise_all",
-    "answer",
-    "case_of",
     "change_of",
+    "evaluate",
     "imagine",
-    "judge",
     "link_of",
     "machine_of",
     "next_circuits",
     "on_switch",
     "pairs_on",
+    "pareto",
+    "place",
     "placement_on",
+    "resolve",
     "save",
     "save_circuits",
     "save_next_circuits",
-    "solve",
     "subject_of",
     "topology_of",
     "traffic",
@@ -59,19 +56,45 @@ __all__ = [
     "traffics",
 ]
 
-_HOMES = {
-    **dict.fromkeys(("Answer", "Judgement"), "mapping.service.answers.answer"),
-    "solve": "mapping.service.answers.answering",
-    **dict.fromkeys(("Advised", "advise_all"), "mapping.service.advising"),
+_MODULES = {
     **dict.fromkeys(
-        ("Question", "answer", "case_of", "judge", "placement_on", "save", "subject_of"),
-        "mapping.service.asking",
+        (
+            "Advised",
+            "advise_all",
+        ),
+        "mapping.service.advising",
     ),
     **dict.fromkeys(
-        ("Live", "Unloaded", "imagine", "pairs_on", "traffic", "traffic_of", "traffics"),
+        (
+            "Live",
+            "Unloaded",
+            "imagine",
+            "pairs_on",
+            "traffic",
+            "traffic_of",
+            "traffics",
+        ),
         "mapping.service.live",
     ),
-    **dict.fromkeys(("change_of", "link_of"), "mapping.service.naming"),
+    **dict.fromkeys(
+        (
+            "change_of",
+            "link_of",
+        ),
+        "mapping.service.naming",
+    ),
+    **dict.fromkeys(
+        (
+            "evaluate",
+            "pareto",
+            "place",
+            "placement_on",
+            "resolve",
+            "save",
+            "subject_of",
+        ),
+        "mapping.service.placing",
+    ),
     **dict.fromkeys(
         (
             "OnSwitch",
@@ -84,12 +107,13 @@ _HOMES = {
         ),
         "mapping.service.reconfiguring",
     ),
+    **dict.fromkeys(("PlacementRequest",), "mapping.service.request"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'mapping.service' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

@@ -1,4 +1,4 @@
-"""What remapping each running job would give, the others' traffic as background; saved as it is found."""
+"""Search a better placement for each running job, with the traffic of the others, and save what is found."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mapping.placement.moves.relinking import nearest
+from mapping.distances.cost_model import CostModel
+from mapping.evaluation.metrics import evaluate_on
+from mapping.evaluation.report import PlacementReport, report_given, with_baselines
+from mapping.placement.case import PlacementCase
+from mapping.placement.moves.path_relinking import nearest
+from mapping.placement.moves.remapping import find_curve
 from mapping.placement.problem.objective import SAME, better, parse_objective, score
-from mapping.placement.search.posing import check_budget, start_indices
-from mapping.service.answers.answering import present_curve, search_in
-from mapping.service.answers.case import Case, Posed, Search
+from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.placing import find_placement
 from mapping.service.live import Live, Unloaded
+from mapping.service.placing import record_of
 from registry.errors import AlmanacError, DatabaseError
-from registry.model import Allocation, Evaluation, Fabric, Job, Metrics, Placement
+from registry.model import Allocation, Fabric, Job, Placement
 from registry.progress import Progress, silent
-from registry.records.placements.placements import PlacementRecord
+from registry.records.placements.records import PRESENT, PROPOSED
 from registry.registry import Registry
 from registry.running.advice import AdviceRecord
-from registry.version import code_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Advised:
-    """What was found and saved for one running job.
+    """Advice that was saved for one running job.
 
     Attributes
     ----------
@@ -32,7 +36,7 @@ class Advised:
     user : str
     application : str or None
     complete : bool
-        False where the search was interrupted: then the best that it had found is saved.
+        False if the search was interrupted; then the best placement until then is saved.
     """
 
     advice: AdviceRecord
@@ -42,56 +46,32 @@ class Advised:
 
 
 def advise_all(
-    registry: Registry,
-    live: Live,
-    *,
-    seconds: float = 5.0,
-    steps: int | None = None,
-    moves: int | None = None,
-    seed: int = 0,
-    workers: int | None = None,
-    progress: Progress = silent,
+    registry: Registry, live: Live, options: SearchOptions, progress: Progress = silent
 ) -> Iterator[Advised | Unloaded]:
-    """Look for a better placement of each running job; each is saved before it is given.
+    """Search a better placement for each running job; yield each piece of advice after it is saved.
 
-    The job whose worst link is busiest comes first. All others are taken to stay where they are. A job that
-    cannot be searched is given with the reason. After an interrupt of a search what it had found is saved,
-    and no further job is looked at.
+    The job whose worst link is busiest comes first. All other jobs are assumed to stay where they are. A job
+    that cannot be searched is yielded with the reason. After an interrupt the best placement so far is
+    saved, and no further job is searched.
 
     Parameters
     ----------
     live : Live
         From `mapping.service.traffic`.
-    seconds : float
-        To search for each job.
-    steps : int, optional
-        Proposals for each job instead of seconds.
-    moves : int, optional
-        Most ranks of a job that may move; unless told, any.
-    seed, workers
-        As in `mapping.place`.
+    options : SearchOptions
+        Limit, seed and threads for each job, and `moves`, the most ranks of a job that may move.
 
     Raises
     ------
     InvalidValue
-        Seconds, steps or moves that make no sense.
+        Seconds, steps or moves out of range.
     DatabaseError
     """
-    check_budget(seconds, steps)
-    search = Search(
-        routing=live.routing,
-        rails=live.rails,
-        seconds=seconds,
-        steps=steps,
-        seed=seed,
-        workers=workers,
-        moves=moves,
-    )
     order = np.argsort(-live.shared.together_seconds(), kind="stable").tolist()
     for done, number in enumerate(order):
         progress("jobs", done, len(order))
         try:
-            advised = _advise(registry, live, number, search, progress)
+            advised = _advise(registry, live, number, options, progress)
         except DatabaseError:
             raise
         except AlmanacError as error:
@@ -103,43 +83,48 @@ def advise_all(
     progress("jobs", len(order), len(order))
 
 
-def _advise(registry: Registry, live: Live, number: int, search: Search, progress: Progress) -> Advised:
-    case = _case(registry, live, number)
-    load, present = live.shared.jobs[number], case.present
-    assert present is not None
-    posed = case.posed(search)
-    now = posed.judge.evaluate(present, bounds=True)
-    found, after = present, now
+def _advise(
+    registry: Registry, live: Live, number: int, options: SearchOptions, progress: Progress
+) -> Advised:
+    """Search a better placement for one job, and save it with the advice."""
+    case, load = _case(registry, live, number), live.shared.jobs[number]
+    assert case.present is not None
+    present = found = report_given(case, case.present)
     if len(load.loads.link):
-        found = _better(case, search, posed, progress)
-        after = posed.judge.evaluate(found, bounds=True)
-    gains = after.congestion_seconds < now.congestion_seconds * (1.0 - SAME)
+        placement = _better(case, options, progress)
+        found = replace(
+            present, placement=placement, evaluation=evaluate_on(present.case, placement, present.bounds)
+        )
+    now, then = present.evaluation.congestion_seconds, found.evaluation.congestion_seconds
+    gains = then < now * (1.0 - SAME)
     advice = AdviceRecord(
         cluster=case.cluster,
         job=load.job,
         at=live.running.at,
-        present=_present_id(registry, live, load.job, case, posed, now),
-        proposed=_save(registry, case, posed, found, after, "proposed") if gains else None,
-        present_seconds=now.congestion_seconds,
-        proposed_seconds=after.congestion_seconds if gains else now.congestion_seconds,
-        in_background=0 if case.background is None else case.background.jobs,
-        moved=int((found.host_of_rank != present.host_of_rank).sum()) if gains else 0,
+        present=_present_id(registry, live, load.job, present),
+        proposed=registry.placements.save(record_of(with_baselines(found), PROPOSED)) if gains else None,
+        present_seconds=now,
+        proposed_seconds=then if gains else now,
+        in_background=0 if case.costs.background is None else case.costs.background.jobs,
+        moved=_moves(present.placement, found.placement) if gains else 0,
     )
     registry.advices.save([advice])
-    return Advised(advice=advice, user=load.user, application=load.application, complete=found.complete)
+    complete = found.placement.complete
+    return Advised(advice=advice, user=load.user, application=load.application, complete=complete)
 
 
-def _case(registry: Registry, live: Live, number: int) -> Case:
+def _case(registry: Registry, live: Live, number: int) -> PlacementCase:
+    """Return the case of a running job, with the traffic of the other jobs as background."""
     snapshot, job = live.running.snapshot, live.shared.jobs[number].job
     stored = live.job(job).stored
     assert stored.profile is not None
     allocation, present = _allocation(live.fabric, stored.job, live.placements[number])
-    return Case(
+    return PlacementCase(
         profile=registry.profiles.read_many([stored.profile])[stored.profile].profile,
         fabric=live.fabric,
         allocation=allocation,
+        costs=CostModel(routing=live.routing, rails=live.rails, background=live.shared.background(job)),
         present=present,
-        background=live.shared.background(job),
         cluster=snapshot.cluster,
         snapshot=snapshot.id,
         tables=snapshot.routing,
@@ -149,9 +134,9 @@ def _case(registry: Registry, live: Live, number: int) -> Case:
 
 
 def _allocation(fabric: Fabric, job: Job, present: Placement) -> tuple[Allocation, Placement]:
-    """Where ranks may sit, and the present placement there.
+    """Return the allocation and the present placement on it.
 
-    As the scheduler told it; where the ranks do not sit so, on the hosts and in the numbers that they do.
+    The allocation is the scheduler's; if the ranks do not fit it, the hosts and slots that they use.
     """
     try:
         allocation = Allocation.of(fabric, job.hosts, job.slots)
@@ -160,23 +145,20 @@ def _allocation(fabric: Fabric, job: Job, present: Placement) -> tuple[Allocatio
         return present.allocation, present
 
 
-def _better(case: Case, search: Search, posed: Posed, progress: Progress) -> Placement:
-    """The best that is found; never worse than the present placement."""
-    if search.moves is not None:
-        curve = present_curve(case, search, progress)
+def _better(case: PlacementCase, options: SearchOptions, progress: Progress) -> Placement:
+    """Return the best placement found; never worse than the present one."""
+    if options.moves is not None:
+        curve = find_curve(case, options, progress)
         return replace(curve.points[-1].placement, complete=curve.complete)
-    found = search_in(case, search, posed.setting, progress)
-    return _alike(case, search, posed, found) if found.complete else found
+    found = find_placement(case, options, progress)
+    return _with_fewest_moves(case, options, found) if found.complete else found
 
 
-def _alike(case: Case, search: Search, posed: Posed, found: Placement) -> Placement:
-    """Of placements that are equal to what was found, the one that leaves most ranks where they are."""
+def _with_fewest_moves(case: PlacementCase, options: SearchOptions, found: Placement) -> Placement:
+    """Return, of the placements equal to the one found, the one that leaves most ranks where they are."""
     assert case.present is not None
-    objective = parse_objective(search.objective)
-    problem = posed.setting.problem(case.fabric, case.profile, case.allocation, objective)
-    now, target = (
-        start_indices(case.profile, case.allocation, placement) for placement in (case.present, found)
-    )
+    objective, problem = parse_objective(options.objective), case.problem()
+    now, target = case.host_indices(case.present), case.host_indices(found)
     alike = nearest(problem, now, target)
     if better(objective, score(problem, target), score(problem, alike)):
         return found  # alike as to distance, not as to load
@@ -187,36 +169,13 @@ def _alike(case: Case, search: Search, posed: Posed, found: Placement) -> Placem
     )
 
 
-def _present_id(
-    registry: Registry, live: Live, job: str, case: Case, posed: Posed, evaluation: Evaluation
-) -> str:
-    """Of the present placement as it was saved for this fabric and routing, or is saved now."""
+def _present_id(registry: Registry, live: Live, job: str, present: PlacementReport) -> str:
+    """Return the id of the present placement; it is saved if it was not for this fabric and routing."""
     stored = live.job(job).present
     if stored is not None and job not in live.evaluated:
         return stored.id
-    assert case.present is not None
-    return _save(registry, case, posed, case.present, evaluation, "present")
+    return registry.placements.save(record_of(with_baselines(present), PRESENT))
 
 
-def _save(
-    registry: Registry,
-    case: Case,
-    posed: Posed,
-    placement: Placement,
-    evaluation: Evaluation,
-    role: str,
-) -> str:
-    record = PlacementRecord(
-        cluster=case.cluster,
-        content=case.snapshot,
-        routing=case.tables,
-        profile=case.profile_id,
-        job=case.job,
-        placement=placement,
-        evaluation=evaluation,
-        in_order=Metrics.of(posed.judge.in_order()),
-        random=posed.judge.at_random(),
-        code_version=code_version(),
-        role=role,
-    )
-    return registry.placements.save(record)
+def _moves(present: Placement, found: Placement) -> int:
+    return int((found.host_of_rank != present.host_of_rank).sum())

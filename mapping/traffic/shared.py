@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from mapping.distances.background import ADDED, Background
-from mapping.evaluation.report import LoadedLink, link_with
+from mapping.evaluation.loaded_links import LoadedLink, link_with
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Ints, Longs
 from registry.model.loaded_links import LoadedLinks

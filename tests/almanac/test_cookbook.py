@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,8 @@ import pytest
 from almanac.commands.admin.query import command as query_command
 from ingest.options import Options
 from ingest.pipeline import ingest
-from mapping.service import Question, answer
+from mapping.placement.search.options import SearchOptions
+from mapping.service import PlacementRequest, place
 from registry.database.local.server import ServerAddress
 from registry.errors import InputError
 from registry.model import Job
@@ -95,8 +96,9 @@ def fill(registry: Registry) -> tuple[str, str]:
     )
     registry.save(Intake(cluster="tree", jobs=jobs, source="test", observed_at=FIRST + HOUR))
     registry.jobs.attach("1", "cg", "tree")
+    request = PlacementRequest(profile="cg", job="1", cluster="tree")
     first, second = (
-        answer(registry, Question(profile="cg", job="1", cluster="tree", steps=steps, seed=seed)).placement_id
+        place(registry, replace(request, options=SearchOptions(steps=steps, seed=seed))).record_id
         for steps, seed in ((1, 0), (20_000, 1))
     )
     advice = AdviceRecord(

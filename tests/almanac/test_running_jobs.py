@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mapping.placement.search.placing import place_in
+from mapping.placement.search.placing import find_placement
 from tests.almanac.conftest import Almanac
 from tests.support import paths
 
@@ -160,9 +160,9 @@ def test_an_interrupt_keeps_what_is_done_and_exits_with_130(
         done.append(1)
         if len(done) > 1:
             raise KeyboardInterrupt
-        return place_in(*given, **more)  # type: ignore[arg-type]
+        return find_placement(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("mapping.service.answers.answering.place_in", interrupted)
+    monkeypatch.setattr("mapping.service.advising.find_placement", interrupted)
     call = busy("advise", "ft", *SEARCH, "--json")
     assert (call.code, call.json["complete"], len(call.json["jobs"])) == (130, False, 1)
     assert len(busy("congestion", "ft", "--json").json["evaluated"]) == 1

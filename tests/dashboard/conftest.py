@@ -17,7 +17,8 @@ import almanac
 from almanac.demo.fill import fill as fill_demonstration
 from ingest.options import Options
 from ingest.pipeline import ingest
-from mapping.service import Question, answer
+from mapping.placement.search.options import SearchOptions
+from mapping.service import PlacementRequest, place
 from registry.database.local.server import stop
 from registry.model import Job
 from registry.model.intake import Intake
@@ -74,12 +75,13 @@ def fill(registry: Registry) -> tuple[str, str, str]:
     waiting = Job(id="9", name=MARKUP, user="eve", state="PENDING", hosts=("node0001",), slots=(4,))
     registry.save(Intake(cluster="tree", jobs=(waiting,), source="test", observed_at=RESCANNED))
     hosts = tuple(f"node{number:04}" for number in range(1, 9))
-    placed = [
-        answer(registry, Question(profile="hpcg", job="4711", cluster="ndr", steps=2000, seed=0)),
-        answer(registry, Question(profile="hpcg", job="4711", cluster="ndr", steps=60_000, seed=1)),
-        answer(registry, Question(profile="cg", cluster="tree", hosts=hosts, slots=2, steps=2000)),
-    ]
-    first, second, alone = (found.placement_id for found in placed)
+    short, long = SearchOptions(steps=2000), SearchOptions(steps=60_000, seed=1)
+    requests = (
+        PlacementRequest(profile="hpcg", job="4711", cluster="ndr", options=short),
+        PlacementRequest(profile="hpcg", job="4711", cluster="ndr", options=long),
+        PlacementRequest(profile="cg", cluster="tree", hosts=hosts, slots=2, options=short),
+    )
+    first, second, alone = (place(registry, request).record_id for request in requests)
     return first, second, alone
 
 

@@ -14,7 +14,8 @@ from dashboard.state.viewer import Viewer
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.launchers.catalog import FORMATS
-from mapping.service import Question, answer
+from mapping.placement.search.options import SearchOptions
+from mapping.service import PlacementRequest, place
 from registry.errors import InvalidValue
 from registry.model import Job
 from registry.model.intake import Intake
@@ -227,7 +228,9 @@ def test_a_search_runs_behind_the_page_and_is_saved_to_the_history(small: Connec
 
 def test_a_search_that_is_stopped_keeps_the_best_so_far_which_can_be_shown(small: Connect) -> None:
     with small() as registry:
-        first = answer(registry, Question(profile="cg", job="7", cluster="tree", steps=100)).placement_id
+        options = SearchOptions(steps=100)
+        request = PlacementRequest(profile="cg", job="7", cluster="tree", options=options)
+        first = place(registry, request).record_id
     app = page(small, JOB, placement=first)
     app.number_input(key="place seconds").set_value(500)
     app.button(key="place").click().run()
@@ -244,9 +247,9 @@ def test_a_search_that_is_stopped_keeps_the_best_so_far_which_can_be_shown(small
 
 def test_what_goes_wrong_in_a_search_is_told(small: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*of: object) -> None:
-        raise InvalidValue("Question.hosts", "are gone")
+        raise InvalidValue("PlacementRequest.hosts", "are gone")
 
-    monkeypatch.setattr("dashboard.views.place_again.answer", fail)
+    monkeypatch.setattr("dashboard.views.place_again.place", fail)
     app = page(small, JOB, job="tree/7")
     app.button(key="place").click().run()
     searched(app)

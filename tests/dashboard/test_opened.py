@@ -7,7 +7,8 @@ import pytest
 
 from ingest.options import Options
 from ingest.pipeline import ingest
-from mapping.service import Question, answer
+from mapping.placement.search.options import SearchOptions
+from mapping.service import PlacementRequest, place
 from registry.errors import UnknownName
 from registry.pages.placements import open_placement
 from registry.registry import Registry
@@ -25,9 +26,9 @@ def fill(registry: Registry, *, tables: bool) -> str:
     ingest(registry, [TREE / "before.ibnetdiscover"], Options(cluster="tree", observed_at=FIRST))
     ingest(registry, after, Options(cluster="tree", observed_at=SECOND))
     ingest(registry, [DATA / "edges" / "npb_cg_S_16.csv.gz"], Options(name="cg"))
-    return answer(
-        registry, Question(profile="cg", cluster="tree", hosts=HOSTS, slots=2, steps=1000)
-    ).placement_id
+    options = SearchOptions(steps=1000)
+    request = PlacementRequest(profile="cg", cluster="tree", hosts=HOSTS, slots=2, options=options)
+    return place(registry, request).record_id
 
 
 @pytest.mark.parametrize("tables", [True, False])

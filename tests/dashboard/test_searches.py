@@ -22,9 +22,9 @@ from dashboard.state.searches import (
     Searches,
     Standing,
 )
-from mapping.service import Answer
-from mapping.service.answers.answering import solve
-from mapping.service.answers.case import Case, Search
+from mapping.evaluation.report import PlacementReport, report_placement
+from mapping.placement.case import PlacementCase
+from mapping.placement.search.options import SearchOptions
 from registry.errors import InvalidValue
 from registry.model import Allocation, Profile
 from registry.progress import Progress
@@ -53,17 +53,19 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def case() -> Case:
+def case() -> PlacementCase:
     fabric = infiniband("torus-4x4x4-dor")
     generator = np.random.default_rng(0)
     source, target = generator.integers(0, 64, (2, 600))
     profile = Profile.from_edges(source, target, generator.random(600) * 1e6, ranks=64)
-    return Case(profile=profile, fabric=fabric, allocation=Allocation.of(fabric, fabric.hosts.tolist()))
+    return PlacementCase(
+        profile=profile, fabric=fabric, allocation=Allocation.of(fabric, fabric.hosts.tolist())
+    )
 
 
-def searching(seconds: float, steps: int | None = None) -> Callable[[Registry, Progress], Answer]:
-    def work(registry: Registry, progress: Progress) -> Answer:
-        return solve(case(), Search(seconds=seconds, steps=steps, workers=1), progress)
+def searching(seconds: float, steps: int | None = None) -> Callable[[Registry, Progress], PlacementReport]:
+    def work(registry: Registry, progress: Progress) -> PlacementReport:
+        return report_placement(case(), SearchOptions(seconds=seconds, steps=steps, workers=1), progress)
 
     return work
 
@@ -107,10 +109,10 @@ def test_a_stopped_search_keeps_the_best_so_far_as_incomplete(searches: Searches
     assert found.found.congestion_seconds <= found.found.in_order_seconds
 
 
-def waiting_for(event: threading.Event) -> Callable[[Registry, Progress], Answer]:
+def waiting_for(event: threading.Event) -> Callable[[Registry, Progress], PlacementReport]:
     """Work that tells it is alive until the event, and then fails; it does not look after interrupts."""
 
-    def work(registry: Registry, progress: Progress) -> Answer:
+    def work(registry: Registry, progress: Progress) -> PlacementReport:
         while not event.wait(0.005):
             progress("waiting", 1, 2, 3.0)
         raise InvalidValue("x", "is wrong")
@@ -173,7 +175,7 @@ def test_searches_wait_for_their_turn_and_can_be_stopped_meanwhile(searches: Sea
 def test_a_search_that_is_told_to_stop_says_so_until_it_has_ended(searches: Searches) -> None:
     go = threading.Event()
 
-    def work(registry: Registry, progress: Progress) -> Answer:
+    def work(registry: Registry, progress: Progress) -> PlacementReport:
         go.wait(SECONDS)
         progress("late", 0)
         raise AssertionError

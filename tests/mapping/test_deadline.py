@@ -7,8 +7,21 @@ import pickle
 import numpy as np
 import pytest
 
+from ingest.generate import nas
+from ingest.generate.tori import torus
 from mapping.deadline import Deadline, check_limit
+from mapping.placement.problem.problem import Problem
+from mapping.placement.refine import congestion_descent, pair_exchange, threshold_accepting
+from mapping.placement.refine.state.load_search import LoadSearch
 from registry.errors import InvalidValue
+from registry.model import Allocation
+from tests.support.search_problems import problem_on
+
+
+def sixteen() -> Problem:
+    fabric = torus((2, 2, 4))
+    allocation = Allocation.of(fabric, fabric.hosts.tolist(), 1)
+    return problem_on(fabric, nas.cg(16), allocation, "shortest-paths")
 
 
 class Clock:
@@ -47,6 +60,47 @@ def test_a_budget_of_steps_does_not_know_of_preparations(monkeypatch: pytest.Mon
     clock.now += 5.0
     deadline.restart()
     assert (deadline.claim(20), deadline.fraction) == (1, 0.1)
+
+
+def test_a_search_that_takes_long_to_set_up_begins_its_schedule_at_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fabric = torus((2, 2, 4))
+    problem = problem_on(
+        fabric, nas.cg(16), Allocation.of(fabric, fabric.hosts.tolist(), 1), "shortest-paths"
+    )
+    clock, fractions = Clock(monkeypatch), []
+    begin, look = LoadSearch.__init__, LoadSearch.round
+
+    def slow(self: LoadSearch, *given: object) -> None:
+        begin(self, *given)  # type: ignore[arg-type]
+        clock.now += 8.0
+
+    def watched(self: LoadSearch, team: object, proposals: int, schedule: object, fraction: float) -> int:
+        fractions.append(fraction)
+        clock.now += 0.5
+        return look(self, team, proposals, schedule, fraction)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(LoadSearch, "__init__", slow)
+    monkeypatch.setattr(LoadSearch, "round", watched)
+    start = np.arange(16, dtype=np.int32)
+    list(congestion_descent.refine(problem, start, Deadline(seconds=10.0), np.random.default_rng(0)))
+    assert fractions == pytest.approx([0.0, 0.25, 0.5, 0.75])
+
+
+@pytest.mark.parametrize("refiner", [pair_exchange, threshold_accepting])
+def test_every_annealing_search_restarts_the_clock_once_it_is_set_up(
+    refiner: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fabric = torus((2, 2, 4))
+    problem = problem_on(
+        fabric, nas.cg(16), Allocation.of(fabric, fabric.hosts.tolist(), 1), "shortest-paths"
+    )
+    restarts = []
+    monkeypatch.setattr(Deadline, "restart", lambda self: restarts.append(self.taken))
+    start = np.arange(16, dtype=np.int32)
+    list(refiner.refine(problem, start, Deadline(steps=100), np.random.default_rng(0)))  # type: ignore[attr-defined]
+    assert restarts == [0]
 
 
 def test_a_deadline_without_limit_never_ends() -> None:

@@ -78,7 +78,7 @@ def _database(registry: Registry) -> Iterator[Finding]:
 
 def _data(registry: Registry) -> Iterator[Finding]:
     """Each cluster's age and the state of its routes."""
-    from mapping.evaluation.metrics import choose_routing
+    from mapping.routing.catalog import choose_routing
 
     clusters = registry.fabrics.clusters()
     if not clusters:

@@ -58,7 +58,7 @@ def list_clusters(as_json: bool) -> None:
 @json_option
 def show(cluster: str, at: datetime | None, as_json: bool) -> None:
     """Counts of one cluster's hosts, adapters, switches and cables."""
-    from mapping.evaluation.metrics import choose_routing
+    from mapping.routing.catalog import choose_routing
 
     with open_registry() as registry:
         snapshot = registry.fabrics.read(cluster, at)

@@ -14,10 +14,12 @@ from bench.support.plots import Curve, Panel
 from ingest.generate.matrices import AUDIKW_NODES, F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.stencils import stencil
 from ingest.generate.tori import torus
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from mapping.evaluation.report import RANDOM_SEEDS
 from mapping.placement.catalog import Chain
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.placement.strategies.in_order import in_order
 from mapping.placement.strategies.random import random_placement
@@ -118,14 +120,16 @@ def compare(
     for name, text in STRATEGIES.items():
         found[name] = _refined(fabric, profile, problem, text, effort.refine_seconds if refine else 0.0)
     if search:
-        placement = place(fabric, profile, where, routing=ROUTING, seconds=effort.search_seconds)
+        placement = place(
+            fabric, profile, where, SearchOptions(seconds=effort.search_seconds), CostModel(routing=ROUTING)
+        )
         found[OURS] = judged(fabric, profile, placement, placement.seconds)
     return found
 
 
 def judged(fabric: Fabric, profile: Profile, placement: Placement, seconds: float = 0.0) -> Mapped:
     """Exact metrics over all shortest paths."""
-    found: Evaluation = evaluate(fabric, profile, placement, routing=ROUTING)
+    found: Evaluation = evaluate(fabric, profile, placement, CostModel(routing=ROUTING))
     return Mapped(
         worst=found.congestion_seconds,
         network=found.network_congestion_seconds,
@@ -219,9 +223,8 @@ def _refined(fabric: Fabric, profile: Profile, problem: Problem, text: str, seco
             fabric,
             profile,
             problem.allocation,
-            routing=ROUTING,
-            strategies=["threshold-accepting"],
-            seconds=seconds,
+            SearchOptions(strategies=["threshold-accepting"], seconds=seconds),
+            CostModel(routing=ROUTING),
             start=start,
         )
     return judged(fabric, profile, start, taken)

@@ -8,8 +8,10 @@ from bench.support.figures import Effort, Figure, Row
 from bench.support.instances import real
 from bench.support.plots import Curve, Panel
 from ingest.generate.irregular import irregular
+from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import EQUIVALENT_2, distances
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.placement.strategies.random_search import Search, search
 from mapping.routing.catalog import build_routes
@@ -41,9 +43,8 @@ def run(effort: Effort) -> Figure:
             fabric,
             profile,
             allocation,
-            objective="mapping-coefficient",
-            routing=ROUTING,
-            seconds=min(effort.search_seconds, 1.0),
+            SearchOptions(objective="mapping-coefficient", seconds=min(effort.search_seconds, 1.0)),
+            CostModel(routing=ROUTING),
         )
         # Every vertex of this network's hosts stands at its own index of the allocation.
         hosts: Ints = ours.host_of_rank - allocation.hosts[0]

@@ -15,8 +15,10 @@ from bench.support.plots import Curve, Panel
 from ingest.generate import nas
 from ingest.generate.sweeps import snap, sweep3d
 from ingest.generate.tianhe3 import tianhe3
+from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Longs, Profile
@@ -125,10 +127,8 @@ def _mapped(fabric: Fabric, profile: Profile, where: str, effort: Effort) -> tup
         fabric,
         profile,
         allocation,
-        objective="hop-bytes",
-        routing="shortest-paths",
-        distance=SWITCHES,
-        seconds=min(effort.search_seconds, SEARCH_SECONDS),
+        SearchOptions(objective="hop-bytes", seconds=min(effort.search_seconds, SEARCH_SECONDS)),
+        CostModel(routing="shortest-paths", distance=SWITCHES),
     )
     found["ours"] = problem.hop_bytes(_indices(allocation, placement.host_of_rank))
     return found, taken

@@ -8,6 +8,7 @@ from bench.papers.mapping.mapping_2011 import OURS, ROUTING, Mapped, change, com
 from bench.support.figures import Effort, Figure, Row
 from ingest.generate.stencils import shuffled
 from ingest.generate.tori import torus
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 
 SIDES = tuple(range(3, 13))
@@ -115,7 +116,7 @@ def _by_algorithm_3(side: int, found: dict[str, Mapped], effort: Effort) -> list
     fabric, profile = torus((side,) * 3), shuffled(guest("nlpkkt", side**3, effort.small), SEED)
     worst = {
         name: evaluate(
-            fabric, profile, replace(one.placement, strategy=name), routing="least-loaded"
+            fabric, profile, replace(one.placement, strategy=name), CostModel(routing="least-loaded")
         ).congestion_seconds
         for name, one in found.items()
         if name in ("in-order", "greedy", "recursive")

@@ -14,8 +14,10 @@ import numpy as np
 from bench.quality.peers.files import first_slots
 from bench.quality.peers.tools import Answer, answers
 from bench.support.instances import Contest
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from mapping.evaluation.report import RANDOM_SEEDS
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.placement.strategies.in_order import in_order
 from mapping.placement.strategies.random import random_placement
@@ -64,7 +66,7 @@ def measure(name: str, contest: Contest, limits: Limits, recorded: list[dict[str
     with tempfile.TemporaryDirectory() as folder:
         peers += [_scored(theirs, answer) for answer in answers(theirs, Path(folder), limits.peer_seconds)]
     given = in_order(profile.ranks, allocation)
-    bounds = evaluate(contest.fabric, profile, given, routing="shortest-paths", bounds=True).bounds
+    bounds = evaluate(contest.fabric, profile, given, CostModel(routing="shortest-paths"), bounds=True).bounds
     return {
         "hosts": len(allocation),
         "slots": int(allocation.slots.sum()),
@@ -91,10 +93,8 @@ def ours(contest: Contest, objective: str, seconds: float, seed: int) -> dict[st
         fabric,
         profile,
         allocation,
-        objective=objective,
-        routing="shortest-paths",
-        seconds=seconds + set_up,
-        seed=seed,
+        SearchOptions(objective=objective, seconds=seconds + set_up, seed=seed),
+        CostModel(routing="shortest-paths"),
     )
     wall = time.perf_counter() - begin
     return {
@@ -111,7 +111,7 @@ def ours(contest: Contest, objective: str, seconds: float, seed: int) -> dict[st
 
 def score(contest: Contest, placement: Placement) -> dict[str, float]:
     """The three metrics, exact, over all shortest paths."""
-    found = evaluate(contest.fabric, contest.profile, placement, routing="shortest-paths")
+    found = evaluate(contest.fabric, contest.profile, placement, CostModel(routing="shortest-paths"))
     return {metric: float(getattr(found, metric)) for metric in METRICS}
 
 
@@ -138,7 +138,13 @@ def _set_up(contest: Contest, objective: str) -> float:
     fabric, profile, allocation = contest.fabric, contest.profile, contest.allocation
     for _ in range(2):
         begin = time.perf_counter()
-        place(fabric, profile, allocation, objective=objective, routing="shortest-paths", seconds=0.0)
+        place(
+            fabric,
+            profile,
+            allocation,
+            SearchOptions(objective=objective, seconds=0.0),
+            CostModel(routing="shortest-paths"),
+        )
         seconds = time.perf_counter() - begin
     return seconds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from mapping.placement.moves.moving import Curve, Point
+from mapping.placement.moves.remapping import Curve, Point
 from registry.errors import InvalidValue
 
 

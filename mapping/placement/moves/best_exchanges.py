@@ -7,12 +7,12 @@ al. 2020, lines 20 to 36; here a rank that moves a second time costs nothing mor
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
 
+from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
 from registry.model import Bools, Ints
 
@@ -23,7 +23,7 @@ AGAIN = 0.5
 
 
 def best_exchanges(
-    problem: Problem, start: Ints, *, most: int, deadline: float | None
+    problem: Problem, start: Ints, *, most: int, deadline: Deadline
 ) -> Iterator[tuple[set[int], Ints]]:
     """Ranks moved, and the placement, after each exchange; ends where none gains or too many have moved.
 
@@ -33,13 +33,13 @@ def best_exchanges(
         Host indices; pins honoured.
     most : int
         Ranks that may move.
-    deadline : float or None
-        Moment of ``time.perf_counter()``.
+    deadline : Deadline
+        When to end.
     """
     if max(problem.ranks, problem.hosts) > LARGEST or len(problem.bytes) == 0:
         return
     costs = _Costs(problem, start)
-    while deadline is None or time.perf_counter() < deadline:
+    while not deadline.over:
         rank, host, other, gain = costs.best(most)
         if gain <= 0.0:
             return

@@ -6,11 +6,11 @@ Which core is `mapping.placement.partition.slots`' choice; here it is carried to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mapping.placement.partition.slots import numa_bytes, seat_within_hosts
+from mapping.placement.partition.slots import bind_within_hosts, numa_bytes
 from registry.errors import UnknownName
 from registry.model import Allocation, Fabric, Ints, Placement, Profile
 from registry.model.host_layout import HostLayout
@@ -20,7 +20,7 @@ ALL = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seating:
+class CoreBinding:
     """What cores cost: those chosen, and ranks in ascending order on the first cores.
 
     Attributes
@@ -40,10 +40,6 @@ class Seating:
     crossing_bytes_in_order: float
     weighted_bytes: float
     weighted_bytes_in_order: float
-
-    def told(self) -> dict[str, float]:
-        """Values by name."""
-        return asdict(self)
 
 
 def layouts_on(
@@ -76,9 +72,9 @@ def layouts_on(
     return {vertex: found[vertex] for vertex in allocation.hosts.tolist() if vertex in found}
 
 
-def with_cores(
+def bind_cores(
     profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout]
-) -> tuple[Placement, Seating]:
+) -> tuple[Placement, CoreBinding]:
     """The placement with a core for each rank, and what that saves.
 
     Parameters
@@ -91,14 +87,14 @@ def with_cores(
     InvalidPlacement
         Another number of ranks than the profile's, or more ranks on a host than it has cores.
     """
-    core, before = seat_within_hosts(profile, placement, layouts), placement.slot_of_rank
+    core, before = bind_within_hosts(profile, placement, layouts), placement.slot_of_rank
     cpu = np.full(placement.ranks, -1, np.int32)
     hosts = np.unique(placement.host_of_rank).tolist()
     for vertex in hosts:
         if vertex in layouts:
             here = placement.host_of_rank == vertex
             cpu[here] = layouts[vertex].core_cpu[core[here]]
-    seating = Seating(
+    binding = CoreBinding(
         hosts=len(hosts),
         without_layout=sum(vertex not in layouts for vertex in hosts),
         crossing_bytes=crossing_bytes(profile, placement, layouts, core),
@@ -106,7 +102,7 @@ def with_cores(
         weighted_bytes=numa_bytes(profile, placement, layouts, core),
         weighted_bytes_in_order=numa_bytes(profile, placement, layouts, before),
     )
-    return replace(placement, core_of_rank=core, cpu_of_rank=cpu), seating
+    return replace(placement, core_of_rank=core, cpu_of_rank=cpu), binding
 
 
 def crossing_bytes(

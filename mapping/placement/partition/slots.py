@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 """A change that saves less than this part of a host's bytes is none."""
 
 
-def seat_within_hosts(profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout]) -> Ints:
+def bind_within_hosts(profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout]) -> Ints:
     """Choose a core for each rank on its host.
 
     Parameters
@@ -60,7 +60,7 @@ def seat_within_hosts(profile: Profile, placement: Placement, layouts: Mapping[i
 def numa_bytes(
     profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout], slot_of_rank: Ints
 ) -> float:
-    """What `seat_within_hosts` makes small: bytes times relative distance, over all hosts with a layout.
+    """What `bind_within_hosts` makes small: bytes times relative distance, over all hosts with a layout.
 
     Parameters
     ----------

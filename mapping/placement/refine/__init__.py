@@ -3,7 +3,7 @@
 Input: a problem, a placement, a budget and a random generator.
 Output: the best placement after each round.
 
-A refiner is a generator function ``refine(problem, start, budget, generator)`` over `Found`: after each
+A refiner is a generator function ``refine(problem, start, budget, generator)`` over `Candidate`: after each
 round, the best placement so far by its own measure; never worse than its start by that measure. Between
 rounds the caller looks at the clock, tells progress, or stops.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from registry.model import Ints
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """The best placement that a refiner has found so far.
 
     Attributes

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mapping.placement.problem.budget import Budget
+from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Found
+from mapping.placement.refine import Candidate
 from mapping.placement.refine.state.domains import Team
 from mapping.placement.refine.state.fewer_hosts import fewer_hosts
 from mapping.placement.refine.state.load_search import LoadSearch, Measured, Schedule
@@ -27,7 +27,7 @@ from registry.model import Ints
 FEWEST, MOST = 256, 16_384
 """Proposals that are looked into in a round, at least and at most."""
 SQUARINGS = (2, 3, 4, 5, 6)
-"""Powers of two that p goes through, in equal parts of the budget."""
+"""Powers of two that p goes through, in equal parts of the deadline."""
 HOTTEST = 0.3
 """First temperature, as the part of the sum's logarithmic slope that one rank is worth."""
 COLDEST, COLDEST_TOGETHER = 0.1, 0.01
@@ -48,14 +48,14 @@ SAME = 1e-6
 def refine(
     problem: Problem,
     start: Ints,
-    budget: Budget,
+    deadline: Deadline,
     generator: np.random.Generator,
     *,
     hottest: float = HOTTEST,
     coldest: float = 0.0,
     screen: float = SCREEN,
     hot: int = HOT,
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     """Improve a placement by host index on congestion, as the objective of that name orders.
 
     Parameters
@@ -70,39 +70,39 @@ def refine(
     """
     if len(problem.bytes) == 0 or len(problem.slot_host) < 2 or bool(problem.pinned.all()):
         return
-    coldest = coldest or (COLDEST if budget.workers == 1 else COLDEST_TOGETHER)
+    coldest = coldest or (COLDEST if deadline.workers == 1 else COLDEST_TOGETHER)
     schedule = Schedule(SQUARINGS, hottest, coldest, FROZEN, screen, hot, TOGETHER)
     fewer = fewer_hosts(problem, start, generator)
     if fewer is None:
-        yield from _descend(problem, start, budget, generator, schedule)
+        yield from _descend(problem, start, deadline, generator, schedule)
         return
-    for found in _descend(fewer.problem, fewer.inside(start), budget, generator, schedule):
+    for found in _descend(fewer.problem, fewer.inside(start), deadline, generator, schedule):
         yield found._replace(host_of_rank=fewer.outside(found.host_of_rank))
 
 
 def _descend(
-    problem: Problem, start: Ints, budget: Budget, generator: np.random.Generator, schedule: Schedule
-) -> Iterator[Found]:
-    search = LoadSearch(problem, start, budget.workers, generator)
+    problem: Problem, start: Ints, deadline: Deadline, generator: np.random.Generator, schedule: Schedule
+) -> Iterator[Candidate]:
+    search = LoadSearch(problem, start, deadline.workers, generator)
     measured, since, passed = search.look(schedule, 0.0), 0, 0.1
     best = measured
-    budget.prepared()
+    deadline.restart()
     wanted = min(max(problem.ranks, FEWEST), MOST)
-    with Team(budget.workers) as team:
-        while proposals := budget.claim(int(wanted / passed)):
-            looked = search.round(team, proposals, schedule, budget.fraction)
+    with Team(deadline.workers) as team:
+        while proposals := deadline.claim(int(wanted / passed)):
+            looked = search.round(team, proposals, schedule, deadline.fraction)
             since += looked
             passed = max(0.5 * (passed + looked / proposals), 0.002)
-            if since >= wanted or budget.fraction >= 1.0:
-                measured, since = search.look(schedule, budget.fraction), 0
+            if since >= wanted or deadline.fraction >= 1.0:
+                measured, since = search.look(schedule, deadline.fraction), 0
                 best = measured if _is_better(problem, measured, best) else best
             yield _found(best)
     if since and _is_better(problem, measured := search.look(schedule, 1.0), best):
         yield _found(measured)
 
 
-def _found(measured: Measured) -> Found:
-    return Found(measured.host_of_rank, "congestion_seconds", measured.congestion_seconds)
+def _found(measured: Measured) -> Candidate:
+    return Candidate(measured.host_of_rank, "congestion_seconds", measured.congestion_seconds)
 
 
 def _is_better(problem: Problem, one: Measured, other: Measured) -> bool:

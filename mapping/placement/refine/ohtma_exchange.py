@@ -29,11 +29,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mapping.deadline import Deadline
 from mapping.placement.kernels.ohtma import Bench, exchange_rounds, set_costs
 from mapping.placement.kernels.pair_gain import partners
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Found
+from mapping.placement.refine import Candidate
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Ints
 
@@ -68,13 +68,13 @@ class Exchange:
 def refine(
     problem: Problem,
     start: Ints,
-    budget: Budget,
+    deadline: Deadline,
     generator: np.random.Generator,
     *,
     gain: str = EXACT,
     rounds: int = 0,
     passes: int = 1,
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     """Improve a placement by host index on hop-bytes; a step is an exchange. `generator` is not used.
 
     Parameters
@@ -95,22 +95,22 @@ def refine(
         `rounds` below 0 or `passes` below 1.
     """
     _check(gain, rounds, passes)
-    best = Found(start, "hop_bytes", problem.hop_bytes(start))
+    best = Candidate(start, "hop_bytes", problem.hop_bytes(start))
     if len(problem.bytes) == 0 or problem.hosts == 1:
         return
     for _ in range(passes):
         before = best.value
-        for found in _passing(problem, best.host_of_rank, budget, gain, rounds):
+        for found in _passing(problem, best.host_of_rank, deadline, gain, rounds):
             value = problem.hop_bytes(found.host_of_rank)
             if value < best.value:
-                best = Found(found.host_of_rank, "hop_bytes", value)
+                best = Candidate(found.host_of_rank, "hop_bytes", value)
             yield best
         if best.value >= before:
             return
 
 
 def exchange(problem: Problem, start: Ints, *, gain: str = EXACT, rounds: int = 0) -> Exchange:
-    """Run lines 20 to 36 once, without a budget.
+    """Run lines 20 to 36 once, without a deadline.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def exchange(problem: Problem, start: Ints, *, gain: str = EXACT, rounds: int = 
         As for `refine`.
     """
     _check(gain, rounds, 1)
-    *_, last = _passing(problem, start, Budget(seconds=np.inf), gain, rounds)
+    *_, last = _passing(problem, start, Deadline(seconds=np.inf), gain, rounds)
     return last
 
 
@@ -131,14 +131,14 @@ def _check(gain: str, rounds: int, passes: int) -> None:
         raise InvalidValue("ohtma-exchange", "rounds must not be below 0, passes not below 1")
 
 
-def _passing(problem: Problem, start: Ints, budget: Budget, gain: str, rounds: int) -> Iterator[Exchange]:
+def _passing(problem: Problem, start: Ints, deadline: Deadline, gain: str, rounds: int) -> Iterator[Exchange]:
     """What a pass has done after each chunk of rounds; at least once."""
     bench = _bench(problem, start, gain)
     set_costs(bench)
     most = rounds or problem.ranks // 2
     pairs, gains, done = np.zeros((most, 2), np.int32), np.zeros(most), 0
     yield _best_prefix(start, pairs[:0], gains[:0])
-    while done < most and (chunk := budget.claim(min(ROUND, most - done))):
+    while done < most and (chunk := deadline.claim(min(ROUND, most - done))):
         made = exchange_rounds(bench, gain == EXACT, pairs[done : done + chunk], gains[done : done + chunk])
         done += made
         yield _best_prefix(start, pairs[:done], gains[:done])

@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, state_from
 from mapping.placement.kernels.hop_bytes_annealing import Domain, Standing, anneal, stand
 from mapping.placement.kernels.hop_bytes_search import Guest, Seats
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Found
+from mapping.placement.refine import Candidate
 from mapping.placement.refine.state.domains import Team, cut, near_pairs
 from registry.model import Int8s, Ints
 
@@ -71,13 +71,13 @@ class _Search(NamedTuple):
 def refine(
     problem: Problem,
     start: Ints,
-    budget: Budget,
+    deadline: Deadline,
     generator: np.random.Generator,
     *,
     hottest: float = HOTTEST,
     keeping: float = KEEPING,
     coldest: float = COLDEST,
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     """Improve a placement by host index on hop-bytes.
 
     Parameters
@@ -87,19 +87,19 @@ def refine(
     keeping : float
         The first from a start that is in order at small already.
     """
-    best = Found(start, "hop_bytes", problem.hop_bytes(start))
-    search = _begin(problem, start, generator, budget.workers)
+    best = Candidate(start, "hop_bytes", problem.hop_bytes(start))
+    search = _begin(problem, start, generator, deadline.workers)
     if len(search.movable) == 0 or len(problem.slot_host) < 2:
         return
-    most = max(ROUND, PER_RANK * problem.ranks // budget.workers) * budget.workers
+    most = max(ROUND, PER_RANK * problem.ranks // deadline.workers) * deadline.workers
     lowest = stand(search.guest, problem.hops, search.whole)
     schedule = _Schedule(problem, len(search.movable), lowest, (hottest, keeping, coldest))
-    budget.prepared()
-    with Team(budget.workers) as team:
-        domains = _Domains(problem, generator, budget.workers)
+    deadline.restart()
+    with Team(deadline.workers) as team:
+        domains = _Domains(problem, generator, deadline.workers)
         while True:
-            schedule.tend(budget.taken, budget.fraction, lowest)
-            proposals = budget.claim(most)
+            schedule.tend(deadline.taken, deadline.fraction, lowest)
+            proposals = deadline.claim(most)
             if not proposals:
                 return
             schedule.learn(*_round(problem, search, team, domains.next(), proposals, schedule.temperature))
@@ -107,7 +107,7 @@ def refine(
             if value < lowest * (1.0 - 1e-9):
                 lowest = value
                 hosts = search.whole.host.copy()
-                best = Found(hosts, "hop_bytes", problem.hop_bytes(hosts))
+                best = Candidate(hosts, "hop_bytes", problem.hop_bytes(hosts))
             yield best
 
 
@@ -141,7 +141,7 @@ class _Schedule:
         return self._heat if self._wanted > 0 else 0.0
 
     def tend(self, done: int, spent: float, lowest: float) -> None:
-        """Choose what the next round shall keep, after so many proposals and such a part of the budget."""
+        """Choose what the next round shall keep, after so many proposals and such a part of the deadline."""
         hottest, keeping, coldest = self._parts
         if self._hottest == 0 and done >= self._descent:
             ordered = self._first - lowest <= ORDERED * self._first

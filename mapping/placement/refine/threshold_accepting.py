@@ -24,15 +24,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, state_from
 from mapping.placement.kernels import threshold_accepting as kernel
 from mapping.placement.kernels.congestion_anneal import Flows, Loads, Talk
 from mapping.placement.kernels.hop_bytes_search import Seats
 from mapping.placement.kernels.runs import Runs
 from mapping.placement.kernels.threshold_accepting import Best, Links
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Found
+from mapping.placement.refine import Candidate
 from mapping.placement.refine.state.cells import Cells, cells_of
 from mapping.placement.refine.state.load_search import load_all, new_flows, new_loads, talk_of
 from mapping.placement.refine.state.runs import build_runs
@@ -69,12 +69,12 @@ class _Search(NamedTuple):
 def refine(
     problem: Problem,
     start: Ints,
-    budget: Budget,
+    deadline: Deadline,
     generator: np.random.Generator,
     *,
     first: float = 0.0005,
     inner: int = 20,
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     """Improve a placement by host index on congestion: worst link, worst network link, hop-bytes.
 
     Parameters
@@ -94,11 +94,11 @@ def refine(
     if len(problem.bytes) == 0 or problem.hosts == 1:
         return
     search = _begin(problem, start, generator)
-    budget.prepared()
+    deadline.restart()
     unit = search.value / np.array([1.0, 1.0, problem.ranks])
-    since, before, lowest = 0, 0.0, Found(start, "congestion_seconds", float(search.value[0]))
-    while proposals := budget.claim(inner * ROUNDS_OF):
-        now = min(budget.fraction, 1.0)
+    since, before, lowest = 0, 0.0, Candidate(start, "congestion_seconds", float(search.value[0]))
+    while proposals := deadline.claim(inner * ROUNDS_OF):
+        now = min(deadline.fraction, 1.0)
         thresholds = first * np.array([1.0 - now, (now - before) / ROUNDS_OF])
         before = now
         kernel.accept_below_thresholds(
@@ -121,7 +121,9 @@ def refine(
             _load_all(problem, search, search.seats.host_of_rank)
             since = 0
         if not np.array_equal(search.best.host_of_rank, lowest.host_of_rank):
-            lowest = Found(search.best.host_of_rank.copy(), "congestion_seconds", float(search.best.value[0]))
+            lowest = Candidate(
+                search.best.host_of_rank.copy(), "congestion_seconds", float(search.best.value[0])
+            )
         yield lowest
 
 

@@ -1,101 +1,50 @@
-"""Run several chains of strategies on one budget and keep the best placement, judged exactly.
+"""Run several chains of strategies under one limit and keep the best placement, scored exactly.
 
 Figure 4 of Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel
-architectures", 2011: each process runs a strategy or refines one, and the best of all wins. Here members
-are dealt to lanes, one a worker; a lane's members share its time. The best so far is kept at all times:
-an interrupt loses nothing.
+architectures", 2011: each process runs a strategy or refines a placement, and the best of all wins. Here
+the members are divided over workers; the members of one worker share its time. The best placement so far
+is always kept, so that an interrupt loses nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from queue import SimpleQueue
 
 import numpy as np
 
+from mapping.deadline import Deadline
 from mapping.placement.problem.objective import Objective, better, score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import Found
-from mapping.placement.search.executors import THREADS, Crew, Executor, Future, crew
-from mapping.placement.search.lanes import Member, Outcome, Task, Tried, Turn, run_lane
+from mapping.placement.refine import Candidate
+from mapping.placement.search.executors import THREADS, Executor, Future, WorkerPool, worker_pool
+from mapping.placement.search.workers import Member, MemberResult, SearchResult, run_members
 from registry.model import Ints
 from registry.progress import Progress
 
-__all__ = ["Limits", "Member", "Portfolio", "Result"]
-
 TICK = 0.1
-"""Seconds between two looks at lanes that run elsewhere."""
+"""Seconds between two checks of the workers."""
 PATIENCE = 2.0
-"""Seconds that lanes have, after an interrupt, to hand over what they have."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """When a portfolio stops, and on what it runs.
-
-    Attributes
-    ----------
-    begin : float
-        Moment of ``time.perf_counter()``.
-    seconds : float
-        From then.
-    steps : int or None
-        Proposals in all; then `seconds` is not looked at.
-    workers : int
-        Lanes at a time; where there are fewer members, their refiners get the threads that are left.
-    """
-
-    begin: float
-    seconds: float
-    steps: int | None = None
-    workers: int = 1
-
-    def later(self, seconds: float) -> Limits:
-        """The same, begun so many seconds later."""
-        return replace(self, begin=self.begin + seconds)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Result:
-    """The best placement of a portfolio.
-
-    Attributes
-    ----------
-    host_of_rank : int32[ranks]
-        Host indices.
-    chain : str
-        Who found it.
-    steps : int
-        Proposals made by all members.
-    complete : bool
-        False after an interrupt.
-    tried : tuple of Tried
-        Best placement of each baseline and member that was judged.
-    """
-
-    host_of_rank: Ints
-    chain: str
-    steps: int
-    complete: bool
-    tried: tuple[Tried, ...] = ()
+"""Seconds that workers have after an interrupt to return what they found."""
 
 
 class Portfolio:
-    """One run over a problem.
+    """One run of several members on a problem.
 
     Parameters
     ----------
     problem : Problem
     objective : Objective
     baselines : mapping of str to int32[ranks]
-        Placements (host indices) by name, pins honoured. The first is where chains without a strategy
-        start, what sums of metrics are relative to, and what an interrupt before anything was judged
-        returns.
-    limits : Limits
+        Placements (host indices) by name, with pinned ranks on their hosts. Chains without a strategy
+        start from the first; sums of metrics are relative to it; it is the result if an interrupt comes
+        before anything was scored.
+    deadline : Deadline
+        Its workers are the members that run at a time; refiners of fewer members get the other threads.
     progress : Progress
         Called in the caller's thread.
     executor : str or Executor
@@ -107,163 +56,165 @@ class Portfolio:
         problem: Problem,
         objective: Objective,
         baselines: Mapping[str, Ints],
-        limits: Limits,
+        deadline: Deadline,
         progress: Progress,
         executor: str | Executor = THREADS,
     ) -> None:
         self._problem = problem
         self._objective = objective
         self._baselines = baselines
-        self._limits = limits
+        self._deadline = deadline
         self._progress = progress
         self._executor = executor
-        self._origin, self._start = next(iter(baselines.items()))
-        self._tried: list[Tried] = []
+        name, hosts = next(iter(baselines.items()))
+        self._start = MemberResult(-1, hosts, name, None)
+        self._results: list[MemberResult] = []
         self._lowest: float | None = None
-        self._judging = 0.0
+        self._scoring_seconds = 0.0
         self._steps = 0
-        self._taken = 0
+        self._reported_steps = 0
 
-    def run(self, members: Sequence[Member], seed: int, *, guards: Collection[str]) -> Result:
+    def run(self, members: Sequence[Member], seed: int, *, guards: Collection[str]) -> SearchResult:
         """Run the members and return the best placement of all.
 
         Parameters
         ----------
         guards : collection of str
-            Baselines, of those there are, that the result is never worse than.
+            Names of baselines; the result is never worse than those of them that exist.
 
         Raises
         ------
         DisconnectedAllocation, UnreachablePair
         """
-        complete = True
-        try:
+        complete = False
+        with self._deadline.interruptible():
             for name, hosts in self._baselines.items():
-                self._judge_baseline(name, hosts, guards)
-            complete = self._run(self._lanes(members, seed))
-        except KeyboardInterrupt:
-            complete = False
-        best = self._best()
-        hosts, name = (self._start, self._origin) if best is None else (best.host_of_rank, best.chain)
-        return Result(
-            host_of_rank=hosts, chain=name, steps=self._steps, complete=complete, tried=tuple(self._tried)
-        )
+                self._score_baseline(name, hosts, guards)
+            complete = self._run(self._divide(members, seed))
+        if not self._results:
+            return SearchResult((self._start,), self._steps, complete)
+        return SearchResult(tuple(self._results), self._steps, complete, self._best())
 
-    def _judge_baseline(self, name: str, hosts: Ints, guards: Collection[str]) -> None:
-        wanted = any(len(level) > 1 for level in self._objective.asked) and self._objective.reference is None
-        if name not in guards and not wanted:
+    def _score_baseline(self, name: str, hosts: Ints, guards: Collection[str]) -> None:
+        """Score a baseline if it guards the result, or if a sum of metrics needs a reference."""
+        levels = self._objective.asked
+        is_reference = any(len(level) > 1 for level in levels) and self._objective.reference is None
+        if name not in guards and not is_reference:
             return
         begin = time.perf_counter()
         found = score(self._problem, hosts)
-        self._judging = time.perf_counter() - begin
-        if wanted:
+        self._scoring_seconds = time.perf_counter() - begin
+        if is_reference:
             self._objective = self._objective.relative_to(found)
         if name in guards:
-            self._keep(Outcome((Tried(-1, hosts, name, found),), 0, True))
+            self._keep(SearchResult((MemberResult(-1, hosts, name, found),), 0, True))
 
-    def _lanes(self, members: Sequence[Member], seed: int) -> list[tuple[Turn, ...]]:
-        """The members, dealt heaviest first to the lane that has least; in their own order within a lane."""
+    def _divide(self, members: Sequence[Member], seed: int) -> list[tuple[Member, ...]]:
+        """Divide members over workers, the heaviest first to the worker with the least, and seed them."""
         seeds = np.random.SeedSequence(seed).spawn(len(members))
-        steps = _steps(members, self._limits.steps)
-        turns = [Turn(*of) for of in zip(range(len(members)), members, seeds, steps, strict=True)]
-        lanes: list[list[Turn]] = [[] for _ in range(min(self._limits.workers, len(members)))]
-        for turn in sorted(turns, key=lambda turn: -turn.member.weight):
-            min(lanes, key=lambda lane: sum(other.member.weight for other in lane)).append(turn)
-        return [tuple(sorted(lane, key=lambda turn: turn.place)) for lane in lanes]
+        steps = _steps(members, self._deadline.steps)
+        seeded = [
+            replace(member, number=number, seed=own_seed, steps=own_steps)
+            for number, (member, own_seed, own_steps) in enumerate(zip(members, seeds, steps, strict=True))
+        ]
+        parts: list[list[Member]] = [[] for _ in range(min(self._deadline.workers, len(members)))]
+        for member in sorted(seeded, key=lambda member: -member.weight):
+            min(parts, key=lambda part: sum(other.weight for other in part)).append(member)
+        return [tuple(sorted(part, key=lambda member: member.number)) for part in parts]
 
-    def _run(self, lanes: Sequence[tuple[Turn, ...]]) -> bool:
-        if len(lanes) == 1 and isinstance(self._executor, str) and self._executor == THREADS:
-            outcome = run_lane(self._task(lanes[0], self._limits.workers, _never), self._tell)
-            self._keep(outcome)
-            return outcome.complete
-        with crew(self._executor, len(lanes)) as elsewhere:
-            return self._run_elsewhere(lanes, elsewhere)
+    def _run(self, parts: Sequence[tuple[Member, ...]]) -> bool:
+        """Run each part of the members in a worker; return True if all came to their end."""
+        deadline = self._deadline
+        if len(parts) == 1 and isinstance(self._executor, str) and self._executor == THREADS:
+            alone = deadline.for_workers(deadline.workers, _never)
+            result = run_members(
+                self._problem,
+                self._objective,
+                parts[0],
+                self._start,
+                alone,
+                self._scoring_seconds,
+                self._report,
+            )
+            self._keep(result)
+            return result.complete
+        with worker_pool(self._executor, len(parts)) as pool:
+            return self._run_in_pool(parts, pool)
 
-    def _run_elsewhere(self, lanes: Sequence[tuple[Turn, ...]], elsewhere: Crew) -> bool:
-        threads = max(self._limits.workers // len(lanes), 1)
-        tasks = [self._task(lane, threads, elsewhere.stop) for lane in lanes]
-        told: SimpleQueue[tuple[str, int, Found | None]] = SimpleQueue()
-        if elsewhere.shares_memory:
-            more = [(task, lambda *of: told.put(of)) for task in tasks]
-            futures = [elsewhere.executor.submit(run_lane, *of) for of in more]
-        else:
-            futures = [elsewhere.executor.submit(run_lane, task) for task in tasks]
+    def _run_in_pool(self, parts: Sequence[tuple[Member, ...]], pool: WorkerPool) -> bool:
+        """Run each part in a worker of the pool, and pass on what the workers report."""
+        deadline = self._deadline.for_workers(max(self._deadline.workers // len(parts), 1), pool.stop)
+        reports: SimpleQueue[tuple[str, int, Candidate | None]] = SimpleQueue()
+        report = ((lambda *fields: reports.put(fields)),) if pool.shares_memory else ()
+        common = (self._start, deadline, self._scoring_seconds, *report)
+        futures = [
+            pool.executor.submit(run_members, self._problem, self._objective, part, *common) for part in parts
+        ]
         try:
             while not all(future.done() for future in futures):
                 _wait(futures)
-                self._tell_all(told)
+                self._report_all(reports)
         except KeyboardInterrupt:
-            elsewhere.stop.set()
+            pool.stop.set()
             self._gather(futures, PATIENCE)
             return False
-        self._tell_all(told)
+        self._report_all(reports)
         return self._gather(futures, None)
 
     def _gather(self, futures: Sequence[Future], patience: float | None) -> bool:
-        """Keep what lanes return within so many seconds in all; whether they all came to their end."""
+        """Keep the results that workers return within some seconds; return True if all were complete."""
         complete, end = True, time.perf_counter() + (patience or 0.0)
         for future in futures:
             try:
                 left = None if patience is None else max(end - time.perf_counter(), 0.0)
-                outcome = future.result(left)
+                result = future.result(left)
             except (NotYet, TimeoutError):
                 complete = False
                 continue
-            self._keep(outcome)
-            complete = complete and outcome.complete
+            self._keep(result)
+            complete = complete and result.complete
         return complete
 
-    def _task(self, lane: tuple[Turn, ...], threads: int, stop: Callable[[], bool]) -> Task:
-        limits = self._limits
-        return Task(
-            problem=self._problem,
-            objective=self._objective,
-            turns=lane,
-            start=self._start,
-            origin=self._origin,
-            deadline=time.time() + limits.begin + limits.seconds - time.perf_counter(),
-            judging=self._judging,
-            workers=threads,
-            stop=stop,
-        )
+    def _keep(self, result: SearchResult) -> None:
+        """Add results of a worker; those that an interrupt left without a score are scored now."""
+        self._steps += result.steps
+        for one in result.members:
+            scored = one if one.score else one._replace(score=score(self._problem, one.host_of_rank))
+            self._results.append(scored)
+        self._report(result.members[-1].chain if result.members else "", 0, None)
 
-    def _keep(self, outcome: Outcome) -> None:
-        """Take over what was found; what an interrupt left unjudged is judged now."""
-        self._steps += outcome.steps
-        for one in outcome.tried:
-            judged = one if one.score else one._replace(score=score(self._problem, one.host_of_rank))
-            self._tried.append(judged)
-        self._tell(outcome.tried[-1].chain if outcome.tried else "", 0, None)
-
-    def _best(self) -> Tried | None:
-        """The best that was judged; of equals the first member's."""
+    def _best(self) -> int:
+        """Return the index of the best result; of equal ones, the first member's."""
         best = None
-        for one in sorted(self._tried, key=lambda tried: tried.place):
-            if best is None or (one.score and best.score and better(self._objective, one.score, best.score)):
-                best = one
-        return best
+        for index in sorted(range(len(self._results)), key=lambda index: self._results[index].number):
+            found = self._results[index].score
+            known = None if best is None else self._results[best].score
+            if best is None or (found and known and better(self._objective, found, known)):
+                best = index
+        return best or 0
 
-    def _tell_all(self, told: SimpleQueue[tuple[str, int, Found | None]]) -> None:
-        while not told.empty():
-            self._tell(*told.get())
+    def _report_all(self, reports: SimpleQueue[tuple[str, int, Candidate | None]]) -> None:
+        while not reports.empty():
+            self._report(*reports.get())
 
-    def _tell(self, phase: str, taken: int, found: Found | None) -> None:
-        self._taken += taken
-        values = [self._objective.value(one.score) for one in self._tried if one.score]
+    def _report(self, phase: str, taken: int, candidate: Candidate | None) -> None:
+        """Pass progress on to the caller, with the lowest value of the objective so far."""
+        self._reported_steps += taken
+        values = [self._objective.value(one.score) for one in self._results if one.score]
         term, *more = self._objective.asked[0]
-        if found is not None and not more and found.metric == term.field:
-            values.append(found.value)
+        if candidate is not None and not more and candidate.metric == term.field:
+            values.append(candidate.value)
         if values and (self._lowest is None or min(values) < self._lowest):
             self._lowest = min(values)
-        limits = self._limits
-        if limits.steps is not None:
-            self._progress(phase, self._taken, limits.steps, self._lowest)
+        limit = self._deadline
+        if limit.steps is not None:
+            self._progress(phase, self._reported_steps, limit.steps, self._lowest)
         else:
-            self._progress(phase, time.perf_counter() - limits.begin, limits.seconds, self._lowest)
+            self._progress(phase, limit.elapsed, limit.seconds, self._lowest)
 
 
 def _steps(members: Sequence[Member], steps: int | None) -> list[tuple[int, ...] | None]:
-    """Proposals of each refiner of each member: by weight, all of them used."""
+    """Return the steps of each refiner of each member: divided by weight, all of them used."""
     if steps is None:
         return [None] * len(members)
     weights = np.array([weight for member in members for weight in member.weights])
@@ -273,7 +224,7 @@ def _steps(members: Sequence[Member], steps: int | None) -> list[tuple[int, ...]
 
 
 def _wait(futures: Sequence[Future]) -> None:
-    """Until the first that runs is done, or a tick has passed."""
+    """Wait until the first running worker is done, or a tick has passed."""
     running = next((future for future in futures if not future.done()), None)
     if running is not None:
         with contextlib.suppress(NotYet, TimeoutError):

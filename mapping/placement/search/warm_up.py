@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
+from mapping.deadline import Deadline
 from mapping.placement.catalog import Chain
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.routing.catalog import DEFAULTS, build_routes, choose_routing
@@ -38,8 +38,8 @@ def warm_up(routing: str, chains: tuple[str, ...], workers: int) -> None:
     for first in dict.fromkeys(chain.strategy for chain in parsed if chain.strategy is not None):
         first.strategy()(problem, np.random.default_rng(0))
     for link in dict.fromkeys(link for chain in parsed for link in chain.refiners):
-        budget = Budget(steps=2, workers=workers)
-        list(link.refiner()(problem, problem.slot_host.copy(), budget, np.random.default_rng(0)))
+        deadline = Deadline(steps=2, workers=workers)
+        list(link.refiner()(problem, problem.slot_host.copy(), deadline, np.random.default_rng(0)))
     score(problem, problem.slot_host)
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import distances
-from mapping.evaluation.metrics import Coefficient, evaluate
+from mapping.evaluation.metrics import evaluate
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes
 from mapping.routing.traffic import packets
@@ -85,9 +86,7 @@ def test_the_mapping_coefficient_is_the_sum_over_pairs_of_ranks(
     fabric, profile, placement = case
     if routed(*case) is None:
         return
-    found = evaluate(
-        fabric, profile, placement, coefficient=Coefficient(distance=name, packet_bytes=packet_bytes)
-    )
+    found = evaluate(fabric, profile, placement, CostModel(distance=name, packet_bytes=packet_bytes))
     used = np.unique(placement.host_of_rank)
     far = distances(name, shortest_paths.build(fabric, used)).matrix()
     place = {int(vertex): at for at, vertex in enumerate(used)}
@@ -113,7 +112,7 @@ def star() -> tuple[Fabric, Profile, Placement]:
 
 
 def test_by_hand_on_a_star() -> None:
-    found = evaluate(*star(), coefficient=Coefficient(distance="switches", packet_bytes=10.0))
+    found = evaluate(*star(), CostModel(distance="switches", packet_bytes=10.0))
     assert found.hop_bytes == 56.0
     assert found.total_dilation == 4.0
     assert found.message_dilation == 2.0
@@ -125,10 +124,10 @@ def test_a_table_of_distances_counts_as_given() -> None:
     from mapping.distances.distance_tables import DistanceTable
 
     table = DistanceTable(names=("c", "b", "a"), values=np.array([[0, 7, 1], [5, 0, 1], [1, 3, 0]]))
-    one_way = Coefficient(distance="table", table=table, one_way=True)
-    assert evaluate(*star(), coefficient=one_way).mapping_coefficient == 8 * 3 + 20 * 5
+    one_way = CostModel(distance="table", table=table, one_way=True)
+    assert evaluate(*star(), one_way).mapping_coefficient == 8 * 3 + 20 * 5
     with pytest.raises(InvalidValue, match="other direction"):
-        evaluate(*star(), coefficient=Coefficient(distance="table", table=table))
+        evaluate(*star(), CostModel(distance="table", table=table))
 
 
 @pytest.mark.parametrize("size", [0.0, -1.0, float("nan"), float("inf")])
@@ -140,4 +139,4 @@ def test_packets_of_no_size_are_refused(size: float) -> None:
 def test_routes_are_named_with_their_options() -> None:
     fabric, profile, placement = star()
     routes: Routes = shortest_paths.build(fabric, placement.host_of_rank)
-    assert evaluate(fabric, profile, placement, routing="shortest-paths").routing == routes.name
+    assert evaluate(fabric, profile, placement, CostModel(routing="shortest-paths")).routing == routes.name

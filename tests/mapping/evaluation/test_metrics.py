@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from registry.errors import DisconnectedAllocation, InvalidPlacement, UnknownName, UnreachablePair
 from registry.model import Allocation, Fabric, Placement, Profile
@@ -43,9 +44,9 @@ def test_metrics_are_those_of_a_slow_evaluation(
         expected = cost(fabric, profile, placement, routing=routing, rails=rails)
     except LookupError:
         with pytest.raises((DisconnectedAllocation, UnreachablePair)):
-            evaluate(fabric, profile, placement, routing=routing, rails=rails)
+            evaluate(fabric, profile, placement, CostModel(routing=routing, rails=rails))
         return
-    found = evaluate(fabric, profile, placement, routing=routing, rails=rails)
+    found = evaluate(fabric, profile, placement, CostModel(routing=routing, rails=rails))
     np.testing.assert_allclose(found.link_bytes, expected.link_bytes, atol=1e-12)
     assert found.congestion_seconds == pytest.approx(expected.congestion)
     assert found.network_congestion_seconds == pytest.approx(expected.network_congestion)
@@ -128,7 +129,9 @@ def test_an_unknown_routing_is_refused() -> None:
     fabric = pair_of_hosts()
     profile = Profile.from_edges([0, 1], [1, 0], [6.0, 3.0])
     with pytest.raises(UnknownName, match="shortest-paths"):
-        evaluate(fabric, profile, placed(Allocation.of(fabric, ["a", "b"]), [0, 1]), routing="shortest")
+        evaluate(
+            fabric, profile, placed(Allocation.of(fabric, ["a", "b"]), [0, 1]), CostModel(routing="shortest")
+        )
 
 
 def test_the_package_hands_out_its_functions_on_first_use() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from mapping.placement.catalog import STRATEGIES, Chain, Member
-from mapping.placement.problem.budget import Budget
+from mapping.deadline import Deadline
+from mapping.placement.catalog import STRATEGIES, Chain, Method
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import greedy, random
@@ -35,7 +35,7 @@ def assert_fits(problem: Problem, host_of_rank: Ints) -> None:
 
 @pytest.mark.parametrize("entry", SEATING, ids=NAME)
 @given(problem=problems())
-def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Member, problem: Problem) -> None:
+def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Method, problem: Problem) -> None:
     seat = entry.load()
     found = seat(problem, np.random.default_rng(3))
     assert_fits(problem, found)
@@ -45,12 +45,12 @@ def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Member, p
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 @given(case=seated())
 def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
-    entry: Member, case: tuple[Problem, Ints]
+    entry: Method, case: tuple[Problem, Ints]
 ) -> None:
     problem, start = case
     given_bytes = start.tobytes()
-    rounds = list(entry.load()(problem, start, Budget(steps=300), np.random.default_rng(3)))
-    again = list(entry.load()(problem, start, Budget(steps=300), np.random.default_rng(3)))
+    rounds = list(entry.load()(problem, start, Deadline(steps=300), np.random.default_rng(3)))
+    again = list(entry.load()(problem, start, Deadline(steps=300), np.random.default_rng(3)))
     assert start.tobytes() == given_bytes
     assert [f.host_of_rank.tobytes() for f in rounds] == [f.host_of_rank.tobytes() for f in again]
     before = score(problem, start)
@@ -62,7 +62,7 @@ def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
 
 
 @pytest.mark.parametrize("entry", SEATING, ids=NAME)
-def test_every_strategy_knows_the_one_host_case(entry: Member) -> None:
+def test_every_strategy_knows_the_one_host_case(entry: Method) -> None:
     fabric = Fabric.from_arcs(["only", "other"], [0, 1], [1, 0], 1.0)
     profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0])
     problem = problem_on(fabric, profile, Allocation.of(fabric, ["only"], 3), "shortest-paths")
@@ -70,12 +70,12 @@ def test_every_strategy_knows_the_one_host_case(entry: Member) -> None:
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-def test_every_refiner_leaves_alone_what_cannot_be_better(entry: Member) -> None:
+def test_every_refiner_leaves_alone_what_cannot_be_better(entry: Method) -> None:
     fabric, _, allocation = ring(5, 5)
     silent = Profile.from_edges([], [], [], ranks=3)
     one = problem_on(fabric, silent, allocation, "shortest-paths")
     start = np.array([4, 0, 2], np.int32)
-    for found in entry.load()(one, start, Budget(steps=100), np.random.default_rng(0)):
+    for found in entry.load()(one, start, Deadline(steps=100), np.random.default_rng(0)):
         assert found.host_of_rank.tolist() == start.tolist()
 
 
@@ -109,7 +109,7 @@ def places() -> dict[str, Allocation]:
 @pytest.mark.parametrize("where", places())
 @pytest.mark.parametrize("who", guests())
 @pytest.mark.parametrize("entry", SEATING, ids=NAME)
-def test_every_strategy_takes_every_guest_and_allocation(entry: Member, who: str, where: str) -> None:
+def test_every_strategy_takes_every_guest_and_allocation(entry: Method, who: str, where: str) -> None:
     problem = problem_on(ring(7, 7)[0], guests()[who], places()[where], "shortest-paths")
     found, again = (entry.load()(problem, np.random.default_rng(1)) for _ in range(2))
     assert_fits(problem, found)
@@ -120,34 +120,36 @@ def test_every_strategy_takes_every_guest_and_allocation(entry: Member, who: str
 @pytest.mark.parametrize("where", places())
 @pytest.mark.parametrize("who", guests())
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-def test_every_refiner_takes_every_guest_and_allocation(entry: Member, who: str, where: str) -> None:
+def test_every_refiner_takes_every_guest_and_allocation(entry: Method, who: str, where: str) -> None:
     problem = problem_on(ring(7, 7)[0], guests()[who], places()[where], "shortest-paths")
     start = random.seat(problem, np.random.default_rng(1))
     for workers in (1, 2):
-        budget = Budget(steps=64, workers=workers)
-        for found in entry.load()(problem, start, budget, np.random.default_rng(1)):
+        deadline = Deadline(steps=64, workers=workers)
+        for found in entry.load()(problem, start, deadline, np.random.default_rng(1)):
             assert_fits(problem, found.host_of_rank)
             assert found.value <= getattr(score(problem, start), found.metric) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 @given(case=pinned())
-def test_every_refiner_leaves_pinned_ranks_where_they_are(entry: Member, case: tuple[Problem, Ints]) -> None:
+def test_every_refiner_leaves_pinned_ranks_where_they_are(entry: Method, case: tuple[Problem, Ints]) -> None:
     problem, start = case
-    for found in entry.load()(problem, start, Budget(steps=200), np.random.default_rng(2)):
+    for found in entry.load()(problem, start, Deadline(steps=200), np.random.default_rng(2)):
         assert_fits(problem, found.host_of_rank)
         assert (found.host_of_rank == problem.pins)[problem.pinned].all()
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-def test_every_refiner_gives_the_same_bytes_with_two_workers_each_time(entry: Member) -> None:
+def test_every_refiner_gives_the_same_bytes_with_two_workers_each_time(entry: Method) -> None:
     fabric, profile, allocation = ring(24, 24)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     start = random.seat(problem, np.random.default_rng(1))
     runs = [
         [
             found.host_of_rank.tobytes()
-            for found in entry.load()(problem, start, Budget(steps=5000, workers=2), np.random.default_rng(2))
+            for found in entry.load()(
+                problem, start, Deadline(steps=5000, workers=2), np.random.default_rng(2)
+            )
         ]
         for _ in range(3)
     ]

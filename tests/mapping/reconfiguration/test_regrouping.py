@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate as judged
 from mapping.placement.search.placing import place
 from mapping.reconfiguration import loading, regrouping
@@ -40,7 +41,7 @@ def worst(application: Application, topology: Topology, node: Ints) -> float:
         strategy="given",
     )
     flows = traffic(application, node, topology.nodes)
-    return judged(fabric, flows, placement, routing="shortest-paths").congestion_seconds
+    return judged(fabric, flows, placement, CostModel(routing="shortest-paths")).congestion_seconds
 
 
 def test_neighbours_on_a_ring_are_found_again() -> None:

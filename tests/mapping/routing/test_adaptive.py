@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from mapping.routing.adaptive import range_over_share
 from mapping.routing.catalog import build_routes
@@ -174,7 +175,7 @@ def test_the_range_over_the_share_holds_what_any_share_gives(
         ("network_congestion_seconds", found.least_network_seconds, found.most_network_seconds),
     ):
         at = [
-            getattr(evaluate(fabric, profile, placement, routing=f"ugal:share={share}"), name)
+            getattr(evaluate(fabric, profile, placement, CostModel(routing=f"ugal:share={share}")), name)
             for share in (*shares, found.least_share, found.least_network_share)
         ]
         np.testing.assert_allclose(getattr(found, name), at[:11])

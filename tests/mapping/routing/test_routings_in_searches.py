@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import mapping
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.strategies.in_order import in_order
 from mapping.routing.catalog import ROUTINGS
 from tests.support.search_problems import ring
@@ -31,8 +33,10 @@ def test_a_search_ends_no_worse_than_in_order(name: str, tmp_path: Path) -> None
     fabric, profile, allocation = ring(8, 8)
     routing = text_of(name, tmp_path)
     start = in_order(profile.ranks, allocation)
-    found = mapping.place(fabric, profile, allocation, routing=routing, steps=3000)
+    found = mapping.place(fabric, profile, allocation, SearchOptions(steps=3000), CostModel(routing=routing))
     assert found.routing == routing
-    before, after = (mapping.evaluate(fabric, profile, one, routing=routing) for one in (start, found))
+    before, after = (
+        mapping.evaluate(fabric, profile, one, CostModel(routing=routing)) for one in (start, found)
+    )
     assert after.routing == routing
     assert after.congestion_seconds <= before.congestion_seconds

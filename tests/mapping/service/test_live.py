@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mapping.placement.search.placing import place_in
+from mapping.placement.case import PlacementCase
+from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.placing import find_placement
 from mapping.service import (
     Advised,
     Live,
-    Question,
+    PlacementRequest,
     Unloaded,
     advise_all,
-    answer,
-    case_of,
     imagine,
     pairs_on,
+    place,
+    resolve,
     traffic,
 )
 from mapping.traffic.what_if import Change
@@ -63,7 +65,7 @@ def running(registry: Registry) -> Registry:
 
 
 def advised(registry: Registry, live: Live, **more: Any) -> list[Advised]:
-    found = list(advise_all(registry, live, **({"steps": 4000, "workers": 1} | more)))
+    found = list(advise_all(registry, live, SearchOptions(**({"steps": 4000, "workers": 1} | more))))
     assert not [one for one in found if isinstance(one, Unloaded)]
     return [one for one in found if isinstance(one, Advised)]
 
@@ -174,12 +176,12 @@ def test_after_an_interrupt_what_is_done_stays_saved(
         calls.append(given)
         if len(calls) > 1:
             raise KeyboardInterrupt
-        return place_in(*given, **more)
+        return find_placement(*given, **more)
 
-    monkeypatch.setattr("mapping.service.answers.answering.place_in", interrupted)
+    monkeypatch.setattr("mapping.service.advising.find_placement", interrupted)
     found: list[Advised | Unloaded] = []
     with pytest.raises(KeyboardInterrupt):
-        found.extend(advise_all(running, traffic(running, "c"), steps=500, workers=1))
+        found.extend(advise_all(running, traffic(running, "c"), SearchOptions(steps=500, workers=1)))
     assert [one.job for one in running.advices.list("c")] == ["1"]
 
 
@@ -187,24 +189,24 @@ def test_a_search_that_is_interrupted_saves_its_best_and_is_the_last(
     running: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "mapping.service.answers.answering.place_in",
-        lambda *given, **more: replace(place_in(*given, **more), complete=False),
+        "mapping.service.advising.find_placement",
+        lambda *given, **more: replace(find_placement(*given, **more), complete=False),
     )
     (only,) = advised(running, traffic(running, "c"), steps=500)
     assert not only.complete
     assert [one.job for one in running.advices.list("c")] == ["1"]
 
 
-def test_a_job_that_cannot_be_searched_is_told_and_the_others_have_their_turn(
+def test_a_job_that_cannot_be_searched_is_reported_and_the_others_have_their_turn(
     running: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(setting: object, fabric: object, profile: Profile, *given: Any, **more: Any) -> Placement:
-        if profile.ranks == 4:
+    def refused(case: PlacementCase, *given: Any) -> Placement:
+        if case.profile.ranks == 4:
             raise InvalidValue("test", "cannot be searched")
-        return place_in(setting, fabric, profile, *given, **more)  # type: ignore[arg-type]
+        return find_placement(case, *given)
 
-    monkeypatch.setattr("mapping.service.answers.answering.place_in", refused)
-    first, second = advise_all(running, traffic(running, "c"), steps=500, workers=1)
+    monkeypatch.setattr("mapping.service.advising.find_placement", refused)
+    first, second = advise_all(running, traffic(running, "c"), SearchOptions(steps=500, workers=1))
     assert isinstance(first, Unloaded)
     assert (first.job.stored.job.id, first.reason) == ("1", "test: cannot be searched")
     assert isinstance(second, Advised)
@@ -213,7 +215,7 @@ def test_a_job_that_cannot_be_searched_is_told_and_the_others_have_their_turn(
 
 def test_budgets_that_make_no_sense_are_refused_before_anything_is_done(running: Registry) -> None:
     with pytest.raises(InvalidValue, match="seconds"):
-        next(advise_all(running, traffic(running, "c"), seconds=-1.0))
+        next(advise_all(running, traffic(running, "c"), SearchOptions(seconds=-1.0)))
 
 
 def test_an_imagined_cable_and_switch(running: Registry) -> None:
@@ -230,25 +232,26 @@ def test_an_imagined_cable_and_switch(running: Registry) -> None:
         imagine(running, live, Change(drained=("a0", "b1")))
 
 
-def test_a_question_may_be_asked_beside_all_that_runs(running: Registry) -> None:
-    question = Question(profile="across", job="1", cluster="c", running=True, steps=2000, workers=1)
-    background = case_of(running, question).background
+def test_a_request_may_have_all_running_jobs_as_background(running: Registry) -> None:
+    options = SearchOptions(steps=2000, workers=1)
+    request = PlacementRequest(profile="across", job="1", cluster="c", running=True, options=options)
+    background = resolve(running, request).costs.background
     assert background is not None
     assert background.jobs == 1
     assert background.load.sum() == 4.0 * 3
-    assert answer(running, question).evaluation.congestion_seconds == 12.0
-    elsewhere = Question(profile="across", cluster="c", hosts=("a0", "b0"), slots=2, running=True)
-    beside = case_of(running, elsewhere).background
+    assert place(running, request).evaluation.congestion_seconds == 12.0
+    elsewhere = PlacementRequest(profile="across", cluster="c", hosts=("a0", "b0"), slots=2, running=True)
+    beside = resolve(running, elsewhere).costs.background
     assert beside is not None
     assert beside.jobs == 2
-    both = Question(profile="across", job="1", cluster="c", running=True, background=(("p1", None),))
+    both = PlacementRequest(profile="across", job="1", cluster="c", running=True, background=(("p1", None),))
     with pytest.raises(InvalidValue, match="name no other"):
-        case_of(running, both)
+        resolve(running, both)
 
 
 def test_nothing_running_is_an_empty_picture_and_no_error(registry: Registry) -> None:
     registry.save(Intake(cluster="c", fabric=FABRIC, observed_at=T0, source="test"))
     live = traffic(registry, "c")
     assert (len(live.shared), live.running.jobs, live.evaluated) == (0, (), ())
-    assert list(advise_all(registry, live)) == []
+    assert list(advise_all(registry, live, SearchOptions())) == []
     assert imagine(registry, live, Change(down_switches=("A",))).jobs == ()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from mapping.routing.catalog import build_routes
 from mapping.routing.traffic import host_traffic
@@ -36,7 +37,7 @@ def profiles(draw: st.DrawFn, ranks: int) -> Profile:
 def check(fabric: Fabric, profile: Profile, placement: Placement, routing: str, mode: str) -> None:
     """Every link carries what the model says, and nothing else is told of it."""
     options = Options(packet_bytes=64, flit_bytes=8)
-    exact = evaluate(fabric, profile, placement, routing=routing)
+    exact = evaluate(fabric, profile, placement, CostModel(routing=routing))
     found = simulate(fabric, placement, from_profile(profile, 2), routing=routing, mode=mode, options=options)
     np.testing.assert_array_equal(found.link_bytes, exact.link_bytes)
     assert found.delivered_bytes == profile.bytes.sum()
@@ -102,7 +103,7 @@ def test_where_paths_are_chosen_all_together_carry_the_bytes_times_the_links(
     placement = placed(fabric, fabric.hosts.tolist())
     options = Options(selection=selection, packet_bytes=512)
     found = simulate(fabric, placement, from_profile(profile), routing=routing, mode=mode, options=options)
-    exact = evaluate(fabric, profile, placement, routing="shortest-paths")
+    exact = evaluate(fabric, profile, placement, CostModel(routing="shortest-paths"))
     assert found.link_bytes.sum() == pytest.approx(exact.hop_bytes)
     hosts_own = ~fabric.network_link
     np.testing.assert_array_equal(found.link_bytes[hosts_own], exact.link_bytes[hosts_own])
@@ -115,7 +116,7 @@ def test_random_choices_spread_like_the_shortest_paths_of_the_model() -> None:
     placement = placed(fabric, fabric.hosts.tolist())
     options = Options(selection="random", packet_bytes=100)
     found = simulate(fabric, placement, from_profile(profile), routing="up-down", options=options)
-    exact = evaluate(fabric, profile, placement, routing="shortest-paths")
+    exact = evaluate(fabric, profile, placement, CostModel(routing="shortest-paths"))
     np.testing.assert_allclose(found.link_bytes, exact.link_bytes, rtol=0.05)
 
 
@@ -155,7 +156,7 @@ def test_any_directed_graph_delivers_or_says_what_the_model_says(data: st.DataOb
         with pytest.raises(DisconnectedAllocation):
             simulate(fabric, placement, from_profile(profile), routing="up-down", mode=mode, options=options)
         return
-    exact = evaluate(fabric, profile, placement, routing="up-down")
+    exact = evaluate(fabric, profile, placement, CostModel(routing="up-down"))
     found = simulate(fabric, placement, from_profile(profile), routing="up-down", mode=mode, options=options)
     assert found.delivered_bytes == profile.bytes.sum()
     assert found.link_bytes.sum() == pytest.approx(exact.hop_bytes)

@@ -13,7 +13,8 @@ import mapping.service
 from ingest.formats.hosts.hwloc_xml import read_layout
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
-from mapping.service import Question
+from mapping.placement.search.options import SearchOptions
+from mapping.service import PlacementRequest
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.layouts import seat
 from registry.ingest_runs.runs import UNCHANGED
@@ -135,15 +136,17 @@ def test_the_time_of_layouts_alone_is_that_of_their_youngest_file() -> None:
 def test_a_placement_gets_cores_on_hosts_whose_layout_is_known(registry: Registry) -> None:
     profile = Profile.from_edges([0, 2, 1, 3], [2, 0, 3, 1], [5.0] * 4, name="p", application="p")
     registry.save(Intake(cluster="c", observed_at=T0, fabric=fabric(), profiles=(profile,)))
-    question = Question(profile="p", cluster="c", hosts=("n0001",), slots=4, seconds=0.2, steps=50)
-    assert mapping.service.answer(registry, question).placement.core_of_rank is None
+    request = PlacementRequest(
+        profile="p", cluster="c", hosts=("n0001",), slots=4, options=SearchOptions(steps=50)
+    )
+    assert mapping.service.place(registry, request).placement.core_of_rank is None
     registry.save(Intake(cluster="c", observed_at=T0, layouts=(LAYOUT, named("b"))))
-    placement = mapping.service.answer(registry, question).placement
+    placement = mapping.service.place(registry, request).placement
     assert placement.core_of_rank is not None
     domain = LAYOUT.core_domain[placement.core_of_rank]
     assert domain[0] == domain[2]
     assert domain[1] == domain[3]
-    given = replace(question, layouts={"n0001": PLAIN})
-    found = mapping.service.answer(registry, given).placement
+    given = replace(request, layouts={"n0001": PLAIN})
+    found = mapping.service.place(registry, given).placement
     assert found.core_of_rank is not None
     assert int(found.core_of_rank.max()) < 4

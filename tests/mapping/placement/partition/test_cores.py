@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from almanac.output.json.placements import placement_to_json
 from ingest.catalog import Parser
 from ingest.formats.placements import hostfile, placement_csv
 from ingest.formats.placements import openmpi_rankfile as rankfile
 from ingest.options import Options
+from mapping.evaluation.report import report_placement
 from mapping.launchers.catalog import FORMATS, write
-from mapping.placement.partition.cores import ALL, layouts_on, with_cores
-from mapping.service.answers.answering import solve
-from mapping.service.answers.case import Case, Search
+from mapping.placement.case import PlacementCase
+from mapping.placement.partition.cores import ALL, bind_cores, layouts_on
+from mapping.placement.search.options import SearchOptions
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.host_layout import HostLayout
@@ -58,7 +60,7 @@ def placed(hosts: list[int]) -> Placement:
 
 
 def test_cores_and_their_cpus_are_carried_and_what_crosses_is_counted() -> None:
-    found, seating = with_cores(PAIRS, placed([0, 0, 0, 0, 1, 1]), {0: SPLIT})
+    found, cores = bind_cores(PAIRS, placed([0, 0, 0, 0, 1, 1]), {0: SPLIT})
     assert found.core_of_rank is not None
     assert found.cpu_of_rank is not None
     domain = SPLIT.core_domain[found.core_of_rank[:4]]
@@ -66,15 +68,15 @@ def test_cores_and_their_cpus_are_carried_and_what_crosses_is_counted() -> None:
     np.testing.assert_array_equal(found.cpu_of_rank[:4], SPLIT.core_cpu[found.core_of_rank[:4]])
     assert found.core_of_rank[4:].tolist() == [0, 1]
     assert found.cpu_of_rank[4:].tolist() == [-1, -1]
-    assert (seating.hosts, seating.without_layout) == (2, 1)
-    assert (seating.crossing_bytes_in_order, seating.crossing_bytes) == (20.0, 0.0)
-    assert (seating.weighted_bytes_in_order, seating.weighted_bytes) == (40.0, 20.0)
+    assert (cores.hosts, cores.without_layout) == (2, 1)
+    assert (cores.crossing_bytes_in_order, cores.crossing_bytes) == (20.0, 0.0)
+    assert (cores.weighted_bytes_in_order, cores.weighted_bytes) == (40.0, 20.0)
 
 
 @given(st.lists(st.integers(0, 2), min_size=6, max_size=6).filter(lambda h: max(map(h.count, h)) <= 4))
 def test_cores_never_cost_more_than_ranks_in_order(hosts: list[int]) -> None:
-    found, seating = with_cores(PAIRS, placed(hosts), {0: SPLIT, 1: SPLIT})
-    assert seating.weighted_bytes <= seating.weighted_bytes_in_order
+    found, cores = bind_cores(PAIRS, placed(hosts), {0: SPLIT, 1: SPLIT})
+    assert cores.weighted_bytes <= cores.weighted_bytes_in_order
     assert found.core_of_rank is not None
     seats = set(zip(hosts, found.core_of_rank.tolist(), strict=True))
     assert len(seats) == 6
@@ -89,24 +91,24 @@ def test_layouts_go_by_host_name_with_one_for_all_others() -> None:
         layouts_on(FABRIC, allocation, {"d": SPLIT})
 
 
-def test_an_answer_has_cores_where_layouts_are_known() -> None:
-    case = Case(profile=PAIRS, fabric=FABRIC, allocation=EACH)
-    search = Search(objective="hop-bytes", strategies=("in-order",), steps=1, layouts={ALL: SPLIT})
-    found = solve(case, search)
-    assert found.seating is not None
-    assert found.seating.crossing_bytes == 0.0
-    assert found.told()["cores"] == found.seating.told()
+def test_a_report_has_cores_if_layouts_are_known() -> None:
+    case = PlacementCase(profile=PAIRS, fabric=FABRIC, allocation=EACH, layouts={ALL: SPLIT})
+    options = SearchOptions(objective="hop-bytes", strategies=("in-order",), steps=1)
+    found = report_placement(case, options)
+    assert found.cores is not None
+    assert found.cores.crossing_bytes == 0.0
+    assert placement_to_json(found)["cores"] == asdict(found.cores)
     assert found.placement.core_of_rank is not None
-    without = solve(case, replace(search, layouts={}))
-    assert without.seating is None
+    without = report_placement(replace(case, layouts={}), options)
+    assert without.cores is None
     assert without.placement.core_of_rank is None
-    assert "cores" not in without.told()
+    assert "cores" not in placement_to_json(without)
 
 
-def test_a_wrong_host_of_a_layout_is_told_before_the_search() -> None:
-    case = Case(profile=PAIRS, fabric=FABRIC, allocation=EACH)
+def test_an_unknown_host_of_a_layout_is_reported_before_the_search() -> None:
+    case = PlacementCase(profile=PAIRS, fabric=FABRIC, allocation=EACH, layouts={"d": SPLIT})
     with pytest.raises(UnknownName, match="'d'"):
-        solve(case, Search(seconds=1e9, layouts={"d": SPLIT}))
+        report_placement(case, SearchOptions(seconds=1e9))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_a_wrong_host_of_a_layout_is_told_before_the_search() -> None:
         ("slurm-hostfile", "b\na\nb\nb\na\n"),
     ],
 )
-def test_files_of_a_placement_with_cores(format: str, text: str) -> None:
+def test_files_of_a_placement_bind_cores(format: str, text: str) -> None:
     cores, cpus = np.array([2, 0, 0, 1, 1], np.int32), np.array([1, -1, 0, 2, -1], np.int32)
     found = replace(placed([1, 0, 1, 1, 0]), core_of_rank=cores, cpu_of_rank=cpus)
     assert write(format, found, FABRIC) == text

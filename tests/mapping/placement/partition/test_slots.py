@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.formats.hosts.hwloc_xml import read_layout
-from mapping.placement.partition.slots import numa_bytes, seat_within_hosts
+from mapping.placement.partition.slots import bind_within_hosts, numa_bytes
 from registry.errors import InvalidPlacement
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.host_layout import HostLayout
@@ -44,7 +44,7 @@ def placed(hosts: list[int], *, slots: int = 8) -> Placement:
 def test_heavy_partners_share_a_domain() -> None:
     pairs = Profile.from_edges([0, 1, 2, 3], [2, 3, 0, 1], [5.0] * 4)
     host = layout([0, 0, 1, 1])
-    slot = seat_within_hosts(pairs, placed([0] * 4), {0: host})
+    slot = bind_within_hosts(pairs, placed([0] * 4), {0: host})
     assert slot.dtype == np.int32
     assert sorted(slot.tolist()) == [0, 1, 2, 3]
     domain = host.core_domain[slot]
@@ -55,7 +55,7 @@ def test_ranks_with_most_bytes_to_other_hosts_sit_near_the_adapter() -> None:
     # 0 to 3 on one host; 2 and 3 talk to rank 4 elsewhere.
     profile = Profile.from_edges([2, 4, 0], [4, 3, 1], [9.0, 7.0, 1.0])
     host = layout([0, 0, 1, 1, 2, 2], near=[False, True, False])
-    slot = seat_within_hosts(profile, placed([0, 0, 0, 0, 1]), {0: host})
+    slot = bind_within_hosts(profile, placed([0, 0, 0, 0, 1]), {0: host})
     assert host.core_domain[slot[[2, 3]]].tolist() == [1, 1]
     assert host.core_domain[slot[0]] == host.core_domain[slot[1]]
 
@@ -63,7 +63,7 @@ def test_ranks_with_most_bytes_to_other_hosts_sit_near_the_adapter() -> None:
 def test_ethernet_beside_a_fabric_adapter_does_not_draw_ranks() -> None:
     described = read_layout(file(read("hwloc/two_rails_v2.xml")))
     profile = Profile.from_edges([0, 1], [2, 2], [4.0, 4.0])
-    slot = seat_within_hosts(profile, placed([0, 0, 1]), {0: described})
+    slot = bind_within_hosts(profile, placed([0, 0, 1]), {0: described})
     # InfiniBand is on the second and third domain, Ethernet on all.
     assert set(described.core_domain[slot[:2]].tolist()) <= {1, 2}
 
@@ -71,20 +71,20 @@ def test_ethernet_beside_a_fabric_adapter_does_not_draw_ranks() -> None:
 def test_a_host_without_a_layout_keeps_its_slots() -> None:
     placement = placed([0, 1, 0, 1])
     profile = Profile.from_edges([0], [2], [1.0], ranks=4)
-    assert seat_within_hosts(profile, placement, {}).tolist() == placement.slot_of_rank.tolist()
+    assert bind_within_hosts(profile, placement, {}).tolist() == placement.slot_of_rank.tolist()
 
 
 def test_ranks_in_order_stay_where_nothing_is_gained() -> None:
     profile = Profile.from_edges([0, 2], [1, 3], [1.0, 1.0])
-    assert seat_within_hosts(profile, placed([0] * 4), {0: layout([0, 0, 1, 1])}).tolist() == [0, 1, 2, 3]
+    assert bind_within_hosts(profile, placed([0] * 4), {0: layout([0, 0, 1, 1])}).tolist() == [0, 1, 2, 3]
 
 
 def test_more_ranks_than_cores_are_refused() -> None:
     profile = Profile.from_edges([0], [1], [1.0], ranks=3)
     with pytest.raises(InvalidPlacement, match="3 ranks on vertex 0"):
-        seat_within_hosts(profile, placed([0] * 3), {0: layout([0, 1])})
+        bind_within_hosts(profile, placed([0] * 3), {0: layout([0, 1])})
     with pytest.raises(InvalidPlacement, match="4 ranks"):
-        seat_within_hosts(profile, placed([0] * 4), {})
+        bind_within_hosts(profile, placed([0] * 4), {})
 
 
 @st.composite
@@ -129,14 +129,14 @@ def test_slots_are_distinct_cores_and_never_cost_more_than_in_order(
     case: tuple[Profile, Placement, dict[int, HostLayout]],
 ) -> None:
     profile, placement, layouts = case
-    slot = seat_within_hosts(profile, placement, layouts)
+    slot = bind_within_hosts(profile, placement, layouts)
     for vertex in range(3):
         own = slot[placement.host_of_rank == vertex]
         assert len(np.unique(own)) == len(own)
         assert vertex not in layouts or not len(own) or own.max() < layouts[vertex].cores
     before = placement.slot_of_rank
     assert numa_bytes(profile, placement, layouts, slot) <= numa_bytes(profile, placement, layouts, before)
-    assert slot.tobytes() == seat_within_hosts(profile, placement, layouts).tobytes()
+    assert slot.tobytes() == bind_within_hosts(profile, placement, layouts).tobytes()
 
 
 @settings(deadline=None)
@@ -145,7 +145,7 @@ def test_the_cost_is_bytes_times_distance_edge_by_edge(
     case: tuple[Profile, Placement, dict[int, HostLayout]],
 ) -> None:
     profile, placement, layouts = case
-    slot = seat_within_hosts(profile, placement, layouts)
+    slot = bind_within_hosts(profile, placement, layouts)
     wanted = slow_cost(profile, placement, layouts, slot.tolist())
     assert numa_bytes(profile, placement, layouts, slot) == pytest.approx(wanted)
 
@@ -158,7 +158,7 @@ def test_small_hosts_are_close_to_the_best_of_all_seats() -> None:
         source, target = rng.integers(0, 7, (2, 16))
         profile = Profile.from_edges(source, target, rng.integers(1, 9, 16), ranks=7)
         placement = placed([0] * 6 + [1])
-        slot = seat_within_hosts(profile, placement, {0: host})
+        slot = bind_within_hosts(profile, placement, {0: host})
         value = numa_bytes(profile, placement, {0: host}, slot)
         every = [slow_cost(profile, placement, {0: host}, [*p, 0]) for p in permutations(range(6))]
         assert value >= min(every) - 1e-9

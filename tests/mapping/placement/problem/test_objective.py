@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 import mapping
 from mapping.distances.background import Background
+from mapping.distances.cost_model import CostModel
+from mapping.placement.case import PlacementCase
 from mapping.placement.problem.objective import METRICS, Objective, Score, better, parse_objective, score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.posing import Setting
+from mapping.placement.search.options import SearchOptions
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints, Placement
 from tests.support.search_problems import ring, seated
@@ -96,7 +99,7 @@ def test_scores_are_what_evaluate_tells(case: tuple[Problem, Ints]) -> None:
     problem, hosts = case
     routes, allocation = problem.routes, problem.allocation
     placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
-    known = mapping.evaluate(routes.fabric, problem.profile, placement, routing=routes.name)
+    known = mapping.evaluate(routes.fabric, problem.profile, placement, CostModel(routing=routes.name))
     found = score(problem, hosts)
     assert found.congestion_seconds == pytest.approx(known.congestion_seconds)
     assert found.network_congestion_seconds == pytest.approx(known.network_congestion_seconds)
@@ -106,16 +109,15 @@ def test_scores_are_what_evaluate_tells(case: tuple[Problem, Ints]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["added", "reduced"])
-def test_scores_with_others_load_are_what_evaluate_tells(kind: str) -> None:
+def test_scores_with_load_of_others_are_those_of_evaluate(kind: str) -> None:
     fabric, profile, allocation = ring(6, 6)
     load = np.linspace(0.0, 0.9, len(fabric.links))
     background = Background(kind=kind, load=load)
-    problem = Setting(background=background).problem(
-        fabric, profile, allocation, parse_objective("congestion")
-    )
+    costs = CostModel(background=background)
+    problem = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, costs=costs).problem()
     hosts = problem.slot_host
     placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
-    known = mapping.evaluate(fabric, profile, placement, background=background)
+    known = mapping.evaluate(fabric, profile, placement, CostModel(background=background))
     found = score(problem, hosts)
     assert found.congestion_seconds == pytest.approx(known.congestion_seconds)
     assert found.mean_congestion_seconds == pytest.approx(known.mean_congestion_seconds)
@@ -125,12 +127,14 @@ def test_scores_with_others_load_are_what_evaluate_tells(kind: str) -> None:
 @pytest.mark.parametrize("objective", ["mapping-coefficient", "hop-bytes"])
 def test_a_convention_of_distance_is_what_hop_bytes_count(objective: str) -> None:
     fabric, profile, allocation = ring(6, 6)
-    wanted = parse_objective(objective)
+    default = SearchOptions(objective=objective).default_distance
+    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, default_distance=default)
     for name in ("links", "switches", "equivalent", "equivalent+2"):
-        problem = Setting(distance=name).problem(fabric, profile, allocation, wanted)
+        problem = replace(case, costs=CostModel(distance=name)).problem()
         source, target, size = problem.host_traffic(problem.slot_host)
         told = float(size @ problem.distances.of(source, target))
         assert problem.distances.name == name
         assert score(problem, problem.slot_host).hop_bytes == pytest.approx(told)
-    default = Setting().problem(fabric, profile, allocation, wanted).distances.name
-    assert default == ("equivalent+2" if objective == "mapping-coefficient" else "links")
+    assert case.problem().distances.name == (
+        "equivalent+2" if objective == "mapping-coefficient" else "links"
+    )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mapping
+from mapping.distances.cost_model import CostModel
 from mapping.distances.distance_tables import DistanceTable
+from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.posing import Setting
+from mapping.placement.search.options import SearchOptions
 from mapping.routing.catalog import build_routes
 from registry.errors import (
     DisconnectedAllocation,
@@ -36,13 +39,17 @@ def test_hosts_that_no_path_joins_are_named(objective: str) -> None:
     fabric = two_islands()
     talking = Profile.from_edges([0], [1], [1.0])
     with pytest.raises(DisconnectedAllocation, match=r"'a'.*'c'"):
-        mapping.place(fabric, talking, Allocation.of(fabric, ["a", "c"]), objective=objective, steps=9)
+        mapping.place(
+            fabric, talking, Allocation.of(fabric, ["a", "c"]), SearchOptions(objective=objective, steps=9)
+        )
 
 
 def test_a_host_that_only_sends_is_named() -> None:
     fabric = Fabric.from_arcs(["a", "b", "c"], [0, 1, 2], [1, 0, 1], 1.0)
     with pytest.raises(DisconnectedAllocation) as error:
-        mapping.place(fabric, Profile.from_edges([0], [1], [1.0]), Allocation.of(fabric, "abc"), steps=9)
+        mapping.place(
+            fabric, Profile.from_edges([0], [1], [1.0]), Allocation.of(fabric, "abc"), SearchOptions(steps=9)
+        )
     assert (error.value.source, error.value.target) == ("a", "c")
 
 
@@ -74,7 +81,7 @@ def test_a_problem_whose_links_have_nothing_left_is_refused(taken: float) -> Non
 def test_a_guest_without_edges_stays_in_order(ranks: int, objective: str) -> None:
     fabric, _, allocation = ring(5, 5)
     silent = Profile.from_edges([], [], [], ranks=ranks)
-    found = mapping.place(fabric, silent, allocation, objective=objective, steps=50)
+    found = mapping.place(fabric, silent, allocation, SearchOptions(objective=objective, steps=50))
     assert found.host_of_rank.tolist() == allocation.hosts[:ranks].tolist()
 
 
@@ -82,14 +89,16 @@ def test_a_guest_without_edges_stays_in_order(ranks: int, objective: str) -> Non
 def test_a_guest_in_two_parts_is_placed(objective: str) -> None:
     fabric, _, allocation = ring(8, 8)
     pairs = Profile.from_edges([0, 1, 2, 3], [4, 5, 6, 7], np.ones(4), ranks=8)
-    found = mapping.place(fabric, pairs, allocation, objective=objective, steps=4000)
+    found = mapping.place(fabric, pairs, allocation, SearchOptions(objective=objective, steps=4000))
     assert mapping.evaluate(fabric, pairs, found).hop_bytes == 4.0  # every pair next to each other
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_all_ranks_on_the_one_host(objective: str) -> None:
     fabric, profile, _ = ring(5, 4)
-    found = mapping.place(fabric, profile, Allocation.of(fabric, [3], 4), objective=objective, steps=50)
+    found = mapping.place(
+        fabric, profile, Allocation.of(fabric, [3], 4), SearchOptions(objective=objective, steps=50)
+    )
     assert found.host_of_rank.tolist() == [3, 3, 3, 3]
     assert mapping.evaluate(fabric, profile, found).congestion_seconds == 0.0
 
@@ -119,14 +128,21 @@ def test_a_table_of_distances_that_makes_no_sense_is_refused_by_its_hosts(values
     fabric, profile, _ = ring(3, 3)
     allocation = Allocation.of(fabric, [0, 1, 2])
     with pytest.raises(InvalidValue, match=says):
-        mapping.place(fabric, profile, allocation, distance="table", table=table(values), steps=9)
+        mapping.place(
+            fabric,
+            profile,
+            allocation,
+            SearchOptions(steps=9),
+            CostModel(distance="table", table=table(values)),
+        )
 
 
 def test_a_table_of_distances_by_direction_is_taken_where_it_is_meant() -> None:
     fabric, profile, _ = ring(3, 3)
     allocation = Allocation.of(fabric, [0, 1, 2])
-    setting = Setting(distance="table", table=table([[0, 1, 2], [1, 0, 1], [3, 1, 0]]), one_way=True)
-    problem = setting.problem(fabric, profile, allocation, mapping.parse_objective("hop-bytes"))
+    costs = CostModel(distance="table", table=table([[0, 1, 2], [1, 0, 1], [3, 1, 0]]), one_way=True)
+    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, costs=costs)
+    problem = case.problem()
     assert problem.distances.of([0, 2], [2, 0]).tolist() == [2.0, 3.0]
 
 
@@ -135,7 +151,11 @@ def test_a_host_that_the_table_of_distances_lacks_is_named() -> None:
     symmetric = table([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
     with pytest.raises(UnknownName, match="n03"):
         mapping.place(
-            fabric, profile, Allocation.of(fabric, [0, 1, 3]), distance="table", table=symmetric, steps=9
+            fabric,
+            profile,
+            Allocation.of(fabric, [0, 1, 3]),
+            SearchOptions(steps=9),
+            CostModel(distance="table", table=symmetric),
         )
 
 
@@ -164,9 +184,18 @@ def test_forwarding_tables_that_do_not_deliver_name_the_hosts_and_the_fault(brea
     fabric, hosts = tables_that(break_at)
     allocation = Allocation.of(fabric, hosts.tolist())
     with pytest.raises(UnreachablePair, match=says) as error:
-        mapping.place(fabric, Profile.from_edges([0], [1], [1.0]), allocation, routing="tables", steps=9)
+        mapping.place(
+            fabric,
+            Profile.from_edges([0], [1], [1.0]),
+            allocation,
+            SearchOptions(steps=9),
+            CostModel(routing="tables"),
+        )
     assert (error.value.source, error.value.target) == tuple(fabric.names[host] for host in hosts)
-    assert mapping.place(fabric, Profile.from_edges([0], [1], [1.0]), allocation, steps=9).routing != "tables"
+    assert (
+        mapping.place(fabric, Profile.from_edges([0], [1], [1.0]), allocation, SearchOptions(steps=9)).routing
+        != "tables"
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,20 +210,20 @@ def test_forwarding_tables_that_do_not_deliver_name_the_hosts_and_the_fault(brea
 def test_a_pin_that_does_not_fit_is_named(pins: dict[int, str], says: str) -> None:
     fabric, profile, _ = ring(5, 3)
     with pytest.raises(InvalidPlacement, match=says):
-        mapping.place(fabric, profile, Allocation.of(fabric, [0, 1, 2]), pins=pins, steps=9)
+        mapping.place(fabric, profile, Allocation.of(fabric, [0, 1, 2]), SearchOptions(steps=9), pins=pins)
 
 
 def test_a_pin_to_a_host_that_there_is_not_is_told_with_the_closest() -> None:
     fabric, profile, allocation = ring(5, 3)
     with pytest.raises(UnknownName) as error:
-        mapping.place(fabric, profile, allocation, pins={0: "n0x"}, steps=9)
+        mapping.place(fabric, profile, allocation, SearchOptions(steps=9), pins={0: "n0x"})
     assert error.value.name == "n0x"
 
 
 def test_all_ranks_pinned_are_where_they_are_pinned() -> None:
     fabric, profile, allocation = ring(5, 5)
     pins = {rank: f"n{(2 * rank) % 5:02}" for rank in range(5)}
-    found = mapping.place(fabric, profile, allocation, pins=pins, steps=500)
+    found = mapping.place(fabric, profile, allocation, SearchOptions(steps=500), pins=pins)
     assert [fabric.names[host] for host in found.host_of_rank] == list(pins.values())
 
 
@@ -204,10 +233,10 @@ def test_all_ranks_pinned_are_where_they_are_pinned() -> None:
      {"objective": "0*congestion"}, {"objective": "x*hop-bytes"}, {"strategies": ["greedy:starts"]},
      {"strategies": ["greedy:starts=few"]}],
 )  # fmt: skip
-def test_options_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
+def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     fabric, profile, allocation = ring(5, 5)
     with pytest.raises(InvalidValue):
-        mapping.place(fabric, profile, allocation, **wrong)  # type: ignore[arg-type]
+        mapping.place(fabric, profile, allocation, SearchOptions(**wrong))
 
 
 @pytest.mark.parametrize(
@@ -216,15 +245,15 @@ def test_options_that_make_no_sense_are_refused(wrong: dict[str, object]) -> Non
         ({"objective": "congestion,hopbytes"}, "hop-bytes"),
         ({"strategies": ["greedy:begins=3"]}, None),
         ({"strategies": ["greedy:start_=3"]}, "start"),
-        ({"distance": "link"}, "links"),
         ({"executor": "thread"}, "threads"),
-        ({"rails": "same-rails"}, "same-rail"),
+        (CostModel(distance="link"), "links"),
+        (CostModel(rails="same-rails"), "same-rail"),
     ],
 )
-def test_names_that_there_are_not_are_told_with_the_closest(
-    wrong: dict[str, object], close: str | None
-) -> None:
+def test_unknown_names_are_reported_with_the_closest(wrong: Any, close: str | None) -> None:
     fabric, profile, allocation = ring(5, 5)
+    costs = wrong if isinstance(wrong, CostModel) else CostModel()
+    options = SearchOptions(workers=2, steps=20, **(wrong if isinstance(wrong, dict) else {}))
     with pytest.raises(UnknownName) as error:
-        mapping.place(fabric, profile, allocation, workers=2, steps=20, **wrong)  # type: ignore[arg-type]
+        mapping.place(fabric, profile, allocation, options, costs)
     assert close is None or close in error.value.close

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.generate.tori import torus
+from mapping.deadline import Deadline
 from mapping.placement.kernels import congestion_anneal as kernel
 from mapping.placement.kernels.congestion_anneal import BYTES, TERM
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import congestion_descent
@@ -141,8 +141,8 @@ def test_the_heat_of_a_pair_is_its_part_of_the_slope(case: tuple[Problem, Ints])
 
 
 def last(problem: Problem, start: Ints, steps: int, *, workers: int = 1, seed: int = 0) -> Ints:
-    budget, generator = Budget(steps=steps, workers=workers), np.random.default_rng(seed)
-    *_, found = congestion_descent.refine(problem, start, budget, generator)
+    deadline, generator = Deadline(steps=steps, workers=workers), np.random.default_rng(seed)
+    *_, found = congestion_descent.refine(problem, start, deadline, generator)
     assert score(problem, found.host_of_rank).congestion_seconds == pytest.approx(found.value, rel=1e-6)
     return found.host_of_rank
 
@@ -239,6 +239,6 @@ def test_never_worse_than_its_start_after_any_number_of_steps(steps: int, worker
     fabric, profile, allocation = ring(7, 7)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     best = np.argsort(allocation.hosts).astype(np.int32)  # rank r on the r-th host of the ring
-    budget = Budget(steps=steps, workers=workers)
-    for found in congestion_descent.refine(problem, best, budget, np.random.default_rng(steps)):
+    deadline = Deadline(steps=steps, workers=workers)
+    for found in congestion_descent.refine(problem, best, deadline, np.random.default_rng(steps)):
         assert score(problem, found.host_of_rank) == score(problem, best)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from ingest.generate.nas import bt
 from ingest.generate.tianhe3 import tianhe3
+from mapping.deadline import Deadline
 from mapping.distances.distances import distances
 from mapping.placement.catalog import Chain
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import ohtma_exchange
 from mapping.placement.refine.ohtma_exchange import exchange, refine
@@ -212,7 +212,7 @@ def test_strategy_and_refiner_in_a_chain_are_the_whole_strategy() -> None:
     chain = Chain.parse("ohtma:gain=none+ohtma-exchange")
     assert chain.strategy is not None
     start: Ints = chain.strategy.strategy()(problem, NOBODY)
-    *_, last = chain.refiners[0].refiner()(problem, start, Budget(steps=10_000), NOBODY)
+    *_, last = chain.refiners[0].refiner()(problem, start, Deadline(steps=10_000), NOBODY)
     assert last.host_of_rank.tolist() == ohtma.seat(problem, NOBODY).tolist()
 
 
@@ -220,7 +220,7 @@ def test_a_budget_too_small_for_all_rounds_still_backtracks_to_the_best_prefix()
     problem = on_tianhe3(bt(256))
     start = ohtma.seat(problem, NOBODY, gain="none")
     whole = exchange(problem, start)
-    *_, last = refine(problem, start, Budget(steps=5), NOBODY)
+    *_, last = refine(problem, start, Deadline(steps=5), NOBODY)
     at = start.copy()
     for rank, other in whole.pairs[:5].tolist():
         at[rank], at[other] = at[other], at[rank]
@@ -232,7 +232,7 @@ def test_more_passes_go_on_from_the_best_prefix() -> None:
     problem = on_tianhe3(bt(256))
     start = ohtma.seat(problem, NOBODY, gain="none")
     twice = exchange(problem, exchange(problem, start).host_of_rank).host_of_rank
-    *_, last = refine(problem, start, Budget(steps=10_000), NOBODY, passes=2)
+    *_, last = refine(problem, start, Deadline(steps=10_000), NOBODY, passes=2)
     assert last.value == problem.hop_bytes(twice)
 
 
@@ -245,7 +245,7 @@ def test_a_refiner_with_the_printed_gain_is_never_worse_than_its_start() -> None
     assert problem.hop_bytes(start) == 38.0
     raw = exchange(problem, start, gain="printed")
     assert problem.hop_bytes(raw.host_of_rank) > problem.hop_bytes(start)
-    rounds = list(refine(problem, start, Budget(steps=10_000), NOBODY, gain="printed"))
+    rounds = list(refine(problem, start, Deadline(steps=10_000), NOBODY, gain="printed"))
     assert rounds
     assert all(found.host_of_rank.tolist() == start.tolist() for found in rounds)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, below, exponential, state_from
 from mapping.placement.kernels.hop_bytes_annealing import Domain, Standing, anneal, stand
 from mapping.placement.kernels.hop_bytes_search import Guest, Seats, exchange_gain, sit
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import pair_exchange
 from mapping.placement.refine.state.domains import cut
@@ -112,8 +112,10 @@ def test_the_same_seed_steps_and_workers_give_the_same_bytes(workers: int) -> No
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
 
     def last() -> Ints:
-        budget = Budget(steps=200_000, workers=workers)
-        *_, found = pair_exchange.refine(problem, problem.slot_host.copy(), budget, np.random.default_rng(3))
+        deadline = Deadline(steps=200_000, workers=workers)
+        *_, found = pair_exchange.refine(
+            problem, problem.slot_host.copy(), deadline, np.random.default_rng(3)
+        )
         assert found.value == problem.hop_bytes(found.host_of_rank) < problem.hop_bytes(problem.slot_host)
         assert sorted(found.host_of_rank.tolist()) == list(range(512))
         return found.host_of_rank
@@ -129,8 +131,8 @@ def test_pinned_ranks_stay_whatever_the_workers() -> None:
     problem = Problem(profile=profile, allocation=allocation, routes=routes, pins=pins)
     start = problem.honour_pins(problem.slot_host[:10])
     for workers in (1, 2):
-        budget = Budget(steps=50_000, workers=workers)
-        *_, found = pair_exchange.refine(problem, start, budget, np.random.default_rng(0))
+        deadline = Deadline(steps=50_000, workers=workers)
+        *_, found = pair_exchange.refine(problem, start, deadline, np.random.default_rng(0))
         assert found.host_of_rank[[2, 7]].tolist() == [5, 0]
         assert found.value < problem.hop_bytes(start)
 
@@ -159,7 +161,7 @@ def test_a_ring_of_ranks_is_laid_around_a_ring_of_hosts() -> None:
     fabric, profile, allocation = ring(10, 10)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     start = problem.slot_host.copy()
-    *_, last = pair_exchange.refine(problem, start, Budget(steps=100_000), np.random.default_rng(0))
+    *_, last = pair_exchange.refine(problem, start, Deadline(steps=100_000), np.random.default_rng(0))
     assert last.value == 10.0
     assert problem.hop_bytes(last.host_of_rank) == 10.0
 
@@ -168,7 +170,7 @@ def test_free_slots_are_used() -> None:
     fabric, profile, allocation = ring(12, 2)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     far = np.array([0, int(np.argmax(problem.routes.distances[0]))], np.int32)
-    *_, last = pair_exchange.refine(problem, far, Budget(steps=1000), np.random.default_rng(0))
+    *_, last = pair_exchange.refine(problem, far, Deadline(steps=1000), np.random.default_rng(0))
     assert last.value == 2.0
 
 
@@ -176,7 +178,7 @@ def test_ranks_that_talk_share_a_host_with_room() -> None:
     fabric, profile, allocation = ring(6, 4, slots=4)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     apart = np.arange(4, dtype=np.int32)
-    *_, last = pair_exchange.refine(problem, apart, Budget(steps=20_000), np.random.default_rng(0))
+    *_, last = pair_exchange.refine(problem, apart, Deadline(steps=20_000), np.random.default_rng(0))
     assert last.value == 0.0
 
 
@@ -185,7 +187,7 @@ def test_the_torus_instance_falls_a_quarter_below_in_order() -> None:
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     start = problem.slot_host.copy()
     assert problem.hop_bytes(start) == 1_759_434  # tests/data/bench/README.md
-    *_, last = pair_exchange.refine(problem, start, Budget(steps=1_000_000), np.random.default_rng(0))
+    *_, last = pair_exchange.refine(problem, start, Deadline(steps=1_000_000), np.random.default_rng(0))
     assert last.value < 0.75 * 1_759_434
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import below, state_from
 from mapping.placement.kernels import threshold_accepting as kernel
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.objective import better, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import threshold_accepting
@@ -185,7 +185,7 @@ def test_on_a_torus_it_gains_what_the_paper_says_after_a_strategy() -> None:
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     start = recursive_bisection.seat(problem, np.random.default_rng(0))
     *_, found = threshold_accepting.refine(
-        problem, start, Budget(steps=3000), np.random.default_rng(0), inner=20
+        problem, start, Deadline(steps=3000), np.random.default_rng(0), inner=20
     )
     before, after = score(problem, start), score(problem, found.host_of_rank)
     assert better("congestion", after, before)
@@ -203,7 +203,7 @@ def test_a_hosts_own_cable_as_the_worst_link_does_not_end_the_search() -> None:
     problem = problem_on(fabric, profile, Allocation.of(fabric, [0, 2, 1, 3]), "shortest-paths")
     start = np.arange(4, dtype=np.int32)
     assert exact(problem, start).tolist() == [8.0, 11 / 9, 33.0]
-    *_, found = threshold_accepting.refine(problem, start, Budget(steps=400), np.random.default_rng(0))
+    *_, found = threshold_accepting.refine(problem, start, Deadline(steps=400), np.random.default_rng(0))
     assert exact(problem, found.host_of_rank).tolist() == [8.0, 0.0, 22.0]
 
 
@@ -215,7 +215,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, float]) -> No
             threshold_accepting.refine(
                 problem,
                 problem.slot_host,
-                Budget(steps=5),
+                Deadline(steps=5),
                 np.random.default_rng(0),
                 **options,  # type: ignore[arg-type]
             )

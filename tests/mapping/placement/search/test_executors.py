@@ -1,10 +1,9 @@
-"""Lanes in threads, processes and foreign executors: the same results, nothing lost at an interrupt."""
+"""Workers in threads, processes and foreign executors: the same results, nothing lost at an interrupt."""
 
 from __future__ import annotations
 
 import pickle
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from types import ModuleType
@@ -14,13 +13,15 @@ import numpy as np
 import pytest
 
 import mapping
+from mapping.deadline import Deadline
 from mapping.placement.catalog import Chain
 from mapping.placement.problem.objective import better, parse_objective, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search import portfolio
-from mapping.placement.search.executors import PROCESSES, THREADS, StopFile, crew, default_workers
-from mapping.placement.search.lanes import Member, Task, Turn, run_lane
-from mapping.placement.search.portfolio import Limits, Portfolio, Result
+from mapping.placement.search.executors import PROCESSES, THREADS, StopFile, worker_pool
+from mapping.placement.search.options import SearchOptions, default_workers
+from mapping.placement.search.portfolio import Portfolio
+from mapping.placement.search.workers import Member, MemberResult, SearchResult, run_members
 from registry.errors import UnknownName
 from registry.progress import Progress, silent
 from tests.support.search_problems import problem_on, ring
@@ -57,17 +58,17 @@ def run(
     progress: Progress = silent,
     steps: int | None = 2000,
     seconds: float = 0.0,
-) -> Result:
+) -> SearchResult:
     members = tuple(Member(chain=Chain.parse(text)) for text in CHAINS)
-    limits = Limits(begin=time.perf_counter(), seconds=seconds, steps=steps, workers=workers)
+    deadline = Deadline(seconds=seconds, steps=steps, workers=workers)
     baselines = {"in-order": problem.slot_host[: problem.ranks]}
     objective = parse_objective("hop-bytes")
-    run = Portfolio(problem, objective, baselines, limits, progress, executor)
+    run = Portfolio(problem, objective, baselines, deadline, progress, executor)
     return run.run(members, 5, guards=baselines)
 
 
-def told(result: Result) -> list[tuple[int, str, bytes]]:
-    return sorted((one.place, one.chain, one.host_of_rank.tobytes()) for one in result.tried)
+def results(result: SearchResult) -> list[tuple[int, str, bytes]]:
+    return sorted((one.number, one.chain, one.host_of_rank.tobytes()) for one in result.members)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_results_do_not_depend_on_where_members_run(workers: int, executor: Any)
     problem = circle()
     alone = run(problem, workers=1)
     found = run(problem, workers=workers, executor=executor)
-    assert told(found) == told(alone)
+    assert results(found) == results(alone)
     assert found.host_of_rank.tobytes() == alone.host_of_rank.tobytes()
     assert (found.chain, found.steps, found.complete) == (alone.chain, alone.steps, True)
 
@@ -85,7 +86,7 @@ def test_results_do_not_depend_on_where_members_run(workers: int, executor: Any)
 def test_place_gives_the_same_bytes_in_threads_and_processes() -> None:
     fabric, profile, allocation = ring(9, 9)
     one, two = (
-        mapping.place(fabric, profile, allocation, steps=3000, workers=2, executor=kind)
+        mapping.place(fabric, profile, allocation, SearchOptions(steps=3000, workers=2, executor=kind))
         for kind in (THREADS, PROCESSES)
     )
     assert one.host_of_rank.tobytes() == two.host_of_rank.tobytes()
@@ -109,32 +110,26 @@ def test_an_interrupt_stops_all_threads_and_keeps_the_best(monkeypatch: pytest.M
     assert not better("hop-bytes", score(problem, problem.slot_host), kept)
 
 
-def test_a_lane_ends_when_it_is_told_to_and_says_so(tmp_path: Any) -> None:
+def test_a_worker_ends_when_it_is_stopped_and_reports_it(tmp_path: Any) -> None:
     stop = StopFile(str(tmp_path / "stop"))
     problem = circle()
-    member = Member(chain=Chain.parse("random+pair-exchange"))
-    task = Task(
-        problem=problem,
-        objective=parse_objective("hop-bytes"),
-        turns=tuple(Turn(place, member, np.random.SeedSequence(place), None) for place in (0, 1)),
-        start=problem.slot_host,
-        origin="in-order",
-        deadline=time.time() + 60.0,
-        judging=0.0,
-        workers=1,
-        stop=pickle.loads(pickle.dumps(stop)),
+    chain = Chain.parse("random+pair-exchange")
+    members = tuple(
+        Member(chain=chain, number=number, seed=np.random.SeedSequence(number)) for number in (0, 1)
     )
+    deadline = pickle.loads(pickle.dumps(Deadline(seconds=60.0, stop=stop)))
     calls = 0
 
-    def tell(*_: object) -> None:
+    def report(*_: object) -> None:
         nonlocal calls
         calls += 1
         if calls == 5:
             stop.set()
 
-    outcome = run_lane(task, tell)
+    start = MemberResult(-1, problem.slot_host, "in-order", None)
+    outcome = run_members(problem, parse_objective("hop-bytes"), members, start, deadline, 0.0, report)
     assert not outcome.complete
-    assert {one.place for one in outcome.tried} == {0}  # the second never began
+    assert {one.number for one in outcome.members} == {0}  # the second never began
     assert outcome.steps > 0
 
 
@@ -152,8 +147,8 @@ def test_an_error_in_a_thread_is_the_callers(monkeypatch: pytest.MonkeyPatch) ->
         run(circle(), workers=2)
 
 
-def test_an_executor_that_there_is_not_is_told_with_the_closest() -> None:
-    with pytest.raises(UnknownName) as error, crew("thread", 2):
+def test_an_unknown_executor_is_reported_with_the_closest() -> None:
+    with pytest.raises(UnknownName) as error, worker_pool("thread", 2):
         pass
     assert error.value.close[0] == "threads"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
+from mapping.distances.cost_model import CostModel
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.placement.strategies.in_order import in_order
 from mapping.placement.strategies.random import random_placement
@@ -33,8 +36,14 @@ def test_the_best_of_all_placements_is_found_on_tiny_problems(problem: Problem, 
     fabric, profile, allocation = problem.routes.fabric, problem.profile, problem.allocation
     if profile.ranks > 4:
         return
-    found = place(fabric, profile, allocation, objective=objective, routing=problem.routes.name, steps=3000)
-    kept = mapping.evaluate(fabric, profile, found, routing=problem.routes.name)
+    found = place(
+        fabric,
+        profile,
+        allocation,
+        SearchOptions(objective=objective, steps=3000),
+        CostModel(routing=problem.routes.name),
+    )
+    kept = mapping.evaluate(fabric, profile, found, CostModel(routing=problem.routes.name))
     values = []
     for hosts in every_placement(allocation.hosts.tolist(), allocation.slots.tolist(), profile.ranks):
         one = replace(found, host_of_rank=np.array(hosts))
@@ -48,7 +57,8 @@ def test_the_best_of_all_placements_is_found_on_tiny_problems(problem: Problem, 
 def test_the_same_seed_and_steps_give_the_same_bytes(objective: str) -> None:
     fabric, profile, allocation = torus8()
     one, two, other = (
-        place(fabric, profile, allocation, objective=objective, steps=20_000, seed=seed) for seed in (4, 4, 5)
+        place(fabric, profile, allocation, SearchOptions(objective=objective, steps=20_000, seed=seed))
+        for seed in (4, 4, 5)
     )
     assert one.host_of_rank.tobytes() == two.host_of_rank.tobytes()
     assert one.host_of_rank.tobytes() != other.host_of_rank.tobytes()
@@ -58,9 +68,9 @@ def test_the_same_seed_and_steps_give_the_same_bytes(objective: str) -> None:
 def test_the_torus_instance_is_a_quarter_better_on_its_objective() -> None:
     fabric, profile, allocation = torus8()
     straight = mapping.evaluate(fabric, profile, in_order(512, allocation))
-    near = place(fabric, profile, allocation, objective="hop-bytes", steps=600_000)
+    near = place(fabric, profile, allocation, SearchOptions(objective="hop-bytes", steps=600_000))
     assert mapping.evaluate(fabric, profile, near).hop_bytes < 0.75 * straight.hop_bytes
-    calm = place(fabric, profile, allocation, steps=300_000)
+    calm = place(fabric, profile, allocation, SearchOptions(steps=300_000))
     found = mapping.evaluate(fabric, profile, calm)
     assert found.congestion_seconds < 0.7 * straight.congestion_seconds
 
@@ -68,9 +78,13 @@ def test_the_torus_instance_is_a_quarter_better_on_its_objective() -> None:
 def test_a_placement_tells_how_it_was_found() -> None:
     fabric, profile, allocation = ring(8, 8)
     found = place(
-        fabric, profile, allocation, objective="hop-bytes", strategies=["greedy", "greedy+pair-exchange"],
-        steps=500, seed=3,
-    )  # fmt: skip
+        fabric,
+        profile,
+        allocation,
+        SearchOptions(
+            objective="hop-bytes", strategies=["greedy", "greedy+pair-exchange"], steps=500, seed=3
+        ),
+    )
     assert found.strategy in ("greedy", "greedy+pair-exchange")
     assert found.objective == "hop-bytes"
     assert found.routing == "shortest-paths"
@@ -88,11 +102,11 @@ def test_a_placement_tells_how_it_was_found() -> None:
 
 def test_seconds_are_a_limit_of_the_whole() -> None:
     fabric, profile, allocation = ring(8, 8)
-    found = place(fabric, profile, allocation, seconds=0.0)
+    found = place(fabric, profile, allocation, SearchOptions(seconds=0.0))
     assert "exchange" not in found.strategy
     assert found.parameters["limit_seconds"] == 0.0
     assert found.steps == 0
-    assert place(fabric, profile, allocation, seconds=0.2).steps > 0
+    assert place(fabric, profile, allocation, SearchOptions(seconds=0.2)).steps > 0
 
 
 def test_the_package_offers_the_function() -> None:
@@ -101,9 +115,9 @@ def test_the_package_offers_the_function() -> None:
 
 def test_a_strategy_that_is_asked_for_is_what_one_gets() -> None:
     fabric, profile, allocation = ring(8, 8)
-    straight = place(fabric, profile, allocation, strategies=["in-order"], seconds=0.1)
+    straight = place(fabric, profile, allocation, SearchOptions(strategies=["in-order"], seconds=0.1))
     assert straight.host_of_rank.tolist() == allocation.hosts.tolist()
-    mixed = place(fabric, profile, allocation, strategies=["random"], seed=1)
+    mixed = place(fabric, profile, allocation, SearchOptions(strategies=["random"], seed=1))
     assert mixed.strategy == "random"
     assert sorted(mixed.host_of_rank.tolist()) == sorted(allocation.hosts.tolist())
 
@@ -114,7 +128,11 @@ def test_a_start_is_never_made_worse(seed: int) -> None:
     start = random_placement(6, allocation, seed)
     for chains in (["random"], ["pair-exchange"], None):
         found = place(
-            fabric, profile, allocation, objective="hop-bytes", strategies=chains, start=start, steps=200
+            fabric,
+            profile,
+            allocation,
+            SearchOptions(objective="hop-bytes", strategies=chains, steps=200),
+            start=start,
         )
         after, before = (mapping.evaluate(fabric, profile, one).hop_bytes for one in (found, start))
         assert after <= before
@@ -123,7 +141,7 @@ def test_a_start_is_never_made_worse(seed: int) -> None:
 def test_a_perfect_start_is_given_back() -> None:
     fabric, profile, allocation = ring(8, 8)
     start = replace(in_order(8, allocation), host_of_rank=np.arange(8, dtype=np.int32))
-    found = place(fabric, profile, allocation, start=start, steps=500)
+    found = place(fabric, profile, allocation, SearchOptions(steps=500), start=start)
     assert found.host_of_rank.tolist() == list(range(8))
     assert found.strategy == "given"
 
@@ -151,13 +169,13 @@ def test_one_rank_and_one_host(slots: int) -> None:
     fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
     allocation = Allocation.of(fabric, ["b"], slots)
     profile = Profile.from_edges([], [], [], ranks=1)
-    assert place(fabric, profile, allocation, steps=100).host_of_rank.tolist() == [1]
+    assert place(fabric, profile, allocation, SearchOptions(steps=100)).host_of_rank.tolist() == [1]
 
 
 def test_all_ranks_on_one_host() -> None:
     fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0)
     profile = Profile.from_edges([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0])
-    found = place(fabric, profile, Allocation.of(fabric, ["b"], 3), steps=100)
+    found = place(fabric, profile, Allocation.of(fabric, ["b"], 3), SearchOptions(steps=100))
     assert found.host_of_rank.tolist() == [1, 1, 1]
 
 
@@ -173,7 +191,9 @@ def test_hosts_that_no_path_joins_are_named(strategies: list[str] | None) -> Non
     fabric = Fabric.from_arcs(["a", "b", "c", "d"], [0, 1, 2, 3], [1, 0, 3, 2], 1.0)
     profile = Profile.from_edges([0], [1], [1.0], ranks=2)
     with pytest.raises(DisconnectedAllocation) as error:
-        place(fabric, profile, Allocation.of(fabric, ["a", "c"]), strategies=strategies, steps=10)
+        place(
+            fabric, profile, Allocation.of(fabric, ["a", "c"]), SearchOptions(strategies=strategies, steps=10)
+        )
     assert (error.value.source, error.value.target) == ("a", "c")
 
 
@@ -190,8 +210,8 @@ def test_hosts_that_tables_do_not_join_are_named() -> None:
     broken = replace(fabric, tables=nowhere)
     allocation = Allocation.of(broken, broken.hosts[[0, 40]].tolist())
     with pytest.raises(UnreachablePair):
-        place(broken, profile, allocation, routing="tables", steps=10)
-    assert place(broken, profile, allocation, steps=10).routing == "shortest-paths"
+        place(broken, profile, allocation, SearchOptions(steps=10), CostModel(routing="tables"))
+    assert place(broken, profile, allocation, SearchOptions(steps=10)).routing == "shortest-paths"
 
 
 def test_tables_are_used_where_they_are_complete() -> None:
@@ -202,12 +222,12 @@ def test_tables_are_used_where_they_are_complete() -> None:
     ends = [(grid, np.roll(grid, shift, axis)) for axis in (0, 1) for shift in (-1, 1)]
     source, target = (np.concatenate([end[k].ravel() for end in ends]) for k in (0, 1))
     profile = Profile.from_edges(source, target, np.ones(len(source)))
-    found = place(fabric, profile, allocation, steps=30_000)
+    found = place(fabric, profile, allocation, SearchOptions(steps=30_000))
     assert found.routing == "tables"
     straight = in_order(32, allocation)
     after, before = (mapping.evaluate(fabric, profile, one) for one in (found, straight))
     assert after.congestion_seconds <= before.congestion_seconds
-    near = place(fabric, profile, allocation, objective="dilation", steps=30_000)
+    near = place(fabric, profile, allocation, SearchOptions(objective="dilation", steps=30_000))
     assert mapping.evaluate(fabric, profile, near).average_dilation < before.average_dilation
 
 
@@ -215,25 +235,30 @@ def test_tables_are_used_where_they_are_complete() -> None:
     ("wrong", "kind", "close"),
     [
         ({"objective": "congestoin"}, "objective", "congestion"),
-        ({"routing": "table"}, "routing", "tables"),
         ({"strategies": ["greedy", "pear-exchange"]}, "strategy", "pair-exchange"),
     ],
 )
-def test_an_unknown_name_is_told_with_the_closest(wrong: dict[str, object], kind: str, close: str) -> None:
+def test_an_unknown_name_is_reported_with_the_closest(wrong: dict[str, Any], kind: str, close: str) -> None:
     fabric, profile, allocation = ring(5, 5)
     with pytest.raises(UnknownName) as error:
-        place(fabric, profile, allocation, **wrong)  # type: ignore[arg-type]
+        place(fabric, profile, allocation, SearchOptions(**wrong))
     assert error.value.kind == kind
     assert error.value.close[0] == close
+
+
+def test_an_unknown_routing_is_reported_with_the_closest() -> None:
+    with pytest.raises(UnknownName) as error:
+        place(*ring(5, 5), costs=CostModel(routing="table"))
+    assert (error.value.kind, error.value.close[0]) == ("routing", "tables")
 
 
 @pytest.mark.parametrize(
     "wrong", [{"seconds": -1.0}, {"seconds": float("nan")}, {"steps": -1}, {"strategies": []}]
 )
-def test_a_budget_or_list_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
+def test_a_limit_or_list_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     fabric, profile, allocation = ring(5, 5)
     with pytest.raises(InvalidValue):
-        place(fabric, profile, allocation, **wrong)  # type: ignore[arg-type]
+        place(fabric, profile, allocation, SearchOptions(**wrong))
 
 
 def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,8 +266,8 @@ def test_an_interrupt_while_setting_up_gives_ranks_in_order(monkeypatch: pytest.
         raise KeyboardInterrupt
 
     fabric, profile, allocation = ring(6, 6)
-    place(fabric, profile, allocation, steps=1)  # kernels are warm
-    monkeypatch.setattr("mapping.placement.search.posing.build_routes", interrupted)
+    place(fabric, profile, allocation, SearchOptions(steps=1))  # kernels are warm
+    monkeypatch.setattr("mapping.distances.cost_model.build_routes", interrupted)
     found = place(fabric, profile, allocation)
     assert not found.complete
     assert found.strategy == "in-order"
@@ -262,7 +287,7 @@ def test_an_interrupt_while_searching_gives_the_best_so_far() -> None:
         if calls == 60:
             raise KeyboardInterrupt
 
-    found = place(fabric, profile, allocation, objective="hop-bytes", progress=progress)
+    found = place(fabric, profile, allocation, SearchOptions(objective="hop-bytes"), progress=progress)
     assert not found.complete
     straight = mapping.evaluate(fabric, profile, in_order(10, allocation))
     assert mapping.evaluate(fabric, profile, found).hop_bytes < straight.hop_bytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapping.deadline import Deadline
 from mapping.placement.catalog import STRATEGIES, Chain
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.objective import Score, better, check_objective, parse_objective, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.executors import THREADS
-from mapping.placement.search.lanes import Member
-from mapping.placement.search.portfolio import Limits, Portfolio, Result
-from mapping.placement.search.schedule import FEW, SMALL, Features, default_members
+from mapping.placement.search.members import FEW, SMALL, Features, default_members
+from mapping.placement.search.portfolio import Portfolio
+from mapping.placement.search.workers import Member, SearchResult
 from registry.errors import UnknownName
 from registry.model import Ints
 from registry.progress import Progress, silent
@@ -42,12 +41,12 @@ def run(
     progress: Progress = silent,
     workers: int = 1,
     executor: str = THREADS,
-) -> Result:
+) -> SearchResult:
     baselines = {"in-order": problem.slot_host[: problem.ranks]}
     if start is not None:
         baselines = {"given": start, **baselines}
-    limits = Limits(begin=time.perf_counter(), seconds=0.0, steps=steps, workers=workers)
-    portfolio = Portfolio(problem, parse_objective(objective), baselines, limits, progress, executor)
+    deadline = Deadline(steps=steps, workers=workers)
+    portfolio = Portfolio(problem, parse_objective(objective), baselines, deadline, progress, executor)
     return portfolio.run(chains, seed, guards=baselines if guards else ())
 
 
@@ -176,23 +175,23 @@ class Clock:
 
 
 def test_a_budget_of_seconds_ends_with_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapping.placement.problem.budget.time.perf_counter", Clock())
-    budget = Budget(seconds=4.5)
+    monkeypatch.setattr("mapping.placement.problem.deadline.time.perf_counter", Clock())
+    deadline = Deadline(seconds=4.5)
     taken = []
-    while proposals := budget.claim(10):
+    while proposals := deadline.claim(10):
         taken.append(proposals)
     assert taken == [10, 10, 10, 10]
-    assert budget.taken == 40
-    assert budget.fraction == 1.0
+    assert deadline.taken == 40
+    assert deadline.fraction == 1.0
 
 
 def test_a_budget_of_steps_is_cut_into_a_hundred_rounds() -> None:
-    budget = Budget(steps=1050)
+    deadline = Deadline(steps=1050)
     taken = []
-    while proposals := budget.claim(1000):
+    while proposals := deadline.claim(1000):
         taken.append(proposals)
     assert taken == [10] * 105
-    assert budget.fraction == 1.0
-    assert Budget(steps=0).claim(5) == 0
-    assert Budget(seconds=-1.0).claim(5) == 0
-    assert [Budget(steps=10**6).claim(300), Budget(steps=7).claim(300)] == [300, 1]
+    assert deadline.fraction == 1.0
+    assert Deadline(steps=0).claim(5) == 0
+    assert Deadline(seconds=-1.0).claim(5) == 0
+    assert [Deadline(steps=10**6).claim(300), Deadline(steps=7).claim(300)] == [300, 1]

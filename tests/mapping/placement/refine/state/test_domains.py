@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.generate.tori import hypercube
-from mapping.placement.problem.budget import Budget
+from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import pair_exchange
 from mapping.placement.refine.state import domains
@@ -75,7 +75,7 @@ def test_pinned_ranks_never_move_and_no_slot_is_taken_twice(case: tuple[Problem,
     problem, start = case
     value = problem.hop_bytes(start)
     for found in pair_exchange.refine(
-        problem, start, Budget(steps=500, workers=workers), np.random.default_rng(0)
+        problem, start, Deadline(steps=500, workers=workers), np.random.default_rng(0)
     ):
         held = problem.pinned
         assert (found.host_of_rank[held] == problem.pins[held]).all()
@@ -90,8 +90,10 @@ def test_threads_that_really_run_do_not_change_a_byte(workers: int, monkeypatch:
     ends = []
     for cores in (1, 2, 8):
         monkeypatch.setattr(domains, "cores", lambda cores=cores: cores)
-        budget = Budget(steps=100_000, workers=workers)
-        *_, found = pair_exchange.refine(problem, problem.slot_host.copy(), budget, np.random.default_rng(5))
+        deadline = Deadline(steps=100_000, workers=workers)
+        *_, found = pair_exchange.refine(
+            problem, problem.slot_host.copy(), deadline, np.random.default_rng(5)
+        )
         ends.append(found.host_of_rank.tobytes())
     assert ends[0] == ends[1] == ends[2]
 
@@ -105,5 +107,5 @@ def test_few_proposals_a_rank_improve_and_do_not_spoil() -> None:
     fabric, profile, allocation = ring(64, 60)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     start = np.random.default_rng(0).permutation(problem.slot_host)[:60]
-    *_, found = pair_exchange.refine(problem, start, Budget(steps=30 * 60), np.random.default_rng(0))
+    *_, found = pair_exchange.refine(problem, start, Deadline(steps=30 * 60), np.random.default_rng(0))
     assert problem.hop_bytes(found.host_of_rank) < 0.8 * problem.hop_bytes(start)

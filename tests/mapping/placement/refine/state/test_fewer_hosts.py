@@ -10,8 +10,8 @@ import pytest
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.percs import percs
 from ingest.generate.tori import torus
+from mapping.deadline import Deadline
 from mapping.distances.grouped_distances import Distances
-from mapping.placement.problem.budget import Budget
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import congestion_descent
@@ -103,7 +103,7 @@ def test_a_start_on_too_many_hosts_leaves_the_problem_as_it_is(monkeypatch: pyte
 def test_the_search_tells_hosts_of_the_whole_problem() -> None:
     problem = free_hosts()
     start = start_of(problem)
-    *_, found = congestion_descent.refine(problem, start, Budget(steps=3000), np.random.default_rng(0))
+    *_, found = congestion_descent.refine(problem, start, Deadline(steps=3000), np.random.default_rng(0))
     told = score(problem, found.host_of_rank)
     assert told.congestion_seconds == pytest.approx(found.value)
     assert told.congestion_seconds < 0.8 * score(problem, start).congestion_seconds

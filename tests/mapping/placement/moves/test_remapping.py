@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mapping
+from mapping.deadline import Deadline
 from mapping.placement.moves.advice import Advice, best
 from mapping.placement.moves.best_exchanges import best_exchanges
-from mapping.placement.moves.moving import Curve
-from mapping.placement.moves.relinking import nearest, prefixes, relink
+from mapping.placement.moves.path_relinking import nearest, prefixes, relink
+from mapping.placement.moves.remapping import Curve
 from mapping.placement.problem.objective import better, score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.posing import Setting
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.strategies.in_order import in_order
 from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Fabric, Ints, Placement, Profile
@@ -41,7 +42,9 @@ def moved(point: Placement, present: Placement) -> int:
 def test_the_curve_moves_more_and_is_better_from_point_to_point(objective: str) -> None:
     fabric, profile, allocation = ring(12, 12)
     present = in_order(12, allocation)
-    curve = mapping.keep(fabric, profile, allocation, present, objective=objective, steps=6000)
+    curve = mapping.remap_few(
+        fabric, profile, allocation, present, SearchOptions(objective=objective, steps=6000)
+    )
     assert curve.points[0].placement.host_of_rank.tobytes() == present.host_of_rank.tobytes()
     assert len(curve.points) > 1
     for one, two in zip(curve.points, curve.points[1:], strict=False):
@@ -56,7 +59,9 @@ def test_the_curve_moves_more_and_is_better_from_point_to_point(objective: str) 
 
 def test_two_ranks_that_changed_places_change_back() -> None:
     fabric, profile, allocation, present = nearly_perfect(2)
-    curve = mapping.keep(fabric, profile, allocation, present, objective="hop-bytes", steps=4000)
+    curve = mapping.remap_few(
+        fabric, profile, allocation, present, SearchOptions(objective="hop-bytes", steps=4000)
+    )
     assert [point.moved for point in curve.points] == [0, 2]
     assert curve.points[1].placement.host_of_rank.tolist() == list(range(16))
     assert curve.metric == "hop_bytes"
@@ -66,14 +71,16 @@ def test_two_ranks_that_changed_places_change_back() -> None:
 @pytest.mark.parametrize("moves", [0, 1, 2, 3, 5])
 def test_no_more_ranks_move_than_are_allowed(moves: int) -> None:
     fabric, profile, allocation, present = nearly_perfect(8)
-    curve = mapping.keep(fabric, profile, allocation, present, moves=moves, objective="hop-bytes", steps=4000)
+    curve = mapping.remap_few(
+        fabric, profile, allocation, present, SearchOptions(moves=moves, objective="hop-bytes", steps=4000)
+    )
     assert all(point.moved <= moves for point in curve.points)
     assert curve.within(moves).moved <= moves
 
 
 def test_a_perfect_placement_stays() -> None:
     fabric, profile, allocation, present = nearly_perfect(0)
-    curve = mapping.keep(fabric, profile, allocation, present, steps=3000)
+    curve = mapping.remap_few(fabric, profile, allocation, present, SearchOptions(steps=3000))
     assert [point.moved for point in curve.points] == [0]
     assert curve.chosen() is curve.points[0]
     assert mapping.advise(curve) == ()
@@ -84,7 +91,9 @@ def test_a_free_host_takes_a_rank_without_moving_another() -> None:
     allocation = Allocation.of(fabric, list(range(16)))
     hosts = np.array([0, 1, 2, 3, 12, 5, 6, 7], np.int32)  # rank 4 sits far off, its place is free
     present = replace(in_order(8, allocation), host_of_rank=hosts)
-    curve = mapping.keep(fabric, profile, allocation, present, moves=1, objective="hop-bytes", steps=4000)
+    curve = mapping.remap_few(
+        fabric, profile, allocation, present, SearchOptions(moves=1, objective="hop-bytes", steps=4000)
+    )
     assert [point.moved for point in curve.points] == [0, 1]
     assert curve.points[1].placement.host_of_rank.tolist() == list(range(8))
 
@@ -92,9 +101,8 @@ def test_a_free_host_takes_a_rank_without_moving_another() -> None:
 def test_pins_hold_and_count_as_moved_where_they_move() -> None:
     fabric, profile, allocation, present = nearly_perfect(4)
     pins: dict[int, str | int] = {0: "n09", 3: int(present.host_of_rank[3])}
-    setting = Setting(pins=pins)
-    curve = mapping.keep(
-        fabric, profile, allocation, present, objective="hop-bytes", setting=setting, steps=4000
+    curve = mapping.remap_few(
+        fabric, profile, allocation, present, SearchOptions(objective="hop-bytes", steps=4000), pins=pins
     )
     assert curve.points[0].moved == 2  # rank 0, and who made room for it
     for point in curve.points:
@@ -104,7 +112,10 @@ def test_pins_hold_and_count_as_moved_where_they_move() -> None:
 
 def test_the_same_seed_and_steps_give_the_same_curve() -> None:
     fabric, profile, allocation = ring(12, 12)
-    one, two = (mapping.keep(fabric, profile, allocation, in_order(12, allocation), steps=3000) for _ in "ab")
+    one, two = (
+        mapping.remap_few(fabric, profile, allocation, in_order(12, allocation), SearchOptions(steps=3000))
+        for _ in "ab"
+    )
     assert [p.placement.host_of_rank.tobytes() for p in one.points] == [
         p.placement.host_of_rank.tobytes() for p in two.points
     ]
@@ -121,8 +132,13 @@ def test_an_interrupt_leaves_what_was_found() -> None:
             raise KeyboardInterrupt
 
     present = in_order(12, allocation)
-    curve = mapping.keep(
-        fabric, profile, allocation, present, objective="hop-bytes", steps=6000, progress=progress
+    curve = mapping.remap_few(
+        fabric,
+        profile,
+        allocation,
+        present,
+        SearchOptions(objective="hop-bytes", steps=6000),
+        progress=progress,
     )
     assert not curve.complete
     assert curve.points[0].moved == 0
@@ -133,9 +149,9 @@ def test_a_present_placement_elsewhere_is_refused() -> None:
     fabric, profile, allocation, present = nearly_perfect(2)
     fewer = Allocation.of(fabric, list(range(1, 16)), 2)
     with pytest.raises(InvalidPlacement):
-        mapping.keep(fabric, profile, fewer, present)
+        mapping.remap_few(fabric, profile, fewer, present)
     with pytest.raises(InvalidValue):
-        mapping.keep(fabric, profile, allocation, present, moves=-1)
+        mapping.remap_few(fabric, profile, allocation, present, SearchOptions(moves=-1))
 
 
 @given(case=pinned(), most=st.integers(0, 4))
@@ -144,7 +160,7 @@ def test_best_exchanges_gain_each_time_and_keep_to_their_number(
 ) -> None:
     problem, start = case
     value, far = problem.hop_bytes(start), problem.hop_bytes(start)
-    for ranks, hosts in best_exchanges(problem, start, most=most, deadline=None):
+    for ranks, hosts in best_exchanges(problem, start, most=most, deadline=Deadline()):
         value, before = problem.hop_bytes(hosts), value
         assert value < before
         assert set(np.flatnonzero(hosts != start).tolist()) == ranks
@@ -167,7 +183,7 @@ def test_the_first_exchange_is_the_best_of_all(case: tuple[Problem, Ints]) -> No
             hosts = start.copy()
             hosts[[rank, other]] = start[[other, rank]]
             best = max(best, (problem.hop_bytes(start) - problem.hop_bytes(hosts)) / 2)
-    first = next(best_exchanges(problem, start, most=2, deadline=None), None)
+    first = next(best_exchanges(problem, start, most=2, deadline=Deadline()), None)
     if first is None:
         assert best == pytest.approx(0.0)
     else:
@@ -182,7 +198,7 @@ def test_exchanges_lead_to_the_target_and_each_prefix_fits(
     problem, start = case
     slots = np.random.default_rng(seed).permutation(len(problem.slot_host))[: problem.ranks]
     target = problem.slot_host[slots]
-    way = relink(problem, start, target, by_load=by_load, most=problem.ranks, deadline=None)
+    way = relink(problem, start, target, by_load=by_load, most=problem.ranks, deadline=Deadline())
     reached = start
     for ranks, hosts in prefixes(start, target, way):
         assert (np.bincount(hosts, minlength=problem.hosts) <= problem.allocation.slots).all()
@@ -223,7 +239,7 @@ def test_hosts_on_one_switch_are_not_exchanged_for_nothing() -> None:
 def curve_of(seconds: dict[int, float]) -> Curve:
     """A curve whose points have these worst links."""
     fabric, profile, allocation, present = nearly_perfect(0)
-    curve = mapping.keep(fabric, profile, allocation, present, steps=10)
+    curve = mapping.remap_few(fabric, profile, allocation, present, SearchOptions(steps=10))
     (point,) = curve.points
     points = tuple(
         replace(point, moved=n, score=point.score._replace(congestion_seconds=s)) for n, s in seconds.items()

@@ -8,13 +8,13 @@ one with the best gain per moved rank first, so that each prefix is a placement 
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
 from registry.model import Floats, Ints, Longs
 
@@ -65,7 +65,7 @@ def nearest(problem: Problem, start: Ints, target: Ints) -> Ints:
 
 
 def relink(
-    problem: Problem, start: Ints, target: Ints, *, by_load: bool, most: int, deadline: float | None
+    problem: Problem, start: Ints, target: Ints, *, by_load: bool, most: int, deadline: Deadline
 ) -> list[Exchange]:
     """Exchanges that lead from one placement to another, the best gain per moved rank first.
 
@@ -75,8 +75,8 @@ def relink(
         Rank exchanges by a power of all links' loads instead of hop-bytes.
     most : int
         Moved ranks after which to end.
-    deadline : float or None
-        Moment of ``time.perf_counter()`` after which gains are not computed afresh.
+    deadline : Deadline
+        After it, gains are not computed afresh.
     """
     path = _Path(problem, start, target, by_load)
     moved: set[int] = set()
@@ -87,7 +87,7 @@ def relink(
         loss, rank = heapq.heappop(queue)
         if path.host_of_rank[rank] == target[rank]:
             continue
-        if deadline is None or time.perf_counter() < deadline:
+        if not deadline.over:
             loss = -path.gain(rank)
             if queue and loss > queue[0][0]:  # what was the best is it no more: others first
                 heapq.heappush(queue, (loss, rank))

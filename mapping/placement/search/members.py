@@ -10,7 +10,7 @@ import numpy as np
 from mapping.placement.catalog import Chain
 from mapping.placement.problem.objective import Objective, score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.lanes import Member
+from mapping.placement.search.workers import Member
 from mapping.placement.strategies import in_order, random
 
 CONGESTED = {"congestion", "network-congestion", "mean-congestion"}

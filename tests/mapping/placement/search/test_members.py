@@ -14,7 +14,7 @@ from ingest.generate.stencils import stencil
 from ingest.generate.tori import hypercube
 from mapping.placement.problem.objective import parse_objective
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.schedule import (
+from mapping.placement.search.members import (
     FEW_GROUPS,
     MOST_SMOOTH,
     PAIRED,

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import mapping
 from mapping.placement.problem.objective import Score
-from mapping.placement.search.lanes import Tried
-from mapping.placement.search.trading import not_dominated
+from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.pareto import not_dominated
+from mapping.placement.search.workers import MemberResult
 from mapping.placement.strategies.in_order import in_order
 from registry.model import Placement
 from tests.support.search_problems import ring, torus8
@@ -24,7 +25,7 @@ def axes(placement: Placement) -> tuple[float, float, float]:
 
 def test_the_set_goes_from_least_congestion_to_fewest_hop_bytes() -> None:
     fabric, profile, allocation = torus8()
-    found = mapping.pareto(fabric, profile, allocation, steps=200_000)
+    found = mapping.pareto(fabric, profile, allocation, SearchOptions(steps=200_000))
     assert len(found) > 2
     values = [axes(one) for one in found]
     assert values == sorted(values)
@@ -39,7 +40,7 @@ def test_the_set_goes_from_least_congestion_to_fewest_hop_bytes() -> None:
 
 def test_the_same_seed_and_steps_give_the_same_set() -> None:
     fabric, profile, allocation = ring(10, 10)
-    one, two = (mapping.pareto(fabric, profile, allocation, steps=3000) for _ in "ab")
+    one, two = (mapping.pareto(fabric, profile, allocation, SearchOptions(steps=3000)) for _ in "ab")
     assert [p.host_of_rank.tobytes() for p in one] == [p.host_of_rank.tobytes() for p in two]
 
 
@@ -49,7 +50,7 @@ def test_an_interrupt_leaves_a_set() -> None:
             raise KeyboardInterrupt
 
     fabric, profile, allocation = ring(10, 10)
-    found = mapping.pareto(fabric, profile, allocation, steps=3000, progress=progress)
+    found = mapping.pareto(fabric, profile, allocation, SearchOptions(steps=3000), progress=progress)
     assert found
     assert not any(one.complete for one in found)
 
@@ -62,9 +63,10 @@ def test_an_interrupt_leaves_a_set() -> None:
 def test_none_is_dominated_and_all_others_are(values: list[tuple[int, int, int]]) -> None:
     nobody = np.zeros(0, np.int32)
     tried = [
-        Tried(at, nobody, "", Score(float(a), float(b), float(c))) for at, (a, b, c) in enumerate(values)
+        MemberResult(at, nobody, "", Score(float(a), float(b), float(c)))
+        for at, (a, b, c) in enumerate(values)
     ]
-    kept = {values[one.place] for one in not_dominated(tried)}
+    kept = {values[one.number] for one in not_dominated(tried)}
 
     def beats(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
         return one[:2] <= other[:2] and one[2] <= other[2] and one != other

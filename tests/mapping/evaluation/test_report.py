@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 
 import mapping
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.comparing import compared, differences
-from mapping.evaluation.judging import Judge
-from mapping.evaluation.report import RANDOM_SEEDS
+from mapping.evaluation.metrics import case_bounds, evaluate_on
+from mapping.evaluation.report import RANDOM_SEEDS, report_placement
+from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import Problem
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.strategies.in_order import in_order
 from mapping.placement.strategies.random import random_placement
 from mapping.routing.catalog import build_routes
-from mapping.service.answers.answering import solve
-from mapping.service.answers.case import Case, Search
 from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Evaluation, Ints, Metrics, Placement
 from tests.support.search_problems import ring, seated
@@ -37,13 +38,15 @@ def same(one: Evaluation, other: Evaluation) -> None:
 
 
 @given(case=seated())
-def test_a_placement_is_judged_as_by_evaluate(case: tuple[Problem, Ints]) -> None:
+def test_a_case_evaluates_a_placement_as_evaluate_does(case: tuple[Problem, Ints]) -> None:
     problem, hosts = case
     fabric, allocation, name = problem.routes.fabric, problem.allocation, problem.routes.name
     placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
-    judge = Judge(fabric, problem.profile, allocation, routing=name)
-    known = mapping.evaluate(fabric, problem.profile, placement, routing=name, bounds=True)
-    same(judge.evaluate(placement, bounds=True), known)
+    on_routes = PlacementCase(
+        fabric=fabric, profile=problem.profile, allocation=allocation, costs=CostModel(routing=name)
+    )
+    known = mapping.evaluate(fabric, problem.profile, placement, CostModel(routing=name), bounds=True)
+    same(evaluate_on(on_routes, placement, case_bounds(on_routes)), known)
 
 
 def test_seven_placements_need_one_set_of_routes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,18 +58,23 @@ def test_seven_placements_need_one_set_of_routes(monkeypatch: pytest.MonkeyPatch
         built += 1
         return build_routes(*of, **more)
 
-    monkeypatch.setattr("mapping.evaluation.judging.build_routes", counted)
-    judge = Judge(fabric, profile, allocation, routing="shortest-paths")
-    judge.evaluate(in_order(6, allocation), bounds=True)
-    baseline, randomly = judge.in_order(), judge.at_random()
+    monkeypatch.setattr("mapping.distances.cost_model.build_routes", counted)
+    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation)
+    found = report_placement(case, SearchOptions(strategies=["random"], steps=1))
     assert built == 1
-    same(baseline, mapping.evaluate(fabric, profile, in_order(6, allocation)))
+    assert found.in_order is not None
+    assert found.random is not None
+    straight = mapping.evaluate(fabric, profile, in_order(6, allocation))
+    same(found.in_order, straight)
+    same(found.evaluation, mapping.evaluate(fabric, profile, found.placement, bounds=True))
     several = [random_placement(6, allocation, seed) for seed in RANDOM_SEEDS]
     known = Metrics.mean([Metrics.of(mapping.evaluate(fabric, profile, one)) for one in several])
-    assert randomly.told() == pytest.approx(known.told())
+    assert dataclasses.asdict(found.random) == pytest.approx(dataclasses.asdict(known))
 
 
-def test_a_search_and_what_is_said_of_its_result_share_their_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_and_the_evaluation_of_its_result_share_their_routes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     fabric, profile, allocation = ring(6, 6)
     built = []
 
@@ -74,28 +82,30 @@ def test_a_search_and_what_is_said_of_its_result_share_their_routes(monkeypatch:
         built.append(build_routes(*of, **more))
         return built[-1]
 
-    monkeypatch.setattr("mapping.evaluation.judging.build_routes", counted)
-    monkeypatch.setattr("mapping.placement.search.posing.build_routes", counted)
-    found = solve(Case(profile=profile, fabric=fabric, allocation=allocation), Search(steps=100))
+    monkeypatch.setattr("mapping.distances.cost_model.build_routes", counted)
+    case = PlacementCase(profile=profile, fabric=fabric, allocation=allocation)
+    found = report_placement(case, SearchOptions(steps=100))
     assert len(built) == 1
-    placed = mapping.place(fabric, profile, allocation, steps=100)
+    placed = mapping.place(fabric, profile, allocation, SearchOptions(steps=100))
     assert found.placement.host_of_rank.tolist() == placed.host_of_rank.tolist()
 
 
 def test_a_host_that_is_not_of_the_allocation_is_named() -> None:
     fabric, profile, _ = ring(6, 3)
-    judge = Judge(fabric, profile, Allocation.of(fabric, [0, 1, 2]), routing="shortest-paths")
+    case = PlacementCase(fabric=fabric, profile=profile, allocation=Allocation.of(fabric, [0, 1, 2]))
     with pytest.raises(InvalidPlacement, match="n05"):
-        judge.evaluate(in_order(3, Allocation.of(fabric, [0, 1, 5])))
+        evaluate_on(case, in_order(3, Allocation.of(fabric, [0, 1, 5])))
 
 
 @given(case=seated())
-def test_links_are_told_by_the_difference_of_their_times(case: tuple[Problem, Ints]) -> None:
+def test_links_are_ordered_by_the_difference_of_their_times(case: tuple[Problem, Ints]) -> None:
     problem, hosts = case
     fabric, profile, allocation = problem.routes.fabric, problem.profile, problem.allocation
-    judge = Judge(fabric, profile, allocation, routing=problem.routes.name)
+    costs = CostModel(routing=problem.routes.name)
+    on_routes = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, costs=costs)
     given_one = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")
-    three = [judge.evaluate(one) for one in (given_one, in_order(profile.ranks, allocation), given_one)]
+    straight = in_order(profile.ranks, allocation)
+    three = [evaluate_on(on_routes, one) for one in (given_one, straight, given_one)]
     found = differences(fabric, three)
     seconds = [one.link_bytes / fabric.links.capacity for one in three]
     wanted = {

@@ -1,0 +1,5 @@
+"""JSON documents of the commands; their keys are listed in docs/json.md.
+
+Input: results of the library, which knows no JSON keys.
+Output: dictionaries and lists for `almanac.output.printing.print_json`.
+"""

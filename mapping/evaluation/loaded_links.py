@@ -1,0 +1,69 @@
+"""The most loaded links of a placement, with the names of their ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from registry.model import Evaluation, Fabric, format_guid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkEnd:
+    """One end of a link: device, its GUID (a host's: the adapter's), port; as exports write them."""
+
+    name: str
+    guid: str
+    port: int | None
+
+    def __str__(self) -> str:
+        return self.name if self.port is None else f"{self.name} port {self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedLink:
+    """A link direction and what it carries."""
+
+    source: LinkEnd
+    target: LinkEnd
+    bytes: float
+    capacity: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.target}"
+
+
+def link(fabric: Fabric, evaluation: Evaluation, row: int) -> LoadedLink:
+    """A row of ``fabric.links`` with its load, by names."""
+    return link_with(fabric, row, float(evaluation.link_bytes[row]))
+
+
+def link_with(fabric: Fabric, row: int, carried: float) -> LoadedLink:
+    """A row of ``fabric.links`` that carries so many bytes, by names."""
+    links = fabric.links
+    capacity = float(links.capacity[row])
+    ends = (
+        (links.source[row], links.source_adapter[row], links.source_port[row]),
+        (links.target[row], links.target_adapter[row], links.target_port[row]),
+    )
+    source, target = (_end(fabric, int(vertex), int(adapter), int(port)) for vertex, adapter, port in ends)
+    return LoadedLink(
+        source=source, target=target, bytes=carried, capacity=capacity, seconds=carried / capacity
+    )
+
+
+def worst_link(fabric: Fabric, evaluation: Evaluation, *, network: bool = False) -> LoadedLink | None:
+    """The link with the largest load / capacity, of all or of the network's; None where nothing is loaded."""
+    seconds = evaluation.link_bytes / fabric.links.capacity
+    if network:
+        seconds = np.where(fabric.network_link, seconds, 0.0)
+    if not seconds.any():
+        return None
+    return link(fabric, evaluation, int(np.argmax(seconds)))
+
+
+def _end(fabric: Fabric, vertex: int, adapter: int, port: int) -> LinkEnd:
+    guid = int(fabric.adapters.guid[adapter]) if adapter >= 0 else int(fabric.guid[vertex])
+    return LinkEnd(name=fabric.names[vertex], guid=format_guid(guid), port=port if port >= 0 else None)

@@ -1,0 +1,157 @@
+"""What is placed and where, with all names resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from mapping.distances.cost_model import CostModel
+from mapping.distances.distances import LINKS
+from mapping.placement.problem.pins import honour, pins_on
+from mapping.placement.problem.problem import Problem, host_indices
+from mapping.placement.strategies.in_order import in_order
+from mapping.routing.routes import Routes
+from registry.errors import InvalidPlacement
+from registry.model import Allocation, Fabric, Ints, Placement, Profile
+from registry.model.host_layout import HostLayout
+
+GIVEN = "given"
+"""Name of the present placement among the baselines of a search."""
+IN_ORDER = "in-order"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlacementCase:
+    """A profile to place on the hosts of an allocation, or a placement to evaluate there.
+
+    Attributes
+    ----------
+    fabric : Fabric
+    profile : Profile
+    allocation : Allocation
+    costs : CostModel
+    default_distance : str
+        Convention of distances if the cost model names none.
+    present : Placement or None
+        Present placement of the ranks: results are never worse, and moves are counted from it.
+    pins : mapping of int to str or int
+        Rank -> the host that it must be on, by name or as a vertex of the fabric.
+    layouts : mapping of str to HostLayout
+        Host layouts by name, or under `mapping.placement.partition.cores.ALL`: ranks get cores there.
+    present_name : str
+        Id or file of the present placement; empty if it has none.
+    cluster, snapshot : str
+        Cluster of the fabric and id of its snapshot; the snapshot is empty if the fabric is from a file.
+    tables, profile_id, job : str or None
+        Ids of the forwarding tables, the profile and the job, if they are from the registry.
+    """
+
+    fabric: Fabric
+    profile: Profile
+    allocation: Allocation
+    costs: CostModel = field(default_factory=CostModel)
+    default_distance: str = LINKS
+    present: Placement | None = None
+    present_name: str = ""
+    pins: Mapping[int, str | int] = field(default_factory=dict)
+    layouts: Mapping[str, HostLayout] = field(default_factory=dict)
+    cluster: str = ""
+    snapshot: str = ""
+    tables: str | None = None
+    profile_id: str | None = None
+    job: str | None = None
+
+    @cached_property
+    def routes(self) -> Routes:
+        """Routes between the allocation's hosts, in its order; built once.
+
+        Raises
+        ------
+        UnknownName, InvalidValue
+        """
+        return self.costs.build_routes(self.fabric, self.allocation.hosts)
+
+    @property
+    def routing_reason(self) -> str:
+        """Why the routing was chosen."""
+        return self.costs.choose_routing(self.fabric)[1]
+
+    @property
+    def parameters(self) -> dict[str, str | int]:
+        """What a placement records about the case beside the routing."""
+        pins = {"pins": len(self.pins)} if self.pins else {}
+        return {**self.costs.parameters(self.fabric), **pins}
+
+    def pinned_hosts(self) -> Ints:
+        """Return int32[ranks]: the host index of each pinned rank, -1 for free ranks.
+
+        Raises
+        ------
+        UnknownName, InvalidPlacement
+        """
+        return pins_on(self.pins, self.profile.ranks, self.allocation, self.fabric)
+
+    @property
+    def distance(self) -> str:
+        """Convention of distances."""
+        return self.costs.distance or self.default_distance
+
+    def problem(self, default_distance: str | None = None) -> Problem:
+        """Return the input of a search on the case's routes.
+
+        Parameters
+        ----------
+        default_distance : str, optional
+            Instead of the case's.
+
+        Raises
+        ------
+        InfeasibleAllocation, InvalidPlacement, DisconnectedAllocation, UnreachablePair
+        UnknownName, InvalidValue
+        """
+        self.allocation.require(self.profile.ranks)
+        pins = self.pinned_hosts()
+        self.routes.require_connected()
+        others, none = self.costs.background, np.zeros(0)
+        return Problem(
+            profile=self.profile,
+            allocation=self.allocation,
+            routes=self.routes,
+            pins=pins,
+            link_capacity=none if others is None else others.capacity(self.fabric),
+            link_background=none if others is None else others.link_bytes(self.fabric),
+            own_distances=self.costs.distances(self.routes, default_distance or self.default_distance),
+        )
+
+    def baselines(self) -> dict[str, Ints]:
+        """Return the host indices of the present placement, if any, and of ranks in order, with pins.
+
+        Raises
+        ------
+        InfeasibleAllocation, UnknownName
+        InvalidPlacement
+            The present placement does not fit the profile or the allocation.
+        """
+        pins, found = self.pinned_hosts(), {}
+        if self.present is not None:
+            found[GIVEN] = self.host_indices(self.present)
+        straight = in_order(self.profile.ranks, self.allocation)
+        found[IN_ORDER] = host_indices(self.allocation, straight.host_of_rank)
+        return {name: honour(pins, hosts, self.allocation.slots) for name, hosts in found.items()}
+
+    def host_indices(self, placement: Placement) -> Ints:
+        """Return int32[ranks]: the index in the allocation of each rank's host.
+
+        Raises
+        ------
+        InvalidPlacement
+            The placement does not fit the profile or the allocation.
+        """
+        if placement.ranks != self.profile.ranks:
+            reason = f"the start has {placement.ranks} ranks, the profile {self.profile.ranks}"
+            raise InvalidPlacement(reason)
+        fitting = replace(placement, allocation=self.allocation)  # checks that it fits
+        return host_indices(self.allocation, fitting.host_of_rank)

@@ -1,0 +1,310 @@
+"""``mapping.remap_few``: improve a job's placement by moving few ranks; the gain for each number of moves.
+
+1. Two searches from the present placement: one only improves and stays near, one may move any rank.
+2. Of the placements equal to either result, the one that leaves most ranks in place is taken, and the
+   exchanges that lead there are ordered by gain per moved rank (`mapping.placement.moves.path_relinking`).
+   A third path takes the best exchange on hop-bytes at each step
+   (`mapping.placement.moves.best_exchanges`).
+3. For each number of ranks, the first exchanges of the best path are searched again with all other ranks
+   pinned.
+
+Each placement on the curve is scored exactly; one that is no better than another with fewer moved ranks is
+left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mapping.deadline import Deadline
+from mapping.distances.cost_model import CostModel
+from mapping.placement.case import GIVEN, PlacementCase
+from mapping.placement.catalog import Chain
+from mapping.placement.moves.best_exchanges import best_exchanges
+from mapping.placement.moves.path_relinking import nearest, prefixes, relink
+from mapping.placement.problem.objective import Objective, Score, better, parse_objective, score
+from mapping.placement.problem.problem import Problem
+from mapping.placement.search.members import CONGESTED, Features, default_members, near_members
+from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.portfolio import Portfolio
+from mapping.placement.search.warm_up import warm_up
+from mapping.placement.search.workers import Member
+from registry.errors import InvalidValue
+from registry.model import Allocation, Fabric, Ints, Placement, Profile
+from registry.progress import Progress, silent
+
+NEAR, FAR, PATHS = 0.2, 0.35, 0.15
+"""Parts of the limit for the two searches and for the paths; the rest is for the points of the curve."""
+FEWEST = 2
+"""Least number of moved ranks that is searched; each further number is twice the last."""
+MOST_OF_THE_GAIN = 0.8
+"""Least part of the whole gain that the default point of a curve has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Point:
+    """Result of moving a number of ranks.
+
+    Attributes
+    ----------
+    moved : int
+        Number of ranks on another host than now.
+    placement : Placement
+    score : Score
+        Exact metrics.
+    """
+
+    moved: int
+    placement: Placement
+    score: Score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curve:
+    """Number of moved ranks against the objective.
+
+    Attributes
+    ----------
+    objective : Objective
+    points : tuple of Point
+        Each moves more ranks and is better than the one before; the first is the present placement (with
+        pinned ranks on their hosts, which may move some).
+    complete : bool
+        False after an interrupt.
+    """
+
+    objective: Objective
+    points: tuple[Point, ...]
+    complete: bool
+
+    @property
+    def metric(self) -> str:
+        """Field of `Score` that measures gains: the first in which the ends of the curve differ."""
+        first, last = self.points[0].score, self.points[-1].score
+        names = [term.field for level in self.objective.levels for term in level]
+        return next((n for n in names if getattr(last, n) < getattr(first, n)), names[0])
+
+    def gain(self, point: Point) -> float:
+        """Return the gain of a point over the first, in the unit of `metric`."""
+        return float(getattr(self.points[0].score, self.metric) - getattr(point.score, self.metric))
+
+    def within(self, moves: int) -> Point:
+        """Return the best point that moves at most some ranks, or the first if even that moves more."""
+        return max((p for p in self.points if p.moved <= moves), key=_moved, default=self.points[0])
+
+    def chosen(self) -> Point:
+        """Return the point with the fewest moves that has four fifths of the whole gain."""
+        enough = MOST_OF_THE_GAIN * self.gain(self.points[-1])
+        return next(point for point in self.points if self.gain(point) >= enough)
+
+
+def remap_few(
+    fabric: Fabric,
+    profile: Profile,
+    allocation: Allocation,
+    present: Placement,
+    options: SearchOptions | None = None,
+    costs: CostModel | None = None,
+    *,
+    pins: Mapping[int, str | int] | None = None,
+    progress: Progress = silent,
+) -> Curve:
+    """Improve the present placement by moving few ranks.
+
+    Parameters
+    ----------
+    present : Placement
+        On hosts of the allocation, which may have free ones.
+    options : SearchOptions, optional
+        Objective, limit, seed, threads and `moves`, the most ranks to move (default: as many as help).
+    costs, pins, progress
+        As in `mapping.place`.
+
+    Raises
+    ------
+    InvalidPlacement
+        A present placement or a pin that does not fit.
+    InvalidValue, UnknownName, InfeasibleAllocation, DisconnectedAllocation, UnreachablePair
+        As `mapping.place`.
+    """
+    options = options or SearchOptions()
+    case = PlacementCase(
+        fabric=fabric,
+        profile=profile,
+        allocation=allocation,
+        costs=costs or CostModel(),
+        default_distance=options.default_distance,
+        pins=pins or {},
+        present=present,
+    )
+    return find_curve(case, options, progress)
+
+
+def find_curve(case: PlacementCase, options: SearchOptions, progress: Progress = silent) -> Curve:
+    """Improve the present placement of a case by moving few ranks; as `remap_few`."""
+    if case.present is None:
+        raise InvalidValue("PlacementCase.present", "a present placement is needed")
+    if options.strategies is not None:
+        raise InvalidValue("strategies", "have no effect if a placement is kept")
+    objective, deadline = parse_objective(options.objective), options.start_clock()
+    present = case.host_indices(case.present)
+    with deadline.without_compilation():
+        problem = case.problem()
+        members = _without_strategies(default_members(objective, Features.of(problem)))
+        chains = tuple(str(member.chain) for member in members + near_members(objective))
+        warm_up(problem.routes.name, chains, deadline.workers)
+    search = _CurveSearch(problem, objective, present, members, deadline, options.seed, progress)
+    return search.curve(options.moves, case.parameters)
+
+
+class _CurveSearch:
+    """One search for a curve."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        objective: Objective,
+        present: Ints,
+        members: tuple[Member, ...],
+        deadline: Deadline,
+        seed: int,
+        progress: Progress,
+    ) -> None:
+        self._problem = problem
+        self._present = present
+        self._start = problem.honour_pins(present)
+        first = score(problem, self._start)
+        self._objective = objective.relative_to(first)
+        self._members = members
+        self._deadline = deadline
+        self._seeds = iter(np.random.SeedSequence(seed).generate_state(64).tolist())
+        self._seed = seed
+        self._progress = progress
+        self._found: list[tuple[Ints, Score]] = [(self._start, first)]
+        self._steps = 0
+
+    def curve(self, moves: int | None, parameters: dict[str, str | int]) -> Curve:
+        """Search, and return the placements that no other with fewer moved ranks equals."""
+        with self._deadline.interruptible():
+            self._search(self._problem.ranks if moves is None else moves)
+        first = int((self._start != self._present).sum())
+        points = [(first, *self._found[0])]
+        counted = ((int((hosts != self._present).sum()), hosts, found) for hosts, found in self._found[1:])
+        for moved, hosts, found in sorted(counted, key=lambda one: one[0]):
+            allowed = moves is None or moved <= max(moves, first)
+            if allowed and better(self._objective, found, points[-1][2]):
+                if moved == points[-1][0] and len(points) > 1:
+                    points.pop()
+                points.append((moved, hosts, found))
+        return Curve(
+            objective=self._objective,
+            points=tuple(self._point(*one, parameters) for one in points),
+            complete=not self._deadline.interrupted,
+        )
+
+    def _search(self, most: int) -> None:
+        """Run the searches of the module's description, up to a number of moved ranks."""
+        problem = self._problem
+        if most == 0:
+            return
+        near = self._nearest(self._run(problem, self._start, near_members(self._objective), NEAR, NEAR))
+        far = self._nearest(self._run(problem, self._start, self._members, FAR, NEAR + FAR))
+        ends = [self._deadline.time_until(NEAR + FAR + PATHS * part) for part in (1 / 3, 2 / 3, 1.0)]
+        paths = [self._stops(best_exchanges(problem, self._start, most=most, deadline=ends[0]), most)]
+        paths += [self._path(target, most, end) for target, end in zip((near, far), ends[1:], strict=True)]
+        sizes = _sizes(most)
+        for index, size in enumerate(sizes):
+            reached = [path[size] for path in paths if size in path]
+            if not reached:
+                continue
+            moved, hosts, _ = min(reached, key=lambda one: self._order(one[2]))
+            pins = self._start.copy()
+            pins[list(moved)] = problem.pins[list(moved)]
+            part = (1.0 - NEAR - FAR - PATHS) / len(sizes)
+            end = 1.0 - part * (len(sizes) - index - 1)
+            self._nearest(self._run(problem.with_pins(pins), hosts, self._members, part, end))
+
+    def _nearest(self, target: Ints) -> Ints:
+        """Record the target, and return the placement equal to it with the fewest moved ranks."""
+        alike = nearest(self._problem, self._start, target)
+        if better(self._objective, self._record(target), self._record(alike)):
+            return target  # alike as to distance, not as to load
+        return alike
+
+    def _path(self, target: Ints, most: int, end: Deadline) -> dict[int, tuple[set[int], Ints, Score]]:
+        """Return the stops on the path to a target."""
+        by_load = self._objective.leading in CONGESTED
+        path = relink(self._problem, self._start, target, by_load=by_load, most=most, deadline=end)
+        return self._stops(prefixes(self._start, target, path), most)
+
+    def _stops(
+        self, path: Iterable[tuple[set[int], Ints]], most: int
+    ) -> dict[int, tuple[set[int], Ints, Score]]:
+        """Return, by limit of moved ranks, the last placement of a path within it: moves, hosts, score."""
+        sizes, last = _sizes(most), dict[int, tuple[set[int], Ints]]()
+        for moved, hosts in path:
+            size = next((size for size in sizes if size >= len(moved)), None)
+            if size is not None:
+                last[size] = moved, hosts
+        return {size: (moved, hosts, self._record(hosts)) for size, (moved, hosts) in last.items()}
+
+    def _run(
+        self, problem: Problem, start: Ints, members: tuple[Member, ...], part: float, end: float
+    ) -> Ints:
+        """Search from a placement with a part of the steps, or until a part of the seconds is over."""
+        stage = self._deadline.stage(part, end)
+        portfolio = Portfolio(problem, self._objective, {GIVEN: start}, stage, self._progress)
+        found = portfolio.run(members, next(self._seeds), guards=[GIVEN])
+        self._steps += found.steps
+        if not found.complete:
+            self._record(found.host_of_rank)
+            raise KeyboardInterrupt
+        return found.host_of_rank
+
+    def _order(self, found: Score) -> tuple[float, ...]:
+        return tuple(self._objective.value(found, level) for level in range(len(self._objective.levels)))
+
+    def _record(self, hosts: Ints) -> Score:
+        """Score a placement and add it to those found."""
+        found = score(self._problem, hosts)
+        self._found.append((hosts, found))
+        return found
+
+    def _point(self, moved: int, hosts: Ints, found: Score, parameters: dict[str, str | int]) -> Point:
+        """Return a point of the curve with its placement."""
+        placement = Placement(
+            host_of_rank=self._problem.allocation.hosts[hosts],
+            allocation=self._problem.allocation,
+            strategy="keep",
+            objective=str(self._objective),
+            routing=self._problem.routes.name,
+            parameters={"moved": moved, "workers": self._deadline.workers, **parameters},
+            seed=self._seed,
+            seconds=self._deadline.elapsed,
+            steps=self._steps,
+            complete=not self._deadline.interrupted,
+        )
+        return Point(moved=moved, placement=placement, score=found)
+
+
+def _without_strategies(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    """Return members with the refiners alone, each chain once: they start from the present placement."""
+    chains = dict.fromkeys(Chain(None, member.chain.refiners) for member in members if member.chain.refiners)
+    return tuple(Member(chain=chain) for chain in chains)
+
+
+def _sizes(most: int) -> list[int]:
+    """Return the numbers of moved ranks to search, up to the most."""
+    sizes = []
+    size = FEWEST
+    while size < most:
+        sizes.append(size)
+        size *= 2
+    return [*sizes, most]
+
+
+def _moved(point: Point) -> int:
+    return point.moved

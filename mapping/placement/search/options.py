@@ -1,0 +1,106 @@
+"""Options of a search: what to minimise, with which strategies, how long, and on how many threads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from mapping.deadline import Deadline, check_limit
+from mapping.distances.distances import EQUIVALENT_2, LINKS
+from mapping.placement.catalog import Chain
+from mapping.placement.problem.objective import parse_objective
+from mapping.placement.search.executors import THREADS, Executor
+from registry.errors import InvalidValue
+
+DEFAULT_STEP_WORKERS = 2
+"""Default number of workers under a limit in steps: fixed, so that results depend on no machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """What a search minimises and how long it runs.
+
+    Attributes
+    ----------
+    objective : str
+        ``congestion`` (worst link, then worst network link, then hop-bytes), ``hop-bytes``, ``dilation``
+        (average dilation: the same order as hop-bytes), ``mapping-coefficient``, or levels of weighted
+        sums such as ``2*congestion+hop-bytes,max-dilation`` (`mapping.placement.problem.objective`).
+    strategies : sequence of str or None
+        Names of strategies (``greedy``), chains of a strategy and refiners
+        (``greedy:starts=8+pair-exchange``), or refiners alone (``congestion-descent``), which start from
+        the present placement or else from ranks in order; the best result wins. A strategy always runs to
+        its end. Default: a portfolio whose result is never worse than ranks in order.
+    seconds : float
+        Wall seconds, preparation included, but not the first compilation of kernels on a machine.
+    steps : int or None
+        Number of proposals instead of seconds: the same seed and workers then give the same placement.
+    seed : int
+    workers : int or None
+        Threads (or processes); default: one per processor of this process, or 2 if `steps` is given.
+    executor : str or Executor
+        ``threads``, ``processes``, or an executor of the caller (`mapping.placement.search.executors`).
+    moves : int or None
+        Most ranks that may move from the present placement; only for searches that move few ranks.
+
+    Raises
+    ------
+    InvalidValue
+        Seconds, steps, workers or moves out of range.
+    """
+
+    objective: str = "congestion"
+    strategies: tuple[str, ...] | list[str] | None = None
+    seconds: float = 10.0
+    steps: int | None = None
+    seed: int = 0
+    workers: int | None = None
+    executor: str | Executor = THREADS
+    moves: int | None = None
+
+    def __post_init__(self) -> None:
+        check_limit(self.seconds, self.steps)
+        if self.workers is not None and self.workers < 1:
+            raise InvalidValue("workers", "must be at least 1")
+        if self.moves is not None and self.moves < 0:
+            raise InvalidValue("moves", "must not be below zero")
+
+    @property
+    def default_distance(self) -> str:
+        """Convention of distances that the objective uses if the cost model names none."""
+        leads = parse_objective(self.objective).leading == "mapping-coefficient"
+        return EQUIVALENT_2 if leads else LINKS
+
+    @property
+    def limit(self) -> dict[str, float | int]:
+        """The limit as a placement records it."""
+        return {"limit_seconds": self.seconds} if self.steps is None else {"limit_steps": self.steps}
+
+    def chains(self) -> tuple[Chain, ...]:
+        """Return the chains of `strategies`; empty for the default portfolio.
+
+        Raises
+        ------
+        UnknownName
+            An unknown strategy, refiner or option, with the closest names.
+        InvalidValue
+            An empty sequence, or a value that does not fit its option.
+        """
+        if self.strategies is None:
+            return ()
+        if isinstance(self.strategies, str) or not self.strategies:
+            raise InvalidValue("strategies", "must be a sequence of at least one name")
+        return tuple(Chain.parse(text) for text in self.strategies)
+
+    def start_clock(self) -> Deadline:
+        """Return the deadline of a search that starts now."""
+        workers = default_workers(self.steps) if self.workers is None else self.workers
+        return Deadline(seconds=self.seconds, steps=self.steps, workers=workers)
+
+
+def default_workers(steps: int | None) -> int:
+    """Return the default number of threads: one per usable processor, fixed under a limit in steps."""
+    if steps is not None:
+        return DEFAULT_STEP_WORKERS
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable is not None else os.cpu_count() or 1

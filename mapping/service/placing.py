@@ -1,0 +1,268 @@
+"""Place and evaluate with the registry: resolve a request, place or evaluate the case, save the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from mapping.checks.finding import Subject
+from mapping.distances.background import Background
+from mapping.evaluation.report import (
+    PlacementReport,
+    report_given,
+    report_pareto_set,
+    report_placement,
+)
+from mapping.placement.case import PlacementCase
+from mapping.placement.partition.cores import ALL
+from mapping.service.live import traffic
+from mapping.service.request import PlacementRequest
+from registry.errors import InvalidValue, UnknownName
+from registry.fabrics.fabrics import Snapshot
+from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement
+from registry.model.host_layout import HostLayout
+from registry.progress import Progress, silent
+from registry.records.placements.records import PROPOSED, PlacementRecord
+from registry.registry import Registry
+from registry.version import code_version
+
+
+def place(registry: Registry, request: PlacementRequest, progress: Progress = silent) -> PlacementReport:
+    """Find a placement, evaluate it beside its baselines, and save it.
+
+    Ranks get cores on hosts whose layouts are in the registry or in the request.
+
+    Raises
+    ------
+    UnknownName
+        An unknown profile, job, cluster, host, objective, routing or strategy.
+    InfeasibleAllocation
+        More ranks than slots.
+    DisconnectedAllocation, UnreachablePair
+    InvalidPlacement
+        A pin or a present placement that does not fit.
+    InvalidValue
+        The job has no hosts yet, or the fabric lacks the tables that the routing needs.
+    """
+    case = resolve(registry, request)
+    case = replace(case, layouts=_all_layouts(registry, request, case))
+    return save(registry, report_placement(case, request.options, progress))
+
+
+def pareto(
+    registry: Registry, request: PlacementRequest, progress: Progress = silent
+) -> tuple[PlacementReport, ...]:
+    """Find placements that trade congestion against hop-bytes, and save them; raises as `place`."""
+    found = report_pareto_set(resolve(registry, request), request.options, progress)
+    return tuple(save(registry, one) for one in found)
+
+
+def evaluate(registry: Registry, request: PlacementRequest) -> PlacementReport:
+    """Evaluate the present placement of a request on its cluster as of a time; save nothing.
+
+    Raises
+    ------
+    UnknownName
+    InvalidPlacement
+        The placement has another number of ranks than the profile.
+    DisconnectedAllocation, UnreachablePair
+    InvalidValue
+        The request has no present placement.
+    """
+    case = resolve(registry, request)
+    if case.present is None:
+        raise InvalidValue("PlacementRequest.keep", "a placement to evaluate is needed")
+    return report_given(case, case.present, case.present_name)
+
+
+def save(registry: Registry, report: PlacementReport) -> PlacementReport:
+    """Save the placement of a report and return the report with its id."""
+    return replace(report, record_id=registry.placements.save(record_of(report)))
+
+
+def record_of(report: PlacementReport, role: str = PROPOSED) -> PlacementRecord:
+    """Return the record of a placement that was found, as it is saved.
+
+    Parameters
+    ----------
+    role : str, optional
+        Role of the placement for a running job.
+    """
+    case = report.case
+    assert report.in_order is not None
+    assert report.random is not None
+    return PlacementRecord(
+        cluster=case.cluster,
+        content=case.snapshot,
+        routing=case.tables,
+        profile=case.profile_id,
+        job=case.job,
+        placement=report.placement,
+        evaluation=report.evaluation,
+        in_order=Metrics.of(report.in_order),
+        random=report.random,
+        code_version=code_version(),
+        role=role,
+    )
+
+
+def subject_of(registry: Registry, cluster: str, at: datetime | None = None) -> Subject:
+    """Read what `mapping.checks.catalog.check` needs: a fabric, its tables and its intended wiring, if any.
+
+    Parameters
+    ----------
+    at : datetime, optional
+        Time of the fabric; default: the latest observation.
+
+    Raises
+    ------
+    UnknownName
+        An unknown cluster, or no observation of it until then.
+    """
+    fabric = registry.fabrics.read(cluster, at).fabric
+    try:
+        plan = registry.intended.read(cluster, at).wiring
+    except UnknownName:
+        plan = None
+    return Subject(fabric=fabric, plan=plan)
+
+
+def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:
+    """Read the data that a request names.
+
+    Raises
+    ------
+    UnknownName, InvalidValue, InvalidPlacement
+    """
+    stored = registry.profiles.read(request.profile)
+    snapshot, allocation, job = _allocation(registry, request)
+    present, name = None, ""
+    if request.keep is not None:
+        present, name = placement_on(registry, request.keep, snapshot)
+    if allocation is None:
+        assert present is not None
+        allocation = present.allocation
+    return PlacementCase(
+        profile=stored.profile,
+        fabric=snapshot.fabric,
+        allocation=allocation,
+        costs=replace(request.costs, background=_background(registry, request, snapshot, job)),
+        default_distance=request.options.default_distance,
+        present=present,
+        present_name=name,
+        pins=request.pins,
+        layouts=request.layouts,
+        cluster=snapshot.cluster,
+        snapshot=snapshot.id,
+        tables=snapshot.routing,
+        profile_id=stored.id,
+        job=job,
+    )
+
+
+def placement_on(registry: Registry, given: str | HostOrder, snapshot: Snapshot) -> tuple[Placement, str]:
+    """Return a placement on the snapshot's fabric and its name; a saved one is mapped by host names.
+
+    Raises
+    ------
+    UnknownName
+        An unknown placement, or a host that the fabric lacks.
+    """
+    fabric = snapshot.fabric
+    if isinstance(given, HostOrder):
+        return given.on(fabric), given.name or given.source
+    stored = registry.placements.read(given)
+    if stored.content == snapshot.id:
+        return stored.placement, stored.id
+    older = registry.fabrics.read_content(stored.content).fabric
+    names = [older.names[host] for host in stored.placement.allocation.hosts]
+    allocation = Allocation.of(fabric, names, stored.placement.allocation.slots)
+    moved = replace(stored.placement, host_of_rank=fabric.vertices(stored.hosts), allocation=allocation)
+    return moved, stored.id
+
+
+def _all_layouts(registry: Registry, request: PlacementRequest, case: PlacementCase) -> dict[str, HostLayout]:
+    """Return the host layouts of the registry, overridden by those of the request."""
+    if ALL in request.layouts or not case.cluster:
+        return dict(request.layouts)
+    known = set(case.fabric.names)
+    stored = {one.host: one.layout for one in registry.layouts.list(case.cluster, request.at)}
+    return {**{host: layout for host, layout in stored.items() if host in known}, **request.layouts}
+
+
+def _allocation(
+    registry: Registry, request: PlacementRequest
+) -> tuple[Snapshot, Allocation | None, str | None]:
+    """Return the fabric, the allocation (None: that of the present placement) and the job's id."""
+    if request.job is not None:
+        return _allocation_of_job(registry, request, request.job)
+    if request.cluster is None or not (request.hosts or request.keep is not None):
+        raise InvalidValue("PlacementRequest.hosts", "a job, or a cluster with hosts, is needed")
+    snapshot = registry.fabrics.read(request.cluster, request.at)
+    if not request.hosts:
+        return snapshot, None, None
+    slots = 1 if request.slots is None else request.slots
+    return snapshot, Allocation.of(snapshot.fabric, request.hosts, slots), None
+
+
+def _allocation_of_job(
+    registry: Registry, request: PlacementRequest, job: str
+) -> tuple[Snapshot, Allocation, str]:
+    """Return the fabric of a job's cluster, the job's allocation and its id."""
+    stored = registry.jobs.read(job, request.cluster)
+    if not stored.job.hosts:
+        raise InvalidValue("PlacementRequest.job", f"job {job!r} has no hosts: it is {stored.job.state}")
+    snapshot = registry.fabrics.read(stored.cluster, request.at)
+    slots = stored.job.slots if request.slots is None else request.slots
+    return snapshot, Allocation.of(snapshot.fabric, stored.job.hosts, slots), stored.job.id
+
+
+def _background(
+    registry: Registry, request: PlacementRequest, snapshot: Snapshot, job: str | None
+) -> Background | None:
+    """Return the load of the placements that the request names, or of all other running jobs.
+
+    Raises
+    ------
+    UnknownName, InvalidValue
+    """
+    if not request.running:
+        return _load_of_placements(registry, request.background, snapshot)
+    if request.background:
+        raise InvalidValue("PlacementRequest.running", "all running jobs are the background: name no other")
+    routing, rails = request.costs.routing, request.costs.rails
+    live = traffic(registry, snapshot.cluster, request.at, routing=routing, rails=rails)
+    if live.running.snapshot.id != snapshot.id:
+        raise InvalidValue("PlacementRequest.running", "the jobs run on another state of the fabric")
+    return live.shared.background(job or "")
+
+
+def _load_of_placements(
+    registry: Registry, others: tuple[tuple[str, float | None], ...], snapshot: Snapshot
+) -> Background | None:
+    """Return the load of saved placements, which must be on the same fabric.
+
+    Raises
+    ------
+    InvalidValue
+        A placement on another fabric or without an evaluation, or seconds for only some of them.
+    """
+    if not others:
+        return None
+    field = "PlacementRequest.background"
+    found: list[Evaluation] = []
+    for name, _ in others:
+        stored = registry.placements.read(name)
+        if stored.content != snapshot.id:
+            raise InvalidValue(field, f"placement {stored.id} is on another state of the fabric")
+        if stored.evaluation is None:
+            raise InvalidValue(field, f"placement {stored.id} was not evaluated")
+        found.append(stored.evaluation)
+    seconds = [period for _, period in others if period is not None]
+    if not seconds:
+        return Background.added(found)
+    if len(seconds) != len(others):
+        raise InvalidValue(field, "seconds are needed for all of the other jobs, or for none")
+    return Background.reduced(found, np.asarray(seconds))

@@ -1,0 +1,61 @@
+"""What to place, where and how, with all data by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
+from registry.model import HostOrder
+from registry.model.host_layout import HostLayout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementRequest:
+    """A profile to place, or a placement to evaluate, by the names of the data.
+
+    Attributes
+    ----------
+    profile : str
+        Name or id.
+    job, cluster : str or None
+        Job whose hosts and slots are used; its cluster if two clusters have a job of that id.
+    hosts : tuple of str or None
+        Hosts of `cluster` in launch order, instead of a job.
+    slots : int, tuple of int or None
+        Ranks per host; default: the job's, else 1.
+    keep : str, HostOrder or None
+        Present placement, by the id of a saved one or by hosts. Without a job and hosts, its hosts are the
+        allocation.
+    costs : CostModel
+        Routing, rails and distances; the load of other jobs is named by `background` or `running`.
+    background : tuple of (str, float or None)
+        Ids of saved placements of other jobs, with the seconds in which each sends its profile; None: in
+        the same period as this one.
+    running : bool
+        Use the traffic of all other running jobs instead of `background`.
+    at : datetime or None
+        Time of the fabric and the running jobs; default: now.
+    options : SearchOptions
+    pins : mapping of int to str or int
+        Rank -> the host that it must be on.
+    layouts : mapping of str to HostLayout
+        Host layouts by name, or under `mapping.placement.partition.cores.ALL`; they override those of the
+        registry.
+    """
+
+    profile: str = ""
+    job: str | None = None
+    cluster: str | None = None
+    hosts: tuple[str, ...] | None = None
+    slots: int | tuple[int, ...] | None = None
+    keep: str | HostOrder | None = None
+    costs: CostModel = field(default_factory=CostModel)
+    background: tuple[tuple[str, float | None], ...] = ()
+    running: bool = False
+    at: datetime | None = None
+    options: SearchOptions = field(default_factory=SearchOptions)
+    pins: Mapping[int, str | int] = field(default_factory=dict)
+    layouts: Mapping[str, HostLayout] = field(default_factory=dict)
