@@ -1,4 +1,4 @@
-"""The script that Streamlit runs: opens the registry that the settings name and hands it to the pages."""
+"""The script that Streamlit runs: opens the registry of the settings and draws the dashboard."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from registry.registry import Registry
 
 
 def connect() -> Registry:
-    """The registry of the settings in force; called again where a connection was lost."""
+    """Open the registry of the current settings; called again after a connection was lost."""
     return load_settings().open_registry()
 
 
 def access_of(settings: Settings) -> Access:
-    """Who may see what of users.
+    """Return who may see what, by these settings.
 
     Raises
     ------
     ConfigError
-        The secret of pseudonyms cannot be read or made.
+        The secret key of the pseudonyms cannot be read or created.
     """
     return Access(
         key=settings.pseudonym_key() if settings.hide_users else None,
@@ -29,7 +29,7 @@ def access_of(settings: Settings) -> Access:
 
 
 def access() -> Access:
-    """Of the settings in force."""
+    """Return who may see what, by the current settings."""
     return access_of(load_settings())
 
 

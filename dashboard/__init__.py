@@ -1,4 +1,4 @@
-"""The pages that show the registry in a browser.
+"""A web application that shows the contents of the registry.
 
 Input: an open registry.
 Output: a Streamlit application.

@@ -1,4 +1,4 @@
-"""The dashboard: a page a question, all on one registry; ``streamlit run`` starts it through a stub."""
+"""The dashboard application: connects, checks access, and draws the page that the browser requests."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dashboard.state.site import Site
 from dashboard.state.viewer import EVERYTHING, NOBODY, Access, current, logged_in
 from dashboard.views import (
     changes,
+    circuits,
     fabric,
     history,
     ingest,
@@ -19,7 +20,6 @@ from dashboard.views import (
     job,
     jobs,
     overview,
-    reconfiguration,
     simulated,
     what_if,
 )
@@ -31,10 +31,10 @@ ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="#0b6
 <path d="M8 8 6 25M8 8 16 25M24 8 16 25M24 8 26 25M8 8 26 25M24 8 6 25" fill="none" stroke-width="1.5"/>
 <path d="M5 5h6v6H5zM21 5h6v6h-6z"/><circle cx="6" cy="25" r="3"/><circle cx="16" cy="25" r="3"/>
 <circle cx="26" cy="25" r="3"/></svg>"""
-"""Ours, for the named icons come from another host."""
+"""Icon of the browser tab, included here because Streamlit loads named icons from another host."""
 
 TOP = "<style>.stMainBlockContainer { padding-top: 4.5rem }</style>"
-"""Less room above the title than Streamlit leaves."""
+"""Style that reduces Streamlit's space above the title."""
 
 _TRIED_AGAIN = "tried again"
 
@@ -42,7 +42,7 @@ Draw = Callable[[Registry, Site], None]
 
 
 class Entry(NamedTuple):
-    """A page in the navigation: its field of `Site`, what draws it, its title and icon."""
+    """A page of the navigation: field of `Site`, function that draws the page, title and icon."""
 
     field: str
     draw: Draw
@@ -59,22 +59,22 @@ PAGES = (
     Entry("interference", interference.draw, "Interference", ":material/compare_arrows:"),
     Entry("history", history.draw, "History", ":material/show_chart:"),
     Entry("runs", simulated.draw, "Runs", ":material/play_circle:"),
-    Entry("circuits", reconfiguration.draw, "Circuits", ":material/cable:"),
+    Entry("circuits", circuits.draw, "Circuits", ":material/cable:"),
     Entry("changes", changes.draw, "Changes", ":material/difference:"),
     Entry("ingest", ingest.draw, "Ingest", ":material/input:"),
 )
-"""In the order of the navigation; the first is shown where the address names none."""
+"""All pages in the order of the navigation; the first is the start page."""
 
 
 def run(connect: Callable[[], Registry], access: Callable[[], Access] = lambda: EVERYTHING) -> None:
-    """Draw the page that the browser asks for.
+    """Draw the page that the browser requests.
 
     Parameters
     ----------
     connect : callable
-        Opens the registry; called once a process, and again where the database was lost.
+        Opens the registry; called once per process, and again after the database connection was lost.
     access : callable
-        Who may see what of users; called for every page.
+        Returns who may see what; called for every page.
     """
     st.set_page_config(page_title="Fabric Almanac", page_icon=ICON, layout="wide")
     st.html(TOP)
@@ -103,7 +103,7 @@ def run(connect: Callable[[], Registry], access: Callable[[], Access] = lambda: 
 
 
 def _show(connect: Callable[[], Registry], draw: Draw, site: Site) -> None:
-    """Draw a page. Errors raised on purpose become messages; a database that is lost is asked for again."""
+    """Draw a page; show expected errors as messages, and reconnect once if the connection was lost."""
     try:
         draw(_registry(connect), site)
     except DatabaseUnavailable as error:
@@ -125,5 +125,5 @@ def _registry(_connect: Callable[[], Registry]) -> Registry:
 
 @st.cache_resource(show_spinner=False, on_release=Searches.close)
 def _searches(_connect: Callable[[], Registry]) -> Searches:
-    """Searches that run behind the pages of all sessions."""
+    """Return the background searches of all sessions."""
     return Searches(_connect)

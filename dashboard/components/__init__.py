@@ -1,4 +1,4 @@
-"""Components that Streamlit lacks.
+"""Page elements that Streamlit lacks.
 
 Input: arrays.
 Output: elements of a page.

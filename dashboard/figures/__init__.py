@@ -1,15 +1,13 @@
-"""Figures made from small tables: pure functions, one for each figure.
+"""Charts and maps. Pure functions, one for each figure.
 
 Input: tables and arrays.
-Output: charts.
+Output: charts, and pictures for the fabric map.
 
-Text from the database is data of a chart, never an expression.
+Text from the database is always data of a chart, never an expression.
 """
 
-from dashboard.figures.colours import DARK, HEAT, INK, LIGHT, SERIES_COLOURS, theme_of
-from dashboard.figures.communication import communication_matrix
-from dashboard.figures.layers import layers
-from dashboard.figures.series import comparison
+from dashboard.figures.placement import communication_matrix, comparison
+from dashboard.figures.style import DARK, HEAT, INK, LIGHT, SERIES_COLOURS, layers, theme_of
 
 __all__ = [
     "DARK",

@@ -1,4 +1,4 @@
-"""How links are coloured on a map: by load, by what was measured, by capacity, by a difference, by kind."""
+"""Colours of links on a map: by load, utilisation, capacity, difference or kind."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import pairwise
 import numpy as np
 
 from dashboard.components.fabric_map.picture import Step
-from dashboard.figures.colours import DARK, HEAT, LIGHT
+from dashboard.figures.style import DARK, HEAT, LIGHT
 from registry import units
 from registry.model import Floats, Ints
 from registry.units import Unit
 
 STEPS = 5
-"""Steps of a ramp, what has no value or no traffic not counted."""
+"""Number of steps of a ramp, without those for unknown values and for no traffic."""
 PERCENT = Unit(0.01, "%")
 NEAR = 0.1
-"""Differences below this share of the largest are none."""
+"""Share of the largest difference below which a difference counts as zero."""
 
 CAPACITY = {
     LIGHT: ("#c6d3e3", "#9dbbdb", "#6f9fce", "#437fb9", "#1f5c99", "#0a3566"),
@@ -28,7 +28,7 @@ DIFFERENCE = {
     LIGHT: ("#2b6ca8", "#7fb0d6", "#dfe3e8", "#f0a15e", "#a5202b"),
     DARK: ("#4b9be0", "#31618c", "#454b57", "#b0562f", "#fbd24b"),
 }
-"""Much less than predicted, less, as predicted, more, much more: the hot end is the salient one."""
+"""Colours for much less than estimated, less, equal, more, much more: the last stands out most."""
 UNKNOWN = {LIGHT: "#f1f2f4", DARK: "#2b2f37"}
 GONE = {LIGHT: "#4a5560", DARK: "#c3ccd6"}
 MARK = {LIGHT: "#0077d6", DARK: "#3fd0ff"}
@@ -36,27 +36,27 @@ MARK = {LIGHT: "#0077d6", DARK: "#3fd0ff"}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Colouring:
-    """Colours of links.
+    """Values of links and their colours.
 
     Attributes
     ----------
     title, legend : str
-        What is seen, and what the colours mean.
+        Title of the map, and meaning of the colours.
     values : float64[m]
-        Of each row of ``fabric.links``; NaN where nothing is known. The larger of a cable's two counts.
+        Value of each row of ``fabric.links``, NaN if not known. A cable shows the larger of its two values.
     edges : float64[k + 1] or None
-        Borders of the steps, the lower one not included; None: `kind` tells the step.
+        Borders of the steps; a step includes its upper border only.
     steps : tuple of Step
-        Without counts, which a figure adds: first "not known", then "no traffic" if `idle`, then a step
-        each two borders.
+        Steps without counts, which a figure adds: "not known", "no traffic" if `idle`, then one for each two
+        borders.
     unit : Unit or None
-        That values are told in; None where they are only kinds.
+        Unit of displayed values, or None if the values are kinds.
     idle : bool
-        Whether zero is a step of its own.
+        True if zero is a separate step.
     signed : bool
-        Whether values above zero are told with a sign.
+        True if positive values are shown with a sign.
     marked : str
-        What the link with the largest value is called; empty to point none out.
+        Label of the link with the largest value; empty for no label.
     """
 
     title: str
@@ -70,7 +70,7 @@ class Colouring:
     marked: str = ""
 
     def step_of(self, values: Floats) -> Ints:
-        """int32[...]: the step of each value."""
+        """Return int32[...]: the step of each value."""
         within = np.searchsorted(self.edges[1:-1], values, side="left") if len(self.edges) > 2 else 0
         step = 1 + int(self.idle) + np.broadcast_to(within, values.shape)
         if self.idle:
@@ -82,12 +82,12 @@ class Colouring:
 def load(
     title: str, legend: str, seconds: Floats, *, worst: float | None = None, marked: str = "worst link"
 ) -> Colouring:
-    """Seconds that links need for their bytes, in equal steps up to the worst; no traffic stands apart.
+    """Colour links by the time of their bytes, in equal steps up to the worst, with a step for no traffic.
 
     Parameters
     ----------
     worst : float, optional
-        Top of the scale, not below the largest value, which it is by default.
+        Top of the scale (default: the largest value); at least the largest value.
     """
     top = float(np.nanmax(seconds, initial=0.0)) if worst is None else worst
     unit = units.unit_for([top], units.SECONDS)
@@ -95,13 +95,13 @@ def load(
 
 
 def share(title: str, legend: str, values: Floats) -> Colouring:
-    """Shares of capacity, in equal steps up to the largest; no traffic stands apart."""
+    """Colour links by utilisation, in equal steps up to the largest, with a step for no traffic."""
     top = float(np.nanmax(values, initial=0.0))
-    return _heat(title, legend, values, top, PERCENT, "hottest link" if top > 0 else "")
+    return _heat(title, legend, values, top, PERCENT, "busiest link" if top > 0 else "")
 
 
 def capacity(title: str, legend: str, values: Floats) -> Colouring:
-    """Each capacity a step of its own, or equal steps where there are too many; the highest last."""
+    """Colour links by capacity: one step for each capacity, or equal steps if there are too many."""
     kinds = np.unique(values)
     unit = units.unit_for(kinds.tolist(), units.RATE)
     if len(kinds) <= STEPS + 1:
@@ -118,7 +118,7 @@ def capacity(title: str, legend: str, values: Floats) -> Colouring:
 def difference(
     title: str, legend: str, values: Floats, unit: Unit = PERCENT, *, marked: str = "most above"
 ) -> Colouring:
-    """Values around zero: far below, below, about zero, above, far above; the hot end is the salient one."""
+    """Colour links by a difference: far below zero, below, about zero, above, far above."""
     top = float(np.nanmax(np.abs(values), initial=0.0)) or unit.size
     edges = top * np.array([-1.0, -0.5, -NEAR, NEAR, 0.5, 1.0])
     edges[0] -= abs(edges[0])
@@ -147,12 +147,12 @@ def kinds(
     *,
     gone: Collection[str] = (),
 ) -> Colouring:
-    """Kinds of links: value k + 1 is name k; the later one counts where a cable's directions differ.
+    """Colour links by kind: value k + 1 is name k; a cable shows the later kind of its two directions.
 
     Parameters
     ----------
     gone : collection of str
-        Kinds of links that are not there any more.
+        Kinds of removed links.
     """
     edges: Floats = np.arange(len(names) + 1, dtype=np.float64) + 0.5
     pairs = zip(names, colours[LIGHT], colours[DARK], strict=True)
@@ -161,20 +161,21 @@ def kinds(
 
 
 def with_gone(colours: Colouring, values: Floats, text: str) -> Colouring:
-    """The same colours for a fabric that has links beside that are gone, which are dashed.
+    """Return the same colours for a fabric that also contains removed links, drawn dashed.
 
     Parameters
     ----------
     values : float64[m]
-        Of each row of its links; NaN for those that are gone.
+        Value of each of its links; NaN for removed links.
     text : str
-        What they are called.
+        Name of removed links.
     """
     gone = Step(text, text, GONE[LIGHT], GONE[DARK], dashed=True)
     return replace(colours, values=values, steps=(gone, *colours.steps[1:]))
 
 
 def _heat(title: str, legend: str, values: Floats, top: float, unit: Unit, marked: str) -> Colouring:
+    """Return colours of the heat ramp for values from 0 to `top`."""
     edges = np.linspace(0, top, STEPS + 1) if top > 0 else np.zeros(2)
     edges[-1] = np.inf
     colours = list(zip(HEAT[LIGHT], HEAT[DARK], strict=True))

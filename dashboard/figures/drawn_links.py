@@ -1,4 +1,4 @@
-"""Parts of a fabric that are small enough to be drawn as lines. Pure functions."""
+"""Selection of links that are drawn as lines: a part of the fabric. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dashboard.components.fabric_map import Item
 from registry.model import Bools, Fabric, Floats
 
 WIDER = 400
-"""Most links around a machine that are drawn with its own."""
+"""Maximum number of links drawn around a device; above it only the device's own links are drawn."""
 
 
 def around(fabric: Fabric, item: Item) -> Bools:
-    """bool[m]: links at the ends of a link, or at a machine and, unless too many, its neighbours."""
+    """Return bool[m]: links at both ends of a link, or of a device and, if few enough, its neighbours."""
     links = fabric.links
     if item.link is not None:
         ends = np.isin(np.arange(len(fabric)), [links.source[item.link], links.target[item.link]])
@@ -25,7 +25,7 @@ def around(fabric: Fabric, item: Item) -> Bools:
 
 
 def hottest_part(seconds: Floats, most: int) -> Bools:
-    """bool[m]: links that are loaded, the hottest ones where they are too many; equals by their rows."""
+    """Return bool[m]: loaded links, at most the `most` busiest ones; equal ones by row."""
     order = np.argsort(-seconds, kind="stable")[:most]
     chosen = np.zeros(len(seconds), bool)
     chosen[order[seconds[order] > 0]] = True

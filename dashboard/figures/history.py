@@ -1,4 +1,4 @@
-"""Placement quality over time as small multiples, and two placements or clusters side by side."""
+"""Charts of the history page: placements over time, and two placements or clusters side by side."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import altair as alt
 import pandas as pd
 
-from dashboard.figures.colours import DARK, INK, LIGHT
-from dashboard.figures.layers import layers
+from dashboard.figures.style import DARK, INK, LIGHT, layers
 
 PLACED = {LIGHT: "#0b6e8f", DARK: "#4cc3ea"}
 FLAGGED = {LIGHT: "#b3262d", DARK: "#fbe45b"}
@@ -16,26 +15,26 @@ LIMIT = {LIGHT: "#e0672f", DARK: "#f38b21"}
 BOUND = {LIGHT: "#111820", DARK: "#f4f6f8"}
 IN_ORDER = {LIGHT: "#7a8290", DARK: "#9aa3b2"}
 PAIR = {LIGHT: ("#0b6e8f", "#e0a028"), DARK: ("#4cc3ea", "#f3c04a")}
-"""Of A and B."""
+"""Colours of A and B."""
 
 KEY = (
-    "Over the time saved (UTC): ● ran so · ○ proposed · ▲ regression · ━ certified lower bound · "
-    "╌ control limit · × in order"
+    "By time of saving (UTC): ● present placement · ○ proposed · ▲ regression · ━ certified lower bound · "
+    "╌ control limit · × ranks in order"
 )
-"""What the marks of `small_multiple` mean."""
+"""Legend of the marks of `small_multiple`."""
 
 _NUMBERS = ("value", "bound", "limit", "in order")
 
 
 class Drawing(NamedTuple):
-    """A table, and how it is drawn: what ``st.vega_lite_chart`` takes.
+    """A table and its chart, for ``st.vega_lite_chart``.
 
     Attributes
     ----------
     rows : DataFrame
     spec : dict
-        Of Vega-Lite 6, without data. Written out, because a page has many of these: Altair takes a quarter of
-        a second to check one, which the tests do.
+        Specification of Vega-Lite 6, without data. It is written out because a page has many such charts and
+        Altair needs a quarter of a second to validate one; the tests validate it.
     """
 
     rows: pd.DataFrame
@@ -43,18 +42,17 @@ class Drawing(NamedTuple):
 
 
 def small_multiple(points: pd.DataFrame, title: str, unit: str, size: float, theme: str) -> Drawing:
-    """Placements of one application on one cluster over time.
+    """Return a chart of the placements of one application on one cluster over time.
 
     Parameters
     ----------
     points : DataFrame
-        Of `dashboard.tables.history.points`.
+        Result of `dashboard.tables.history.points`.
     title : str
-        What is seen.
     unit : str
-        Of the values, with what they are.
+        Name and unit of the values.
     size : float
-        Of that unit in base units.
+        Size of that unit in base units.
     """
     rows = points.copy()
     for name in _NUMBERS:
@@ -73,18 +71,18 @@ def small_multiple(points: pd.DataFrame, title: str, unit: str, size: float, the
         layer("value", "datum.role == 'present'", marks["ran"]),
         layer("value", "datum.flagged", marks["flagged"]),
     ]
-    encoding = {"x": _OVER_TIME, "tooltip": _told(unit)}
+    encoding = {"x": _OVER_TIME, "tooltip": _tooltip(unit)}
     about = {"title": title, "height": 250, "width": "container"}
     return Drawing(rows, {**about, "encoding": encoding, "layer": layers})
 
 
 def side_by_side(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
-    """Costs of placements A and B, each over the larger of the two.
+    """Return bars of the costs of placements A and B, each relative to the larger.
 
     Parameters
     ----------
     costs : DataFrame
-        Of `dashboard.tables.history.relative`.
+        Result of `dashboard.tables.history.relative`.
     """
     order = list(dict.fromkeys(costs["cost"]))
     base = alt.Chart(costs).encode(
@@ -96,21 +94,19 @@ def side_by_side(costs: pd.DataFrame, theme: str) -> alt.LayerChart:
     return layers(
         base.mark_bar().encode(color=_pair("which", ["A", "B"], theme)),
         base.mark_text(align="left", dx=5, color=INK[theme]).encode(text="shown:N"),
-    ).properties(title="Costs of A and B, each over the larger", height=58 * len(order), width="container")
+    ).properties(title="Costs of A and B, relative to the larger", height=58 * len(order), width="container")
 
 
 def two_clusters(rows: pd.DataFrame, clusters: tuple[str, str], theme: str) -> alt.LayerChart:
-    """Applications on two clusters by how far their placements are from the bound.
+    """Return a chart of applications on two clusters by the distance of their placements from the bound.
 
     Parameters
     ----------
     rows : DataFrame
-        Of `dashboard.tables.history.applications_table`.
+        Result of `dashboard.tables.history.applications_table`.
     """
     y = alt.Y("application:N", title=None, axis=alt.Axis(ticks=False, labelLimit=220))
-    x = alt.X(
-        "over bound:Q", title="worst link over its lower bound (times, median)", scale=alt.Scale(zero=False)
-    )
+    x = alt.X("over bound:Q", title="worst link / lower bound (median)", scale=alt.Scale(zero=False))
     base = alt.Chart(rows[rows["over bound"].notna()]).encode(x=x, y=y)
     span = base.mark_line(color=INK[theme], opacity=0.4).encode(detail="application:N")
     dots = base.mark_point(filled=True, size=110, opacity=1).encode(
@@ -125,7 +121,7 @@ def two_clusters(rows: pd.DataFrame, clusters: tuple[str, str], theme: str) -> a
         ],
     )
     height = 30 * max(rows["application"].nunique(), 2)
-    title = "How far placements are from the best possible, application by application"
+    title = "Distance from best, by application"
     return layers(span, dots).properties(title=title, height=height, width="container")
 
 
@@ -138,10 +134,10 @@ _OVER_TIME = {
 }
 
 
-def _told(unit: str) -> list[dict[str, Any]]:
-    """What is told of the mark under the pointer."""
+def _tooltip(unit: str) -> list[dict[str, Any]]:
+    """Return the fields that are shown for the mark under the pointer."""
     numbers = {"value": unit, "bound": "lower bound", "limit": "control limit"}
-    at = {"field": "at", "type": "temporal", "title": "at (UTC)", "format": "%Y-%m-%d %H:%M:%S"}
+    at = {"field": "at", "type": "temporal", "title": "time (UTC)", "format": "%Y-%m-%d %H:%M:%S"}
     return [
         *(
             {"field": name, "type": "quantitative", "title": title, "format": ".4~g"}
@@ -153,6 +149,7 @@ def _told(unit: str) -> list[dict[str, Any]]:
 
 
 def _marks(theme: str) -> dict[str, dict[str, Any]]:
+    """Return the mark of each kind of value."""
     placed, point = PLACED[theme], {"type": "point", "filled": True}
     return {
         "limit": {
@@ -184,7 +181,7 @@ def _marks(theme: str) -> dict[str, dict[str, Any]]:
 
 
 def _known(column: str) -> str:
-    """Which rows have a number there; one table for all layers is sent, not one for each."""
+    """Return a filter for rows with a number in a column; one table serves all layers."""
     return f"isValid(datum['{column}']) && isFinite(datum['{column}'])"
 
 

@@ -1,21 +1,21 @@
-"""How long ingest runs took, over time."""
+"""Durations of ingest runs over time."""
 
 from __future__ import annotations
 
 import altair as alt
 import pandas as pd
 
-from dashboard.figures.colours import DARK, LIGHT
+from dashboard.figures.style import DARK, LIGHT
 from registry.ingest_runs.runs import OUTCOMES
 
 OUTCOME_COLOURS = {LIGHT: ("#0b6e8f", "#8a94a6", "#b3262d"), DARK: ("#4cc3ea", "#7d8798", "#f38b21")}
-"""Of each of `registry.ingest_runs.runs.OUTCOMES`; what failed stands out."""
+"""Colour of each of `registry.ingest_runs.runs.OUTCOMES`; failures stand out."""
 OUTCOME_SHAPES = ("circle", "square", "triangle-up")
-"""The same told by shape."""
+"""Shape of each outcome."""
 
 
 def durations(runs: pd.DataFrame, theme: str) -> alt.Chart:
-    """A mark a run: when it began, how long it took, what became of it.
+    """Return a chart with one mark per run: start, duration and outcome.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def durations(runs: pd.DataFrame, theme: str) -> alt.Chart:
         .encode(
             x=alt.X(
                 "at:T",
-                title="began at (UTC)",
+                title="start (UTC)",
                 scale=alt.Scale(type="utc", padding=16),
                 axis=alt.Axis(tickCount=8, format="%d %b %H:%M", labelOverlap=True),
             ),
@@ -41,11 +41,11 @@ def durations(runs: pd.DataFrame, theme: str) -> alt.Chart:
             ),
             shape=alt.Shape("outcome:N", scale=alt.Scale(domain=outcomes, range=list(OUTCOME_SHAPES))),
             tooltip=[
-                alt.Tooltip("at:T", format="%Y-%m-%d %H:%M:%S", title="began at (UTC)", formatType="time"),
+                alt.Tooltip("at:T", format="%Y-%m-%d %H:%M:%S", title="start (UTC)", formatType="time"),
                 alt.Tooltip("seconds:Q", format=".3~g", title="duration (s)"),
                 *(f"{name}:N" for name in ("outcome", "source", "cluster")),
             ],
         )
-        .properties(title="How long each run took", height=240, width="container")
+        .properties(title="Duration of runs", height=240, width="container")
     )
     return chart

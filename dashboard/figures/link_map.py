@@ -1,4 +1,4 @@
-"""The links of a fabric as a map: cells of matrices, or lines between machines."""
+"""The links of a fabric as a map: cells of matrices, or lines between hosts and switches."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dashboard.components.fabric_map.picture import HEIGHT, Grid, Level, Picture
 from dashboard.figures.colouring import MARK, Colouring
 from dashboard.layouts import TREE, Cables, Drawing, Layout
 from dashboard.layouts.cells import tier_text
-from dashboard.tables.links import bundles, hotter, port_texts
+from dashboard.tables.links import bundles, busier_direction, port_texts
 from registry.model import SWITCH, Bools, Fabric, Floats, Longs
 
 LINES_LIMIT = 2000
-"""Most cables that are shown as lines unless a part is chosen; more are shown as cells."""
+"""Maximum number of cables drawn as lines; more are drawn as cells."""
 
 
 def link_map(
@@ -27,15 +27,15 @@ def link_map(
     only: Bools | None = None,
     height: int = HEIGHT,
 ) -> Picture:
-    """The links of a fabric.
+    """Return a map of the links of a fabric.
 
     Parameters
     ----------
     lines : bool
-        A line for the cables of each two machines, as hot as the hottest, and one for those that are gone;
-        else a cell for each cable.
+        True to draw one line for all cables between two vertices, coloured as the busiest, and one for
+        removed cables; False to draw a cell for each cable.
     only : bool[m], optional
-        Links that are drawn, with their machines and the other direction; all by default.
+        Links to draw, with their vertices and the other direction (default: all).
     """
     chosen = np.arange(len(drawing.cables)) if only is None else _touched(drawing.cables, only)
     if lines:
@@ -51,12 +51,13 @@ def link_map(
         counted = f"{colouring.legend} · cables"
         return replace(whole, shape=_grid(drawing, chosen), drawing=_name("cells", chosen), legend=counted)
     points = _points(fabric, drawing.layout, whole.vertices, counts)
-    counted = f"{colouring.legend} · lines, one for all cables of two machines"
+    counted = f"{colouring.legend} · lines, one for all cables between two devices"
     return replace(whole, shape=points, drawing=_name("lines", np.r_[part.a, -1, part.b]), legend=counted)
 
 
 def _picture(fabric: Fabric, part: Cables, colouring: Colouring, height: int) -> Picture:
-    values, rows = hotter(part, colouring.values)
+    """Return the picture of these cables, without their places."""
+    values, rows = busier_direction(part, colouring.values)
     padded = np.append(colouring.values, np.nan)
     vertices, ends = np.unique(np.r_[part.a, part.b], return_inverse=True)
     texts, source, target = port_texts(fabric)
@@ -95,16 +96,16 @@ def _picture(fabric: Fabric, part: Cables, colouring: Colouring, height: int) ->
 
 
 def _gone(part: Cables, colouring: Colouring) -> Bools:
-    """bool[c]: whether a cable is of a step that stands for what is gone."""
+    """Return bool[c]: True for removed cables."""
     dashed = np.array([step.dashed for step in colouring.steps], np.bool_)
-    found: Bools = dashed[colouring.step_of(hotter(part, colouring.values)[0])]
+    found: Bools = dashed[colouring.step_of(busier_direction(part, colouring.values)[0])]
     return found
 
 
 def _counted(
     colouring: Colouring, step: np.ndarray[tuple[int], np.dtype[np.int32]]
 ) -> tuple[tuple[Step, ...], np.ndarray[tuple[int], np.dtype[np.int32]]]:
-    """The steps with counts in their labels; without "not known" where all is known."""
+    """Return the steps with counts in their labels, without "not known" if every value is known."""
     counts = np.bincount(step, minlength=len(colouring.steps)).tolist()
     steps = tuple(
         known._replace(label=f"{known.label} · {count:,}")
@@ -125,6 +126,7 @@ def _grid(drawing: Drawing, chosen: Longs) -> Grid:
 
 
 def _points(fabric: Fabric, layout: Layout, vertices: Longs, cables: Longs) -> Points:
+    """Return the places of the drawn vertices; those of a tree evenly spread in each tier."""
     tier, switch = layout.tier[vertices], fabric.kind[vertices] == SWITCH
     if layout.form != TREE:
         x, y = _stretched(layout.x[vertices]), _stretched(layout.y[vertices])
@@ -159,5 +161,5 @@ def _taken(cables: Cables, chosen: Longs) -> Cables:
 
 
 def _name(form: str, places: Longs) -> str:
-    """The same name for pictures with the same things at the same places."""
+    """Return a name that is equal for maps with the same cables at the same places."""
     return form + hashlib.blake2b(places.tobytes(), digest_size=8).hexdigest()

@@ -1,11 +1,11 @@
-"""Running jobs against links as a heat map, with all jobs' time of each link above it."""
+"""A heat map of running jobs and links, with the total time of each link above it."""
 
 from __future__ import annotations
 
 import altair as alt
 import pandas as pd
 
-from dashboard.figures.colours import HEAT, INK
+from dashboard.figures.style import HEAT, INK
 from registry import units
 
 ROW, COLUMN, TOTALS = 18, 22, 90
@@ -15,12 +15,12 @@ ROW, COLUMN, TOTALS = 18, 22, 90
 def sharing_figure(
     rows: tuple[str, ...], cells: pd.DataFrame, links: pd.DataFrame, theme: str
 ) -> alt.VConcatChart:
-    """Columns are links, the hottest first; rows are jobs.
+    """Return a heat map: columns are links, busiest first; rows are jobs.
 
     Parameters
     ----------
     rows, cells, links
-        Of `dashboard.tables.sharing.Heat`.
+        Fields of `dashboard.tables.sharing.Heat`.
     """
     unit = units.unit_for(links["seconds"].tolist(), units.SECONDS)
     places = links["place"].tolist()
@@ -32,15 +32,15 @@ def sharing_figure(
 
 
 def _bars(links: pd.DataFrame, places: list[int], unit: str, theme: str) -> alt.Chart:
-    """All jobs' time of each link."""
-    title = "All jobs' bytes over capacity, a period"
+    """Return bars of the time of all jobs on each link."""
+    title = "Time of all jobs, per period"
     chart: alt.Chart = (
         alt.Chart(links)
         .mark_bar(color=INK[theme])
         .encode(
             x=alt.X("place:O", title=None, axis=None, scale=_across(places)),
             y=alt.Y("seconds:Q", title=unit, axis=alt.Axis(tickCount=3)),
-            tooltip=[*_told(unit), alt.Tooltip("jobs:Q", title="jobs on it")],
+            tooltip=[*_tooltip(unit), alt.Tooltip("jobs:Q", title="jobs on it")],
         )
         .properties(title=title, width=COLUMN * len(places), height=TOTALS)
     )
@@ -48,11 +48,11 @@ def _bars(links: pd.DataFrame, places: list[int], unit: str, theme: str) -> alt.
 
 
 def _cells(cells: pd.DataFrame, places: list[int], rows: tuple[str, ...], unit: str, theme: str) -> alt.Chart:
-    """Each job's time of each link."""
+    """Return the cells: the time of each job on each link."""
     top = float(cells["seconds"].max()) if len(cells) else 1.0
     colour = alt.Color(
         "seconds:Q",
-        title=f"its bytes' time ({unit})",
+        title=f"time of its bytes ({unit})",
         scale=alt.Scale(domain=[0, top or 1.0], range=list(HEAT[theme][1:]), nice=False),
         legend=alt.Legend(orient="right", gradientLength=110, titleLimit=260),
     )
@@ -62,7 +62,7 @@ def _cells(cells: pd.DataFrame, places: list[int], rows: tuple[str, ...], unit: 
         .encode(
             x=alt.X(
                 "place:O",
-                title="link, the hottest is 1",
+                title="link (1 is the busiest)",
                 scale=_across(places),
                 axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False),
             ),
@@ -75,13 +75,11 @@ def _cells(cells: pd.DataFrame, places: list[int], rows: tuple[str, ...], unit: 
             color=colour,
             tooltip=[
                 alt.Tooltip("row:N", title="job"),
-                *_told(unit),
-                alt.Tooltip("part:Q", format=".1%", title="of all bytes on it"),
+                *_tooltip(unit),
+                alt.Tooltip("part:Q", format=".1%", title="share of the link's bytes"),
             ],
         )
-        .properties(
-            title="Each job's own part of that", width=COLUMN * len(places), height=ROW * max(len(rows), 1)
-        )
+        .properties(title="Time of each job", width=COLUMN * len(places), height=ROW * max(len(rows), 1))
     )
     return chart
 
@@ -90,7 +88,7 @@ def _across(places: list[int]) -> alt.Scale:
     return alt.Scale(domain=places, paddingInner=0.08)
 
 
-def _told(unit: str) -> list[alt.Tooltip]:
+def _tooltip(unit: str) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("link:N", title="link"),
         alt.Tooltip("seconds:Q", format=".4~g", title=f"time ({unit})"),

@@ -1,4 +1,4 @@
-"""Simulated runs beside each other: traffic and latency over time, latencies, what static costs foretold."""
+"""Charts of simulated runs: traffic and latency over time, latencies, estimate against simulation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.figures.colours import DARK, INK, LIGHT
-from dashboard.figures.layers import layers
+from dashboard.figures.style import DARK, INK, LIGHT, layers
 from dashboard.tables.simulated import letter
 from registry import units
 from registry.units import Unit
@@ -18,23 +17,23 @@ RUNS = {
     LIGHT: ("#0b6e8f", "#e0a028", "#7a4fa3", "#b3262d", "#2f8f5b", "#7a8290"),
     DARK: ("#4cc3ea", "#f3c04a", "#c39be8", "#f2767c", "#6fd39b", "#9aa3b2"),
 }
-"""Of the runs A, B, ...: as many as stand beside each other at most."""
+"""Colours of the runs A, B, ...; their number limits the runs in a chart."""
 _DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [4, 2], [12, 4])
-"""Of their lines: runs are told apart without colours too."""
+"""Dashes of their lines, so that runs differ without colours too."""
 _DOTTED = 60
-"""Points of a line that are drawn at most: more would hide its dashes."""
+"""Maximum number of point marks on a line; more would hide its dashes."""
 _HEIGHT = 300
 
 
 def over_time(points: pd.DataFrame, what: str, title: str, base: str, theme: str) -> alt.Chart:
-    """A line a run over simulated time.
+    """Return a chart over simulated time, one line per run.
 
     Parameters
     ----------
     points : DataFrame
-        Of `dashboard.tables.simulated.over_time`.
+        Result of `dashboard.tables.simulated.over_time`.
     what : str
-        Column that is drawn: ``delivered`` or ``latency``.
+        Column to draw: ``delivered`` or ``latency``.
     title : str
     base : str
         Unit of the column, of `registry.units`.
@@ -51,7 +50,7 @@ def over_time(points: pd.DataFrame, what: str, title: str, base: str, theme: str
             y=alt.Y(f"{what}:Q", title=f"{title} ({unit.name})", scale=alt.Scale(zero=True)),
             tooltip=[
                 alt.Tooltip("run:N"),
-                alt.Tooltip("at:Q", format=".4~g", title=f"at ({clock.name})"),
+                alt.Tooltip("at:Q", format=".4~g", title=f"time ({clock.name})"),
                 alt.Tooltip(f"{what}:Q", format=".4~g", title=f"{title} ({unit.name})"),
             ],
             **_by_run(rows, theme),
@@ -62,12 +61,12 @@ def over_time(points: pd.DataFrame, what: str, title: str, base: str, theme: str
 
 
 def latencies(table: pd.DataFrame, theme: str) -> alt.Chart:
-    """Latency of messages by percentile, a line a run; logarithmic where all are above zero.
+    """Return the latency of messages by percentile, one line per run; logarithmic if all are above zero.
 
     Parameters
     ----------
     table : DataFrame
-        Of `dashboard.tables.simulated.latencies`.
+        Result of `dashboard.tables.simulated.latencies`.
     """
     rows, unit = _in_unit(table, "latency", units.SECONDS)
     positive = bool((rows["latency"] > 0).all())
@@ -80,7 +79,7 @@ def latencies(table: pd.DataFrame, theme: str) -> alt.Chart:
             x=alt.X(
                 "percentile:O",
                 sort=order,
-                title="percentile of the messages",
+                title="percentile of messages",
                 axis=alt.Axis(labelAngle=0),
             ),
             y=alt.Y("latency:Q", title=f"latency ({unit.name})", scale=scale),
@@ -99,18 +98,18 @@ def latencies(table: pd.DataFrame, theme: str) -> alt.Chart:
 def against_static(
     table: pd.DataFrame, chosen: Sequence[str], title: str, base: str, theme: str
 ) -> alt.LayerChart:
-    """Completion of simulated runs over a static cost of their placements; chosen ones filled, with letters.
+    """Return the completion time of simulated runs over an estimated cost; chosen runs filled, with letters.
 
     Parameters
     ----------
     table : DataFrame
-        Of `dashboard.tables.simulated.predicted`.
+        Result of `dashboard.tables.simulated.predicted`.
     chosen : sequence of str
-        Ids of runs, in the order of their letters.
+        Ids of the chosen runs, in the order of their letters.
     title : str
-        Of the cost.
+        Name of the cost.
     base : str
-        Its unit.
+        Unit of the cost.
     """
     rows, unit = _in_unit(table, "static", base)
     rows, clock = _in_unit(rows, "completion", units.SECONDS)
@@ -148,7 +147,7 @@ def _in_unit(table: pd.DataFrame, column: str, base: str) -> tuple[pd.DataFrame,
 
 
 def _by_run(rows: pd.DataFrame, theme: str) -> dict[str, Any]:
-    """Colour and dashes of each run, with one legend for both."""
+    """Return colour and dashes of each run, with one legend for both."""
     names = list(dict.fromkeys(rows["run"]))
     legend = alt.Legend(
         orient="top",

@@ -1,4 +1,4 @@
-"""A fabric's cables as matrices in which one cell is one cable."""
+"""A fabric's cables as cells of matrices."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dashboard.layouts.cables import Cables
-from dashboard.layouts.order import natural_order, running, seat_of
-from dashboard.layouts.places import GRID, GROUPS, TREE, Layout
+from dashboard.layouts.model import GRID, GROUPS, TREE, Cables, Layout
+from dashboard.layouts.order import natural_order, repeat_number, switch_of
 from registry.model import Fabric, Ints, Longs
 
 DENSE = 0.5
-"""Share of the cells that must be cables, so that what is joined to what can be read across and down."""
+"""Minimum share of cells with cables in a matrix with a column for each lower device."""
 SHARED_WIDTH = 64
-"""Cells of a row where rows mean nothing."""
+"""Cells per row if the rows have no meaning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """A matrix.
+    """A matrix of cells.
 
     Attributes
     ----------
     title : str
     section : int
-        Panels of one section stand side by side, sections one above the other.
+        Number of its section: panels of a section are side by side, sections one above the other.
     rows, columns : int
     row_names : tuple of str
-        Device that each row is; empty where rows mean nothing.
+        Device of each row; empty if the rows have no meaning.
     block : int
-        Columns that belong together, such as the cables of one switch; 0 for none.
+        Number of columns that belong together, such as the cables of one switch; 0 for none.
     heading : str
-        What a section shows; of its first panel where there are several.
+        Heading of the section; set in its first panel only.
     """
 
     title: str
@@ -47,13 +46,13 @@ class Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cells:
-    """Where each cable of a fabric is.
+    """The cell of each cable of a fabric.
 
     Attributes
     ----------
     panels : tuple of Panel
     panel, row, column : int32[c]
-        Of each cable of `dashboard.layouts.cables`.
+        Place of each cable of `dashboard.layouts.model.cables`.
     """
 
     panels: tuple[Panel, ...]
@@ -63,7 +62,7 @@ class Cells:
 
 
 class _Sheet:
-    """Panels while they are laid out."""
+    """Panels under construction, and the place of each cable."""
 
     def __init__(self, cables: int) -> None:
         self.panels: list[Panel] = []
@@ -81,6 +80,7 @@ class _Sheet:
         block: int = 0,
         heading: str = "",
     ) -> None:
+        """Add a panel with the chosen cables at these rows and columns; nothing without cables."""
         if not len(chosen):
             return
         self.place[:, chosen] = np.full(len(chosen), len(self.panels)), row, column
@@ -99,7 +99,7 @@ class _Sheet:
 
 
 def cells(fabric: Fabric, layout: Layout, cables: Cables) -> Cells:
-    """A cell for each cable, as the layout's form suggests."""
+    """Return a cell for each cable, arranged by the form of the layout."""
     sheet = _Sheet(len(cables))
     forms: dict[str, Callable[[Fabric, Layout, Cables, _Sheet], None]] = {
         TREE: _levels,
@@ -112,7 +112,7 @@ def cells(fabric: Fabric, layout: Layout, cables: Cables) -> Cells:
 
 
 def tier_name(tier: int, tree: bool) -> str:
-    """What the machines of a tier are called."""
+    """Return the name of the devices of a tier."""
     if tier == 0:
         return "hosts"
     if not tree:
@@ -121,7 +121,7 @@ def tier_name(tier: int, tree: bool) -> str:
 
 
 def tier_text(tier: int, count: int) -> str:
-    """How many machines of a tree's tier there are, in words."""
+    """Return the number and name of the devices of a tree's tier as text."""
     name = tier_name(tier, tree=True)
     if count == 1:
         name = name.removesuffix("es") if tier else name.removesuffix("s")
@@ -129,7 +129,7 @@ def tier_text(tier: int, count: int) -> str:
 
 
 def _levels(fabric: Fabric, layout: Layout, cables: Cables, sheet: _Sheet) -> None:
-    """A panel for each two tiers, the highest first; the lower end's columns stand in the layout's order."""
+    """Add a panel for each two tiers, highest first; columns are the lower devices in the layout's order."""
     tier, spot = layout.tier, _spot(fabric, layout)
     top, low = _ordered(cables, tier)
     pairs = np.unique(np.c_[tier[top], tier[low]], axis=0)[::-1]
@@ -150,17 +150,17 @@ def _levels(fabric: Fabric, layout: Layout, cables: Cables, sheet: _Sheet) -> No
 
 
 def _slices(fabric: Fabric, layout: Layout, cables: Cables, sheet: _Sheet) -> None:
-    """A panel for each slice; a node's cells are its host cables and the link onwards along each axis."""
+    """Add a panel for each slice; cells of a node are its host cables and its next link along each axis."""
     assert layout.spot is not None
     assert layout.sizes is not None
-    spot, sizes = layout.spot[seat_of(fabric)], layout.sizes
+    spot, sizes = layout.spot[switch_of(fabric)], layout.sizes
     a, b = cables.a, cables.b
     step = (spot[b] - spot[a]) % sizes
     axis = np.where((step != 0).any(axis=1), (step != 0).argmax(axis=1), len(sizes))
     length = np.take_along_axis(np.c_[step, np.zeros(len(step), np.int32)], axis[:, None], axis=1)[:, 0]
-    # the end from which the other is the next along the axis
-    owner = np.where(length == 1, seat_of(fabric)[a], seat_of(fabric)[b])
-    index = running(owner, axis)
+    # owner: the end whose next node along the axis is the other end
+    owner = np.where(length == 1, switch_of(fabric)[a], switch_of(fabric)[b])
+    index = repeat_number(owner, axis)
     most = np.zeros(len(sizes) + 1, np.int64)
     np.maximum.at(most, axis, index + 1)
     slot = (np.cumsum(most) - most)[axis] + index
@@ -170,7 +170,7 @@ def _slices(fabric: Fabric, layout: Layout, cables: Cables, sheet: _Sheet) -> No
     for other in range(len(sizes) - 1, 1, -1):
         layer = layer * int(sizes[other]) + place[:, other]
     layers = np.unique(layer).tolist()
-    nodes = "a block for each node: its hosts' cables, then the one onwards along each axis"
+    nodes = "a block for each node: cables of its hosts, then its next cable along each axis"
     for number in layers:
         chosen = np.flatnonzero(layer == number)
         column = place[chosen, 0] * width + slot[chosen]
@@ -179,21 +179,21 @@ def _slices(fabric: Fabric, layout: Layout, cables: Cables, sheet: _Sheet) -> No
 
 
 def _groups(fabric: Fabric, layout: Layout, cables: Cables, sheet: _Sheet) -> None:
-    """The cables between groups, group by group; then a panel for each group, a row for each switch."""
+    """Add a panel for cables between groups, then a panel for each group with a row for each switch."""
     assert layout.group is not None
     spot, group = _spot(fabric, layout), layout.group
     low, high = np.minimum(group[cables.a], group[cables.b]), np.maximum(group[cables.a], group[cables.b])
     between = np.flatnonzero((low != high) & (low >= 0))
-    twin = running(low[between], high[between])
+    twin = repeat_number(low[between], high[between])
     column = high[between] * (int(twin.max(initial=0)) + 1) + twin
     count = len(np.unique(group[group >= 0]))
     title = f"between the {count:,} groups, a row and a column for each · {len(between):,} cables"
     names = tuple(f"group {number}" for number in range(count))
     sheet.add(between, title, 0, low[between].astype(np.int64), column, row_names=names)
-    seat = seat_of(fabric)
+    switch = switch_of(fabric)
     for number in range(count):
         chosen = np.flatnonzero((low == number) & (high == number))
-        a, b = seat[cables.a[chosen]], seat[cables.b[chosen]]
+        a, b = switch[cables.a[chosen]], switch[cables.b[chosen]]
         rank = np.unique(spot[np.r_[a, b]], return_inverse=True)[1]
         one, other = rank[: len(a)], rank[len(a) :]
         size = int(rank.max(initial=0)) + 1
@@ -202,12 +202,12 @@ def _groups(fabric: Fabric, layout: Layout, cables: Cables, sheet: _Sheet) -> No
         order = np.lexsort((chosen, step, owner))
         chosen, owner = chosen[order], owner[order]
         heading = "within each group, a row for each switch" if number == 0 else ""
-        sheet.add(chosen, f"group {number}", 1, owner, running(owner), heading=heading)
+        sheet.add(chosen, f"group {number}", 1, owner, repeat_number(owner), heading=heading)
     _rest(np.flatnonzero((low != high) & (low < 0)), "cables of no group", sheet)
 
 
 def _switch_by_switch(fabric: Fabric, layout: Layout, cables: Cables, sheet: _Sheet) -> None:
-    """Cables between what forwards, then the others; each by the ends in the layout's order, running on."""
+    """Add a panel for cables between switches and one for host cables, in the layout's order."""
     spot = _spot(fabric, layout)
     forwards = fabric.forwards[cables.a] & fabric.forwards[cables.b]
     first = np.minimum(spot[cables.a], spot[cables.b])
@@ -224,14 +224,14 @@ def _rest(chosen: Longs, title: str, sheet: _Sheet, section: int = 2) -> None:
 
 
 def _aligned(row: Longs | Ints, below: Longs | Ints) -> Longs:
-    """Columns by the lower end where most of such cells would be filled; else the cables of a row run on."""
+    """Return columns by the lower end if most such cells would be filled; else cables follow one another."""
     rank = np.unique(below, return_inverse=True)[1]
-    twin = running(row.astype(np.int64), below.astype(np.int64))
+    twin = repeat_number(row.astype(np.int64), below.astype(np.int64))
     width = int(twin.max(initial=0)) + 1
     slots = (int(np.max(row, initial=0)) + 1) * (int(rank.max(initial=0)) + 1) * width
     if len(row) >= DENSE * slots:
         return rank * width + twin
-    return running(row.astype(np.int64))
+    return repeat_number(row.astype(np.int64))
 
 
 def _ordered(cables: Cables, tier: Ints) -> tuple[Longs, Longs]:
@@ -240,7 +240,7 @@ def _ordered(cables: Cables, tier: Ints) -> tuple[Longs, Longs]:
 
 
 def _spot(fabric: Fabric, layout: Layout) -> Longs:
-    """int64[n]: rank of each vertex from left to right, then in the natural order of names."""
+    """Return int64[n]: rank of each vertex from left to right, then in natural order of names."""
     spot = np.empty(len(fabric), np.int64)
     key = layout.x if layout.group is None else layout.group
     spot[np.lexsort((natural_order(fabric.names), key))] = np.arange(len(fabric))
@@ -252,6 +252,6 @@ def _slice_title(number: int, sizes: Ints) -> str:
         return "all nodes"
     parts = []
     for axis in range(2, len(sizes)):
-        number, at = divmod(number, int(sizes[axis]))
-        parts.append(f"{'zuvw'[axis - 2] if axis < 6 else f'axis {axis}'} = {at}")
+        number, place = divmod(number, int(sizes[axis]))
+        parts.append(f"{'zuvw'[axis - 2] if axis < 6 else f'axis {axis}'} = {place}")
     return ", ".join(parts)

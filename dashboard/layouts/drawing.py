@@ -1,4 +1,4 @@
-"""Everything about drawing a fabric that depends on its wiring alone."""
+"""The drawing of a fabric: its layout, cables and cells, which depend on the wiring alone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dashboard.layouts import groups as dragonfly
-from dashboard.layouts.cables import Cables, cables
 from dashboard.layouts.cells import Cells, cells
 from dashboard.layouts.free import free
-from dashboard.layouts.places import FREE, GRID, GROUPS, TREE, Layout
+from dashboard.layouts.model import FREE, GRID, GROUPS, TREE, Cables, Layout, cables
 from dashboard.layouts.torus import slices
 from dashboard.layouts.tree import columns, tiers
 from mapping.routing.torus import torus_coordinates
@@ -21,7 +20,7 @@ from registry.model import Fabric, Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Drawing:
-    """How a fabric is drawn: where its vertices are, its `cables`, and the cell of each cable in a matrix."""
+    """Positions of the vertices of a fabric, its cables, and the cell of each cable."""
 
     layout: Layout
     cables: Cables
@@ -32,24 +31,24 @@ Spread = Callable[[Fabric], tuple[Floats, Floats]]
 
 
 def draw(fabric: Fabric, spread: Spread = free) -> Drawing:
-    """Everything about drawing a fabric that depends on its wiring alone.
+    """Return the drawing of a fabric.
 
     Parameters
     ----------
     spread : callable
-        Gives the positions where the layout is free.
+        Returns the positions of a free layout.
     """
     placed, pairs = layout(fabric, spread), cables(fabric)
     return Drawing(layout=placed, cables=pairs, cells=cells(fabric, placed, pairs))
 
 
 def redrawn(drawing: Drawing, fabric: Fabric) -> Drawing:
-    """How a fabric of the same vertices but other links is drawn: everything at the same place.
+    """Return the drawing of a fabric with the same vertices at the same places but other links.
 
     Raises
     ------
     InvalidValue
-        It has other vertices.
+        The number of vertices differs.
     """
     if len(fabric) != len(drawing.layout.x):
         raise InvalidValue("fabric", f"has {len(fabric)} vertices, not {len(drawing.layout.x)}")
@@ -58,12 +57,12 @@ def redrawn(drawing: Drawing, fabric: Fabric) -> Drawing:
 
 
 def layout(fabric: Fabric, spread: Spread = free) -> Layout:
-    """The layout that suits a fabric: tree in levels, torus in slices, dragonfly in groups, else free.
+    """Return the layout that suits a fabric: tree in levels, torus in slices, dragonfly in groups, or free.
 
     Parameters
     ----------
     spread : callable
-        Gives the positions where the layout is free.
+        Returns the positions of a free layout.
     """
     tier = tiers(fabric)
     top = max(int(tier.max()), 1)
@@ -82,7 +81,7 @@ def layout(fabric: Fabric, spread: Spread = free) -> Layout:
 
 
 def _torus(fabric: Fabric) -> Ints | None:
-    """int32[n, d]: coordinates of what forwards in a torus or mesh of two axes or more, -1 for others."""
+    """Return int32[n, d]: coordinates in a torus or mesh of two or more axes, -1 for hosts; or None."""
     found = torus_coordinates(fabric)
     if found is not None and found.coordinates.shape[1] > 1 and int(found.sizes.max()) > 2:
         return found.coordinates

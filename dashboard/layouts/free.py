@@ -1,4 +1,4 @@
-"""Any graph: what forwards is spread by its links, hosts stand around their switches."""
+"""Positions for any graph: switches spread by their links, hosts in a circle around their switch."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from dashboard.layouts.order import fitted, running, seat_of
+from dashboard.layouts.order import fitted, repeat_number, switch_of
 from registry.model import Fabric, Floats, Longs
 
 RULE = "free-1"
-"""Name of this way of drawing, under which positions are stored."""
+"""Name of this layout algorithm, under which positions are stored."""
 SPRING_ROUNDS = 200
 SPRING_LIMIT = 1500
-"""Most vertices that springs push apart, as their work grows with the square; eigenvectors spread more."""
+"""Maximum number of vertices for a spring layout, whose work is quadratic; above it eigenvectors are used."""
 PETAL = 0.25
 """Distance of a host from its switch, in mean lengths of the lines between switches."""
 
 
 def free(fabric: Fabric) -> tuple[Floats, Floats]:
-    """float64[n], float64[n]: x and y between 0 and 1; the same for the same fabric."""
+    """Return float64[n], float64[n]: x and y from 0 to 1; deterministic."""
     core = np.flatnonzero(fabric.forwards)
     links, n = fabric.links, len(fabric)
     inner = fabric.network_link & (links.source < links.target)
@@ -46,7 +46,7 @@ def _springs(count: int, source: Longs, target: Longs) -> Floats:
 
 
 def _eigenvectors(count: int, source: Longs, target: Longs) -> Floats:
-    """The two slowest waves of the graph, the farthest vertex at a positive place."""
+    """Return the ranks in the two smoothest Laplacian eigenvectors, with a fixed sign."""
     graph = coo_array((np.ones(len(source)), (source, target)), shape=(count, count)).tocsr()
     whole = laplacian(graph + graph.T, normed=True)
     flipped = LinearOperator(whole.shape, matvec=lambda vector: 2 * vector - whole @ vector, dtype=np.float64)
@@ -56,15 +56,15 @@ def _eigenvectors(count: int, source: Longs, target: Longs) -> Floats:
     far = np.abs(spot).argmax(axis=0)
     spread = spot * np.sign(spot[far, np.arange(2)])
     order = np.argsort(spread, axis=0, kind="stable")
-    return np.argsort(order, axis=0, kind="stable").astype(np.float64)  # ranks keep crowded places apart
+    return np.argsort(order, axis=0, kind="stable").astype(np.float64)  # ranks spread crowded places
 
 
 def _petals(fabric: Fabric, x: Floats, y: Floats, length: float) -> None:
-    """Put what hangs on each switch in a circle around it."""
+    """Place the hosts of each switch in a circle around it."""
     hanging = np.flatnonzero(~fabric.forwards)
-    seat = seat_of(fabric)[hanging]
-    hanging, seat = hanging[seat >= 0], seat[seat >= 0]
-    around = np.bincount(seat, minlength=len(fabric))[seat]
-    angle = 2 * np.pi * running(seat) / np.maximum(around, 1)
-    x[hanging] = x[seat] + PETAL * length * np.cos(angle)
-    y[hanging] = y[seat] + PETAL * length * np.sin(angle)
+    switch = switch_of(fabric)[hanging]
+    hanging, switch = hanging[switch >= 0], switch[switch >= 0]
+    around = np.bincount(switch, minlength=len(fabric))[switch]
+    angle = 2 * np.pi * repeat_number(switch) / np.maximum(around, 1)
+    x[hanging] = x[switch] + PETAL * length * np.cos(angle)
+    y[hanging] = y[switch] + PETAL * length * np.sin(angle)

@@ -1,4 +1,4 @@
-"""Groups of a dragonfly, found from the graph, and a circle for each."""
+"""Groups of a dragonfly, found from its graph, and their positions in circles."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from dashboard.layouts.order import fitted, natural_order, running, seat_of
+from dashboard.layouts.order import fitted, natural_order, repeat_number, switch_of
 from registry.model import Bools, Fabric, Floats, Ints, Longs
 
 FEWEST = 3
-"""Fewer groups are no dragonfly."""
+"""Minimum number of groups of a dragonfly."""
 ALIKE = 0.9
-"""Share of the groups that have the usual size."""
+"""Minimum share of groups that have the median size."""
 JOINED = 0.5
-"""Share of the pairs of groups that a cable joins; trees and tori have far fewer."""
+"""Minimum share of pairs of groups connected by a cable; trees and tori have far fewer."""
 THRESHOLDS = 12
-"""Most numbers of common neighbours that are tried."""
+"""Maximum number of thresholds for common neighbours that are tried."""
 ROUTERS, HOSTS = 0.62, 0.9
-"""Radius of a group's circles of switches and of hosts, in that of the group."""
+"""Radii of the circles of switches and hosts, relative to the group's."""
 
 
 def groups(fabric: Fabric) -> Ints | None:
-    """int32[n]: the group of each vertex, in the natural order of the first names; None for no dragonfly.
+    """Return int32[n]: the group of each vertex, in natural order of first names; None if no dragonfly.
 
-    Switches of one group have neighbours in common, those of two groups next to none: links whose ends have
-    at least so many are followed, for each number that occurs. In a dragonfly+, whose groups are bipartite,
-    links between switches without hosts are cut instead. The parts must then be alike in size, small across,
-    and joined each to each; else the fabric is no dragonfly.
+    Switches of a group have common neighbours, switches of different groups almost none: groups are the
+    connected components over links whose ends have at least k common neighbours, for each k that occurs. In
+    a dragonfly+, whose groups are bipartite, links between switches without hosts are cut instead. The fabric
+    is a dragonfly if the groups have about the same size, a small diameter, and links to each other.
     """
     core = np.flatnonzero(fabric.forwards)
     number = np.cumsum(fabric.forwards) - 1
@@ -43,25 +43,25 @@ def groups(fabric: Fabric) -> Ints | None:
 
 
 def circles(fabric: Fabric, group: Ints) -> tuple[Floats, Floats]:
-    """float64[n], float64[n]: x and y. Groups stand in rows, each a circle of switches in one of hosts."""
+    """Return float64[n], float64[n]: x and y of groups in rows, each two circles of hosts and switches."""
     count = int(group.max()) + 1
     across = int(np.ceil(np.sqrt(1.8 * count)))
     down = -(-count // across)
     rank = natural_order(fabric.names)
     x, y = np.zeros(len(fabric)), np.zeros(len(fabric))
-    seat = seat_of(fabric)
+    switch = switch_of(fabric)
     for members, radius in ((fabric.forwards, ROUTERS), (~fabric.forwards, HOSTS)):
         chosen = np.flatnonzero(members & (group >= 0))
-        chosen = chosen[np.lexsort((rank[chosen], rank[seat[chosen]], group[chosen]))]
+        chosen = chosen[np.lexsort((rank[chosen], rank[switch[chosen]], group[chosen]))]
         size = np.bincount(group[chosen], minlength=count)[group[chosen]]
-        angle = 2 * np.pi * (running(group[chosen]) + 0.5) / size
+        angle = 2 * np.pi * (repeat_number(group[chosen]) + 0.5) / size
         x[chosen] = group[chosen] % across + 0.5 + radius / 2 * np.sin(angle)
         y[chosen] = down - group[chosen] // across - 0.5 + radius / 2 * np.cos(angle)
     return fitted(x), fitted(y)
 
 
 def _candidates(fabric: Fabric, core: Longs, source: Longs, target: Longs) -> list[Bools]:
-    """Which links may be those within groups."""
+    """Return possible sets of the links within groups."""
     adjacency = coo_array((np.ones(len(source)), (source, target)), shape=(len(core), len(core))).tocsr()
     adjacency.data[:] = 1
     both = csr_array(adjacency + adjacency.T)
@@ -71,7 +71,7 @@ def _candidates(fabric: Fabric, core: Longs, source: Longs, target: Longs) -> li
     kinds = kinds[np.linspace(0, len(kinds) - 1, min(len(kinds), THRESHOLDS)).round().astype(int)]
     found: list[Bools] = [common >= least for least in kinds.tolist() if least > 0]
     bears = np.zeros(len(fabric), bool)
-    bears[seat_of(fabric)[~fabric.forwards]] = True
+    bears[switch_of(fabric)[~fabric.forwards]] = True
     leaf = bears[core]
     if leaf.any() and not leaf.all():
         found.append(leaf[source] | leaf[target])
@@ -101,8 +101,8 @@ def _is_dragonfly(part: Longs, source: Longs, target: Longs, local: Bools) -> bo
 def _numbered(fabric: Fabric, core: Longs, part: Longs) -> Ints:
     first = np.full(int(part.max()) + 1, len(fabric), np.int64)
     np.minimum.at(first, part, natural_order(fabric.names)[core])
-    turn = np.argsort(np.argsort(first))
+    number = np.argsort(np.argsort(first))
     group = np.full(len(fabric) + 1, -1, np.int32)
-    group[core] = turn[part]
-    found: Ints = group[seat_of(fabric)]
+    group[core] = number[part]
+    found: Ints = group[switch_of(fabric)]
     return found

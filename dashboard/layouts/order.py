@@ -1,4 +1,4 @@
-"""Orders and scales that layouts share."""
+"""Orders, scales and neighbours that several layouts use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"([0-9]+)")
 
 
 def natural_order(names: Sequence[str]) -> Ints:
-    """int32[n]: rank of each name when numbers within names count as numbers."""
+    """Return int32[n]: rank of each name in natural order, in which numbers within names count as numbers."""
     keys = [
         [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(name) if part]
         for name in names
@@ -25,13 +25,13 @@ def natural_order(names: Sequence[str]) -> Ints:
 
 
 def fitted(values: Floats) -> Floats:
-    """The values moved and stretched to 0 .. 1; one half where all are equal."""
+    """Return the values scaled to 0 .. 1; one half if all are equal."""
     low, high = float(values.min()), float(values.max())
     return (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
 
 
-def running(*keys: Ints | Longs) -> Longs:
-    """int64[k]: how many rows before each have the same keys."""
+def repeat_number(*keys: Ints | Longs) -> Longs:
+    """Return int64[k]: for each row the number of earlier rows with the same keys."""
     count = len(keys[0])
     order = np.lexsort((np.arange(count), *reversed(keys)))
     changed = np.zeros(count, bool)
@@ -44,13 +44,13 @@ def running(*keys: Ints | Longs) -> Longs:
     return number
 
 
-def seat_of(fabric: Fabric) -> Longs:
-    """int64[n]: what each vertex hangs on: itself where it forwards, else a neighbour that does, else -1."""
+def switch_of(fabric: Fabric) -> Longs:
+    """Return int64[n]: the switch of each vertex: itself if it forwards, a forwarding neighbour, or -1."""
     links, n = fabric.links, len(fabric)
-    seat = np.full(n, -1, np.int64)
+    switch = np.full(n, -1, np.int64)
     hanging = ~fabric.forwards[links.source] & fabric.forwards[links.target]
     vertex, first = np.unique(links.source[hanging], return_index=True)
-    seat[vertex] = links.target[hanging][first]
+    switch[vertex] = links.target[hanging][first]
     core = np.flatnonzero(fabric.forwards)
-    seat[core] = core
-    return seat
+    switch[core] = core
+    return switch

@@ -1,4 +1,4 @@
-"""A tree in levels: hosts below, then leaf switches, and so on."""
+"""Positions for a tree: hosts at the bottom, then leaf switches, and so on."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dashboard.layouts.order import natural_order
 from registry.model import HOST, SWITCH, Bools, Fabric, Floats, Ints
 
 LEAF_SHARE = 0.25
-"""A switch with fewer hosts than this share of the usual number is no leaf: spines carry managers."""
+"""Minimum share of the median number of hosts for a leaf switch: spines may carry a few management hosts."""
 
 
 def tiers(fabric: Fabric) -> Ints:
-    """int32[n]: tier of each vertex.
+    """Return int32[n]: tier of each vertex.
 
-    The fabric's own levels where it tells them. Otherwise hosts are tier 0, switches with hosts
-    tier 1, and other switches one tier above the lowest that they are joined to. Where a cable would
-    join two switches of one tier the fabric is no tree: then all switches are in tier 1.
+    These are the fabric's own levels if it has them. Otherwise hosts are tier 0, switches with hosts tier 1,
+    and other switches one tier above their lowest neighbour. If a cable then connects two switches of one
+    tier, the fabric is no tree and all switches are in tier 1.
     """
     if fabric.level is not None:
         return fabric.level
@@ -40,7 +40,7 @@ def tiers(fabric: Fabric) -> Ints:
 
 
 def columns(fabric: Fabric, tier: Ints) -> Floats:
-    """float64[n]: x of each vertex. Each tier evenly spread, in the order of what hangs below; then hosts."""
+    """Return float64[n]: x of each vertex, each tier evenly spread, ordered by the vertices below."""
     rank = natural_order(fabric.names)
     x = rank.astype(np.float64)
     top = int(tier.max())
@@ -54,7 +54,7 @@ def columns(fabric: Fabric, tier: Ints) -> Floats:
 
 
 def _leaves(fabric: Fabric, switch: Bools) -> Bools:
-    """Switches that have about as many hosts as switches with hosts usually have."""
+    """Return bool[n]: switches with enough hosts to be leaf switches."""
     links = fabric.links
     down = switch[links.source] & ~switch[links.target]
     attached = np.bincount(links.source[down], minlength=len(fabric))
@@ -64,7 +64,7 @@ def _leaves(fabric: Fabric, switch: Bools) -> Bools:
 
 
 def _middles(fabric: Fabric, x: Floats, beside: Bools) -> Floats:
-    """Mean x of the neighbours that count; a vertex without any keeps its own."""
+    """Return the mean x of the neighbours in `beside`; a vertex without such neighbours keeps its x."""
     links, n = fabric.links, len(fabric)
     counts = beside[links.target]
     source = links.source[counts]
@@ -74,7 +74,7 @@ def _middles(fabric: Fabric, x: Floats, beside: Bools) -> Floats:
 
 
 def hosts_below(fabric: Fabric, tier: Ints, vertex: int) -> Ints:
-    """int32: hosts that are reached from a vertex by going down only, in order; a host reaches itself."""
+    """Return int32: hosts below a vertex, ascending; for a host itself."""
     reached = np.zeros(len(fabric), bool)
     reached[vertex] = True
     source, target = fabric.links.source, fabric.links.target

@@ -1,23 +1,23 @@
 """What each page reads from the registry: one object for each page, at most three statements each.
 
-Input: an open registry and what the page's address selects.
+Input: an open registry and the selection in the page's address.
 Output: frozen dataclasses.
 
-What has an id made from its content never changes, so it is kept (`dashboard.queries.caching`). Lists are
-asked for each time.
+Objects whose id is computed from their content never change: they are cached (`dashboard.queries.caching`).
+Lists are read each time.
 """
 
-from dashboard.queries.caching import KEPT, content_kept, drawing, evaluated_in_order, open_kept
+from dashboard.queries.caching import CACHED, cached_in_order, cached_placement, cached_snapshot, drawing
 from dashboard.queries.fabric import FabricView, fabric_view
-from dashboard.queries.lists import clusters
+from dashboard.queries.traffic import clusters
 
 __all__ = [
-    "KEPT",
+    "CACHED",
     "FabricView",
     "clusters",
-    "content_kept",
+    "cached_snapshot",
     "drawing",
-    "evaluated_in_order",
+    "cached_in_order",
     "fabric_view",
-    "open_kept",
+    "cached_placement",
 ]

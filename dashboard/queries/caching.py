@@ -1,5 +1,7 @@
-"""What has an id made from its content never changes, so it is kept, for all sessions alike and not copied:
-every array of it is read-only.
+"""Caches of fabrics and placements, shared by all sessions.
+
+Objects whose id is computed from their content never change, and their arrays are read-only: they are cached
+without copies.
 """
 
 from __future__ import annotations
@@ -18,17 +20,17 @@ from registry.model import Evaluation, Fabric, Floats
 from registry.pages.placements import OpenPlacement, open_placement, open_placements
 from registry.registry import Registry
 
-KEPT = 16
-"""Fabrics, and placements with theirs, that are kept in memory."""
+CACHED = 16
+"""Number of cached fabrics, and of cached placements."""
 
 
-def open_kept(registry: Registry, placement: str) -> OpenPlacement:
-    """A placement with its fabric and profile: one statement, and none when it is asked for again."""
+def cached_placement(registry: Registry, placement: str) -> OpenPlacement:
+    """Return a placement with its fabric and profile: one statement, none if it is cached."""
     return _opened(registry, registry.database.uri, placement)
 
 
-def both_kept(registry: Registry, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
-    """Two placements as of `open_kept`: one statement for both, and none when they are asked for again."""
+def cached_pair(registry: Registry, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
+    """Return two placements with fabrics and profiles: one statement, none if they are cached."""
     uri = registry.database.uri
     found = _both(registry, uri, first, second)
     one, other = (
@@ -37,16 +39,16 @@ def both_kept(registry: Registry, first: str, second: str) -> tuple[OpenPlacemen
     return one, other
 
 
-def content_kept(registry: Registry, content: str, found: Snapshot | None = None) -> Snapshot:
-    """A fabric's content by its id: one statement; none when it is asked for again, or was found already."""
+def cached_snapshot(registry: Registry, content: str, found: Snapshot | None = None) -> Snapshot:
+    """Return a fabric by the id of its content: one statement, none if it is cached or given as `found`."""
     return _content(registry, registry.database.uri, content, found)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@st.cache_resource(max_entries=CACHED, show_spinner=False)
 def drawing(content: str, _fabric: Fabric, _registry: Registry | None = None) -> Drawing:
-    """How the fabric of a content is drawn: computed once.
+    """Return positions and cells for drawing a fabric; computed once.
 
-    A free layout, which is slow to compute, is read from the registry if one is given, and stored there once.
+    A free layout is slow to compute: with a registry it is read from there, or stored there once computed.
     """
 
     def spread(fabric: Fabric) -> tuple[Floats, Floats]:
@@ -62,9 +64,9 @@ def drawing(content: str, _fabric: Fabric, _registry: Registry | None = None) ->
     return layouts.draw(_fabric, spread)
 
 
-@st.cache_resource(max_entries=4 * KEPT, show_spinner="Evaluating the ranks in order ...")
-def evaluated_in_order(placement: str, _opened: OpenPlacement) -> Evaluation | None:
-    """What the same ranks cost in order; None where profile or routes are missing."""
+@st.cache_resource(max_entries=4 * CACHED, show_spinner="Evaluating the ranks in order ...")
+def cached_in_order(placement: str, _opened: OpenPlacement) -> Evaluation | None:
+    """Return the costs of the same ranks placed in order, or None if profile or routes are missing."""
     stored, profile, fabric = _opened.stored, _opened.profile, _opened.snapshot.fabric
     if profile is None or stored.evaluation is None:
         return None
@@ -82,20 +84,20 @@ def evaluated_in_order(placement: str, _opened: OpenPlacement) -> Evaluation | N
         return None
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@st.cache_resource(max_entries=CACHED, show_spinner=False)
 def _content(_registry: Registry, uri: str, content: str, _found: Snapshot | None) -> Snapshot:
     return _registry.fabrics.read_content(content) if _found is None else _found
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@st.cache_resource(max_entries=CACHED, show_spinner=False)
 def _opened(
     _registry: Registry, uri: str, placement: str, _found: OpenPlacement | None = None
 ) -> OpenPlacement:
-    """Read now, unless it was found already."""
+    """Read the placement, if it is not given."""
     return open_placement(_registry.database, placement) if _found is None else _found
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@st.cache_resource(max_entries=CACHED, show_spinner=False)
 def _both(_registry: Registry, uri: str, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
     found = open_placements(_registry.database, [first, second])
     return found[first], found[second]

@@ -1,4 +1,4 @@
-"""What the changes page shows: two states of a cluster's wiring, and when it became another."""
+"""Data of the changes page: two states of a cluster's wiring, and when the wiring changed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from registry.errors import UnknownName
 from registry.pages.changes import SnapshotDiff, State, Timeline, read_snapshot_diff, read_timeline
 from registry.registry import Registry
 
-PAIRS = 8
-"""Pairs of states that are kept in memory."""
+PAIRS_CACHED = 8
+"""Number of cached comparisons of two states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChangesView:
-    """What the changes page shows.
+    """Data of the changes page.
 
     Attributes
     ----------
     timeline : Timeline
         All states of the cluster.
     before, after : State
-        The two that are compared.
+        The two states that are compared.
     """
 
     timeline: Timeline
@@ -35,17 +35,17 @@ class ChangesView:
 def changes_view(
     registry: Registry, cluster: str, start: datetime | None, end: datetime | None
 ) -> ChangesView:
-    """Two states of a cluster: one statement.
+    """Return two states of a cluster: one statement.
 
     Parameters
     ----------
     start, end : datetime or None
-        The states as of these times; unless told, the last one and the one before the later state.
+        Times of the two states. Default: the last state, and the state before the later one.
 
     Raises
     ------
     UnknownName
-        No such cluster, or nothing was seen of it until then.
+        No such cluster, or no observation of it until then.
     """
     line = read_timeline(registry.database, cluster)
     after = line.states[-1] if end is None else _as_of(line, end)
@@ -54,8 +54,8 @@ def changes_view(
     return ChangesView(timeline=line, before=before, after=after)
 
 
-def between_kept(registry: Registry, view: ChangesView) -> SnapshotDiff:
-    """The two states with what differs: one statement, and none when it is asked for again."""
+def cached_comparison(registry: Registry, view: ChangesView) -> SnapshotDiff:
+    """Return the two states and their differences: one statement, none if they are cached."""
     return _between(registry, registry.database.uri, view.timeline.cluster, view.before, view.after)
 
 
@@ -69,6 +69,6 @@ def _as_of(line: Timeline, at: datetime) -> State:
     return found
 
 
-@st.cache_resource(max_entries=PAIRS, show_spinner="Comparing the two states ...")
+@st.cache_resource(max_entries=PAIRS_CACHED, show_spinner="Comparing the two states ...")
 def _between(_registry: Registry, uri: str, cluster: str, before: State, after: State) -> SnapshotDiff:
     return read_snapshot_diff(_registry.database, cluster, before, after)

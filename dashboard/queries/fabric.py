@@ -1,12 +1,12 @@
-"""What the fabric page asks of the registry."""
+"""Data of the fabric page and of the what-if page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.queries.caching import open_kept
-from dashboard.queries.live import live_kept
+from dashboard.queries.caching import cached_placement
+from dashboard.queries.traffic import cached_traffic
 from mapping.service import Live
 from registry.counters.counters import rates_of
 from registry.errors import UnknownName
@@ -20,23 +20,23 @@ from registry.registry import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FabricView:
-    """What the fabric page shows.
+    """Data of the fabric page.
 
     Attributes
     ----------
     cluster : ClusterInfo
     timeline : Timeline
-        Its states.
+        States of the cluster's wiring.
     at : datetime or None
-        Time that is asked for; None is now.
+        Requested time, or None for now.
     live : Live or None
-        The running jobs' traffic; None where a placement is shown.
+        Traffic of the running jobs, or None if a placement is shown.
     opened : OpenPlacement or None
-        The placement whose traffic is shown instead, on the fabric that it was made for.
+        Placement whose traffic is shown instead, on the fabric it was computed for.
     rates : LinkRates or None
-        What ports counted; None where nothing was counted, or it was not asked for.
+        Rates measured by port counters, or None if there are none or they were not requested.
     link_bytes : float64[m] or None
-        Predicted bytes a period on each link; None where no traffic is known.
+        Estimated bytes per period on each link, or None if no traffic is known.
     """
 
     cluster: ClusterInfo
@@ -64,12 +64,12 @@ class FabricView:
 def seen_clusters(
     registry: Registry, cluster: str | None, at: datetime | None, *, counters: bool = False
 ) -> FabricHistory:
-    """All clusters, and one of them in time: one statement.
+    """Return all clusters, and one of them at a time: one statement.
 
     Raises
     ------
     UnknownName
-        There are clusters, but none of that name.
+        There are clusters, but none with that name.
     """
     return read_fabric_history(registry.database, cluster, at, counters=counters)
 
@@ -77,22 +77,24 @@ def seen_clusters(
 def fabric_view(
     registry: Registry, found: FabricHistory, at: datetime | None, placement: str | None
 ) -> FabricView:
-    """A cluster's fabric with the traffic of the running jobs, or of a placement.
+    """Return a cluster's fabric with the traffic of the running jobs, or of a placement.
 
-    One statement for a placement; for running jobs those of `live_kept`; none when asked for again.
+    One statement for a placement, those of `cached_traffic` for running jobs, none if it is cached.
 
     Raises
     ------
     UnknownName
-        Nothing was seen of the cluster until then, or no such placement.
+        No observation of the cluster until then, or no such placement.
     """
     line = found.timeline
     assert line is not None
     cluster = found.clusters[line.cluster]
-    opened = None if placement is None else open_kept(registry, placement)
+    opened = None if placement is None else cached_placement(registry, placement)
     if opened is not None and opened.stored.cluster != cluster.name:
-        raise UnknownName("placement", placement or "", remedy=f"it is of cluster {opened.stored.cluster}")
-    live = live_kept(registry, cluster, at) if opened is None else None
+        raise UnknownName(
+            "placement", placement or "", remedy=f"it belongs to cluster {opened.stored.cluster}"
+        )
+    live = cached_traffic(registry, cluster, at) if opened is None else None
     fabric = live.fabric if live is not None else opened.snapshot.fabric if opened is not None else None
     assert fabric is not None
     return FabricView(

@@ -1,4 +1,4 @@
-"""What the history page shows: all placements as columns, and how their quality is judged."""
+"""Data of the history page: all placements as columns, and their quality."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from registry.jobs.jobs import jobs_of_user
 from registry.model.placement_series import PlacementSeries
 from registry.registry import Registry
 
-SERIES = 2
-"""Histories that are kept in memory."""
+CACHED = 2
+"""Number of cached histories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class History:
-    """What the history page shows.
+    """Data of the history page.
 
     Attributes
     ----------
     clusters : dict of str to ClusterInfo
     series : PlacementSeries
-        Evaluated placements, the oldest first.
+        Evaluated placements, oldest first.
     quality : Quality
-        Row by row.
+        Quality of each row of the series.
     regressions : tuple of Regression
     """
 
@@ -39,7 +39,7 @@ class History:
 
 
 def history(registry: Registry, viewer: Viewer) -> History:
-    """All placements that may be seen: two statements, one where nothing is new; one more for one user's."""
+    """Return all visible placements: two statements, one if nothing is new; one more if limited to a user."""
     known = {info.name: info for info in registry.fabrics.clusters()}
     versions = tuple((info.name, info.version) for info in known.values())
     mine = None if viewer.only is None else jobs_of_user(registry.database, viewer.only)
@@ -48,7 +48,7 @@ def history(registry: Registry, viewer: Viewer) -> History:
 
 
 def evaluated(series: PlacementSeries, mine: frozenset[str] | None) -> PlacementSeries:
-    """Placements that were evaluated; of jobs with these keys alone, where they are told."""
+    """Return the evaluated placements; only those of jobs with these keys, if keys are given."""
     keep = np.isfinite(series.congestion_seconds)
     if mine is not None:
         keys = (f"{cluster}/{job}" for cluster, job in zip(series.cluster, series.job, strict=True))
@@ -56,7 +56,7 @@ def evaluated(series: PlacementSeries, mine: frozenset[str] | None) -> Placement
     return series.take(np.flatnonzero(keep))
 
 
-@st.cache_resource(max_entries=SERIES, show_spinner="Judging the placements ...")
+@st.cache_resource(max_entries=CACHED, show_spinner="Judging the placements ...")
 def _judged(
     _registry: Registry, uri: str, versions: tuple[tuple[str, int], ...], mine: frozenset[str] | None
 ) -> tuple[PlacementSeries, Quality, tuple[Regression, ...]]:

@@ -1,4 +1,4 @@
-"""What the ingest page shows: how each source does, and the last runs."""
+"""Data of the ingest page: the state of each source, and the latest runs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from registry.ingest_runs.runs import RunInfo, SourceState
 from registry.registry import Registry
 
 RUNS = 1000
-"""Runs that are shown at most, the newest ones."""
+"""Maximum number of runs shown; the newest ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestView:
-    """What the ingest page shows.
+    """Data of the ingest page.
 
     Attributes
     ----------
     sources : tuple of SourceState
-        Of all clusters.
+        Sources of all clusters.
     runs : tuple of RunInfo
-        Of the cluster that was asked for or of all, the newest first.
+        Runs of the requested cluster or of all, newest first.
     """
 
     sources: tuple[SourceState, ...]
@@ -28,10 +28,10 @@ class IngestView:
 
     @property
     def clusters(self) -> list[str]:
-        """Clusters that a run named, by name."""
+        """Names of the clusters of all sources, sorted."""
         return sorted({source.cluster for source in self.sources if source.cluster})
 
 
 def ingest_view(registry: Registry, cluster: str | None) -> IngestView:
-    """Sources and runs: two statements."""
+    """Return sources and runs: two statements."""
     return IngestView(sources=registry.runs.sources(), runs=registry.runs.list(cluster, RUNS))

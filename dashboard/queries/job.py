@@ -1,11 +1,11 @@
-"""What the page of a job asks of the registry."""
+"""Data of the job page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.queries.caching import open_kept
+from dashboard.queries.caching import cached_placement
 from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
 from registry.pages.jobs import JobFile, JobFilter
@@ -17,16 +17,16 @@ from registry.registry import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobView:
-    """What the page of a job shows.
+    """Data of the job page.
 
     Attributes
     ----------
     file : JobFile or None
-        The job with its placements; None for a placement of no job.
+        The job with its placements, or None if the placement belongs to no job.
     opened : OpenPlacement or None
-        The placement that is shown.
+        The placement that is shown, or None if there is none.
     beside : OpenPlacement or None
-        The one that it is compared with; None: ranks in order.
+        The placement it is compared with, or None for ranks in order.
     """
 
     file: JobFile | None
@@ -35,7 +35,7 @@ class JobView:
 
     @property
     def beside_name(self) -> str:
-        """What stands beside the placement, in a sentence."""
+        """Name of the compared placement, for use in a sentence."""
         if self.beside is None:
             return "in order"
         stored = self.beside.stored
@@ -43,63 +43,63 @@ class JobView:
 
 
 def job_file(registry: Registry, job: str, viewer: Viewer) -> JobFile:
-    """A job, by ``CLUSTER/ID`` or by an id that one cluster has, with its placements: one statement.
+    """Return a job with its placements, by ``CLUSTER/ID`` or by an id found in one cluster: one statement.
 
     Raises
     ------
     UnknownName
-        No such job, none that may be seen, or one in two clusters.
+        No such job, a job that the viewer may not see, or jobs of that id in several clusters.
     """
     cluster, _, name = job.rpartition("/")
     try:
         found = registry.job_pages.open(name, cluster or None)
     except UnknownName as error:
-        raise _hushed(error, viewer) from error
+        raise _without_names(error, viewer) from error
     if not viewer.sees(found.stored.job.user):
         raise UnknownName("job", job)
     return found
 
 
 def newest(registry: Registry, viewer: Viewer) -> str | OpenPlacement | None:
-    """What the page shows where the address names nothing: a job, a placement of no job, or None.
+    """Return what the page shows by default: a job, a placement that belongs to no job, or None.
 
-    The job of the newest placement, else the newest job: at most two statements.
+    This is the job of the newest placement, or else the newest job: at most two statements.
     """
     if viewer.only is None:
         placements = registry.placements.history(limit=1)
         if placements:
-            return key_of(placements[0]) or open_kept(registry, placements[0].id)
+            return key_of(placements[0]) or cached_placement(registry, placements[0].id)
     users = None if viewer.only is None else (viewer.only,)
     rows = registry.job_pages.page(JobFilter(users=users), limit=1).rows
     return rows[0].stored.id if rows else None
 
 
 def owner(registry: Registry, placement: str, viewer: Viewer) -> tuple[OpenPlacement, str | None]:
-    """A placement by its id and the job that it is of: one statement.
+    """Return a placement by its id, and its job: one statement.
 
     Raises
     ------
     UnknownName
     """
     try:
-        opened = open_kept(registry, placement)
+        opened = cached_placement(registry, placement)
     except UnknownName as error:
-        raise _hushed(error, viewer) from error
+        raise _without_names(error, viewer) from error
     job = opened.stored.job
     return opened, None if job is None else f"{opened.stored.cluster}/{job}"
 
 
 def key_of(info: StoredPlacementInfo) -> str | None:
-    """The job of a placement as the address names it."""
+    """Return the job of a placement as written in addresses, or None."""
     return None if info.job is None else f"{info.cluster}/{info.job}"
 
 
 def comparable(
     shown: StoredPlacementInfo, placements: Sequence[StoredPlacementInfo]
 ) -> list[StoredPlacementInfo]:
-    """Placements that can stand beside one, link by link: evaluated, of the same profile and wiring.
+    """Return the placements that can be compared with one link by link: same profile, same wiring.
 
-    Those that the job really runs with come first, then the newest.
+    Placements with which the job actually runs come first, then the newest.
     """
     fit = [
         other
@@ -111,6 +111,6 @@ def comparable(
     return sorted(fit, key=lambda other: other.role != PRESENT)
 
 
-def _hushed(error: UnknownName, viewer: Viewer) -> UnknownName:
-    """The error without names of what others own, where only one's own may be seen."""
+def _without_names(error: UnknownName, viewer: Viewer) -> UnknownName:
+    """Return the error without names of other users' jobs, if the viewer is limited to one user."""
     return error if viewer.only is None else UnknownName(error.kind, error.name)

@@ -1,4 +1,4 @@
-"""What the page of all jobs asks of the registry."""
+"""Data of the page of all jobs."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from dashboard.queries.caching import KEPT, content_kept
+from dashboard.queries.caching import CACHED, cached_snapshot
 from mapping.traffic.fragmentation import Fragmentation, Neighbours
 from registry.model import Fabric
 from registry.pages.jobs import JobChoices, JobFilter, JobRow
 from registry.registry import Registry
 
 MOST_ROWS = 100_000
-"""Rows of a file that is downloaded."""
+"""Maximum number of rows in a downloaded file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobsView:
-    """Some rows of the table of jobs.
+    """A part of the table of jobs.
 
     Attributes
     ----------
     rows : tuple of JobRow
-        The newest first.
+        Jobs, newest first.
     fragmentation : tuple of Fragmentation or None
-        Of each row, on the fabric as it is now; None where the job has no hosts or the fabric lacks one.
+        Fragmentation of each job on the present fabric, or None if hosts are missing.
     total : int
-        Rows that fit the filter.
+        Number of jobs that match the filter.
     """
 
     rows: tuple[JobRow, ...]
@@ -38,14 +38,14 @@ class JobsView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Seats:
-    """The hosts of a fabric, by name and by the switches they hang on."""
+class HostIndex:
+    """The hosts of a fabric by name, and which hosts share a switch."""
 
     vertex: Mapping[str, int]
     neighbours: Neighbours
 
     def fragmentation(self, hosts: Sequence[str]) -> Fragmentation | None:
-        """Of a job on these hosts; None where there are none or the fabric lacks one."""
+        """Return the fragmentation of a job on these hosts, or None without hosts or if one is unknown."""
         vertices = [self.vertex.get(host, -1) for host in hosts]
         if not vertices or min(vertices) < 0:
             return None
@@ -53,19 +53,19 @@ class Seats:
 
 
 def job_choices(registry: Registry) -> JobChoices:
-    """Clusters, users, applications and states to choose from: one statement."""
+    """Return the clusters, users, applications and states to choose from: one statement."""
     return registry.job_pages.choices()
 
 
 def jobs_view(
     registry: Registry, wanted: JobFilter, contents: Mapping[str, str], *, limit: int, offset: int = 0
 ) -> JobsView:
-    """Jobs that fit a filter: one statement, and one a fabric that was not seen before.
+    """Return the jobs that match a filter: one statement, and one for each fabric that is not cached.
 
     Parameters
     ----------
     contents : mapping of str to str
-        By cluster the id of its newest content, of `job_choices`.
+        Id of the newest fabric content of each cluster, from `job_choices`.
     """
     page = registry.job_pages.page(wanted, limit=limit, offset=offset)
     return JobsView(
@@ -79,11 +79,11 @@ def _fragmentation(registry: Registry, contents: Mapping[str, str], row: JobRow)
     content = contents.get(row.stored.cluster, "")
     if not content or not row.stored.job.hosts:
         return None
-    return seats(content, content_kept(registry, content).fabric).fragmentation(row.stored.job.hosts)
+    return host_index(content, cached_snapshot(registry, content).fabric).fragmentation(row.stored.job.hosts)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
-def seats(content: str, _fabric: Fabric) -> Seats:
-    """The hosts of a content: computed once."""
+@st.cache_resource(max_entries=CACHED, show_spinner=False)
+def host_index(content: str, _fabric: Fabric) -> HostIndex:
+    """Return the host index of a fabric content; computed once."""
     hosts = _fabric.hosts.tolist()
-    return Seats(vertex={_fabric.names[v]: v for v in hosts}, neighbours=Neighbours.of(_fabric))
+    return HostIndex(vertex={_fabric.names[v]: v for v in hosts}, neighbours=Neighbours.of(_fabric))

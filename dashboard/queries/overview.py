@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import streamlit as st
 
-from dashboard.queries.live import live_kept
+from dashboard.queries.traffic import cached_traffic
 from mapping.checks.catalog import check
 from mapping.checks.finding import Finding, Subject
 from mapping.service import Live
@@ -19,27 +19,27 @@ from registry.pages.overview import ClusterOverview, read_overview
 from registry.registry import Registry
 
 A_DAY = timedelta(days=1)
-KEPT = 8
-"""Findings, changes and rates of fabrics that are kept in memory."""
+CACHED = 8
+"""Number of fabrics whose findings, changes and rates are cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Overview:
-    """What the overview shows.
+    """Data of the overview.
 
     Attributes
     ----------
     standing : ClusterOverview
     live : Live or None
-        The traffic of the chosen cluster's running jobs; None where there is no cluster.
+        Traffic of the running jobs of the chosen cluster, or None without a cluster.
     rates : LinkRates or None
-        As counted; None where no two sweeps of counters were saved.
+        Measured rates, or None if fewer than two counter sweeps were saved.
     changes : Changes or None
-        Of the wiring, to what it was a day ago; None where nothing was seen until then.
+        Changes of the wiring since a day ago, or None if there is no older observation.
     rerouted : bool
-        Whether the forwarding tables are others than a day ago.
+        True if the forwarding tables changed since a day ago.
     at : datetime
-        Now.
+        Present time.
     """
 
     standing: ClusterOverview
@@ -51,22 +51,22 @@ class Overview:
 
 
 def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview:
-    """How things stand: one statement, and three more where the cluster's traffic is not kept.
+    """Return the overview: one statement, and three more if the cluster's traffic is not cached.
 
     Parameters
     ----------
     cluster : str or None
-        None: the first by name.
+        Default: the first cluster by name.
 
     Raises
     ------
     UnknownName
-        There are clusters, but none of that name.
+        There are clusters, but none with that name.
     """
     stands = read_overview(registry.database, cluster, now - A_DAY)
     if stands.cluster is None:
         return Overview(standing=stands, live=None, rates=None, changes=None, rerouted=False, at=now)
-    live = live_kept(registry, stands.clusters[stands.cluster])
+    live = cached_traffic(registry, stands.clusters[stands.cluster])
     present, before = live.running.snapshot, stands.before
     return Overview(
         standing=stands,
@@ -78,25 +78,25 @@ def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview
     )
 
 
-def findings_kept(view: Overview) -> tuple[Finding, ...]:
-    """What `almanac cluster check` finds on the present fabric: computed once for its tables and plan."""
+def cached_findings(view: Overview) -> tuple[Finding, ...]:
+    """Return the findings of `almanac cluster check`; cached by fabric, tables and intended wiring."""
     assert view.live is not None
     snapshot, plan = view.live.running.snapshot, view.standing.plan
     subject = Subject(fabric=snapshot.fabric, plan=None if plan is None else plan.wiring)
     return _findings(snapshot.id, snapshot.routing, None if plan is None else plan.id, subject)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner="Checking the fabric ...")
+@st.cache_resource(max_entries=CACHED, show_spinner="Checking the fabric ...")
 def _findings(content: str, routing: str | None, plan: str | None, _subject: Subject) -> tuple[Finding, ...]:
     return check(_subject)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@st.cache_resource(max_entries=CACHED, show_spinner=False)
 def _rates(content: str, swept: tuple[datetime, ...], _fabric: Fabric, _sweeps: Sweeps) -> LinkRates | None:
     return rates_of(_fabric, _sweeps)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@st.cache_resource(max_entries=CACHED, show_spinner=False)
 def _changes(before: str, after: str, _before: Snapshot, _after: Fabric) -> Changes:
     found = Changes() if before == after else compare(_before.fabric, _after)
     return replace(found, start_snapshot=before, end_snapshot=after)

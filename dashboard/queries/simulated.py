@@ -1,4 +1,4 @@
-"""What the page of simulated runs shows: all runs with the placements that they are of, and some in full."""
+"""Data of the page of simulated runs: all runs with their placements, and some runs in full."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.queries.caching import content_kept
+from dashboard.queries.caching import cached_snapshot
 from dashboard.queries.history import evaluated, history
 from dashboard.state.viewer import Viewer
 from dashboard.tables.simulated import SimulatedRuns
@@ -17,18 +17,18 @@ from registry.records.simulations import StoredSimulation
 from registry.registry import Registry
 
 LISTS = 2
-"""Histories of placements that are kept in memory."""
+"""Number of cached histories of placements."""
 WHOLE = 8
-"""Choices of runs with all their arrays that are kept in memory."""
+"""Number of cached sets of runs with all their arrays."""
 
 
 def simulated(registry: Registry, viewer: Viewer, placement: str | None = None) -> SimulatedRuns:
-    """All runs that may be seen: two statements, one where nothing is new; one more for one user's.
+    """Return all visible runs: two statements, one if nothing is new; one more if limited to a user.
 
     Parameters
     ----------
     placement : str, optional
-        One that is asked for, which may be newer than all that were simulated.
+        Requested placement, which may be newer than every simulated one.
     """
     runs = registry.simulations.list()
     if runs:
@@ -44,7 +44,7 @@ def simulated(registry: Registry, viewer: Viewer, placement: str | None = None) 
 
 
 def whole_runs(registry: Registry, runs: Sequence[str]) -> tuple[StoredSimulation, ...]:
-    """Runs with all their arrays, their fabrics kept: one statement, none when they are asked for again."""
+    """Return runs with all their arrays, and cache their fabrics: one statement, none if they are cached."""
     return _whole(registry, registry.database.uri, tuple(runs))
 
 
@@ -52,7 +52,7 @@ def whole_runs(registry: Registry, runs: Sequence[str]) -> tuple[StoredSimulatio
 def _series(
     _registry: Registry, uri: str, wanted: frozenset[str], mine: frozenset[str] | None
 ) -> PlacementSeries:
-    """Evaluated placements, among them `wanted`: a placement never changes."""
+    """Return the evaluated placements, among them `wanted`; a placement never changes."""
     return evaluated(_registry.placements.series(), mine)
 
 
@@ -60,5 +60,5 @@ def _series(
 def _whole(_registry: Registry, uri: str, runs: tuple[str, ...]) -> tuple[StoredSimulation, ...]:
     found = open_simulations(_registry.database, runs)
     for one in found.values():
-        content_kept(_registry, one.snapshot.id, one.snapshot)
+        cached_snapshot(_registry, one.snapshot.id, one.snapshot)
     return tuple(found[run].stored for run in runs)

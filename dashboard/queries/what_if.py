@@ -1,4 +1,4 @@
-"""What the what-if page computes, kept."""
+"""Data of the what-if page: the consequences of a change, cached."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dashboard.layouts import Drawing, redrawn
-from dashboard.tables.what_if import Whole, whole
+from dashboard.tables.what_if import ChangedFabric, changed_fabric
 from mapping.service import Live, imagine
 from mapping.traffic.what_if import Change, WhatIf
 from registry.fabrics.fabrics import ClusterInfo
 from registry.registry import Registry
 
-KEPT = 4
-"""Changes whose consequences are kept in memory."""
+CACHED = 4
+"""Number of cached changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Imagined:
-    """A change's consequences, and how the changed fabric is drawn with what is gone: at the same places."""
+class Consequences:
+    """Consequences of a change, and the drawing of the changed fabric, removed links included."""
 
     what_if: WhatIf
-    whole: Whole
+    changed: ChangedFabric
     drawing: Drawing
 
 
-def imagined_kept(
+def cached_what_if(
     registry: Registry, cluster: ClusterInfo, live: Live, drawing: Drawing, change: Change, rule: str
-) -> Imagined:
-    """What a change would do to the running jobs: one statement, and none when it is asked for again.
+) -> Consequences:
+    """Return what a change would do to the running jobs: one statement, none if the result is cached.
 
     Raises
     ------
     UnknownName, InvalidValue
     """
     version = f"{registry.database.uri} {cluster.name} {cluster.version} {live.running.at.isoformat()}"
-    return _imagined(registry, live, drawing, version, change, rule)
+    return _consequences(registry, live, drawing, version, change, rule)
 
 
 @st.cache_resource(
-    max_entries=KEPT, show_spinner="Routing the jobs on the changed fabric ...", hash_funcs={Change: repr}
+    max_entries=CACHED, show_spinner="Routing the jobs on the changed fabric ...", hash_funcs={Change: repr}
 )
-def _imagined(
+def _consequences(
     _registry: Registry, _live: Live, _drawing: Drawing, version: str, change: Change, rule: str
-) -> Imagined:
+) -> Consequences:
     found = imagine(_registry, _live, change, rule=rule)
-    drawn = whole(found)
-    return Imagined(what_if=found, whole=drawn, drawing=redrawn(_drawing, drawn.fabric))
+    drawn = changed_fabric(found)
+    return Consequences(what_if=found, changed=drawn, drawing=redrawn(_drawing, drawn.fabric))

@@ -1,8 +1,8 @@
-"""Searches behind the pages: each in a thread of its own, seen by every session, stopped by a button.
+"""Placement searches in the background: each has a thread, every session sees it, a button stops it.
 
-A search outlives the page that began it: a rerun, a reload or another browser finds it by its job. It opens a
-registry for itself, because the pages' one is closed where the database was lost. What it found is saved
-when it ends; when it is stopped the best so far is saved, marked incomplete.
+A search does not end with the page that started it: a rerun, a reload or another browser finds it by its job.
+It opens its own registry, because the registry of the pages is closed when the database connection is lost.
+Its result is saved when it ends. A search that is stopped saves its best placement so far, marked incomplete.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from registry.progress import Progress
 from registry.registry import Registry
 
 AT_ONCE = 2
-"""Searches that run at a time, of all jobs; more wait for their turn."""
-KEPT = 200
-"""Searches that ended and are still told of."""
+"""Number of searches that run at the same time; others wait."""
+MOST_ENDED = 200
+"""Number of ended searches whose result stays available."""
 PATIENCE = 5.0
-"""Seconds that `Searches.close` waits for a search to save what it has."""
+"""Seconds that `Searches.close` waits for a search to save its result."""
 
 WAITING, RUNNING, STOPPING = "waiting", "running", "stopping"
 DONE, STOPPED, FAILED = "done", "stopped", "failed"
-"""How a search ended: with a placement that is saved, before it had any, with an error."""
+"""How a search ended: with a saved placement, stopped before it had one, or with an error."""
 
 Work = Callable[[Registry, Progress], PlacementReport]
-"""Finds a placement and saves it; after a KeyboardInterrupt from its progress the best so far."""
+"""Finds and saves a placement; saves the best so far if its progress function raises KeyboardInterrupt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a search ended with.
+class SearchResult:
+    """Result of a search.
 
     Attributes
     ----------
     placement : str
-        Its id in the history.
+        Id of the saved placement.
     complete : bool
-        False where the search was stopped.
+        False if the search was stopped early.
     congestion_seconds : float
-        Worst link of the placement.
+        Time of the worst link of the placement.
     in_order_seconds : float
-        The same with the ranks in order.
+        Time of the worst link if the ranks are placed in order.
     """
 
     placement: str
@@ -55,25 +55,25 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How a search stands at one moment.
+class SearchStatus:
+    """State and progress of a search at one moment.
 
     Attributes
     ----------
     state : str
         `WAITING`, `RUNNING`, `STOPPING`, `DONE`, `STOPPED` or `FAILED`.
     phase : str
-        What it is at.
+        Current phase of the search, as text.
     done, total : float
-        Units of the budget that are spent and that there are.
+        Used and total units of the search's budget.
     best : float or None
         Lowest value of the objective so far.
     base : str
-        Its unit, of `registry.units`.
-    found : Found or None
-        Where it is done.
+        Unit of `best`, of `registry.units`.
+    result : SearchResult or None
+        Result, if the state is `DONE`.
     error : Exception or None
-        Where it failed.
+        Error, if the state is `FAILED`.
     """
 
     state: str = WAITING
@@ -82,78 +82,78 @@ class Standing:
     total: float = 0.0
     best: float | None = None
     base: str = units.SECONDS
-    found: Found | None = None
+    result: SearchResult | None = None
     error: Exception | None = None
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen."""
+        """True if the search is done, stopped or failed."""
         return self.state in (DONE, STOPPED, FAILED)
 
     @property
     def share(self) -> float:
-        """Part of the budget that is spent, 0 to 1."""
+        """Used part of the budget, 0 to 1."""
         return min(max(self.done / self.total, 0.0), 1.0) if self.total > 0 else 0.0
 
 
 class Searches:
-    """All searches of this server, one at a time a job.
+    """All searches of this server, at most one at a time for each job.
 
     Parameters
     ----------
     connect : callable
-        Opens a registry; each search opens and closes one.
+        Opens a registry; each search opens and closes its own.
     """
 
     def __init__(self, connect: Callable[[], Registry]) -> None:
         self._connect = connect
         self._lock = threading.Lock()
-        self._turn = threading.BoundedSemaphore(AT_ONCE)
+        self._places = threading.BoundedSemaphore(AT_ONCE)
         self._runs: dict[str, _Run] = {}
         _at_exit(weakref.WeakMethod(self.close))
 
     def start(self, job: str, work: Work, *, base: str = units.SECONDS) -> bool:
-        """Begin a search for a job; False where one is under way already, which goes on.
+        """Start a search for a job; return False if one is already running, which then continues.
 
         Parameters
         ----------
         base : str
-            Unit of its objective, of `registry.units`.
+            Unit of the objective, of `registry.units`.
         """
         with self._lock:
             running = self._runs.get(job)
-            if running is not None and not running.standing().ended:
+            if running is not None and not running.status().ended:
                 return False
             run = self._runs[job] = _Run(base)
             self._drop_oldest()
         name = f"search {job}"
         threading.Thread(
-            target=run.go, args=(self._connect, self._turn, work), name=name, daemon=True
+            target=run.go, args=(self._connect, self._places, work), name=name, daemon=True
         ).start()
         return True
 
-    def standing(self, job: str) -> Standing | None:
-        """How the last search for a job stands; None where there was none."""
+    def status(self, job: str) -> SearchStatus | None:
+        """Return the status of the last search for a job, or None if there was none."""
         with self._lock:
             run = self._runs.get(job)
-        return None if run is None else run.standing()
+        return None if run is None else run.status()
 
     def stop(self, job: str) -> None:
-        """Have a search end soon and save the best so far; nothing where none is under way."""
+        """Stop a job's search, which then saves its best placement; do nothing if none is running."""
         with self._lock:
             run = self._runs.get(job)
         if run is not None:
             run.stop()
 
     def forget(self, job: str) -> None:
-        """Tell of a search that ended no more."""
+        """Remove an ended search from the list."""
         with self._lock:
             run = self._runs.get(job)
-            if run is not None and run.standing().ended:
+            if run is not None and run.status().ended:
                 del self._runs[job]
 
     def close(self) -> None:
-        """Stop all, and wait a little for what they save."""
+        """Stop all searches, and wait up to `PATIENCE` seconds each until they have saved their results."""
         with self._lock:
             runs = list(self._runs.values())
         for run in runs:
@@ -162,89 +162,90 @@ class Searches:
             run.ended.wait(PATIENCE)
 
     def _drop_oldest(self) -> None:
-        ended = [job for job, run in self._runs.items() if run.standing().ended]
-        for job in ended[: max(len(ended) - KEPT, 0)]:
+        ended = [job for job, run in self._runs.items() if run.status().ended]
+        for job in ended[: max(len(ended) - MOST_ENDED, 0)]:
             del self._runs[job]
 
 
 class _Run:
-    """One search: its thread writes how it stands, pages read it."""
+    """One search: its thread writes the status, pages read it."""
 
     def __init__(self, base: str) -> None:
         self._lock = threading.Lock()
-        self._standing = Standing(base=base)
+        self._status = SearchStatus(base=base)
         self._stop = threading.Event()
-        self._told = False
+        self._interrupted = False
         self.ended = threading.Event()
 
-    def standing(self) -> Standing:
+    def status(self) -> SearchStatus:
         with self._lock:
-            return self._standing
+            return self._status
 
     def stop(self) -> None:
         self._stop.set()
         with self._lock:
-            if self._standing.state == WAITING:
-                self._standing = replace(self._standing, state=STOPPED)
-            elif not self._standing.ended:
-                self._standing = replace(self._standing, state=STOPPING)
+            if self._status.state == WAITING:
+                self._status = replace(self._status, state=STOPPED)
+            elif not self._status.ended:
+                self._status = replace(self._status, state=STOPPING)
 
-    def go(self, connect: Callable[[], Registry], turn: threading.BoundedSemaphore, work: Work) -> None:
-        """The thread: wait for a turn, search, save."""
+    def go(self, connect: Callable[[], Registry], places: threading.BoundedSemaphore, work: Work) -> None:
+        """Run the thread: wait for a free place, search, save."""
         try:
-            with turn:
+            with places:
                 if self._begin():
                     self._end(work, connect)
         finally:
             self.ended.set()
 
     def _begin(self) -> bool:
-        """Whether nobody stopped it while it waited."""
+        """Set the state to running; return False if the search was stopped while it waited."""
         with self._lock:
-            if self._standing.ended:
+            if self._status.ended:
                 return False
-            self._standing = replace(self._standing, state=RUNNING)
+            self._status = replace(self._status, state=RUNNING)
             return True
 
     def _end(self, work: Work, connect: Callable[[], Registry]) -> None:
+        """Do the search and store how it ended."""
         try:
             with connect() as registry:
-                found = _found(work(registry, self._progress))
-        except KeyboardInterrupt:  # the search was stopped before it had anything to keep
+                result = _result(work(registry, self._progress))
+        except KeyboardInterrupt:  # the search was stopped before it had a placement
             self._set(state=STOPPED)
-        except Exception as error:  # the page tells it; what was not raised on purpose is a bug there, too
+        except Exception as error:  # the page shows it, unexpected errors too
             self._set(state=FAILED, error=error)
         else:
-            self._set(state=DONE, found=found)
+            self._set(state=DONE, result=result)
 
     def _progress(
         self, phase: str, done: float, total: float | None = None, best: float | None = None
     ) -> None:
-        """Take down how far it is; interrupt the search, once, where it shall stop.
+        """Store the progress; raise KeyboardInterrupt, once, if the search is to stop.
 
-        A search ends in order after a KeyboardInterrupt wherever one meets it, as Ctrl-C does on a terminal.
+        A search ends in an orderly way after a KeyboardInterrupt at any point, as after Ctrl-C in a terminal.
         """
         with self._lock:
-            now = self._standing
-            self._standing = replace(
+            now = self._status
+            self._status = replace(
                 now,
                 phase=phase or now.phase,
                 done=done,
                 total=total or 0.0,
                 best=now.best if best is None else best,
             )
-        if self._stop.is_set() and not self._told:
-            self._told = True
+        if self._stop.is_set() and not self._interrupted:
+            self._interrupted = True
             raise KeyboardInterrupt
 
     def _set(self, **changes: object) -> None:
         with self._lock:
-            self._standing = replace(self._standing, **changes)  # type: ignore[arg-type]
+            self._status = replace(self._status, **changes)  # type: ignore[arg-type]
 
 
-def _found(report: PlacementReport) -> Found:
+def _result(report: PlacementReport) -> SearchResult:
     assert report.in_order is not None
-    return Found(
+    return SearchResult(
         placement=report.record_id,
         complete=report.placement.complete,
         congestion_seconds=report.evaluation.congestion_seconds,
@@ -253,10 +254,10 @@ def _found(report: PlacementReport) -> Found:
 
 
 def _at_exit(close: weakref.WeakMethod[Callable[[], None]]) -> None:
-    """Stop searches before the interpreter waits for their pools, which would search to the end.
+    """Stop the searches before the interpreter waits for their process pools, which would search to the end.
 
-    Python has no public call for that moment: what `atexit` calls, and threads that wait for the main one to
-    end, go on only when those pools have ended. Without the call the server ends when its searches have.
+    Python has no public hook for that moment: functions registered with `atexit` run only after those pools
+    have ended. Without the private hook the server ends only when its searches have ended.
     """
 
     def ending() -> None:

@@ -1,4 +1,4 @@
-"""The pages by name, so that one can lead to another, and who looks at them."""
+"""The pages of the dashboard by name, with the current viewer and the background searches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dashboard.state.viewer import Viewer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """The pages of the dashboard.
+    """What every page receives: the other pages, to link to them, the viewer and the searches.
 
     Attributes
     ----------
     viewer : Viewer
-        What the one who looks may see of users; every page that shows a user or lists jobs asks it.
+        What the current user may see of other users; every page that shows users or jobs must apply it.
     searches : Searches
-        That run behind the pages.
+        Searches that run in the background.
     """
 
     overview: st.Page

@@ -1,4 +1,4 @@
-"""Who looks, and what they may see of users: names or pseudonyms, all jobs or their own."""
+"""What the current user may see of other users: names or pseudonyms, all jobs or only their own."""
 
 from __future__ import annotations
 
@@ -12,64 +12,65 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 OTHERS = "another user's job"
-"""What a job is called that the viewer may not see: its traffic counts, its name does not show."""
+"""Text shown for jobs that the viewer may not see: their traffic is counted, their names are hidden."""
 LOGIN, HEADER = "login:", "header:"
-"""Beginnings of an `Access.only` that is told by the login, or by a proxy; no user's name holds a colon."""
+"""Prefixes of `Access.only` if a login or a proxy names the user; no user name contains a colon."""
 _FOLDERS = re.compile(r"(?:^[\w.~-]+|(?<![^\s'\"(])(?:[A-Za-z]:)?)[/\\](?:[^/\\\s:'\"]+[/\\])*(?=[^/\\\s])")
-"""The folders of a path in a message: of an absolute one anywhere, of another at the beginning."""
+"""The folders of a path in a message: of an absolute path anywhere, of a relative one at the beginning."""
 PSEUDONYM_LETTERS = 8
 """Letters of a pseudonym, five bits each: two of 10,000 users share one with a chance of 1 in 20,000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """What one who looks may see of users.
+    """What the current user may see of other users.
 
     Attributes
     ----------
     key : bytes or None
-        Names are shown as pseudonyms made with it; None: as they are.
+        Secret key of the pseudonyms that are shown instead of user names, or None to show the names.
     only : str or None
-        The one user whose jobs are shown; None: all.
+        The only user whose jobs are shown, or None to show all jobs.
     """
 
     key: bytes | None = field(default=None, repr=False)
     only: str | None = None
 
     def name(self, user: str) -> str:
-        """What is shown for a user's name; nothing for nothing."""
+        """Return the text shown for a user name; an empty name stays empty."""
         return user if self.key is None or not user else pseudonym(user, self.key)
 
     def sees(self, user: str) -> bool:
-        """Whether this user's jobs are shown."""
+        """Return True if the jobs of this user are shown."""
         return self.only is None or user == self.only
 
     def real(self, shown: str, known: Iterable[str]) -> str | None:
-        """The one of the known users that is shown so; None where there is none that may be seen."""
+        """Return the visible user whose name is shown as this text, or None."""
         return next((user for user in known if self.name(user) == shown and self.sees(user)), None)
 
     def path(self, text: str) -> str:
-        """A file's path; where names are hidden without its folders, which may tell one."""
+        """Return a file's path; without folders if names are hidden, since a folder may be a user name."""
         return text if self.key is None else text.replace("\\", "/").rsplit("/", 1)[-1]
 
-    def told(self, text: str) -> str:
-        """A message; where names are hidden, paths in it are without their folders."""
+    def message(self, text: str) -> str:
+        """Return a message; without the folders of paths in it if names are hidden."""
         return text if self.key is None else _FOLDERS.sub("", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may see what, as the settings say it.
+    """The settings that decide who may see what.
 
     Attributes
     ----------
     key : bytes or None
-        Of pseudonyms; None: names are shown.
+        Secret key of the pseudonyms, or None to show user names.
     only : str or None
-        A user to whose jobs all pages are limited; ``login:CLAIM``, whoever logged in by OpenID Connect,
-        named by that claim; ``header:NAME``, whom a proxy in front names in that header of the request.
+        User to whose jobs all pages are limited, or None for no limit. ``login:CLAIM``: the user who
+        logged in by OpenID Connect, named by that claim. ``header:NAME``: the user whom a reverse proxy names
+        in that header of the request.
     operators : frozenset of str
-        Users who see all jobs, and all names, where `only` is told by login or header.
+        Users who see all jobs and all names if `only` is a login or a header.
     """
 
     key: bytes | None = field(default=None, repr=False)
@@ -77,47 +78,47 @@ class Access:
     operators: frozenset[str] = frozenset()
 
     def viewer(self, claims: Mapping[str, object], headers: Mapping[str, str]) -> Viewer | None:
-        """What the one who looks may see; None where nobody is named, who then sees nothing.
+        """Return what the current user may see, or None if a user name is needed but not known.
 
         Parameters
         ----------
         claims : mapping of str to object
-            Of the login; empty without one.
+            Claims of the login; empty without a login.
         headers : mapping of str to str
-            Of the request.
+            Headers of the request.
         """
         if self.only is None or not self.only.startswith((LOGIN, HEADER)):
             return Viewer(key=self.key, only=self.only)
         if self.only.startswith(LOGIN):
-            told = claims.get(self.only.removeprefix(LOGIN))
+            name = claims.get(self.only.removeprefix(LOGIN))
         else:
-            told = headers.get(self.only.removeprefix(HEADER))
-        user = str(told).strip() if told else ""
+            name = headers.get(self.only.removeprefix(HEADER))
+        user = str(name).strip() if name else ""
         if not user:
             return None
         return Viewer() if user in self.operators else Viewer(key=self.key, only=user)
 
 
 NOBODY = Viewer(only=LOGIN)
-"""Who sees nothing: no user has such a name."""
+"""A viewer who sees no jobs: no user has this name."""
 EVERYTHING = Access()
-"""Names and all jobs."""
+"""Access to all jobs, with user names."""
 
 
 def current(access: Access) -> Viewer | None:
-    """The viewer of the page that is drawn now; None where the settings want a name and there is none."""
+    """Return the viewer of the current request, or None if a user name is needed but not known."""
     claims = dict(st.user) if access.only is not None and access.only.startswith(LOGIN) else {}
     return access.viewer(claims, st.context.headers)
 
 
 def logged_in(access: Access) -> str | None:
-    """The name that the login tells, where the settings go by one; empty for no name, None for no login."""
+    """Return the user name of the login: empty if it has none, None without a login."""
     if access.only is None or not access.only.startswith(LOGIN) or not st.user.get("is_logged_in"):
         return None
     return str(st.user.get(access.only.removeprefix(LOGIN)) or "")
 
 
 def pseudonym(user: str, key: bytes) -> str:
-    """A name that says nothing, always the same for a user and a key: an HMAC with SHA-256, cut short."""
+    """Return a pseudonym, always the same for a user and a key: a shortened HMAC with SHA-256."""
     digest = hmac.new(key, user.encode("utf-8"), hashlib.sha256).digest()
     return "user-" + base64.b32encode(digest).decode("ascii")[:PSEUDONYM_LETTERS].lower()

@@ -1,17 +1,16 @@
-"""Tables that pages show: pure functions.
+"""Tables that pages show. Pure functions.
 
 Input: fabrics, records and columns.
 Output: small pandas tables.
 """
 
+from dashboard.tables.columns import folded, in_units
 from dashboard.tables.placements import (
     IN_ORDER,
     METRICS,
     change,
     communication,
     comparison,
-    folded,
-    in_units,
     placement_text,
     ranks_per_host,
 )

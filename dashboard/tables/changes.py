@@ -1,4 +1,4 @@
-"""Two states of a wiring as one fabric in which each link is new, gone, changed or neither: pure."""
+"""Two states of a wiring as one fabric whose links are new, gone, changed or unchanged. Pure functions."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dashboard.layouts.order import running
+from dashboard.layouts.order import repeat_number
 from registry.fabrics.changes import Changes
 from registry.model import NO_PORT, Fabric, Floats, Links, Longs
 
 UNCHANGED, FASTER, SLOWER, NEW, GONE = range(1, 6)
-"""Kinds of links, the one that matters most last."""
+"""Kinds of links, the most important last."""
 KINDS = ("unchanged", "faster", "slower", "new", "gone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Overlay:
-    """Two states of a wiring at once.
+    """Two states of a wiring in one fabric.
 
     Attributes
     ----------
     fabric : Fabric
-        All machines and links of the later state, with those that are gone; without adapters and tables.
+        All vertices and links of both states, without adapters and tables.
     kind : float64[m]
-        Of each of its links.
+        Kind of each link.
     """
 
     fabric: Fabric
@@ -32,17 +32,17 @@ class Overlay:
 
     @property
     def differs(self) -> bool:
-        """Whether any link is not as it was."""
+        """True if any link changed."""
         return bool((self.kind != UNCHANGED).any())
 
 
 def overlay(before: Fabric, after: Fabric, changes: Changes) -> Overlay:
-    """Two states of a wiring as one.
+    """Return two states of a wiring as one fabric.
 
     Parameters
     ----------
     changes : Changes
-        Between them: tells which machine is which where names changed.
+        Changes between the states; they contain the renamed vertices.
     """
     names, vertex_of = _vertices(before, after, changes)
     older, newer = before.links, after.links
@@ -62,7 +62,7 @@ def overlay(before: Fabric, after: Fabric, changes: Changes) -> Overlay:
 
 
 def _vertices(before: Fabric, after: Fabric, changes: Changes) -> tuple[tuple[str, ...], Longs]:
-    """All names, those of the later state first; and the place there of each earlier vertex."""
+    """Return all names, the later state's first, and the index of each earlier vertex among them."""
     renamed = {one.old: one.new for one in changes.renamed}
     place = {name: vertex for vertex, name in enumerate(after.names)}
     names = list(after.names)
@@ -77,16 +77,16 @@ def _vertices(before: Fabric, after: Fabric, changes: Changes) -> tuple[tuple[st
 
 
 def _keys(states: list[tuple[Longs, Longs, Links]]) -> Longs:
-    """A number for each link of all states: the same for the same ends and ports, one after another."""
+    """Return a number for each link of all states, equal for links with equal ends and ports."""
     rows = []
     for source, target, links in states:
         columns = (source, target, links.source_port.astype(np.int64), links.target_port.astype(np.int64))
-        rows.append(np.stack([*columns, running(*columns)], axis=1))
+        rows.append(np.stack([*columns, repeat_number(*columns)], axis=1))
     return np.unique(np.concatenate(rows), axis=0, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
 def _joined(newer: Links, older: Links, gone: Longs, ends: tuple[Longs, Longs]) -> Links:
-    """The later links and those that are gone, without adapters."""
+    """Return the later links and the removed ones, without adapters."""
 
     def both(name: str) -> Floats:
         joined: Floats = np.r_[getattr(newer, name), getattr(older, name)[gone]]
@@ -106,6 +106,7 @@ def _joined(newer: Links, older: Links, gone: Longs, ends: tuple[Longs, Longs]) 
 
 
 def _fabric(before: Fabric, after: Fabric, names: tuple[str, ...], vertex_of: Longs, links: Links) -> Fabric:
+    """Return the later fabric with the removed vertices and with these links."""
     lost = np.flatnonzero(vertex_of >= len(after))
     lost = lost[np.argsort(vertex_of[lost])]
     empty = replace(

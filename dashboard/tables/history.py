@@ -1,4 +1,4 @@
-"""What the history page draws and lists, as plain tables made from columns of placements. Pure functions."""
+"""Tables and charts' data of the history page. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from registry.model import Longs
 from registry.model.placement_series import PlacementSeries
 
 POINTS = 150
-"""Placements that a chart shows at most: the newest ones."""
+"""Maximum number of placements in a chart: the newest ones."""
 FLAGGED = 50
-"""Flagged ones that it shows beside them: the newest ones before those."""
+"""Maximum number of older regressions that a chart also shows: the newest of them."""
 FACTS = {
     "cluster": "cluster",
     "application": "application",
@@ -36,19 +36,19 @@ FACTS = {
     "ranks on hosts": "order",
     "code version": "code_version",
 }
-"""What is told of a placement beside its costs, and the column of the series that tells it."""
+"""Facts of a placement apart from its costs, and their columns of the series."""
 
 
 class Panel(NamedTuple):
-    """One chart: an application's placements on a cluster.
+    """A chart: the placements of an application on a cluster.
 
     Attributes
     ----------
     title : str
     rows : int64[k]
-        Of the series, ascending.
+        Rows of the series, ascending.
     flagged : int
-        How many of them are regressions.
+        Number of regressions among them.
     """
 
     title: str
@@ -57,12 +57,12 @@ class Panel(NamedTuple):
 
 
 def panels(series: PlacementSeries, quality: Quality, rows: Longs) -> list[Panel]:
-    """A chart for each application on each cluster: those with a newer regression first, then the newer ones.
+    """Return a chart for each application on each cluster: the newest regression first, then the newest.
 
     Parameters
     ----------
     rows : int64[k]
-        That are shown, ascending.
+        Rows of the series to show, ascending.
     """
     grouped: dict[tuple[str, str], list[int]] = {}
     for row in rows.tolist():
@@ -79,13 +79,13 @@ def panels(series: PlacementSeries, quality: Quality, rows: Longs) -> list[Panel
 
 
 def points(series: PlacementSeries, quality: Quality, rows: Longs, metric: str) -> pd.DataFrame:
-    """The newest placements of a chart, and the newest flagged ones before them; one row each, in base units.
+    """Return the newest placements of a chart and the newest older regressions, in base units.
 
     Returns
     -------
     DataFrame
-        Columns ``at``, ``value``, ``bound``, ``limit`` (NaN where not known), ``in order``, ``flagged``,
-        ``role``, ``placement``, ``profile``, ``group`` (what the limit is of), ``job`` and ``strategy``.
+        Columns ``at``, ``value``, ``bound``, ``limit`` (NaN if not known), ``in order``, ``flagged``,
+        ``role``, ``placement``, ``profile``, ``group`` (placements with one limit), ``job`` and ``strategy``.
     """
     older, newest = rows[:-POINTS], rows[-POINTS:]
     mine = np.r_[older[quality.regression[older]][-FLAGGED:], newest]
@@ -110,7 +110,7 @@ def points(series: PlacementSeries, quality: Quality, rows: Longs, metric: str) 
 
 
 def placements_table(series: PlacementSeries, quality: Quality, rows: Longs) -> pd.DataFrame:
-    """Placements with their costs in base units, in the order of the rows."""
+    """Return placements with their costs in base units, in the order of the rows."""
     return pd.DataFrame(
         {
             "placement": _texts(series.id, rows),
@@ -134,21 +134,20 @@ def placements_table(series: PlacementSeries, quality: Quality, rows: Longs) -> 
 
 
 def option_text(series: PlacementSeries, row: int) -> str:
-    """A placement in a list to choose from."""
+    """Return the text of a placement in a list to choose from."""
     cost = units.text(float(series.congestion_seconds[row]), units.SECONDS)
     job = f"job {series.job[row]}" if series.job[row] else ""
-    at = moment_of(series, row)
-    told = (series.application[row], job, cost, series.strategy[row], at, series.id[row])
-    return " · ".join(part for part in told if part)
+    parts = (series.application[row], job, cost, series.strategy[row], moment_of(series, row), series.id[row])
+    return " · ".join(part for part in parts if part)
 
 
 def moment_of(series: PlacementSeries, row: int) -> str:
-    """When a placement was saved, as text in UTC."""
+    """Return the time at which a placement was saved, as text in UTC."""
     return str(series.recorded_at[row].astype("datetime64[s]")).replace("T", " ") + " UTC"
 
 
 def facts_table(series: PlacementSeries, pair: Sequence[int]) -> pd.DataFrame:
-    """Two placements side by side: their costs with units, then where they come from, and what differs."""
+    """Return two placements side by side: costs with units, then provenance; differences are marked."""
     rows = np.asarray(pair, np.int64)
     lines: list[tuple[str, list[str]]] = []
     for metric, about in METRICS.items():
@@ -169,7 +168,7 @@ def facts_table(series: PlacementSeries, pair: Sequence[int]) -> pd.DataFrame:
 
 
 def relative(series: PlacementSeries, pair: Sequence[int]) -> pd.DataFrame:
-    """Costs of two placements, each over the larger: columns ``cost``, ``which``, ``share``, ``shown``."""
+    """Return the costs of two placements: ``cost``, ``which``, ``share`` (of the larger) and ``shown``."""
     rows = []
     for metric, about in METRICS.items():
         values = [float(getattr(series, metric)[row]) for row in pair]
@@ -187,7 +186,7 @@ def relative(series: PlacementSeries, pair: Sequence[int]) -> pd.DataFrame:
 
 
 def applications_table(series: PlacementSeries, clusters: Sequence[str]) -> pd.DataFrame:
-    """Each application on each of the clusters, one row each.
+    """Return each application on each of the clusters, one row each.
 
     Returns
     -------

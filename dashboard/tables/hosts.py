@@ -1,4 +1,4 @@
-"""Where a job's ranks sit, host by host and switch by switch: pure functions."""
+"""Tables of the hosts of a job and the ranks on them, switch by switch. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dashboard.layouts.order import natural_order, running
-from dashboard.tables.placements import folded
+from dashboard.layouts.order import natural_order, repeat_number
+from dashboard.tables.columns import folded
 from mapping.traffic.fragmentation import Neighbours
 from registry.model import Fabric, Ints, Longs
 
 FLOW = 32
-"""Cells of a row where hosts hang on no common switch."""
+"""Cells per row if no hosts share a switch."""
 NAMED = 2
-"""Switches of a group that are named; of more only the number is told."""
+"""Maximum number of switches named in a title; further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HostCells:
-    """The hosts near a job's as cells: a row for each switch that the job has hosts on.
+    """The hosts of a job and their neighbours as cells: a row for each switch of the job's hosts.
 
     Attributes
     ----------
     rows : tuple of str
-        Names of the rows, from the top.
+        Names of the rows, top to bottom.
     cells : DataFrame
-        Columns ``row``, ``place`` (within the row, from 0), ``host``, ``mine`` (whether it is one of them).
+        Columns ``row``, ``place`` (within the row, from 0), ``host``, ``mine`` (True for hosts of the job).
     """
 
     rows: tuple[str, ...]
@@ -35,19 +35,19 @@ class HostCells:
 
 
 def host_cells(fabric: Fabric, neighbours: Neighbours, hosts: Ints | Longs) -> HostCells:
-    """Every host on the switches that some hosts hang on; rows and places in natural order.
+    """Return all hosts on the switches of the given hosts; rows and cells in natural order of names.
 
     Parameters
     ----------
     hosts : int[h]
-        Vertices: those of a job.
+        Vertices of a job's hosts.
     """
     rank = natural_order(fabric.names)
     groups = np.unique(neighbours.group[hosts])
     near = fabric.hosts[np.isin(neighbours.group[fabric.hosts], groups)].astype(np.int32)
     near = near[np.argsort(rank[near], kind="stable")]
-    alone = len(near) == len(groups)
-    rows, row, place = _flow(len(near)) if alone else _by_switch(fabric, near, neighbours.group[near])
+    isolated = len(near) == len(groups)
+    rows, row, place = _fill_rows(len(near)) if isolated else _by_switch(fabric, near, neighbours.group[near])
     cells = pd.DataFrame(
         {
             "row": [rows[k] for k in row.tolist()],
@@ -60,13 +60,13 @@ def host_cells(fabric: Fabric, neighbours: Neighbours, hosts: Ints | Longs) -> H
 
 
 def with_ranks(cells: pd.DataFrame, fabric: Fabric, host_of_rank: Ints) -> pd.DataFrame:
-    """The cells with the ranks that sit there.
+    """Return the cells with the ranks on each host.
 
     Returns
     -------
     DataFrame
         Columns of `HostCells.cells` and ``ranks`` (text), ``count`` and ``middle`` (median rank;
-        NaN where none).
+        NaN without ranks).
     """
     order = np.argsort(host_of_rank, kind="stable")
     hosts, first = np.unique(host_of_rank[order], return_index=True)
@@ -80,7 +80,7 @@ def with_ranks(cells: pd.DataFrame, fabric: Fabric, host_of_rank: Ints) -> pd.Da
 
 
 def _switches(fabric: Fabric, host: int) -> str:
-    """The switches that a host hangs on."""
+    """Return the names of the switches that a host is connected to."""
     links = fabric.links
     found = np.unique(links.target[(links.source == host) & fabric.forwards[links.target]]).tolist()
     if len(found) > NAMED:
@@ -88,8 +88,8 @@ def _switches(fabric: Fabric, host: int) -> str:
     return " + ".join(fabric.names[v] for v in found)
 
 
-def _flow(count: int) -> tuple[tuple[str, ...], Longs, Longs]:
-    """Rows of hosts that hang on no common switch: their names, and row and place of each host."""
+def _fill_rows(count: int) -> tuple[tuple[str, ...], Longs, Longs]:
+    """Return rows for hosts that share no switch: names of the rows, and row and place of each host."""
     number = np.arange(count)
     starts = range(0, count, FLOW)
     rows = tuple(f"hosts {start + 1:,} to {min(start + FLOW, count):,}" for start in starts)
@@ -97,19 +97,19 @@ def _flow(count: int) -> tuple[tuple[str, ...], Longs, Longs]:
 
 
 def _by_switch(fabric: Fabric, near: Ints, group: Ints) -> tuple[tuple[str, ...], Longs, Longs]:
-    """A row a group of neighbouring hosts: their names, and row and place of each host."""
+    """Return a row for each group of hosts with the same switches: names, and row and place of each host."""
     _, first, number = np.unique(group, return_index=True, return_inverse=True)
-    titles = _told_apart([_switches(fabric, int(host)) for host in near[first].tolist()])
+    titles = _numbered([_switches(fabric, int(host)) for host in near[first].tolist()])
     rank = natural_order(titles)
     rows = tuple(titles[k] for k in np.argsort(rank, kind="stable").tolist())
-    return rows, rank[number].astype(np.int64), running(number.astype(np.int64))
+    return rows, rank[number].astype(np.int64), repeat_number(number.astype(np.int64))
 
 
-def _told_apart(titles: list[str]) -> list[str]:
-    """Titles with a number behind those that came before."""
+def _numbered(titles: list[str]) -> list[str]:
+    """Return the titles with a number appended to repeated ones."""
     seen: dict[str, int] = {}
-    told = []
+    unique = []
     for text in titles:
         seen[text] = seen.get(text, 0) + 1
-        told.append(text if seen[text] == 1 else f"{text} ({seen[text]})")
-    return told
+        unique.append(text if seen[text] == 1 else f"{text} ({seen[text]})")
+    return unique

@@ -1,41 +1,41 @@
-"""Jobs as tables: pure functions."""
+"""The table of all jobs. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from dashboard.state.viewer import Viewer
+from dashboard.tables.columns import in_utc, numbers
 from mapping.traffic.fragmentation import Fragmentation
 from registry import units
 from registry.pages.jobs import JobRow
 from registry.records.placements.placements import StoredPlacementInfo
 
 GAIN, OVER, WORST, SCATTER = "possible gain", "over the bound", "worst link", "fragmentation"
-"""Columns that judge a job's placement."""
+"""Columns about the quality of a job's placement."""
 STARTED, ENDED = "started (UTC)", "ended (UTC)"
 
 ABOUT: Mapping[str, str] = {
-    WORST: "Bytes over capacity of the link that needs longest, for one sending of the job's profile: of the "
-    "placement that it runs with where that was reported, else of the last one that was proposed.",
-    OVER: "That, over what no placement on the job's hosts can be below.",
-    GAIN: "Worst link of the placement that it runs with over that of a better one, both with other jobs' "
-    "traffic on the links; as `almanac advise` found it last. 1 is nothing to gain.",
-    "leaf switches": "Groups of hosts with the same nearest switches that the job has hosts in, on the "
-    "fabric as it is now.",
-    SCATTER: "Those groups over the fewest that so many hosts need on this fabric. 1 is the best there is.",
+    WORST: "Bytes over capacity of the link that takes longest, if the job's profile is sent once: for the "
+    "placement that the job runs with, or else the last proposed one.",
+    OVER: "Worst link over the lower bound for any placement on the job's hosts. 1 is the best possible.",
+    GAIN: "Worst link of the present placement over that of a better one, both with the traffic of other "
+    "jobs; latest result of `almanac advise`. 1 means nothing to gain.",
+    "leaf switches": "Number of leaf switches (groups of hosts with the same switches) that the job's hosts "
+    "are connected to, on the present fabric.",
+    SCATTER: "These leaf switches over the fewest that could connect so many hosts. 1 is the best possible.",
 }
-"""What the columns mean."""
+"""Help texts of the columns."""
 UNITS = {WORST: units.SECONDS}
-"""Columns with a unit, in base units."""
+"""Base units of columns."""
 
 
 def jobs_table(
     rows: Sequence[JobRow], fragmentation: Sequence[Fragmentation | None], viewer: Viewer
 ) -> pd.DataFrame:
-    """One row a job, in base units; blank or NaN where nothing is known."""
+    """Return one row per job, in base units; blank or NaN if a value is not known."""
     return pd.DataFrame(
         {
             "job": [row.stored.job.id for row in rows],
@@ -45,14 +45,14 @@ def jobs_table(
             "state": [row.stored.job.state for row in rows],
             "hosts": [len(row.stored.job.hosts) for row in rows],
             "ranks": [row.stored.job.ranks or sum(row.stored.job.slots) for row in rows],
-            WORST: _numbers(
+            WORST: numbers(
                 [None if row.placement is None else row.placement.congestion_seconds for row in rows]
             ),
-            OVER: _numbers([over_bound(row.placement) for row in rows]),
-            GAIN: _numbers([None if row.advice is None else row.advice.gain for row in rows]),
-            SCATTER: _numbers([None if f is None else f.times for f in fragmentation]),
-            STARTED: _times([row.stored.job.started_at for row in rows]),
-            ENDED: _times([row.stored.job.ended_at for row in rows]),
+            OVER: numbers([over_bound(row.placement) for row in rows]),
+            GAIN: numbers([None if row.advice is None else row.advice.gain for row in rows]),
+            SCATTER: numbers([None if f is None else f.times for f in fragmentation]),
+            STARTED: in_utc(row.stored.job.started_at for row in rows),
+            ENDED: in_utc(row.stored.job.ended_at for row in rows),
             "leaf switches": pd.array([None if f is None else f.groups for f in fragmentation], "Int64"),
             "cluster": [row.stored.cluster for row in rows],
         }
@@ -60,17 +60,8 @@ def jobs_table(
 
 
 def over_bound(placement: StoredPlacementInfo | None) -> float | None:
-    """Worst link over the certified bound; None where either is not known or the bound is 0."""
+    """Return the worst link over its lower bound, or None if either is not known or the bound is 0."""
     if placement is None or placement.congestion_seconds is None:
         return None
     bound = placement.bounds.get("congestion_seconds", 0.0)
     return placement.congestion_seconds / bound if bound > 0 else None
-
-
-def _numbers(values: Sequence[float | None]) -> list[float]:
-    return [np.nan if value is None else float(value) for value in values]
-
-
-def _times(values: Sequence[object]) -> pd.Series:
-    """Times in UTC without the zone, which the column's name tells."""
-    return pd.to_datetime(pd.Series(list(values), dtype=object), utc=True).dt.tz_localize(None)

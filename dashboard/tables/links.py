@@ -1,7 +1,8 @@
-"""Links as tables: which are hottest, how they are called, and lines between machines."""
+"""Links as tables: the busiest ones, their names, and lines between machines. Pure functions."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,18 +14,18 @@ from registry.model import NO_PORT, Bools, Fabric, Floats, Longs
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bundles:
-    """Pairs of vertices that cables join, one line each.
+    """Lines of a map: one for all cables between two vertices.
 
     Attributes
     ----------
     cable : int64[l]
-        The hottest of the pair's `dashboard.layouts.Cables`.
+        Row of `dashboard.layouts.Cables` of the busiest cable of each line.
     row : int64[l]
-        The hotter direction of it, a row of ``fabric.links``.
+        Busier direction of that cable, a row of ``fabric.links``.
     value : float64[l]
-        Of that link.
+        Value of that link.
     cables : int64[l]
-        Physical cables of the pair.
+        Number of physical cables of each line.
     """
 
     cable: Longs
@@ -37,12 +38,12 @@ class Bundles:
 
 
 def hottest_links(fabric: Fabric, link_bytes: Floats, count: int) -> tuple[Longs, pd.DataFrame]:
-    """The links with the most seconds, worst first; links without traffic are left out.
+    """Return the links that take longest, worst first, without links that carry nothing.
 
     Returns
     -------
     (int64[k], DataFrame)
-        Rows of ``fabric.links``; and a table of them with columns ``from``, ``from port``, ``to``,
+        Rows of ``fabric.links``, and a table with columns ``from``, ``from port``, ``to``,
         ``to port`` (text), ``time`` (s), ``load`` (bytes),
         ``capacity`` (bytes/s), ``of the worst`` (0 to 1) and ``kind``.
     """
@@ -51,24 +52,35 @@ def hottest_links(fabric: Fabric, link_bytes: Floats, count: int) -> tuple[Longs
     order = np.argsort(-seconds, kind="stable")[:count]
     order = order[seconds[order] > 0]
     worst = float(seconds.max(initial=0.0))
-    network = fabric.network_link
     return order, pd.DataFrame(
         {
-            "from": [fabric.names[v] for v in links.source[order]],
-            "from port": [port_text(fabric, row, "source") for row in order.tolist()],
-            "to": [fabric.names[v] for v in links.target[order]],
-            "to port": [port_text(fabric, row, "target") for row in order.tolist()],
+            **_ends(fabric, order),
             "time": seconds[order],
             "load": link_bytes[order],
             "capacity": links.capacity[order],
             "of the worst": seconds[order] / worst if worst > 0 else seconds[order],
-            "kind": np.where(network[order], "network", "host cable"),
+            "kind": link_kinds(fabric, order),
         }
     )
 
 
+def _ends(fabric: Fabric, rows: Longs) -> dict[str, list[str]]:
+    """Return the columns that name both ends of some links."""
+    columns = {}
+    for column, end in (("from", "source"), ("to", "target")):
+        vertices = getattr(fabric.links, end)[rows].tolist()
+        columns[column] = [fabric.names[v] for v in vertices]
+        columns[f"{column} port"] = [port_text(fabric, row, end) for row in rows.tolist()]
+    return columns
+
+
+def link_kinds(fabric: Fabric, rows: Longs) -> list[str]:
+    """Return for each of some links whether it is between switches or a host's cable."""
+    return ["network" if inner else "host cable" for inner in fabric.network_link[rows].tolist()]
+
+
 def port_text(fabric: Fabric, row: int, end: str) -> str:
-    """Port of one end of a link, with the adapter at a host; empty where the source knows none."""
+    """Return the port of one end of a link, with the adapter at a host; empty if it is not known."""
     port = int(getattr(fabric.links, f"{end}_port")[row])
     adapter = int(getattr(fabric.links, f"{end}_adapter")[row])
     number = "" if port == NO_PORT else str(port)
@@ -79,12 +91,13 @@ def port_text(fabric: Fabric, row: int, end: str) -> str:
 
 
 def port_texts(fabric: Fabric) -> tuple[tuple[str, ...], Longs, Longs]:
-    """Texts of all ports once, the first empty, and the place there of both ends' port of each link.
+    """Return the texts of all ports, without repetition, and where to find those of each link.
 
     Returns
     -------
     (tuple of str, int64[m], int64[m])
-        Texts as of `port_text`; places for the source's and the target's end.
+        Texts as returned by `port_text`, the first one empty; indices of the texts of the source and target
+        port of each link.
     """
     links, m = fabric.links, len(fabric.links)
     port = np.r_[links.source_port, links.target_port].astype(np.int64)
@@ -103,7 +116,7 @@ def port_texts(fabric: Fabric) -> tuple[tuple[str, ...], Longs, Longs]:
 
 
 def link_text(fabric: Fabric, row: int) -> str:
-    """A link in words: ``leaf1 port 4 → spine2 port 1``."""
+    """Return a link as text: ``leaf1 port 4 → spine2 port 1``."""
     ends = []
     for end in ("source", "target"):
         vertex, port = int(getattr(fabric.links, end)[row]), port_text(fabric, row, end)
@@ -112,24 +125,24 @@ def link_text(fabric: Fabric, row: int) -> str:
 
 
 def sender_text(fabric: Fabric, row: int) -> str:
-    """The port that a link leaves, in short: ``leaf1:4``."""
+    """Return the sending port of a link as short text: ``leaf1:4``."""
     port = port_text(fabric, row, "source")
     name = fabric.names[fabric.links.source[row]]
     return f"{name}:{port}" if port else f"{name} → {fabric.names[fabric.links.target[row]]}"
 
 
 def shortened(text: str, most: int = 24) -> str:
-    """A long name without its middle, as its two ends tell most."""
+    """Return a long name without its middle, since its beginning and end identify it best."""
     return text if len(text) <= most else f"{text[: most // 3]}…{text[-(most - most // 3 - 1) :]}"
 
 
-def hotter(cables: Cables, values: Floats) -> tuple[Floats, Longs]:
-    """Of each cable the larger value of its two directions, NaN below all, and the row of that link.
+def busier_direction(cables: Cables, values: Floats) -> tuple[Floats, Longs]:
+    """Return the larger value of the two directions of each cable (NaN is smallest), and its link's row.
 
     Parameters
     ----------
     values : float64[m]
-        By link.
+        Value of each link.
     """
     padded = np.append(np.nan_to_num(values, nan=-np.inf), -np.inf)
     there, back = padded[cables.there], padded[cables.back]
@@ -138,16 +151,16 @@ def hotter(cables: Cables, values: Floats) -> tuple[Floats, Longs]:
 
 
 def bundles(fabric: Fabric, cables: Cables, values: Floats, gone: Bools | None = None) -> Bundles:
-    """Cables of one pair of vertices as one line: its hottest link and how many cables it has.
+    """Return one line for all cables between two vertices: its busiest link and its number of cables.
 
     Parameters
     ----------
     values : float64[m]
-        By link.
+        Value of each link.
     gone : bool[c], optional
-        Cables that make a line of their own, before that of the others of their pair.
+        Removed cables; those of two vertices are a separate line before the line of the remaining ones.
     """
-    value, row = hotter(cables, values)
+    value, row = busier_direction(cables, values)
     left = np.ones(len(cables), np.bool_) if gone is None else ~gone
     order = np.lexsort((-np.nan_to_num(value, nan=-np.inf), left, cables.b, cables.a))
     keys = np.stack([cables.a, cables.b, left])[:, order]
@@ -156,3 +169,39 @@ def bundles(fabric: Fabric, cables: Cables, values: Floats, gone: Bools | None =
     total = np.add.reduceat(count, first) if len(first) else count
     hottest = order[first]
     return Bundles(cable=hottest, row=row[hottest], value=value[hottest], cables=total.astype(np.int64))
+
+
+def loaded_links(
+    fabric: Fabric, seconds: Mapping[str, Floats], link_bytes: Floats, count: int | None
+) -> tuple[Longs, pd.DataFrame]:
+    """Return the links that any of several placements loads, the longest time in any of them first.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float64[m]
+        Time of each link, for each placement.
+    link_bytes : float64[m]
+        Loads of one placement, for the column ``load``.
+    count : int or None
+        Maximum number of rows; None for all.
+
+    Returns
+    -------
+    int64[k], DataFrame
+        Rows of ``fabric.links``; columns ``from``, ``from port``, ``to``, ``to port``, ``kind``, one for
+        each placement (s), ``load`` (bytes) and ``capacity`` (bytes/s).
+    """
+    links = fabric.links
+    worst = np.max(list(seconds.values()), axis=0)
+    order = np.argsort(-worst, kind="stable")[:count]
+    order = order[worst[order] > 0]
+    table = pd.DataFrame(
+        {
+            **_ends(fabric, order),
+            "kind": link_kinds(fabric, order),
+            **{name: values[order] for name, values in seconds.items()},
+            "load": link_bytes[order],
+            "capacity": links.capacity[order],
+        }
+    )
+    return order, table

@@ -1,42 +1,44 @@
-"""What the overview lists, as plain tables. Pure functions."""
+"""Tables of the overview. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-import numpy as np
 import pandas as pd
 
 from dashboard.state.viewer import Viewer
-from dashboard.tables.links import link_text
+from dashboard.tables.columns import in_utc
+from dashboard.tables.links import link_kinds, link_text
 from dashboard.tables.sharing import job_text
-from dashboard.tables.times import in_utc
 from mapping.checks.finding import Finding
 from mapping.traffic.shared import HotLink
 from registry.fabrics.change_text import in_words
 from registry.fabrics.changes import Changes
 from registry.ingest_runs.freshness import FRESH, age_text, freshness
-from registry.ingest_runs.runs import SourceState
 from registry.model import Fabric, LinkRates
 from registry.pages.overview import ClusterOverview
 from registry.running.running_jobs import RunningJob
 
 USERS = 3
-"""Jobs that are named on a link, those with most bytes."""
+"""Maximum number of jobs named for a link: those with most bytes."""
 
 
 def clusters_table(standing: ClusterOverview, now: datetime) -> pd.DataFrame:
-    """All clusters, one row each.
+    """Return all clusters, one row each.
 
     Returns
     -------
     DataFrame
         Columns ``cluster``, ``last seen``, ``last seen (UTC)``, ``hosts``, ``switches``, ``cables``,
-        ``wirings`` (different ones that were seen) and ``sources to look at``.
+        ``wirings`` (number of different observed wirings) and ``stale sources``.
     """
     bad = {
-        name: [s.format or "unknown" for s in standing.sources if s.cluster == name and _asks(s, now)]
+        name: [
+            s.format or "unknown"
+            for s in standing.sources
+            if s.cluster == name and freshness(s, now).state != FRESH
+        ]
         for name in standing.clusters
     }
     table = pd.DataFrame(
@@ -49,7 +51,7 @@ def clusters_table(standing: ClusterOverview, now: datetime) -> pd.DataFrame:
                 "switches": info.switches,
                 "cables": info.cables,
                 "wirings": info.contents,
-                "sources to look at": ", ".join(bad[info.name]),
+                "stale sources": ", ".join(bad[info.name]),
             }
             for info in standing.clusters.values()
         ]
@@ -59,13 +61,13 @@ def clusters_table(standing: ClusterOverview, now: datetime) -> pd.DataFrame:
 
 
 def measured_links(fabric: Fabric, rates: LinkRates, count: int) -> pd.DataFrame:
-    """The links with the largest counted share of their capacity, the largest first.
+    """Return the links with the largest measured utilisation, largest first.
 
     Returns
     -------
     DataFrame
-        Columns ``link``, ``share`` (0 to 1), ``rate``, ``peak``, ``capacity`` (bytes/s), ``kind`` and ``row``
-        (of ``fabric.links``).
+        Columns ``link``, ``share`` (utilisation, 0 to 1), ``rate``, ``peak``, ``capacity`` (bytes/s),
+        ``kind`` and ``row`` (of ``fabric.links``).
     """
     rows = rates.hottest(count)
     return pd.DataFrame(
@@ -75,20 +77,20 @@ def measured_links(fabric: Fabric, rates: LinkRates, count: int) -> pd.DataFrame
             "rate": rates.bytes_per_second[rows],
             "peak": rates.peak_bytes_per_second[rows],
             "capacity": fabric.links.capacity[rows],
-            "kind": np.where(fabric.network_link[rows], "network", "host cable"),
+            "kind": link_kinds(fabric, rows),
             "row": rows,
         }
     )
 
 
 def predicted_links(fabric: Fabric, links: Sequence[HotLink], viewer: Viewer) -> pd.DataFrame:
-    """Links with whose traffic is on them, in the order given.
+    """Return the given links with the jobs whose traffic they carry.
 
     Returns
     -------
     DataFrame
-        Columns ``link``, ``time`` (s a period), ``load`` (bytes a period), ``capacity`` (bytes/s), ``jobs``
-        (on it), ``whose traffic``, ``kind`` and ``row``.
+        Columns ``link``, ``time`` (s per period), ``load`` (bytes per period), ``capacity`` (bytes/s),
+        ``jobs`` (number of jobs on it), ``whose traffic``, ``kind`` and ``row``.
     """
     return pd.DataFrame(
         {
@@ -105,12 +107,12 @@ def predicted_links(fabric: Fabric, links: Sequence[HotLink], viewer: Viewer) ->
 
 
 def gains_table(jobs: Sequence[RunningJob], now: datetime, viewer: Viewer) -> pd.DataFrame:
-    """Jobs that would gain by another placement, the largest gain first; those that may be seen.
+    """Return the visible jobs that would gain from another placement, largest gain first.
 
     Returns
     -------
     DataFrame
-        Columns ``job``, ``name``, ``user``, ``application``, ``gain`` (times), ``now``, ``then`` (s a
+        Columns ``job``, ``name``, ``user``, ``application``, ``gain`` (times), ``now``, ``then`` (s per
         period), ``ranks to move``, ``looked at`` (age of the advice) and ``key`` (cluster and job).
     """
     rows = []
@@ -137,7 +139,7 @@ def gains_table(jobs: Sequence[RunningJob], now: datetime, viewer: Viewer) -> pd
 
 
 def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
-    """What the checks found, worst first: columns ``severity``, ``check``, ``what``, ``count``."""
+    """Return the findings, worst first: columns ``severity``, ``check``, ``what``, ``count``."""
     return pd.DataFrame(
         {
             "severity": [str(one.severity) for one in findings],
@@ -149,16 +151,12 @@ def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
 
 
 def changes_lines(changes: Changes, rerouted: bool) -> list[str]:
-    """What changed, in words, a line each."""
+    """Return the changes as lines of text."""
     lines = in_words(changes)
     return [*lines, "the forwarding tables changed"] if rerouted and not changes.switches_rerouted else lines
 
 
 def _users(link: HotLink, viewer: Viewer) -> str:
-    told = [f"{user.part:.0%} {job_text(user, viewer)}" for user in link.users[:USERS]]
+    named = [f"{user.part:.0%} {job_text(user, viewer)}" for user in link.users[:USERS]]
     more = len(link.users) - USERS
-    return ", ".join(told) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _asks(source: SourceState, now: datetime) -> bool:
-    return freshness(source, now).state != FRESH
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""What the pages show, as plain tables made from fabrics, loads and profiles. Pure functions."""
+"""Tables of one placement: its costs beside others, its ranks, its communication. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from dashboard.tables.columns import folded
 from registry import units
 from registry.model import Floats, Metrics, Profile
 from registry.records.placements.placements import StoredPlacementInfo
 
 
 class Metric(NamedTuple):
-    """What a placement is judged by.
+    """A cost of placements.
 
     Attributes
     ----------
     title : str
     base : str
-        Its unit, of `registry.units`.
+        Unit of the cost, of `registry.units`.
     about : str
+        One-line definition.
     """
 
     title: str
@@ -31,43 +33,29 @@ class Metric(NamedTuple):
 
 METRICS = {
     "congestion_seconds": Metric(
-        "Worst link", units.SECONDS, "Bytes over capacity of the link that needs longest."
+        "Worst link", units.SECONDS, "Bytes over capacity of the link that takes longest."
     ),
     "network_congestion_seconds": Metric(
-        "Worst link between switches", units.SECONDS, "The same without the hosts' own cables."
+        "Worst link between switches",
+        units.SECONDS,
+        "Bytes over capacity of the slowest link between switches.",
     ),
-    "hop_bytes": Metric("Hop-bytes", units.BYTES, "Bytes that all links carry together."),
+    "hop_bytes": Metric("Hop-bytes", units.BYTES, "Sum of the bytes carried by all links."),
     "average_dilation": Metric(
-        "Average dilation", units.HOPS, "Links that a byte crosses; ranks on one host are at distance 0."
+        "Average dilation", units.HOPS, "Mean number of links that a byte crosses; 0 within a host."
     ),
 }
-"""Fields of an evaluation."""
+"""Costs by their field of an evaluation."""
 
 IN_ORDER, RANDOM_MEAN, PLACED, LOWER_BOUND = "in order", "random mean", "placed", "lower bound"
 SERIES = (IN_ORDER, RANDOM_MEAN, PLACED, LOWER_BOUND)
-"""A placement and what it is compared with."""
+"""Names of the placement and of its comparisons, in the order of the bars."""
 
 MATRIX_BINS = 512
 
 
-def in_units(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """The table with some columns in a unit that suits, which their new names tell; four digits.
-
-    Parameters
-    ----------
-    columns : mapping of str to str
-        Column and its base unit, such as `registry.units.SECONDS`.
-    """
-    scaled = table.copy()
-    for name, base in columns.items():
-        unit = units.unit_for(table[name].dropna().tolist(), base)
-        scaled[name] = [float(f"{value / unit.size:.4g}") for value in table[name]]
-        scaled = scaled.rename(columns={name: f"{name} ({unit.name})"})
-    return scaled
-
-
 def communication(profile: Profile, bins: int = MATRIX_BINS) -> Floats:
-    """float64[k, k]: bytes from rank (row) to rank (column), neighbours summed where there are too many."""
+    """Return float64[k, k]: bytes from rank (row) to rank (column), summed over neighbours above `bins`."""
     k = min(profile.ranks, bins)
     bin_of = np.arange(profile.ranks, dtype=np.int64) * k // profile.ranks
     cell = bin_of[profile.sender] * k + bin_of[profile.partner]
@@ -82,7 +70,7 @@ def comparison(
     random: Metrics | None,
     bound: float | None,
 ) -> dict[str, float]:
-    """What is known of a metric (of `METRICS`), by series."""
+    """Return the known values of a cost (of `METRICS`) by series."""
     values = {
         IN_ORDER: None if in_order is None else getattr(in_order, metric),
         RANDOM_MEAN: None if random is None else getattr(random, metric),
@@ -93,7 +81,7 @@ def comparison(
 
 
 def change(value: float, before: float | None, name: str = IN_ORDER) -> tuple[str | None, bool | None]:
-    """How a value differs from a named one, in words, and whether it is better; None for no difference."""
+    """Return the difference from a named value as text, and True if it is better; None if there is none."""
     if not before:
         return None, None
     percent = 100 * (value / before - 1)
@@ -103,7 +91,7 @@ def change(value: float, before: float | None, name: str = IN_ORDER) -> tuple[st
 
 
 def placement_text(info: StoredPlacementInfo) -> str:
-    """A placement in a list."""
+    """Return the text of a placement in a list to choose from."""
     cost = "" if info.congestion_seconds is None else units.text(info.congestion_seconds, units.SECONDS)
     job = "" if info.job is None else f"job {info.job}"
     parts = (info.profile or "", job, cost, info.strategy, units.moment_text(info.recorded_at), info.id)
@@ -111,14 +99,14 @@ def placement_text(info: StoredPlacementInfo) -> str:
 
 
 def ranks_per_host(hosts: Sequence[str], columns: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Ranks of each host, one row a host.
+    """Return the ranks of each host, one row per host.
 
     Parameters
     ----------
     hosts : sequence of str
-        In the allocation's order.
+        Hosts in the order of the allocation.
     columns : mapping of str to sequence of str
-        For each column the host of every rank.
+        Title of each column, and the host of every rank.
     """
     table = pd.DataFrame({"host": list(hosts)})
     for name, host_of_rank in columns.items():
@@ -128,14 +116,3 @@ def ranks_per_host(hosts: Sequence[str], columns: Mapping[str, Sequence[str]]) -
         table[name] = [folded(ranks[host]) for host in hosts]
         table["ranks"] = [len(ranks[host]) for host in hosts]
     return table[["host", "ranks", *columns]]
-
-
-def folded(numbers: Sequence[int]) -> str:
-    """Ascending numbers with runs folded: ``0-3, 7``."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

@@ -1,4 +1,4 @@
-"""Who shares links with whom, as tables: pure functions of all running jobs' loads."""
+"""Tables of links that several running jobs share, and the resulting slowdowns. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from registry import units
 from registry.model import Floats, Longs
 
 MOST_JOBS = 40
-"""Rows of the heat map; the traffic of other jobs is one row more."""
+"""Maximum number of jobs with their own row in the heat map; other jobs share a further row."""
 ALONE, TOGETHER, SLOWDOWN = "alone", "together", "slowdown"
 UNITS = {ALONE: units.SECONDS, TOGETHER: units.SECONDS}
-"""Columns with a unit, in base units."""
+"""Base units of columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Heat:
-    """Jobs against links.
+    """A heat map of jobs (rows) and links (columns).
 
     Attributes
     ----------
     rows : tuple of str
-        Jobs, those that load these links most first; then what other jobs are called together.
+        Jobs, those with most load on these links first; the combined rows of other jobs last.
     cells : DataFrame
-        Columns ``row`` (one of `rows`), ``place`` (of the link, 1 the hottest), ``link``, ``seconds``
-        (that the job's own bytes need on it), ``part`` (of all bytes on it).
+        Columns ``row`` (one of `rows`), ``place`` (number of the link, 1 is the busiest), ``link``,
+        ``seconds`` (time of the job's own bytes on the link), ``part`` (share of all bytes on it).
     links : DataFrame
-        Columns ``place``, ``link``, ``seconds`` (all jobs' bytes), ``jobs`` (how many load it).
+        Columns ``place``, ``link``, ``seconds`` (for all jobs' bytes), ``jobs`` (number of jobs on it).
     """
 
     rows: tuple[str, ...]
@@ -42,14 +42,14 @@ class Heat:
 
 
 def heat(shared: SharedLoad, hot: Sequence[HotLink], viewer: Viewer, most: int = MOST_JOBS) -> Heat:
-    """The seconds that each job's bytes need on each of some links.
+    """Return the time of each job's bytes on each of some links.
 
     Parameters
     ----------
     hot : sequence of HotLink
-        Of `SharedLoad.hottest`.
+        Links of `SharedLoad.hottest`.
     most : int
-        Jobs with a row of their own.
+        Maximum number of jobs with their own row.
     """
     matrix = shared.matrix([link.row for link in hot])
     names = _row_names(shared, matrix, viewer, most)
@@ -60,7 +60,7 @@ def heat(shared: SharedLoad, hot: Sequence[HotLink], viewer: Viewer, most: int =
         {
             "row": [names[j] for j in job.tolist()],
             "place": place + 1,
-            "link": [texts[at] for at in place.tolist()],
+            "link": [texts[number] for number in place.tolist()],
             "seconds": matrix[job, place],
         }
     )
@@ -79,14 +79,14 @@ def heat(shared: SharedLoad, hot: Sequence[HotLink], viewer: Viewer, most: int =
 
 
 def slowdowns(shared: SharedLoad, viewer: Viewer) -> pd.DataFrame:
-    """What sharing does to each job that is seen, the most slowed first; equals in the order of the jobs.
+    """Return the slowdown of each visible job, largest first; equal ones in the order of the jobs.
 
     Returns
     -------
     DataFrame
-        Columns ``job``, ``user``, ``application``, ``alone`` (s: its worst link, were it alone), ``together``
-        (s: the worst of the links that it loads, with all jobs' bytes), ``slowdown`` (together / alone),
-        ``worst link``, ``shared most with`` (the other job with most bytes there; empty where it is alone).
+        Columns ``job``, ``user``, ``application``, ``alone`` (s: worst link with its own bytes only),
+        ``together`` (s: worst of its links with all jobs' bytes), ``slowdown`` (together / alone),
+        ``worst link``, ``shared most with`` (other job with most bytes on that link; empty if there is none).
     """
     slow = shared.slowdowns()
     order = [j for j in np.argsort(-slow, kind="stable").tolist() if viewer.sees(shared.jobs[j].user)]
@@ -108,14 +108,14 @@ def slowdowns(shared: SharedLoad, viewer: Viewer) -> pd.DataFrame:
 
 
 def shared_links(shared: SharedLoad, count: int) -> tuple[HotLink, ...]:
-    """The hottest of the links that more than one job loads, the worst first; equals by row."""
+    """Return the busiest links that more than one job loads, worst first; equal ones by row."""
     users = np.bincount(shared.link, minlength=len(shared.fabric.links))
     rows = np.flatnonzero(users > 1)
     return shared.links(rows[np.argsort(-shared.seconds[rows], kind="stable")[:count]])
 
 
 def worst_links(shared: SharedLoad) -> Longs:
-    """int64[j]: the link that each job loads and that needs longest for all jobs' bytes; -1 for none."""
+    """Return int64[j]: the worst link of each job, counting all jobs' bytes; -1 if it loads none."""
     seconds = shared.seconds[shared.link]
     worst = np.full(len(shared), -1, np.int64)
     for j in np.flatnonzero(np.diff(shared.indptr)).tolist():
@@ -125,7 +125,7 @@ def worst_links(shared: SharedLoad) -> Longs:
 
 
 def job_text(user: User, viewer: Viewer) -> str:
-    """A job in a sentence: its id, its application and its user, as far as they may be seen."""
+    """Return a job as text: id, application and user, as far as the viewer may see them."""
     if not viewer.sees(user.user):
         return OTHERS
     about = ", ".join(part for part in (user.application or "", viewer.name(user.user)) if part)
@@ -133,21 +133,21 @@ def job_text(user: User, viewer: Viewer) -> str:
 
 
 def pair_text(shared: SharedLoad, pair: Pair, viewer: Viewer) -> str:
-    """The two jobs that share the hottest link, in a sentence."""
+    """Return a sentence about the two jobs that share the busiest link."""
     link = pair.link
     seconds = units.text(link.load.seconds, units.SECONDS)
     more = len(link.users) - 2
-    others = "" if more <= 0 else f" {more:,} more jobs are on it." if more > 1 else " One more job is on it."
+    others = "" if more <= 0 else f" {more:,} more jobs use it." if more > 1 else " One more job uses it."
     first, second = (job_text(user, viewer) for user in (pair.first, pair.second))
     return (
-        f"{link_text(shared.fabric, link.row)} needs {seconds} a period: {pair.first.part:.0%} of its bytes "
-        f"are from {first}, {pair.second.part:.0%} from {second}."
+        f"{link_text(shared.fabric, link.row)} needs {seconds} per period: {pair.first.part:.0%} of its "
+        f"bytes come from {first}, {pair.second.part:.0%} from {second}."
         f"{others}"
     )
 
 
 def _row_names(shared: SharedLoad, matrix: Floats, viewer: Viewer, most: int) -> list[str]:
-    """Name of each job's row; jobs that are not seen, or have little traffic here, share one."""
+    """Return the row of each job; hidden jobs share a row, and so do jobs with little traffic here."""
     seen = [j for j in _by_load(matrix) if viewer.sees(shared.jobs[j].user) and matrix[j].any()][:most]
     names = [OTHERS if not viewer.sees(one.user) else REST for one in shared.jobs]
     for j in seen:
@@ -162,7 +162,7 @@ def _by_load(matrix: Floats) -> list[int]:
 
 
 def _last_together(rows: tuple[str, ...]) -> tuple[str, ...]:
-    """Rows of several jobs behind those of one."""
+    """Return the rows with the combined rows of several jobs last."""
     return (*(r for r in rows if r not in (REST, OTHERS)), *(r for r in (REST, OTHERS) if r in rows))
 
 
@@ -174,4 +174,4 @@ def _other(link: HotLink | None, job: int, viewer: Viewer) -> str:
 
 
 REST = "all other jobs"
-"""The row of jobs that load these links little."""
+"""Row of the jobs with little load on these links."""

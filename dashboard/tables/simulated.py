@@ -1,4 +1,4 @@
-"""Simulated runs as plain tables: a list, side by side, traffic over time, latencies. Pure functions."""
+"""Tables of simulated runs: a list, runs side by side, traffic over time, latencies. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dashboard.tables.columns import in_utc
 from dashboard.tables.placements import METRICS
-from dashboard.tables.times import in_utc
 from registry import units
 from registry.model import Longs, Simulation
 from registry.model.placement_series import PlacementSeries
@@ -25,27 +25,27 @@ UNITS = {
     "Worst link": units.SECONDS,
     "Hop-bytes": units.BYTES,
 }
-"""Columns of `runs_table` that have a unit."""
+"""Base units of columns of `runs_table`."""
 _STATIC = ("congestion_seconds", "hop_bytes", "average_dilation")
-"""Costs of the placement that the list tells beside each run."""
+"""Costs of the placement that the list shows for each run."""
 POINTS = 500
-"""Points of a run that a chart shows at most."""
+"""Maximum number of points of a run in a chart."""
 _OF_MESSAGES = ("scale", "first", "rounds")
-"""Parameters of a run that say how messages were made; the others are of the network."""
+"""Parameters of a run about its messages; the other parameters are about the network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimulatedRuns:
-    """Simulated runs and the placements that they are of.
+    """Simulated runs and their placements.
 
     Attributes
     ----------
     runs : tuple of SimulationInfo
-        The newest first.
+        Runs, newest first.
     series : PlacementSeries
-        Evaluated placements, the oldest first.
+        Evaluated placements, oldest first.
     row_of : mapping of str to int
-        Row of the series by the placement's id.
+        Row of the series for the id of each placement.
     """
 
     runs: tuple[SimulationInfo, ...]
@@ -53,18 +53,18 @@ class SimulatedRuns:
     row_of: Mapping[str, int]
 
     def text(self, run: SimulationInfo, column: str) -> str:
-        """A column of the series for the placement of a run; empty where it was not evaluated."""
+        """Return a column of the series for the placement of a run; empty if it was not evaluated."""
         row = self.row_of.get(run.placement)
         return "" if row is None else str(getattr(self.series, column)[row])
 
     def number(self, run: SimulationInfo, column: str) -> float:
-        """The same of a column of numbers; NaN where the placement was not evaluated."""
+        """Return a column of numbers for the placement of a run; NaN if it was not evaluated."""
         row = self.row_of.get(run.placement)
         return math.nan if row is None else float(getattr(self.series, column)[row])
 
 
 def runs_table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> pd.DataFrame:
-    """Runs with the costs of their placements beside them, in base units."""
+    """Return runs with the costs of their placements, in base units."""
     return pd.DataFrame(
         {
             "run": [run.id for run in runs],
@@ -87,7 +87,7 @@ def runs_table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> pd.DataFr
 
 
 def sent_text(run: SimulationInfo) -> str:
-    """What was sent, in words: a trace and how fast, or rounds of the profile."""
+    """Return as text what was sent: a trace and its speed, or rounds of the profile."""
     if run.trace is None:
         rounds = run.parameters.get("rounds", 1)
         return f"{rounds} round" if rounds == 1 else f"{rounds} rounds"
@@ -100,37 +100,37 @@ def sent_text(run: SimulationInfo) -> str:
 
 
 def option_text(view: SimulatedRuns, run: SimulationInfo) -> str:
-    """A run in a list to choose from."""
+    """Return the text of a run in a list to choose from."""
     took = units.text(run.completion_seconds, units.SECONDS)
-    at = units.moment_text(run.recorded_at)
-    told = (view.text(run, "application"), view.text(run, "strategy"), took, run.placement, at, run.id)
-    return " · ".join(part for part in told if part)
+    time = units.moment_text(run.recorded_at)
+    parts = (view.text(run, "application"), view.text(run, "strategy"), took, run.placement, time, run.id)
+    return " · ".join(part for part in parts if part)
 
 
 def letter(number: int) -> str:
-    """What the run of a number from 0 is called in short."""
+    """Return the letter of a run by its number: A for 0."""
     return chr(ord("A") + number)
 
 
 def label(view: SimulatedRuns, run: SimulationInfo, number: int) -> str:
-    """How charts call the run of a number from 0: ``A · greedy · p3f2...``."""
-    told = (letter(number), view.text(run, "strategy"), run.placement)
-    return " · ".join(part for part in told if part)
+    """Return the label of a run in charts, by its number: ``A · greedy · p3f2...``."""
+    parts = (letter(number), view.text(run, "strategy"), run.placement)
+    return " · ".join(part for part in parts if part)
 
 
 def replay(run: SimulationInfo) -> tuple[object, ...]:
-    """Equal for runs of the same messages over the same network, from whichever placements."""
-    told = tuple(sorted((name, str(value)) for name, value in run.parameters.items()))
-    return (run.cluster, run.snapshot, run.profile, run.trace, run.mode, run.routing, run.seed, told)
+    """Return a key that is equal for runs of the same messages over the same network, for any placement."""
+    parameters = tuple(sorted((name, str(value)) for name, value in run.parameters.items()))
+    return (run.cluster, run.snapshot, run.profile, run.trace, run.mode, run.routing, run.seed, parameters)
 
 
 def newest_alike(runs: Sequence[SimulationInfo], most: int) -> list[SimulationInfo]:
-    """The newest run and those before it of the same replay from other placements, the oldest of them first.
+    """Return the newest run and earlier runs of the same replay for other placements, oldest first.
 
     Parameters
     ----------
     runs : sequence of SimulationInfo
-        The newest first; at least one.
+        Runs, newest first; at least one.
     """
     found: dict[str, SimulationInfo] = {}
     for run in runs:
@@ -140,7 +140,7 @@ def newest_alike(runs: Sequence[SimulationInfo], most: int) -> list[SimulationIn
 
 
 def facts_table(view: SimulatedRuns, chosen: Sequence[StoredSimulation]) -> pd.DataFrame:
-    """Runs side by side: what they delivered, what their placements cost, and where they come from."""
+    """Return runs side by side: their results, the costs of their placements, and their provenance."""
     by_id = {run.id: run for run in view.runs}
     base = chosen[0].simulation.throughput
     columns = [
@@ -160,6 +160,7 @@ def facts_table(view: SimulatedRuns, chosen: Sequence[StoredSimulation]) -> pd.D
 
 
 def _results(run: Simulation, base: float) -> dict[str, str]:
+    """Return the results of a run as text; `base` is the throughput of run A."""
     busy = float(run.link_utilisation.max(initial=0.0))
     return {
         "completion": units.text(run.completion_seconds, units.SECONDS),
@@ -171,20 +172,21 @@ def _results(run: Simulation, base: float) -> dict[str, str]:
             f"{percentile:g} % latency": units.text(run.latency(percentile), units.SECONDS)
             for percentile in (50.0, 95.0, 99.0, 100.0)
         },
-        "busiest link, sending": f"{100 * busy:.1f} % of the run",
+        "busiest link": f"{100 * busy:.1f} % of the run",
         "interrupted": "" if run.complete else "yes",
     }
 
 
 def _static(view: SimulatedRuns, run: SimulationInfo) -> dict[str, str]:
-    """Costs of the placement, as they were saved with it."""
+    """Return the costs that were saved with the placement."""
     return {
-        f"{about.title}, static": _cost(view.number(run, metric), about.base)
+        f"{about.title}, estimated": _cost(view.number(run, metric), about.base)
         for metric, about in METRICS.items()
     }
 
 
 def _provenance(view: SimulatedRuns, run: SimulationInfo) -> dict[str, str]:
+    """Return the placement, messages and network of a run as text."""
     network = {name: value for name, value in run.parameters.items() if name not in _OF_MESSAGES}
     return {
         "placement": run.placement,
@@ -206,26 +208,26 @@ def _provenance(view: SimulatedRuns, run: SimulationInfo) -> dict[str, str]:
 
 
 def over_time(runs: Mapping[str, Simulation]) -> pd.DataFrame:
-    """Points of the traffic over time of each run by its label, some evenly chosen where they are too many.
+    """Return the traffic over time of each run by its label; evenly thinned out if there are too many points.
 
     Returns
     -------
     DataFrame
-        Columns ``run``, ``at`` (s), ``delivered`` (bytes until then) and ``latency`` (s, mean since the point
-        before; NaN at the beginning, which has no point of its own).
+        Columns ``run``, ``at`` (s), ``delivered`` (bytes so far) and ``latency`` (s, mean since the
+        previous point; NaN at the beginning).
     """
-    told = list(runs.values())
-    kept = [_spread(len(run.delivered_at) + 1) for run in told]
+    values = list(runs.values())
+    chosen = [_spread(len(run.delivered_at) + 1) for run in values]
     columns = {
-        "at": [np.r_[0.0, run.delivered_at] for run in told],
-        "delivered": [np.r_[0.0, run.delivered] for run in told],
-        "latency": [np.r_[np.nan, run.latency_over_time] for run in told],
+        "at": [np.r_[0.0, run.delivered_at] for run in values],
+        "delivered": [np.r_[0.0, run.delivered] for run in values],
+        "latency": [np.r_[np.nan, run.latency_over_time] for run in values],
     }
     return pd.DataFrame(
         {
-            "run": [name for name, rows in zip(runs, kept, strict=True) for _ in rows],
+            "run": [name for name, rows in zip(runs, chosen, strict=True) for _ in rows],
             **{
-                name: np.concatenate([values[rows] for values, rows in zip(parts, kept, strict=True)])
+                name: np.concatenate([part[rows] for part, rows in zip(parts, chosen, strict=True)])
                 for name, parts in columns.items()
             },
         }
@@ -233,7 +235,7 @@ def over_time(runs: Mapping[str, Simulation]) -> pd.DataFrame:
 
 
 def latencies(runs: Mapping[str, Simulation]) -> pd.DataFrame:
-    """Columns ``run``, ``percentile`` (as text, ascending in each run) and ``latency`` (s)."""
+    """Return columns ``run``, ``percentile`` (text, ascending in each run) and ``latency`` (s)."""
     rows = [
         {"run": name, "percentile": f"{percentile:g}", "latency": run.latency(percentile)}
         for name, run in runs.items()
@@ -243,7 +245,7 @@ def latencies(runs: Mapping[str, Simulation]) -> pd.DataFrame:
 
 
 def predicted(view: SimulatedRuns, runs: Sequence[SimulationInfo], metric: str) -> pd.DataFrame:
-    """Runs whose placements have this static cost.
+    """Return the runs whose placements have this static cost.
 
     Returns
     -------
@@ -265,7 +267,7 @@ def predicted(view: SimulatedRuns, runs: Sequence[SimulationInfo], metric: str) 
 
 
 def _spread(count: int) -> Longs:
-    """Rows of a series that are drawn, the first and the last among them."""
+    """Return evenly spread rows of a series, including the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, POINTS)).round()).astype(np.int64)
 
 

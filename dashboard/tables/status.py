@@ -1,4 +1,4 @@
-"""How sources and runs stand, as plain tables. Pure functions."""
+"""Tables of the data sources and of the ingest runs. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from datetime import datetime
 import pandas as pd
 
 from dashboard.state.viewer import Viewer
-from dashboard.tables.times import in_utc
+from dashboard.tables.columns import in_utc
 from registry.ingest_runs.freshness import FAILING, FRESH, NEVER, OLD, age_text, freshness
 from registry.ingest_runs.runs import RunInfo, SourceState
 
 SIGNS = {FRESH: "●", OLD: "◔", FAILING: "▲", NEVER: "▲"}
-"""Before the words of a source's state: told by shape, for no colour is needed to see it."""
+"""Signs of the states of a source: shapes, so that no colour is needed."""
 
 
 def sources_table(sources: Sequence[SourceState], now: datetime, viewer: Viewer) -> pd.DataFrame:
-    """Each source with the age of its news; those that ask for a look first.
+    """Return all sources with the age of their data, stale and failing ones first.
 
     Returns
     -------
@@ -33,11 +33,11 @@ def sources_table(sources: Sequence[SourceState], now: datetime, viewer: Viewer)
             {
                 "state": f"{SIGNS[state]} {state}",
                 "cluster": source.cluster,
-                "source": source.format or "of no known format",
+                "source": source.format or "unknown format",
                 "last good": "never" if good is None else f"{age_text(now - good)} ago",
                 "last good (UTC)": good,
                 "last try (UTC)": source.last_at,
-                "what is wrong": viewer.told(source.error),
+                "what is wrong": viewer.message(source.error),
                 "fresh": state == FRESH,
             }
         )
@@ -50,7 +50,7 @@ def sources_table(sources: Sequence[SourceState], now: datetime, viewer: Viewer)
 
 
 def runs_table(runs: Sequence[RunInfo], viewer: Viewer) -> pd.DataFrame:
-    """Runs, one row each.
+    """Return ingest runs, one row each.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def runs_table(runs: Sequence[RunInfo], viewer: Viewer) -> pd.DataFrame:
                 "duration (s)": float(f"{run.seconds:.4g}"),
                 "files": len(run.files),
                 "warnings": len(run.warnings),
-                "error": viewer.told(run.error),
+                "error": viewer.message(run.error),
                 "run": run.id,
             }
             for run in runs

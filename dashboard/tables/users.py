@@ -1,4 +1,4 @@
-"""Whose traffic a link carries, and which jobs run below a machine, as plain tables. Pure functions."""
+"""Tables of the jobs on a link or below a machine, and of the rank pairs on a link. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from registry.model import Fabric, Ints, Placement
 
 
 def users_of_link(live: Live, row: int, viewer: Viewer) -> pd.DataFrame:
-    """The jobs that load a link, the largest part first; those that the viewer may not see are one row.
+    """Return the jobs that load a link, largest share first; jobs that the viewer may not see are one row.
 
     Returns
     -------
     DataFrame
-        Columns ``job``, ``user``, ``application``, ``bytes`` (a period) and ``part`` (of the link's, 0 to 1).
+        Columns ``job``, ``user``, ``application``, ``bytes`` (per period) and ``part`` (share of the
+        link's bytes, 0 to 1).
     """
     users = live.shared.links([row])[0].users
     seen = [user for user in users if viewer.sees(user.user)]
@@ -29,13 +30,13 @@ def users_of_link(live: Live, row: int, viewer: Viewer) -> pd.DataFrame:
 
 
 def jobs_on_hosts(live: Live, hosts: Ints, viewer: Viewer) -> pd.DataFrame:
-    """The running jobs that have some of these hosts, the most hosts first; only those that may be seen.
+    """Return the visible running jobs on these hosts, the job with most of the hosts first.
 
     Returns
     -------
     DataFrame
-        Columns ``job``, ``user``, ``application``, ``hosts here``, ``of its hosts``, and ``ranks here``,
-        which is empty where it is not known which rank is where.
+        Columns ``job``, ``user``, ``application``, ``hosts here``, ``of its hosts`` (all hosts of
+        the job) and ``ranks here`` (empty if the placement is not known).
     """
     names = {live.fabric.names[v] for v in hosts.tolist()}
     placed = {load.job: place for load, place in zip(live.shared.jobs, live.placements, strict=True)}
@@ -54,13 +55,13 @@ def jobs_on_hosts(live: Live, hosts: Ints, viewer: Viewer) -> pd.DataFrame:
 
 
 def pairs_table(fabric: Fabric, placement: Placement, pairs: RankPairs) -> pd.DataFrame:
-    """Pairs of ranks that load a link, the largest part first.
+    """Return the pairs of ranks that load a link, largest share first.
 
     Returns
     -------
     DataFrame
-        Columns ``from rank``, ``on``, ``to rank``, ``on host``, ``bytes`` (a period), ``part`` (of the job's
-        bytes on the link, 0 to 1).
+        Columns ``from rank``, ``on``, ``to rank``, ``on host``, ``bytes`` (per period) and
+        ``part`` (share of the job's bytes on the link, 0 to 1).
     """
     names, host = fabric.names, placement.host_of_rank
     whole = pairs.total_bytes if pairs.total_bytes > 0 else 1.0

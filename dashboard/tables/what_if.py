@@ -1,4 +1,4 @@
-"""What a change does to running jobs, as plain tables, and the changed fabric to draw. Pure functions."""
+"""Effects of a change on running jobs as a table, and the changed fabric to draw. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from registry.model.links import LINK_COLUMNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Whole:
-    """A changed fabric together with the links that the change took away.
+class ChangedFabric:
+    """A changed fabric together with the links that the change removed.
 
     Attributes
     ----------
     fabric : Fabric
-        Links that are there after the change, and those that are gone; without tables.
+        Fabric with the links after the change and the removed links; without forwarding tables.
     row_after : int64[m]
-        Row of ``after.fabric.links`` of each; -1 for one that is gone.
+        Row of ``after.fabric.links`` of each link; -1 for a removed link.
     """
 
     fabric: Fabric
@@ -30,18 +30,18 @@ class Whole:
 
     @property
     def gone(self) -> Bools:
-        """bool[m]: links that the change took away."""
+        """bool[m]: links that the change removed."""
         found: Bools = self.row_after < 0
         return found
 
     def values(self, after: Floats) -> Floats:
-        """float64[m]: what is known of each link after the change; NaN for those that are gone."""
+        """Return float64[m]: the given values of links after the change; NaN for removed links."""
         found: Floats = np.append(after, np.nan)[self.row_after]
         return found
 
 
-def whole(found: WhatIf) -> Whole:
-    """The fabric after a change, and what is gone at the place where it was."""
+def changed_fabric(found: WhatIf) -> ChangedFabric:
+    """Return the fabric after a change together with the removed links."""
     before, after = found.before.fabric.links, found.after.fabric.links
     gone = np.setdiff1d(np.arange(len(before)), found.row_before)
     columns = {
@@ -51,17 +51,18 @@ def whole(found: WhatIf) -> Whole:
     rows = np.append(np.arange(len(after)), np.full(len(gone), -1)).astype(np.int64)
     order = links.order()
     fabric = replace(found.after.fabric, links=links.take(order), tables=None)
-    return Whole(fabric=fabric, row_after=rows[order])
+    return ChangedFabric(fabric=fabric, row_after=rows[order])
 
 
 def effects(found: WhatIf, viewer: Viewer) -> pd.DataFrame:
-    """The jobs that may be seen, those that lose ways first, then those that slow down most.
+    """Return the visible jobs, those with unreachable pairs first, then by slowdown.
 
     Returns
     -------
     DataFrame
-        Columns ``job``, ``user``, ``application``, ``before``, ``unchanged`` (the fabric as it is, by the
-        rule for afterwards) and ``after`` (s a period, its worst link), ``times`` (after over unchanged),
+        Columns ``job``, ``user``, ``application``, ``before``, ``unchanged`` (present
+        fabric with the routing rule of the change) and ``after`` (worst link, s per period), ``times``
+        (after over unchanged),
         ``unreachable pairs``, ``unreachable bytes``, ``lost ranks`` and ``lost hosts``.
     """
     rows = [
@@ -88,9 +89,9 @@ def effects(found: WhatIf, viewer: Viewer) -> pd.DataFrame:
 
 
 def seconds_more(found: WhatIf) -> Floats:
-    """float64[links after]: seconds that each link needs more than unchanged, by the same rule of routing.
+    """Return float64[links after]: time of each link less its time without the change, same routing rule.
 
-    An added cable had none.
+    The time of an added cable without the change is 0.
     """
-    unchanged = np.append(found.unchanged.seconds, 0.0)  # -1 is an added cable
+    unchanged = np.append(found.unchanged.seconds, 0.0)  # row -1 is an added cable
     return np.asarray(found.after.seconds - unchanged[found.row_before])

@@ -1,4 +1,4 @@
-"""The fabric page: what is wired to what, how hot each link is now or was, and whose traffic it is."""
+"""The fabric page: a map of the wiring, the load of each link now or earlier, and whose traffic it is."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing
 from dashboard.queries.fabric import FabricView, fabric_view, seen_clusters
 from dashboard.state.site import Site
-from dashboard.views import fabric_hottest, fabric_panel, picking
-from dashboard.widgets.choices import choose, moment, parsed_moment, stops, toggle
-from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_unknown
+from dashboard.views import fabric_panel, picking
+from dashboard.widgets.controls import choose, moment, parsed_moment, stops, toggle
+from dashboard.widgets.messages import CONVENTION, plain, show_no_fabric, show_unknown
 from mapping.traffic.against_counters import against_counters
 from registry import units
 from registry.errors import InvalidValue, UnknownName
@@ -28,18 +28,18 @@ from registry.registry import Registry
 
 PREDICTED, MEASURED, DIFFERENCE, CAPACITY = "predicted", "measured", "difference", "capacity"
 COLOURS = {
-    PREDICTED: "Predicted load",
-    MEASURED: "Measured by counters",
-    DIFFERENCE: "Measured less predicted",
+    PREDICTED: "Estimated load",
+    MEASURED: "Measured load",
+    DIFFERENCE: "Measured minus estimated",
     CAPACITY: "Capacity",
 }
 CELLS, LINES, PART = "cells", "lines", "part"
 NOTHING_RUNS = (
-    "No job runs whose traffic is known: capacities are shown. Profiles are attached by "
+    "No running job has known traffic, so capacities are shown. Attach a profile with "
     "`almanac job attach JOB PROFILE`."
 )
 NOTHING_COUNTED = (
-    "No two sweeps of counters until then: capacities are shown. Sweeps come in by "
+    "Fewer than two counter sweeps until then, so capacities are shown. Ingest sweeps with "
     "`almanac ingest COUNTERS --cluster NAME`."
 )
 
@@ -52,11 +52,7 @@ def draw(registry: Registry, site: Site) -> None:
     try:
         found = seen_clusters(registry, _cluster(registry), at, counters=colour in (MEASURED, DIFFERENCE))
         if not found.clusters:
-            show_empty(
-                "The registry holds no fabric yet. Ingest a scan, or look at the demo:",
-                "almanac ingest SCAN --cluster NAME",
-                "almanac demo",
-            )
+            show_no_fabric()
             return
         at = _when(found)
         view = fabric_view(registry, found, at, st.query_params.get("placement"))
@@ -66,7 +62,7 @@ def draw(registry: Registry, site: Site) -> None:
         return
     _whose(view, site)
     if not len(drawing.cables):
-        st.info("No cable of this fabric is known.")
+        st.info("This fabric has no cables.")
         return
     colour, shape = _looks(view, drawing)
     picked = _picked(view)
@@ -75,23 +71,23 @@ def draw(registry: Registry, site: Site) -> None:
         _map(view, drawing, picked, colour, shape)
     with right:
         if picked is None:
-            fabric_hottest.short_list(view, site)
+            fabric_panel.short_list(view, site)
         else:
             fabric_panel.draw(registry, site, view, drawing.layout, picked)
-    fabric_hottest.table(view, site)
+    fabric_panel.table(view, site)
 
 
 def _cluster(registry: Registry) -> str | None:
-    """The cluster that the address names, or that of the placement that it names."""
+    """Return the cluster in the address, or the cluster of the placement in the address."""
     cluster, placement = st.query_params.get("cluster"), st.query_params.get("placement")
     if cluster is None and placement is not None:
-        cluster = queries.open_kept(registry, placement).stored.cluster
+        cluster = queries.cached_placement(registry, placement).stored.cluster
         st.query_params["cluster"] = cluster
     return cluster
 
 
 def _when(found: FabricHistory) -> datetime | None:
-    """The cluster and the time, by widgets: a field for any time, a slider over the fabric's states."""
+    """Draw the controls for cluster and time, and return the time; None means now."""
     line = found.timeline
     assert line is not None
     info = found.clusters[line.cluster]
@@ -110,7 +106,7 @@ def _when(found: FabricHistory) -> datetime | None:
 
 
 def _whose(view: FabricView, site: Site) -> None:
-    """What the page is about, in words."""
+    """Describe the shown fabric and traffic."""
     fabric, snapshot = view.fabric, view.snapshot
     parts = [
         f"{len(fabric.hosts):,} hosts",
@@ -122,16 +118,16 @@ def _whose(view: FabricView, site: Site) -> None:
     st.caption(plain(" · ".join(parts)))
     if view.opened is not None:
         left, right = st.columns([6, 2], vertical_alignment="center")
-        left.info(f"The traffic of placement {plain(view.opened.stored.id)} alone, on its own fabric.")
-        right.button("Show the running jobs", on_click=_forget_placement, key="running")
+        left.info(f"Traffic of placement {plain(view.opened.stored.id)} alone, on its own fabric.")
+        right.button("Show running jobs", on_click=_forget_placement, key="running")
         return
     live = view.live
     assert live is not None
     missing = len(live.without_profile) + len(live.unloaded)
-    told = f"{len(live.running.jobs):,} jobs run; {len(live.shared):,} have traffic that is known"
+    jobs = f"Running jobs: {len(live.running.jobs):,}, with known traffic: {len(live.shared):,}"
     if missing:
-        told += f", {len(live.without_profile):,} have no profile, {len(live.unloaded):,} cannot be routed"
-    st.caption(plain(f"{told}. Routes: {live.routing}, {live.rails}. {CONVENTION}"))
+        jobs += f", without profile: {len(live.without_profile):,}, not routable: {len(live.unloaded):,}"
+    st.caption(plain(f"{jobs}. Routes: {live.routing}, {live.rails}. {CONVENTION}"))
 
 
 def _forget_placement() -> None:
@@ -140,7 +136,7 @@ def _forget_placement() -> None:
 
 
 def _picked(view: FabricView) -> Item | None:
-    """What the address says is picked; where the fabric has no such thing, at that time, it is told."""
+    """Return the selected item of the address; show an error if the fabric has no such item."""
     try:
         return picking.from_address(view.fabric)
     except UnknownName as error:
@@ -151,9 +147,9 @@ def _picked(view: FabricView) -> Item | None:
 
 
 def _looks(view: FabricView, drawing: Drawing) -> tuple[str, str]:
-    """Colour and shape of the map, by buttons; and a field that finds things on it."""
+    """Draw the buttons for colour and shape and the search field; return colour and shape."""
     few = len(drawing.cables) <= LINES_LIMIT
-    shapes = {CELLS: "Cells, one a cable"} | ({LINES: "Lines"} if few else {PART: "Lines, chosen part"})
+    shapes = {CELLS: "One cell per cable"} | ({LINES: "Lines"} if few else {PART: "Lines of a part"})
     with st.container(horizontal=True):
         colour = toggle("Colour", "colour", COLOURS, default=PREDICTED)
         shape = toggle("Shape", "shape", shapes, default=LINES if few else CELLS)
@@ -163,12 +159,13 @@ def _looks(view: FabricView, drawing: Drawing) -> tuple[str, str]:
 
 
 def _map(view: FabricView, drawing: Drawing, picked: Item | None, colour: str, shape: str) -> None:
+    """Draw the map in this colour and shape, or explain why another one is shown."""
     colours, why, note = _colouring(view, colour)
     if why:
         st.info(why)
     only = _part(view, picked) if shape == PART else None
     if shape == PART and only is None:
-        st.info("Pick a link or a machine, or search one: the lines around it are drawn then.")
+        st.info("Select a link or a device, or search for one: the lines around it are then drawn.")
         shape = CELLS
     picture = link_map(view.fabric, drawing, colours, lines=shape != CELLS, only=only)
     fabric_map(picture, key="map", picked=picked, on_pick=picking.to_address(view.fabric))
@@ -177,7 +174,7 @@ def _map(view: FabricView, drawing: Drawing, picked: Item | None, colour: str, s
 
 
 def _colouring(view: FabricView, colour: str) -> tuple[Colouring, str, str]:
-    """Colours, why they are not those that were asked for, and what else is to be said of them."""
+    """Return colours, the reason if they are not the requested ones, and a note."""
     links, link_bytes, rates = view.fabric.links, view.link_bytes, view.rates
     capacity = colouring.capacity("Capacity of the cables", "Each direction", links.capacity)
     if colour == CAPACITY:
@@ -187,25 +184,25 @@ def _colouring(view: FabricView, colour: str) -> tuple[Colouring, str, str]:
     if colour == PREDICTED:
         assert link_bytes is not None
         whose = "a placement" if view.live is None else f"{len(view.live.shared):,} running jobs"
-        title = f"Predicted load by {whose}: time that each link needs, the worse direction of each cable"
-        return colouring.load(title, "Seconds a period", link_bytes / links.capacity), "", ""
+        title = f"Estimated load by {whose}: time of each link, the worse direction of each cable"
+        return colouring.load(title, "Seconds per period", link_bytes / links.capacity), "", ""
     if rates is None:
         return capacity, NOTHING_COUNTED, ""
-    span = f"Counted from {units.moment_text(rates.start)} to {units.moment_text(rates.end)}."
+    span = f"Measured from {units.moment_text(rates.start)} to {units.moment_text(rates.end)}."
     if colour == MEASURED:
-        title = "Measured load: share of capacity, the worse direction of each cable"
-        return colouring.share(title, "Of capacity", rates.share), "", span
+        title = "Measured load: utilisation, the worse direction of each cable"
+        return colouring.share(title, "Share of capacity", rates.share), "", span
     assert link_bytes is not None
     against = against_counters(view.fabric, link_bytes, rates.bytes_per_second)
     if np.isnan(against.periods_per_second):
-        return capacity, "Nothing was counted on the links that the jobs load: capacities are shown.", span
-    scale = f"{against.periods_per_second:.4g} periods a second make both sums over the network alike."
-    title = "Measured load less predicted load, as a share of capacity"
-    return colouring.difference(title, "Of capacity", against.difference), "", f"{span} {scale}"
+        return capacity, "No traffic was measured on the links of the jobs, so capacities are shown.", span
+    scale = f"Assumes {against.periods_per_second:.4g} periods per second, which makes both totals equal."
+    title = "Measured minus estimated load, as a share of capacity"
+    return colouring.difference(title, "Share of capacity", against.difference), "", f"{span} {scale}"
 
 
 def _part(view: FabricView, picked: Item | None) -> Bools | None:
-    """bool[m]: links that are drawn as lines: a job's, else those around what is picked; None for none."""
+    """Return bool[m]: links to draw as lines, of a job or around the selected item; None for none."""
     job = st.query_params.get("load")
     if job is not None and view.live is not None:
         shared = view.live.shared

@@ -1,4 +1,4 @@
-"""Part of the fabric page: what is known of the link or machine that is picked."""
+"""Part of the fabric page beside and below the map: the selected link or device, or the busiest links."""
 
 from __future__ import annotations
 
@@ -11,38 +11,40 @@ from dashboard.components.fabric_map import Item
 from dashboard.layouts import Layout
 from dashboard.layouts.tree import hosts_below
 from dashboard.queries.fabric import FabricView
-from dashboard.queries.pairs import pairs_kept, pairs_of_placement
+from dashboard.queries.traffic import cached_rank_pairs, pairs_of_placement
 from dashboard.state.site import Site
 from dashboard.state.viewer import OTHERS
 from dashboard.tables.links import hottest_links, link_text, sender_text, shortened
 from dashboard.tables.users import jobs_on_hosts, pairs_table, users_of_link
 from dashboard.views import picking
-from dashboard.widgets.choices import choose
-from dashboard.widgets.job_selection import job_link
+from dashboard.widgets.controls import choose
+from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_error
+from dashboard.widgets.navigation import job_link
 from mapping.traffic import naming
 from registry import units
 from registry.errors import AlmanacError
-from registry.model import HOST, format_guid
+from registry.model import HOST, Fabric, Longs, format_guid
 from registry.registry import Registry
 
 PAIRS = 50
-"""Pairs of ranks that are listed."""
+"""Maximum number of listed pairs of ranks."""
 OWN = 8
-"""Links of a machine that are listed."""
+"""Maximum number of listed links of a device."""
 PART = st.column_config.ProgressColumn("part", format="percent", min_value=0, max_value=1)
 
 
 def draw(registry: Registry, site: Site, view: FabricView, layout: Layout, picked: Item) -> None:
-    """Draw the part."""
+    """Draw what is known of the selected link or device."""
     if picked.link is not None:
         _link(registry, site, view, picked.link)
     elif picked.vertex is not None:
-        _machine(site, view, layout, picked.vertex)
+        _device(site, view, layout, picked.vertex)
     st.button("Clear", on_click=picking.pick, args=(view.fabric, None), key="clear pick")
 
 
 def _link(registry: Registry, site: Site, view: FabricView, row: int) -> None:
+    """Draw a link: its facts, its ends, and whose traffic it carries."""
     fabric = view.fabric
     st.markdown(f"**{plain(link_text(fabric, row))}**")
     _link_facts(view, row)
@@ -68,30 +70,31 @@ def _link(registry: Registry, site: Site, view: FabricView, row: int) -> None:
 
 
 def _link_facts(view: FabricView, row: int) -> None:
+    """Draw a table with capacity, estimated load and measured load of a link."""
     links = view.fabric.links
     facts = {
-        "kind": "between switches" if view.fabric.network_link[row] else "a host's own cable",
+        "kind": "between switches" if view.fabric.network_link[row] else "host cable",
         "capacity": units.text(float(links.capacity[row]), units.RATE),
     }
     if view.link_bytes is not None:
         load = float(view.link_bytes[row])
-        facts["predicted load"] = f"{units.text(load, units.BYTES)} a period"
-        facts["time for it"] = f"{units.text(load / float(links.capacity[row]), units.SECONDS)} a period"
+        facts["estimated load"] = f"{units.text(load, units.BYTES)} per period"
+        facts["time"] = f"{units.text(load / float(links.capacity[row]), units.SECONDS)} per period"
     if view.rates is not None and not np.isnan(view.rates.share[row]):
         rate = units.text(float(view.rates.bytes_per_second[row]), units.RATE)
-        facts["measured"] = f"{rate}, {100 * float(view.rates.share[row]):.3g} % of capacity"
+        facts["measured load"] = f"{rate}, {100 * float(view.rates.share[row]):.3g} % of capacity"
     table = pd.DataFrame({"fact": list(facts), "value": list(facts.values())})
     st.dataframe(table, hide_index=True, height="content", key="link facts")
 
 
 def _users(registry: Registry, site: Site, view: FabricView, row: int) -> None:
-    """Jobs on the link; of one of them the ranks."""
+    """Draw the jobs on a link, and the rank pairs of one of them."""
     assert view.live is not None
     users = users_of_link(view.live, row, site.viewer)
     if users.empty:
-        st.caption("No running job is predicted to load this direction.")
+        st.caption("No running job is known to load this direction.")
         return
-    st.markdown("**Jobs that load it**")
+    st.markdown("**Jobs on this link**")
     shown = tables.in_units(users, {"bytes": units.BYTES})
     st.dataframe(shown, hide_index=True, column_config={"part": PART}, height="content", key="users")
     jobs = [job for job in users["job"] if job != OTHERS]
@@ -103,7 +106,7 @@ def _users(registry: Registry, site: Site, view: FabricView, row: int) -> None:
     if job is None:
         return
     try:
-        pairs = pairs_kept(registry, view.cluster, view.at, view.live, job, row, PAIRS)
+        pairs = cached_rank_pairs(registry, view.cluster, view.at, view.live, job, row, PAIRS)
     except AlmanacError as error:
         show_error(error)
         return
@@ -120,7 +123,7 @@ def _ranks_of_placement(view: FabricView, row: int) -> None:
         show_error(error)
         return
     if pairs is None:
-        st.info("No profile of this placement is known.")
+        st.info("The profile of this placement is not known.")
         return
     _pairs(pairs_table(view.fabric, view.opened.stored.placement, pairs), pairs.pairs)
 
@@ -133,7 +136,8 @@ def _pairs(table: pd.DataFrame, count: int) -> None:
     st.dataframe(shown, hide_index=True, column_config={"part": PART}, height=240, key="pairs")
 
 
-def _machine(site: Site, view: FabricView, layout: Layout, vertex: int) -> None:
+def _device(site: Site, view: FabricView, layout: Layout, vertex: int) -> None:
+    """Draw a host or switch: its facts, its busiest links, and the jobs on it or below it."""
     fabric = view.fabric
     st.markdown(f"**{plain(fabric.names[vertex])}**")
     below = hosts_below(fabric, layout.tier, vertex)
@@ -150,10 +154,10 @@ def _machine(site: Site, view: FabricView, layout: Layout, vertex: int) -> None:
     _own_links(view, vertex)
     if view.live is None:
         return
-    st.markdown("**Jobs on it**" if host else "**Jobs below it**")
+    st.markdown("**Jobs on this host**" if host else "**Jobs below this switch**")
     jobs = jobs_on_hosts(view.live, below, site.viewer)
     if jobs.empty:
-        st.caption("No running job has a host here.")
+        st.caption("No running job has hosts here.")
         return
     st.dataframe(jobs, hide_index=True, height=min(38 + 35 * len(jobs), 320), key="jobs below")
     job = st.selectbox("Job to open", jobs["job"].tolist(), key="job below")
@@ -161,21 +165,84 @@ def _machine(site: Site, view: FabricView, layout: Layout, vertex: int) -> None:
 
 
 def _own_links(view: FabricView, vertex: int) -> None:
-    """The hottest links at the machine, to pick."""
+    """Draw the busiest links of a device as buttons."""
     fabric, link_bytes = view.fabric, view.link_bytes
     if link_bytes is None:
         return
     mine = (fabric.links.source == vertex) | (fabric.links.target == vertex)
     rows, table = hottest_links(fabric, np.where(mine, link_bytes, 0.0), OWN)
     if len(rows):
-        st.markdown("**Its hottest links**")
+        st.markdown("**Its busiest links**")
     with st.container(gap=None):
         for row, seconds in zip(rows.tolist(), table["time"], strict=True):
-            st.button(
-                plain(f"{units.text(seconds, units.SECONDS)} · {shortened(sender_text(fabric, row), 36)}"),
-                help=plain(link_text(fabric, row)),
-                key=f"own {row}",
-                type="tertiary",
-                on_click=picking.pick,
-                args=(fabric, Item(link=row)),
-            )
+            _link_button(fabric, row, seconds, link_text(fabric, row), f"own {row}")
+
+
+SHORT, LONG = 8, 50
+"""Maximum number of links in the list and in the table."""
+LETTERS = 36
+"""Maximum length of a link's name in the list."""
+BASES = {"time": units.SECONDS, "load": units.BYTES, "capacity": units.RATE}
+
+
+def _link_button(fabric: Fabric, row: int, seconds: float, about: str, key: str) -> None:
+    """Draw a button with the time and name of a link; a click selects the link."""
+    st.button(
+        plain(f"{units.text(seconds, units.SECONDS)} · {shortened(sender_text(fabric, row), LETTERS)}"),
+        help=plain(about),
+        key=key,
+        type="tertiary",
+        on_click=picking.pick,
+        args=(fabric, Item(link=row)),
+    )
+
+
+def short_list(view: FabricView, site: Site) -> None:
+    """Draw the busiest links as buttons, with the job that loads each most."""
+    st.markdown("**Busiest links**")
+    if view.link_bytes is None:
+        st.caption("No traffic is known.")
+        return
+    rows, table = hottest_links(view.fabric, view.link_bytes, SHORT)
+    with st.container(gap=None):
+        mostly = _most(view, site, rows)
+        for row, seconds, job in zip(rows.tolist(), table["time"], mostly, strict=True):
+            _link_button(view.fabric, row, seconds, f"{link_text(view.fabric, row)}{job}", f"hot {row}")
+    if not len(rows):
+        st.caption("No link is loaded.")
+    st.caption("Select a link here or on the map to see the jobs and ranks on it.")
+
+
+def _most(view: FabricView, site: Site, rows: Longs) -> list[str]:
+    """Return the job that loads each link most, as text; empty for jobs that the viewer may not see."""
+    if view.live is None:
+        return [""] * len(rows)
+    first = [link.users[0] for link in view.live.shared.links(rows.tolist())]
+    return [f", mostly job {one.job}" if site.viewer.sees(one.user) else "" for one in first]
+
+
+def table(view: FabricView, site: Site) -> None:
+    """Draw the table of the busiest links, with its download."""
+    if view.link_bytes is None:
+        return
+    with st.expander("Table of the busiest links"):
+        _, found = hottest_links(view.fabric, view.link_bytes, LONG)
+        bar = st.column_config.ProgressColumn("of the worst", format="percent", min_value=0, max_value=1)
+        shown = tables.in_units(found, BASES)
+        st.dataframe(shown, hide_index=True, column_config={"of the worst": bar}, key="hottest")
+        download(
+            "All loaded links as CSV", lambda: _csv(view), f"{view.cluster.name}-links.csv", key="links csv"
+        )
+    if view.opened is not None:
+        st.page_link(
+            site.job,
+            label="Ranks, bounds and launcher files",
+            icon=":material/arrow_forward:",
+            query_params={"placement": view.opened.stored.id},
+        )
+
+
+def _csv(view: FabricView) -> str:
+    assert view.link_bytes is not None
+    _, found = hottest_links(view.fabric, view.link_bytes, len(view.fabric.links))
+    return csv_text(found, BASES)

@@ -1,4 +1,4 @@
-"""The history page: how good placements were over time, what got worse and why, and any two side by side."""
+"""The history page: quality of placements over time, regressions and their causes, comparisons."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from dashboard import figures, tables
 from dashboard.figures import history as drawings
 from dashboard.queries.history import History, history
 from dashboard.state.site import Site
-from dashboard.tables.csv_files import csv_text
 from dashboard.tables.history import panels, placements_table, points
-from dashboard.tables.rows import Row, linked_rows
 from dashboard.views.history_pairs import PLACEMENTS, compare
-from dashboard.widgets.choices import toggle
-from dashboard.widgets.downloads import download
-from dashboard.widgets.filters import any_of, page_start, pager
+from dashboard.widgets.controls import any_of, page_start, pager, toggle
+from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_empty, show_unknown
+from dashboard.widgets.navigation import Row, linked_rows
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Longs
 from registry.registry import Registry
 
 ACROSS = 3
-"""Charts side by side."""
+"""Charts in a row."""
 CHARTS = 6
-"""Charts of a page."""
+"""Charts on a page."""
 LISTED = 100
-"""Placements in the table, the newest ones."""
+"""Maximum rows of the table, the newest placements."""
 FLAGGED = 8
-"""Regressions that are listed, the newest ones."""
+"""Maximum number of listed regressions, the newest ones."""
 
 
 def draw(registry: Registry, site: Site) -> None:
@@ -39,7 +37,7 @@ def draw(registry: Registry, site: Site) -> None:
     view = history(registry, site.viewer)
     if not len(view.series):
         show_empty(
-            "The registry holds no evaluated placement yet. Find one, or look at the demo:",
+            "The registry holds no evaluated placement yet. Find one, or load the demonstration:",
             "almanac map PROFILE --cluster NAME --hosts HOSTLIST",
             "almanac demo",
         )
@@ -55,7 +53,7 @@ def draw(registry: Registry, site: Site) -> None:
 
 
 def _choose(view: History) -> tuple[Longs, str]:
-    """Rows of the series and the cost that are shown.
+    """Draw the filters, and return the matching rows of the series and the chosen cost.
 
     Raises
     ------
@@ -70,22 +68,22 @@ def _choose(view: History) -> tuple[Longs, str]:
         application = any_of("Application", "application", names, kind="application", resets=("page",))
     with columns[2]:
         titles = {metric: about.title for metric, about in tables.METRICS.items()}
-        metric = toggle("What", "metric", titles, default="congestion_seconds")
+        metric = toggle("Cost", "metric", titles, default="congestion_seconds")
     wanted = zip(series.cluster, series.application, strict=True)
     keep = [cluster in (None, here) and application in (None, name) for here, name in wanted]
     return np.flatnonzero(keep).astype(np.int64), metric
 
 
 def _regressions(view: History, rows: Longs, site: Site) -> None:
-    """What left its control limits, the newest first, and what had changed; one click compares."""
+    """List the regressions, newest first, with what had changed; a click compares."""
     shown = set(rows.tolist())
     found = [one for one in view.regressions if one.row in shown]
     if not found:
         return
     st.subheader("Regressions")
     st.caption(
-        "Placements whose worst link, over its certified lower bound, left the control limits of the ones "
-        "before. A click compares one with the last good one."
+        "Placements whose worst link, relative to its certified lower bound, exceeds the control limit of "
+        "the placements before. A click compares with the last good placement."
     )
     listed = [
         Row(
@@ -93,21 +91,21 @@ def _regressions(view: History, rows: Longs, site: Site) -> None:
             (
                 f"{one.ratio:.3g} ×",
                 f"{one.limit:.3g} ×",
-                ", ".join(one.changed) or "nothing that is recorded",
+                ", ".join(one.changed) or "nothing recorded",
             ),
             {"compare": PLACEMENTS, "a": one.last_good, "b": one.id},
         )
         for one in found[:FLAGGED]
     ]
-    heads = ("placement", "over bound", "limit", "what changed since the last good one")
+    heads = ("Placement", "Distance from best", "Limit", "Changed since last good")
     linked_rows(site.history, heads, (5, 1.2, 1.2, 4), listed)
     if len(found) > FLAGGED:
-        st.caption(f"and {len(found) - FLAGGED:,} older ones; the charts mark those that they show with ▲")
+        st.caption(f"and {len(found) - FLAGGED:,} older regressions; the charts mark them with ▲")
 
 
 def _charts(view: History, rows: Longs, metric: str) -> None:
-    """Small multiples: a chart for each application on each cluster, each with its own scale."""
-    st.subheader("Application by application")
+    """Draw a chart for each application on each cluster, each with its own scale."""
+    st.subheader("Charts by application")
     st.caption(drawings.KEY)
     theme = figures.theme_of(st.context.theme.type)
     every = panels(view.series, view.quality, rows)
@@ -118,15 +116,15 @@ def _charts(view: History, rows: Longs, metric: str) -> None:
             columns = st.columns(ACROSS)
         table = points(view.series, view.quality, panel.rows, metric)
         unit = units.unit_for(table["value"].tolist(), tables.METRICS[metric].base)
-        told = f"{tables.METRICS[metric].title} ({unit.name})"
-        drawn = drawings.small_multiple(table, panel.title, told, unit.size, theme)
+        label = f"{tables.METRICS[metric].title} ({unit.name})"
+        drawn = drawings.small_multiple(table, panel.title, label, unit.size, theme)
         columns[number % ACROSS].vega_lite_chart(drawn.rows, drawn.spec, key=f"history {number}")
     if len(every) > CHARTS:
         pager(len(every), CHARTS, "page", "charts")
 
 
 def _table(view: History, rows: Longs, site: Site) -> None:
-    """The newest placements; one that is picked can be opened, two can be compared."""
+    """Draw the newest placements; a selected one can be opened, two can be compared."""
     st.subheader("Placements")
     newest = rows[::-1]
     table = placements_table(view.series, view.quality, newest[:LISTED])
@@ -146,7 +144,7 @@ def _table(view: History, rows: Longs, site: Site) -> None:
             key="placements csv",
         )
         older = f"The newest {LISTED:,} of {len(rows):,}; the file has all. " if len(rows) > LISTED else ""
-        st.caption(f"{older}Pick a row to open its job, two to compare them.")
+        st.caption(f"{older}Select a row to open its job, or two rows to compare them.")
     picked = [str(table["placement"].iloc[row]) for row in event["selection"]["rows"]]
     if len(picked) == 1:
         st.page_link(

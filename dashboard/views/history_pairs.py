@@ -1,4 +1,4 @@
-"""Two placements or two clusters side by side: a part of the history page."""
+"""Part of the history page: two placements or two clusters side by side."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import streamlit as st
 
 from dashboard import figures, tables
 from dashboard.figures import history as drawings
-from dashboard.queries.caching import both_kept
+from dashboard.queries.caching import cached_pair
 from dashboard.queries.history import History
 from dashboard.state.site import Site
 from dashboard.tables.history import applications_table, facts_table, option_text, relative
 from dashboard.tables.links import link_text
-from dashboard.widgets.choices import choose, toggle
+from dashboard.widgets.controls import choose, toggle
 from dashboard.widgets.messages import plain, show_unknown
 from mapping.evaluation.comparing import differences
 from registry import units
@@ -23,14 +23,14 @@ from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
 
 OFFERED = 500
-"""Placements that can be chosen from a list, the newest ones; the address takes any id."""
+"""Maximum number of offered placements, the newest ones; the address may name any id."""
 LINKS = 20
-"""Links by which two placements differ most that are listed."""
+"""Maximum number of listed links with the largest differences."""
 NOTHING, PLACEMENTS, CLUSTERS = "nothing", "placements", "clusters"
 
 
 def compare(registry: Registry, view: History, site: Site) -> None:
-    """What is to be compared, and that side by side."""
+    """Draw the choice of a comparison, and the comparison."""
     options = {NOTHING: "Nothing", PLACEMENTS: "Two placements", CLUSTERS: "Two clusters"}
     what = toggle("Compare", "compare", options, default=NOTHING)
     if what == PLACEMENTS:
@@ -40,6 +40,7 @@ def compare(registry: Registry, view: History, site: Site) -> None:
 
 
 def _two_placements(registry: Registry, view: History, site: Site) -> None:
+    """Draw costs, facts and the most different links of two placements."""
     series = view.series
     row_of = {identity: row for row, identity in enumerate(series.id)}
     newest = list(row_of)[: -OFFERED - 1 : -1]
@@ -69,11 +70,11 @@ def _two_placements(registry: Registry, view: History, site: Site) -> None:
     with right:
         st.dataframe(facts_table(series, chosen), hide_index=True, key="facts", height=460)
     if series.snapshot[chosen[0]] == series.snapshot[chosen[1]] and chosen[0] != chosen[1]:
-        _links(*both_kept(registry, series.id[chosen[0]], series.id[chosen[1]]))
+        _links(*cached_pair(registry, series.id[chosen[0]], series.id[chosen[1]]))
 
 
 def _links(first: OpenPlacement, second: OpenPlacement) -> None:
-    """The links that the two load most differently; both are on one fabric."""
+    """Draw the links with the largest differences in load; both placements are on one fabric."""
     evaluations = [one.stored.evaluation for one in (first, second)]
     known = [one for one in evaluations if one is not None]
     if len(known) < 2:
@@ -89,12 +90,13 @@ def _links(first: OpenPlacement, second: OpenPlacement) -> None:
         }
     )
     if found:
-        st.markdown("**Links that they load most differently**")
+        st.markdown("**Links with largest differences**")
         bases = dict.fromkeys(("A", "B", "difference"), units.SECONDS)
         st.dataframe(tables.in_units(table, bases), hide_index=True, key="differences", height=250)
 
 
 def _two_clusters(view: History) -> None:
+    """Draw facts and applications of two clusters."""
     names = list(view.clusters)
     if len(names) < 2:
         st.info("There is only one cluster.")
@@ -105,7 +107,7 @@ def _two_clusters(view: History) -> None:
     st.dataframe(_cluster_facts(view, pair), hide_index=True, key="cluster facts", height="content")
     table = applications_table(view.series, pair)
     if table.empty:
-        st.info("Neither has an evaluated placement.")
+        st.info("Neither cluster has an evaluated placement.")
         return
     theme = figures.theme_of(st.context.theme.type)
     if len(set(pair)) == 2 and table["over bound"].notna().any():
@@ -121,7 +123,7 @@ def _pair(
     defaults: tuple[str, str],
     show: Callable[[str], str],
 ) -> tuple[str, str] | None:
-    """The two that the address or the widgets name; None where one is not known, which is told."""
+    """Draw the choice of two things and return them, or None after an error about an unknown name."""
     chosen = []
     for column, label, parameter, default in zip(st.columns(2), "AB", parameters, defaults, strict=True):
         wanted = st.query_params.get(parameter, default)
@@ -139,13 +141,14 @@ def _pair(
 
 
 def _cluster_facts(view: History, pair: Sequence[str]) -> pd.DataFrame:
+    """Return sizes, observation times and numbers of placements of two clusters."""
     infos = [view.clusters[name] for name in pair]
     facts = {
         "hosts": [f"{info.hosts:,}" for info in infos],
         "adapters": [f"{info.adapters:,}" for info in infos],
         "switches": [f"{info.switches:,}" for info in infos],
         "cables": [f"{info.cables:,}" for info in infos],
-        "different wirings seen": [f"{info.contents:,}" for info in infos],
+        "different wirings": [f"{info.contents:,}" for info in infos],
         "first seen": [units.moment_text(info.first_observed_at) for info in infos],
         "last seen": [units.moment_text(info.last_observed_at) for info in infos],
         "evaluated placements": [f"{view.series.cluster.count(info.name):,}" for info in infos],

@@ -1,4 +1,4 @@
-"""The ingest page: whether the data are fresh, which runs failed and why, how long they took."""
+"""The ingest page: age of the data sources, failed runs and their errors, durations of runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from dashboard import figures
 from dashboard.figures.ingest import durations
 from dashboard.queries.ingest import RUNS, ingest_view
 from dashboard.state.site import Site
-from dashboard.tables.csv_files import csv_text
 from dashboard.tables.status import runs_table, sources_table
-from dashboard.widgets.choices import choose, toggle
-from dashboard.widgets.downloads import download
+from dashboard.widgets.controls import choose, toggle
+from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_empty, show_unknown
 from registry.errors import UnknownName
 from registry.ingest_runs.runs import FAILED, RunInfo, SourceState
@@ -31,7 +30,7 @@ def draw(registry: Registry, site: Site) -> None:
         view = ingest_view(registry, st.query_params.get("cluster"))
         if not view.sources:
             show_empty(
-                "The registry holds no ingest run yet. Read a scan, or look at the demo:",
+                "The registry holds no ingest run yet. Ingest a scan, or load the demonstration:",
                 "almanac ingest SCAN --cluster NAME",
                 "almanac demo",
             )
@@ -55,10 +54,10 @@ def _sources(sources: Sequence[SourceState], site: Site) -> None:
 
 
 def _runs(runs: Sequence[RunInfo], site: Site) -> None:
-    """The runs over time and as a table; the one that is picked in full."""
+    """Draw the runs as a chart and a table, and all about the selected run."""
     st.subheader("Runs")
     if not runs:
-        st.info("No such run is remembered.")
+        st.info("No run matches this choice.")
         return
     table = runs_table(runs, site.viewer)
     theme = figures.theme_of(st.context.theme.type)
@@ -75,13 +74,13 @@ def _runs(runs: Sequence[RunInfo], site: Site) -> None:
     event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key="runs")
     with st.container(horizontal=True, vertical_alignment="center"):
         download("Download as CSV", csv_text(table), "ingest-runs.csv", key="runs csv")
-        st.caption(f"The newest {RUNS:,} runs at most. Pick a row to see its files and warnings.")
+        st.caption(f"At most the newest {RUNS:,} runs. Select a row to see its files and warnings.")
     picked = event["selection"]["rows"]
     _run(_chosen(runs, picked[0] if picked else None), site)
 
 
 def _chosen(runs: Sequence[RunInfo], picked: int | None) -> RunInfo | None:
-    """The run that was picked, else the one that the address names.
+    """Return the selected run, or the run in the address, or None.
 
     Raises
     ------
@@ -100,17 +99,18 @@ def _chosen(runs: Sequence[RunInfo], picked: int | None) -> RunInfo | None:
 
 
 def _run(run: RunInfo | None, site: Site) -> None:
+    """Draw a run with its error, files, warnings and results."""
     if run is None:
         return
     st.markdown(f"**Run {plain(run.id)}**")
     if run.error:
-        st.error(f"{plain(run.error_kind)}: {plain(site.viewer.told(run.error))}", icon=":material/error:")
+        st.error(f"{plain(run.error_kind)}: {plain(site.viewer.message(run.error))}", icon=":material/error:")
     parts = {
         "files": [site.viewer.path(path) for path in run.files],
-        "warnings": [site.viewer.told(text) for text in run.warnings],
+        "warnings": [site.viewer.message(text) for text in run.warnings],
         "profiles": run.profiles,
         "snapshot": [run.snapshot] if run.snapshot else [],
         "tables": [run.routing] if run.routing else [],
     }
     rows = [(what, text) for what, texts in parts.items() for text in texts]
-    st.dataframe(pd.DataFrame(rows, columns=["what", "it"]), hide_index=True, key="run", height="content")
+    st.dataframe(pd.DataFrame(rows, columns=["kind", "value"]), hide_index=True, key="run", height="content")

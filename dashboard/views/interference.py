@@ -1,4 +1,4 @@
-"""The interference page: which running jobs share which links, and how much each is slowed down by it."""
+"""The interference page: links that running jobs share, and the estimated slowdown of each job."""
 
 from __future__ import annotations
 
@@ -8,29 +8,27 @@ import streamlit as st
 
 from dashboard import figures, tables
 from dashboard.figures.sharing import sharing_figure
-from dashboard.queries.lists import clusters
-from dashboard.queries.live import live_kept
+from dashboard.queries.traffic import cached_traffic, clusters
 from dashboard.state.site import Site
-from dashboard.tables.csv_files import csv_text
 from dashboard.tables.sharing import SLOWDOWN, UNITS, heat, pair_text, shared_links, slowdowns
-from dashboard.widgets.choices import choose, moment, toggle
-from dashboard.widgets.downloads import download
-from dashboard.widgets.job_selection import job_link, open_job, picked_row
-from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_unknown
+from dashboard.widgets.controls import choose, moment, toggle
+from dashboard.widgets.downloads import csv_text, download
+from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fabric, show_unknown
+from dashboard.widgets.navigation import job_link, open_job, picked_row
 from mapping.service import Live
 from registry import units
 from registry.errors import UnknownName
 from registry.registry import Registry
 
 LINKS = {"20": "20", "40": "40", "80": "80"}
-"""How many of the hottest links are shown."""
+"""Choices for the number of busiest links."""
 SHARED, NETWORK, ALL = "shared", "network", "all"
-KINDS = {SHARED: "Of several jobs", NETWORK: "Between switches", ALL: "All"}
+KINDS = {SHARED: "Shared by jobs", NETWORK: "SnapshotDiff switches", ALL: "All"}
 
 ABOUT = {
-    "alone": "The job's worst link, were no other job there.",
-    "together": "The worst of the links that the job loads, with all jobs' bytes.",
-    SLOWDOWN: "Together over alone: how many times longer the job's worst link takes by sharing.",
+    "alone": "Time of the job's worst link with its own traffic only.",
+    "together": "Time of the worst of the job's links with the traffic of all jobs.",
+    SLOWDOWN: "Together / alone: estimated factor by which sharing slows the job's worst link.",
     "shared most with": "The other job with most bytes on that link.",
 }
 
@@ -40,11 +38,7 @@ def draw(registry: Registry, site: Site) -> None:
     st.title("Interference")
     known = clusters(registry)
     if not known:
-        show_empty(
-            "The registry holds no fabric yet. Ingest a scan, or look at the demo:",
-            "almanac ingest SCAN --cluster NAME",
-            "almanac demo",
-        )
+        show_no_fabric()
         return
     left, middle, right = st.columns([3, 3, 5])
     try:
@@ -53,13 +47,13 @@ def draw(registry: Registry, site: Site) -> None:
         with middle:
             first, last = cluster.first_observed_at, max(datetime.now(UTC), cluster.last_observed_at)
             at = moment("Jobs that ran at (UTC)", "at", first, last)
-        live = live_kept(registry, cluster, at)
+        live = cached_traffic(registry, cluster, at)
     except UnknownName as error:
         show_unknown(error, "at" if error.kind == "fabric" else error.kind)
         return
     with right, st.container(horizontal=True):
         kind = toggle("Links", "links", KINDS, default=SHARED)
-        count = toggle("Hottest", "count", LINKS, default="40")
+        count = toggle("Number of links", "count", LINKS, default="40")
     _counts(live)
     if not live.shared.link.size:
         _nothing(live, cluster.name)
@@ -71,40 +65,42 @@ def draw(registry: Registry, site: Site) -> None:
 
 
 def _counts(live: Live) -> None:
+    """Draw the numbers of jobs, and the time of the busiest link."""
     slow = live.shared.slowdowns()
     facts = {
         "Running jobs": f"{len(live.running.jobs):,}",
         "With known traffic": f"{len(live.shared):,}",
-        "Slowed down by sharing": f"{int((slow > 1.005).sum()):,}",
-        "Hottest link": units.text(float(live.shared.seconds.max(initial=0.0)), units.SECONDS),
+        "Slowed by sharing": f"{int((slow > 1.005).sum()):,}",
+        "Busiest link": units.text(float(live.shared.seconds.max(initial=0.0)), units.SECONDS),
     }
     for column, (label, value) in zip(st.columns(len(facts)), facts.items(), strict=True):
         column.metric(label, value)
     at, seen = units.moment_text(live.running.at), units.moment_text(live.running.snapshot.observed_at)
     st.caption(
-        f"{CONVENTION} Jobs as of {plain(at)}, on the wiring seen at {plain(seen)}; routes: "
+        f"{CONVENTION} Jobs at {plain(at)}, wiring as observed at {plain(seen)}, routes: "
         f"{plain(live.routing)} ({plain(live.because)})."
     )
 
 
 def _nothing(live: Live, cluster: str) -> None:
+    """Explain why no link is loaded, with the command that changes it."""
     if not live.running.jobs:
         show_empty(
-            "No job ran then, as far as the registry knows. Tell it of jobs from cron:",
+            "No job was running then, as far as the registry knows. Ingest jobs regularly, e.g. from cron:",
             f"scontrol show jobs -d | almanac ingest --cluster {cluster} -",
         )
     elif live.without_profile:
         show_empty(
-            "No running job has a profile that tells what it sends. Attach one:",
+            "No running job has a communication profile. Attach one:",
             "almanac job attach JOB PROFILE",
         )
     else:
-        st.info("The running jobs send nothing between hosts: no link is loaded.")
+        st.info("The running jobs send nothing between hosts, so no link is loaded.")
 
 
 def _pair(live: Live, site: Site) -> None:
-    """Who shares the hottest link."""
-    st.subheader("The hottest link that jobs share")
+    """Draw which two jobs share the busiest link."""
+    st.subheader("Busiest shared link")
     pair = live.shared.worst_pair()
     if pair is None:
         st.success("No link is loaded by more than one job.", icon=":material/check:")
@@ -121,6 +117,7 @@ def _open(live: Live, site: Site, job: str) -> None:
 
 
 def _heat(live: Live, site: Site, kind: str, count: int) -> None:
+    """Draw the heat map of jobs and links."""
     hot = (
         shared_links(live.shared, count)
         if kind == SHARED
@@ -129,17 +126,17 @@ def _heat(live: Live, site: Site, kind: str, count: int) -> None:
     if not hot:
         st.info("No such link is loaded.", icon=":material/filter_alt_off:")
         return
-    st.subheader("Jobs against the hottest links")
+    st.subheader("Jobs on busiest links")
     shown = heat(live.shared, hot, site.viewer)
     theme = figures.theme_of(st.context.theme.type)
     st.altair_chart(sharing_figure(shown.rows, shown.cells, shown.links, theme), width="content", key="heat")
-    with st.expander("The links by number"):
+    with st.expander("Links by number"):
         st.dataframe(tables.in_units(shown.links, {"seconds": units.SECONDS}), hide_index=True, key="links")
 
 
 def _slowdowns(live: Live, site: Site) -> None:
-    """Predicted slowdown of each job; the one that is picked can be opened."""
-    st.subheader("What sharing costs each job")
+    """Draw the estimated slowdown of each job; a selected job can be opened."""
+    st.subheader("Slowdown by sharing")
     table = slowdowns(live.shared, site.viewer)
     shown = tables.in_units(table, UNITS)
     named = dict(zip(table.columns, shown.columns, strict=True))
@@ -160,7 +157,7 @@ def _slowdowns(live: Live, site: Site) -> None:
 
 
 def _left_out(live: Live, site: Site) -> None:
-    """Running jobs whose traffic is not in this, and why."""
+    """Draw the running jobs whose traffic is not known, and the reasons."""
     rows = [(job.stored.job, "no profile") for job in live.without_profile]
     rows += [(one.job.stored.job, one.reason) for one in live.unloaded]
     seen = [
@@ -168,7 +165,7 @@ def _left_out(live: Live, site: Site) -> None:
     ]
     if not rows:
         return
-    with st.expander(f"{len(rows):,} running jobs whose traffic is not known"):
+    with st.expander(f"{len(rows):,} running jobs without known traffic"):
         if seen:
             st.dataframe(
                 {
@@ -180,4 +177,4 @@ def _left_out(live: Live, site: Site) -> None:
                 key="left out",
             )
         if len(seen) < len(rows):
-            st.caption(f"{len(rows) - len(seen):,} of them are other users' jobs.")
+            st.caption(f"{len(rows) - len(seen):,} of them belong to other users.")

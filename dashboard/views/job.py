@@ -1,4 +1,4 @@
-"""The job page: what a placement costs beside another, where it hurts and by which ranks, and its files."""
+"""The job page: a job's placement compared with another one, its busiest links, ranks and launcher files."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from datetime import UTC, datetime
 import pandas as pd
 import streamlit as st
 
+from dashboard import figures, tables
 from dashboard.queries.job import JobView
-from dashboard.queries.jobs import seats
+from dashboard.queries.jobs import host_index
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
-from dashboard.views import job_costs, job_files, job_links, job_ranks, place_again
+from dashboard.views import job_files, job_links, job_ranks, placement_search
 from dashboard.views.job_choice import choose_job
-from dashboard.views.place_again import Ground
-from dashboard.widgets.messages import plain, show_empty, show_unknown
+from dashboard.views.placement_search import SearchSubject
+from dashboard.widgets.messages import plain, show_empty, show_metric, show_unknown
 from mapping.service import PlacementRequest
 from registry import units
 from registry.errors import UnknownName
+from registry.model import Evaluation
 from registry.pages.jobs import JobFile
 from registry.pages.placements import OpenPlacement
 from registry.records.placements.records import PRESENT
@@ -35,7 +37,7 @@ def draw(registry: Registry, site: Site) -> None:
         return
     if view is None:
         show_empty(
-            "The registry holds neither jobs nor placements yet. Bring some in, or look at the demo:",
+            "The registry holds no jobs and no placements yet. Ingest some, or load the demonstration:",
             "scontrol show jobs -d | almanac ingest --cluster NAME -",
             "almanac map PROFILE --cluster NAME --hosts HOSTLIST",
             "almanac demo",
@@ -45,13 +47,13 @@ def draw(registry: Registry, site: Site) -> None:
         _facts(view.file, view.opened, site.viewer)
         _advice(view.file)
     shown = None if view.opened is None else view.opened.stored.id
-    ground = _ground(view)
-    if ground is not None:
-        place_again.draw(site.searches, ground, shown)
+    subject = _search_subject(view)
+    if subject is not None:
+        placement_search.draw(site.searches, subject, shown)
     if view.opened is None or view.opened.stored.evaluation is None:
         _not_evaluated(view.file)
         return
-    job_costs.draw(view, view.opened.stored.evaluation)
+    _costs(view, view.opened.stored.evaluation)
     job_links.draw(view, view.opened, view.opened.stored.evaluation)
     job_ranks.draw(view, view.opened)
     job_files.draw(view.opened, site)
@@ -64,6 +66,7 @@ def draw(registry: Registry, site: Site) -> None:
 
 
 def _facts(file: JobFile, opened: OpenPlacement | None, viewer: Viewer) -> None:
+    """Draw a table with the job's properties."""
     job = file.stored.job
     facts = {
         "job": job.id,
@@ -80,15 +83,15 @@ def _facts(file: JobFile, opened: OpenPlacement | None, viewer: Viewer) -> None:
     }
     if opened is not None:
         fabric = opened.snapshot.fabric
-        scatter = seats(opened.snapshot.id, fabric).neighbours.fragmentation(
+        scatter = host_index(opened.snapshot.id, fabric).neighbours.fragmentation(
             opened.stored.placement.allocation.hosts
         )
-        facts["leaf switches"] = f"{scatter.groups:,} ({scatter.fewest:,} would do)"
+        facts["leaf switches"] = f"{scatter.groups:,} (at least {scatter.fewest:,})"
     st.dataframe(pd.DataFrame([facts]), hide_index=True, key="facts")
 
 
 def _advice(file: JobFile) -> None:
-    """What `almanac advise` found last."""
+    """Draw the latest result of `almanac advise`."""
     advice = file.advice
     if advice is None:
         return
@@ -97,15 +100,15 @@ def _advice(file: JobFile) -> None:
         plain(units.text(s, units.SECONDS)) for s in (advice.present_seconds, advice.proposed_seconds)
     )
     if advice.proposed is None:
-        st.info(f"Nothing to gain as of {at}: worst link {before}, with the others' traffic on the links.")
+        st.info(f"No better placement found at {at}: worst link {before} with the traffic of other jobs.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(
-            f"Possible gain {advice.gain:.2f} times as of {at}: worst link {before}, {after} with "
-            f"{advice.moved:,} ranks moved, beside the load of {advice.in_background:,} others.",
+            f"Possible gain {advice.gain:.2f} times, found at {at}: worst link {before} now, {after} "
+            f"after moving {advice.moved:,} ranks, with the traffic of {advice.in_background:,} other jobs.",
             icon=":material/trending_up:",
         )
-        st.button("Show both", on_click=_show, args=(advice.proposed, advice.present), key="show advice")
+        st.button("Compare both", on_click=_show, args=(advice.proposed, advice.present), key="show advice")
 
 
 def _show(placement: str, beside: str) -> None:
@@ -113,10 +116,10 @@ def _show(placement: str, beside: str) -> None:
     st.query_params["beside"] = beside
 
 
-def _ground(view: JobView) -> Ground | None:
-    """What a new search would place; None where nobody told what the ranks send, or where they ran."""
+def _search_subject(view: JobView) -> SearchSubject | None:
+    """Return what a new search would place, or None if the profile or the hosts are not known."""
     if view.file is None:
-        return _ground_alone(view.opened)
+        return _subject_without_job(view.opened)
     stored = view.file.stored
     profile = stored.profile or (None if view.opened is None else view.opened.stored.profile)
     if profile is None or not stored.job.hosts:
@@ -124,7 +127,7 @@ def _ground(view: JobView) -> Ground | None:
     now = datetime.now(UTC)
     started, ended = stored.job.started_at, stored.job.ended_at
     present = next((info.id for info in view.file.placements if info.role == PRESENT), None)
-    return Ground(
+    return SearchSubject(
         key=stored.id,
         request=PlacementRequest(profile=profile, job=stored.job.id, cluster=stored.cluster),
         present=present,
@@ -133,11 +136,12 @@ def _ground(view: JobView) -> Ground | None:
     )
 
 
-def _ground_alone(opened: OpenPlacement | None) -> Ground | None:
+def _subject_without_job(opened: OpenPlacement | None) -> SearchSubject | None:
+    """Return the hosts and the profile of a placement that belongs to no job, or None without a profile."""
     if opened is None or opened.stored.profile is None:
         return None
     allocation, names = opened.stored.placement.allocation, opened.snapshot.fabric.names
-    return Ground(
+    return SearchSubject(
         key=opened.stored.id,
         request=PlacementRequest(
             profile=opened.stored.profile,
@@ -152,6 +156,7 @@ def _ground_alone(opened: OpenPlacement | None) -> Ground | None:
 
 
 def _not_evaluated(file: JobFile | None) -> None:
+    """Show why there are no costs, and the commands that compute them."""
     if file is None:
         show_empty(
             "This placement was not evaluated.", "almanac evaluate PROFILE --cluster NAME --placement ID"
@@ -160,15 +165,47 @@ def _not_evaluated(file: JobFile | None) -> None:
     job = file.stored
     name, cluster = shlex.quote(job.job.id), shlex.quote(job.cluster)
     if not job.job.hosts:
-        st.info(f"This job has no hosts yet: it is {plain(job.job.state or 'not started')}.")
+        st.info(f"This job has no hosts yet; its state is {plain(job.job.state or 'not started')}.")
     if job.profile is None:
         show_empty(
-            "No placement of this job's ranks was evaluated yet, and no profile tells what they send:",
+            "This job has no evaluated placement and no profile yet. Attach a profile, then place:",
             f"almanac job attach {name} PROFILE --cluster {cluster}",
             f"almanac map PROFILE --job {name} --cluster {cluster}",
         )
         return
     show_empty(
-        "No placement of this job's ranks was evaluated yet. Find one:",
+        "This job has no evaluated placement yet. Find one:",
         f"almanac map {shlex.quote(job.profile)} --job {name} --cluster {cluster}",
     )
+
+
+def _costs(view: JobView, evaluation: Evaluation) -> None:
+    """Draw each cost beside the compared placement, the random mean and the lower bound."""
+    st.subheader("Costs")
+    assert view.opened is not None
+    stored = view.opened.stored
+    theme = figures.theme_of(st.context.theme.type)
+    other = None if view.beside is None else view.beside.stored.evaluation
+    for column, (metric, about) in zip(st.columns(len(tables.METRICS)), tables.METRICS.items(), strict=True):
+        value, bound = float(getattr(evaluation, metric)), evaluation.bounds.get(metric)
+        values = tables.comparison(
+            metric, value, stored.in_order, stored.random, None if bound is None else bound.value
+        )
+        before = values.get(tables.IN_ORDER) if other is None else float(getattr(other, metric))
+        delta, better = tables.change(value, before, view.beside_name)
+        with column:
+            show_metric(column, about.title, units.text(value, about.base), delta, better, about.about)
+            st.altair_chart(figures.comparison(values, about.base, theme), key=f"costs {metric}")
+            st.caption("no known lower bound" if bound is None else plain(bound.certifies(value)))
+    _background(evaluation, other)
+
+
+def _background(evaluation: Evaluation, other: Evaluation | None) -> None:
+    """State which other traffic the costs include, and warn if the two placements differ in it."""
+    if evaluation.background:
+        st.caption(f"The two worst links include traffic of other jobs: {plain(evaluation.background)}.")
+    if other is not None and other.background != evaluation.background:
+        load = plain(other.background or "none")
+        st.warning(
+            f"The worst links cannot be compared: the other placement includes other traffic ({load})."
+        )

@@ -1,4 +1,4 @@
-"""Part of the job page: which job, which of its placements, and what beside it, as the address tells."""
+"""Part of the job page: the choice of a job, a placement, and the placement to compare it with."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import streamlit as st
 
 from dashboard import tables
 from dashboard.queries import job as queries
-from dashboard.queries.caching import both_kept, open_kept
+from dashboard.queries.caching import cached_pair, cached_placement
 from dashboard.queries.job import JobView
 from dashboard.state.site import Site
-from dashboard.widgets.choices import choose
-from dashboard.widgets.filters import written
+from dashboard.widgets.controls import choose, text_field
 from dashboard.widgets.messages import plain
 from registry.errors import UnknownName
 from registry.pages.placements import OpenPlacement
@@ -21,13 +20,15 @@ from registry.records.placements.records import PRESENT
 from registry.registry import Registry
 
 NO_JOB = "none"
-"""What the address says for a placement of no job."""
+"""Value of `job` in the address for a placement without a job."""
 IN_ORDER = "in-order"
-"""What the address says for ranks in order beside a placement."""
+"""Value of `beside` in the address for a comparison with ranks in order."""
 
 
 def choose_job(registry: Registry, site: Site) -> JobView | None:
-    """What the page shows; without a word in the address the newest placement's job; None for nothing at all.
+    """Draw the controls and return what the page shows: by default the job of the newest placement.
+
+    None means that the registry holds neither jobs nor placements.
 
     Raises
     ------
@@ -39,20 +40,22 @@ def choose_job(registry: Registry, site: Site) -> JobView | None:
         if found is None:
             return None
         if isinstance(found, OpenPlacement):
-            return _alone(found, site)
+            return _without_job(found, site)
         job = found
     file = queries.job_file(registry, job, site.viewer)
     st.query_params["job"] = file.stored.id
     left, middle, right = st.columns([2, 4, 4])
     with left:
-        written("Job", "job", hint="ID or CLUSTER/ID", resets=["placement", "beside"])
+        text_field("Job", "job", hint="ID or CLUSTER/ID", resets=["placement", "beside"])
         st.page_link(site.jobs, label="All jobs", icon=":material/list:")
     found_by_id = {info.id: info for info in file.placements}
-    if file.placements and placement is None:  # a link that is sent shows the same when there is a newer one
+    if (
+        file.placements and placement is None
+    ):  # so that a copied link shows this placement even when there is a newer one
         st.query_params["placement"] = file.placements[0].id
     with middle:
         chosen = choose(
-            "Placement of its ranks",
+            "Placement",
             "placement",
             list(found_by_id),
             show=lambda key: _text(found_by_id[key]),
@@ -65,21 +68,21 @@ def choose_job(registry: Registry, site: Site) -> JobView | None:
     with right:
         beside = _beside(found_by_id[chosen], file.placements)
     if beside is None:
-        return JobView(file=file, opened=open_kept(registry, chosen))
-    opened, other = both_kept(registry, chosen, beside)
+        return JobView(file=file, opened=cached_placement(registry, chosen))
+    opened, other = cached_pair(registry, chosen, beside)
     return JobView(file=file, opened=opened, beside=other)
 
 
 def _first(registry: Registry, site: Site, placement: str | None) -> str | OpenPlacement | None:
-    """The job, or a placement of none, where the address does not name a job."""
+    """Return the job, or a placement without a job, if the address does not name a job."""
     if placement is None:
         return queries.newest(registry, site.viewer)
     opened, job = queries.owner(registry, placement, site.viewer)
     return job or opened
 
 
-def _alone(opened: OpenPlacement, site: Site) -> JobView:
-    """A placement of no job, which nobody owns.
+def _without_job(opened: OpenPlacement, site: Site) -> JobView:
+    """Return the view of a placement without a job, which belongs to no user.
 
     Raises
     ------
@@ -90,17 +93,17 @@ def _alone(opened: OpenPlacement, site: Site) -> JobView:
     st.query_params["job"] = NO_JOB
     st.query_params["placement"] = opened.stored.id
     with st.container(horizontal=True):
-        st.markdown(f"Placement {plain(opened.stored.id)}, which is of no job.")
+        st.markdown(f"Placement {plain(opened.stored.id)}, without a job.")
         st.page_link(site.jobs, label="All jobs", icon=":material/list:")
     return JobView(file=None, opened=opened)
 
 
 def _beside(shown: StoredPlacementInfo, placements: Sequence[StoredPlacementInfo]) -> str | None:
-    """What the placement is compared with; None for ranks in order."""
+    """Draw the choice of the compared placement and return it; None means ranks in order."""
     fit = {info.id: info for info in queries.comparable(shown, placements)}
     runs = any(info.role == PRESENT for info in fit.values())
     chosen = choose(
-        "Beside it (same profile, same wiring)",
+        "Compare with",
         "beside",
         [*fit, IN_ORDER] if runs else [IN_ORDER, *fit],
         show=lambda key: "ranks in order" if key == IN_ORDER else _text(fit[key]),
@@ -110,5 +113,5 @@ def _beside(shown: StoredPlacementInfo, placements: Sequence[StoredPlacementInfo
 
 
 def _text(info: StoredPlacementInfo) -> str:
-    """A placement in a list: the job's own, or a proposed one."""
+    """Return the text of a placement in a list."""
     return f"{'as it runs' if info.role == PRESENT else 'proposed'} · {tables.placement_text(info)}"

@@ -1,4 +1,4 @@
-"""Part of the job page: a placement in every format of a launcher, and how it was found."""
+"""Part of the job page: a placement as launcher files, and its provenance."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from registry.pages.placements import OpenPlacement
 
 
 def draw(opened: OpenPlacement, site: Site) -> None:
-    """Draw the part."""
+    """Draw the files and the provenance of a placement."""
     _files(opened)
     _provenance(opened, site)
 
 
 def _files(opened: OpenPlacement) -> None:
-    st.subheader("Files for launchers")
+    """Draw a download button for each launcher format; disabled if the format cannot express it."""
+    st.subheader("Launcher files")
     stored = opened.stored
     with st.container(horizontal=True):
         for name in catalog.FORMATS.names:
@@ -37,6 +38,7 @@ def _files(opened: OpenPlacement) -> None:
 
 
 def _provenance(opened: OpenPlacement, site: Site) -> None:
+    """Draw a table of the search and the proofs of the bounds, and links to other pages."""
     stored = opened.stored
     placement = stored.placement
     evaluation = stored.evaluation
@@ -58,30 +60,30 @@ def _provenance(opened: OpenPlacement, site: Site) -> None:
         "code version": stored.code_version,
         **_proofs(evaluation),
     }
-    with st.expander("How it was found, and what proves the bounds"):
+    with st.expander("Search parameters and proofs of bounds"):
         table = pd.DataFrame({"fact": list(facts), "value": list(facts.values())})
         st.dataframe(table, hide_index=True, height="content", key="provenance")
     with st.container(horizontal=True):
         st.page_link(
             site.fabric,
-            label="On the whole fabric",
+            label="Show on the fabric",
             icon=":material/arrow_forward:",
             query_params={"cluster": stored.cluster, "placement": stored.id},
         )
         st.page_link(
             site.history,
-            label="In the history",
+            label="Show in the history",
             icon=":material/arrow_forward:",
             query_params={"cluster": stored.cluster},
         )
 
 
 def _proofs(evaluation: Evaluation | None) -> dict[str, str]:
-    """Why each cost cannot be below its bound."""
+    """Return each lower bound with its proof, as text."""
     bounds = {} if evaluation is None else evaluation.bounds
-    told = {}
+    proofs = {}
     for metric, about in METRICS.items():
         if metric in bounds:
             value = units.text(bounds[metric].value, about.base)
-            told[f"bound of {about.title.lower()}"] = f"{value}: {bounds[metric].proof}"
-    return told
+            proofs[f"bound of {about.title.lower()}"] = f"{value}: {bounds[metric].proof}"
+    return proofs

@@ -1,26 +1,24 @@
-"""Part of the job page: the links that a job loads, before and after, and which ranks they carry."""
+"""Part of the job page: the links that a job loads, before and after, and the ranks on a link."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from dashboard import tables
 from dashboard.components.fabric_map import fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
-from dashboard.queries.caching import drawing, evaluated_in_order
+from dashboard.queries.caching import cached_in_order, drawing
 from dashboard.queries.job import JobView
-from dashboard.tables.csv_files import csv_text
-from dashboard.tables.links import link_text
-from dashboard.tables.loads import loaded_links
-from dashboard.widgets.choices import choose
-from dashboard.widgets.downloads import download
-from dashboard.widgets.job_selection import picked_row
+from dashboard.tables.links import link_text, loaded_links
+from dashboard.tables.users import pairs_table
+from dashboard.widgets.controls import choose
+from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_error
+from dashboard.widgets.navigation import picked_row
 from mapping.traffic import naming
 from mapping.traffic.rank_pairs import rank_pairs
 from registry import units
@@ -29,32 +27,32 @@ from registry.model import Bools, Evaluation, Fabric, Floats, Longs
 from registry.pages.placements import OpenPlacement
 
 HOTTEST = 50
-"""Rows of the table of links."""
+"""Maximum rows of the table of links."""
 HEIGHT = 380
-"""Of a map, in pixels."""
+"""Height of a map, in pixels."""
 PAIRS = 200
-"""Rows of the table of ranks."""
+"""Maximum rows of the table of rank pairs."""
 LOADS = {"load": units.BYTES, "capacity": units.RATE}
 
 
 def draw(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> None:
-    """Draw the part."""
-    st.subheader("Where it is congested")
+    """Draw the links that the placement and its comparison load."""
+    st.subheader("Congested links")
     fabric = opened.snapshot.fabric
     loads = _loads(view, opened, evaluation)
     seconds = {name: link_bytes / fabric.links.capacity for name, link_bytes in loads.items()}
     used = np.any([values > 0 for values in seconds.values()], axis=0)
     if not used.any():
-        st.info("Its ranks send nothing between hosts: no link is loaded.")
+        st.info("The ranks send nothing between hosts, so no link is loaded.")
         return
     _figures(opened, seconds, used)
     _table(opened, evaluation, seconds)
 
 
 def _loads(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> dict[str, Floats]:
-    """Bytes on each link, before and after."""
+    """Return the bytes on each link, for the compared placement and the shown one."""
     other = (
-        evaluated_in_order(opened.stored.id, opened) if view.beside is None else view.beside.stored.evaluation
+        cached_in_order(opened.stored.id, opened) if view.beside is None else view.beside.stored.evaluation
     )
     if other is None:
         return {"Placed": evaluation.link_bytes}
@@ -63,7 +61,7 @@ def _loads(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> dict
 
 
 def _figures(opened: OpenPlacement, seconds: Mapping[str, Floats], used: Bools) -> None:
-    """The links that are loaded in either, on one scale; a click on one picks it."""
+    """Draw maps of the links that either placement loads, on one scale; a click selects a link."""
     fabric = opened.snapshot.fabric
     drawn = drawing(opened.snapshot.id, fabric)
     worst = max(float(values.max()) for values in seconds.values())
@@ -71,7 +69,7 @@ def _figures(opened: OpenPlacement, seconds: Mapping[str, Floats], used: Bools) 
     for column, (name, values) in zip(st.columns(len(seconds)), seconds.items(), strict=True):
         link = int(np.argmax(values))
         cost = units.text(float(values[link]), units.SECONDS)
-        colours = colouring.load(name, "Its bytes over capacity", values, worst=worst)
+        colours = colouring.load(name, "Bytes over capacity", values, worst=worst)
         with column:
             st.text(f"{name}: {cost} on {link_text(fabric, link)}")
             fabric_map(
@@ -79,11 +77,11 @@ def _figures(opened: OpenPlacement, seconds: Mapping[str, Floats], used: Bools) 
                 key=f"where {name}",
                 on_pick=lambda item: _pick(fabric, None if item is None else item.link),
             )
-    st.caption("The job's own bytes over each link's capacity, both pictures on one scale.")
+    st.caption("The job's own bytes over the capacity of each link. Both maps have the same scale.")
 
 
 def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, Floats]) -> None:
-    """The worst links of both; the one that is picked, here or on a map, tells its ranks."""
+    """Draw the worst links of both placements, and the ranks on the link selected here or on a map."""
     st.markdown("**Worst links**")
     fabric = opened.snapshot.fabric
     rows, table = loaded_links(fabric, seconds, evaluation.link_bytes, HOTTEST)
@@ -113,13 +111,13 @@ def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, 
 
 
 def _pick(fabric: Fabric, row: int | None) -> None:
-    """Let the address tell the link; nothing that is no link changes it."""
+    """Store the selected link in the address; other selections change nothing."""
     if row is not None:
         st.query_params["link"] = naming.link_text(fabric, row)
 
 
 def _chosen_link(fabric: Fabric, rows: Longs) -> int | None:
-    """The link that the address tells, or a select box of the worst ones."""
+    """Draw a select box with the worst links, and return the chosen one or None."""
     by_name = {naming.link_text(fabric, row): row for row in rows.tolist()}
     wanted = st.query_params.get("link")
     try:
@@ -129,11 +127,11 @@ def _chosen_link(fabric: Fabric, rows: Longs) -> int | None:
         st.warning(plain(str(error)))
         st.query_params.pop("link")
     name = choose(
-        "Link whose ranks are shown",
+        "Ranks on link",
         "link",
         list(by_name),
         show=lambda name: link_text(fabric, by_name[name]),
-        empty="pick one on a map or in the table, or choose one here",
+        empty="select a link on a map or in the table, or choose here",
     )
     return None if name is None else by_name[name]
 
@@ -146,10 +144,10 @@ def _csv(
 
 
 def _pairs(opened: OpenPlacement, evaluation: Evaluation, row: int) -> None:
-    """Which ranks of the placement load a link."""
+    """Draw the pairs of ranks that load a link."""
     fabric, placement = opened.snapshot.fabric, opened.stored.placement
     if opened.profile is None:
-        st.info("No profile of this placement is known.")
+        st.info("The profile of this placement is not known.")
         return
     try:
         found = rank_pairs(
@@ -165,18 +163,9 @@ def _pairs(opened: OpenPlacement, evaluation: Evaluation, row: int) -> None:
         show_error(error)
         return
     carried = plain(units.text(found.total_bytes, units.BYTES))
-    st.markdown(f"{found.pairs:,} pairs of ranks put {carried} on {plain(link_text(fabric, row))}, the most:")
-    names = fabric.names
-    table = pd.DataFrame(
-        {
-            "from rank": found.sender,
-            "on": [names[v] for v in placement.host_of_rank[found.sender].tolist()],
-            "to rank": found.receiver,
-            "on host": [names[v] for v in placement.host_of_rank[found.receiver].tolist()],
-            "bytes": found.bytes,
-            "of the link's": found.bytes / found.total_bytes if found.total_bytes > 0 else found.bytes,
-        }
+    st.markdown(
+        f"{found.pairs:,} pairs of ranks send {carried} over {plain(link_text(fabric, row))}; the largest:"
     )
-    share = st.column_config.ProgressColumn("of the link's", format="percent", min_value=0, max_value=1)
-    shown = tables.in_units(table, {"bytes": units.BYTES})
-    st.dataframe(shown, hide_index=True, column_config={"of the link's": share}, height=280, key="pairs")
+    share = st.column_config.ProgressColumn("share of link", format="percent", min_value=0, max_value=1)
+    shown = tables.in_units(pairs_table(fabric, placement, found), {"bytes": units.BYTES})
+    st.dataframe(shown, hide_index=True, column_config={"part": share}, height=280, key="pairs")

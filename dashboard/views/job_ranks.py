@@ -1,4 +1,4 @@
-"""Part of the job page: the job's hosts on the fabric, the ranks on them, and who sends to whom."""
+"""Part of the job page: the job's hosts, the ranks on them, and the communication matrix."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import numpy as np
 import streamlit as st
 
 from dashboard import figures, tables
-from dashboard.figures.hosts import hosts_figure
+from dashboard.figures.placement import hosts_figure
 from dashboard.queries.job import JobView
-from dashboard.queries.jobs import seats
+from dashboard.queries.jobs import host_index
 from dashboard.tables.hosts import host_cells, with_ranks
 from registry.model import Ints
 from registry.pages.placements import OpenPlacement
 
 MOST_CELLS = 3_000
-"""Hosts that are drawn as cells; of more only the table is shown."""
+"""Maximum number of hosts drawn as cells; more are shown in the table only."""
 
 
 def draw(view: JobView, opened: OpenPlacement) -> None:
-    """Draw the part."""
+    """Draw hosts, ranks and communication."""
     name, before = _before(view, opened)
     _hosts(opened, name, before)
     left, right = st.columns(2)
@@ -29,7 +29,7 @@ def draw(view: JobView, opened: OpenPlacement) -> None:
 
 
 def _before(view: JobView, opened: OpenPlacement) -> tuple[str, Ints]:
-    """What stands beside the placement, and the host of each rank there."""
+    """Return the name of the compared placement and the host of each rank in it."""
     placement = opened.stored.placement
     if view.beside is None:
         return view.beside_name, placement.allocation.host_of_slot[: placement.ranks]
@@ -37,43 +37,43 @@ def _before(view: JobView, opened: OpenPlacement) -> tuple[str, Ints]:
 
 
 def _hosts(opened: OpenPlacement, name: str, before: Ints) -> None:
-    """Switch by switch the hosts and the ranks on them, before and after."""
-    st.subheader("Its hosts on the fabric")
+    """Draw the hosts of each switch and the ranks on them, for both placements."""
+    st.subheader("Hosts on the fabric")
     placement, fabric = opened.stored.placement, opened.snapshot.fabric
-    near = seats(opened.snapshot.id, fabric).neighbours
+    near = host_index(opened.snapshot.id, fabric).neighbours
     hosts = np.union1d(placement.allocation.hosts, before)
     found = host_cells(fabric, near, hosts)
     if len(found.cells) > MOST_CELLS:
-        st.caption(f"{len(hosts):,} hosts are too many for a picture; the table below has them.")
+        st.caption(f"{len(hosts):,} hosts are too many to draw; the table below lists them.")
         return
     theme = figures.theme_of(st.context.theme.type)
     both = {name: before, "placed": placement.host_of_rank}
     for column, (title, host_of_rank) in zip(st.columns(2), both.items(), strict=True):
         cells = with_ranks(found.cells, fabric, host_of_rank)
-        chart = hosts_figure(found.rows, cells, f"Its ranks, {title}", placement.ranks, theme)
+        chart = hosts_figure(found.rows, cells, f"Ranks, {title}", placement.ranks, theme)
         with column:
             st.altair_chart(chart, width="content", key=f"hosts {title}")
     st.caption(
-        "A cell a host, a row for the hosts of the same switches. Outlined: hosts that are not the job's; "
-        "grey: hosts of the job without a rank. Near colours on near cells: near ranks sit near each other."
+        "Each cell is a host, each row a switch. Outlined: hosts of other jobs. Grey: hosts of this job "
+        "without ranks. Similar colours side by side: consecutive ranks are close to each other."
     )
 
 
 def _ranks(opened: OpenPlacement, name: str, before: Ints) -> None:
-    st.subheader("Ranks of each host")
+    """Draw a table of the ranks on each host, for both placements."""
+    st.subheader("Ranks by host")
     stored, fabric = opened.stored, opened.snapshot.fabric
     columns = {name: [fabric.names[v] for v in before.tolist()], "placed": list(stored.hosts)}
     own = stored.placement.allocation.hosts.tolist()
-    hosts = list(
-        dict.fromkeys([*(fabric.names[v] for v in own), *columns[name]])
-    )  # the other may sit elsewhere
+    # the compared placement may use other hosts
+    hosts = list(dict.fromkeys([*(fabric.names[v] for v in own), *columns[name]]))
     st.dataframe(tables.ranks_per_host(hosts, columns), hide_index=True, height=430, key="ranks")
 
 
 def _communication(opened: OpenPlacement) -> None:
     st.subheader("Communication")
     if opened.profile is None:
-        st.info("No profile of this placement is known.")
+        st.info("The profile of this placement is not known.")
         return
     profile = opened.profile.profile
     theme = figures.theme_of(st.context.theme.type)

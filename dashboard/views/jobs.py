@@ -1,4 +1,4 @@
-"""The page of all jobs: which are badly placed, how scattered they are, and what remapping would give."""
+"""The page of all jobs: quality of their placements, fragmentation, and possible gains."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from dashboard import tables
 from dashboard.queries.jobs import MOST_ROWS, JobsView, job_choices, jobs_view
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
-from dashboard.tables.csv_files import csv_text
 from dashboard.tables.jobs import ABOUT, ENDED, GAIN, OVER, SCATTER, STARTED, UNITS, jobs_table
-from dashboard.widgets import filters
-from dashboard.widgets.choices import moment
-from dashboard.widgets.downloads import download
-from dashboard.widgets.job_selection import open_job, picked_row
+from dashboard.widgets.controls import any_of, at_least, moment, page_start, pager, text_field
+from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import show_empty, show_unknown
+from dashboard.widgets.navigation import open_job, picked_row
 from registry.errors import UnknownName
 from registry.pages.jobs import JobChoices, JobFilter
 from registry.registry import Registry
 
 ROWS = 100
-"""Jobs of a page of the table."""
+"""Rows of a page of the table."""
 FIRST = datetime(2000, 1, 1, tzinfo=UTC)
-"""Before any job."""
+"""Earliest time that can be chosen, before any job."""
 PAGE = "page"
 
 
@@ -35,7 +33,7 @@ def draw(registry: Registry, site: Site) -> None:
     choices = job_choices(registry)
     if not choices.states and not choices.users:
         show_empty(
-            "The registry holds no jobs yet. Bring some in, or look at the demo:",
+            "The registry holds no jobs yet. Ingest some, or load the demonstration:",
             "scontrol show jobs -d | almanac ingest --cluster NAME -",
             "almanac demo",
         )
@@ -45,19 +43,19 @@ def draw(registry: Registry, site: Site) -> None:
     except UnknownName as error:
         show_unknown(error, error.kind)
         return
-    start = filters.page_start(ROWS, PAGE)
+    start = page_start(ROWS, PAGE)
     view = jobs_view(registry, wanted, choices.clusters, limit=ROWS, offset=start)
     if not view.total:
-        st.info("No job fits this choice.", icon=":material/filter_alt_off:")
+        st.info("No job matches this choice.", icon=":material/filter_alt_off:")
         st.button("Show all jobs", on_click=st.query_params.clear, key="all jobs")
         return
     _table(view, site)
-    filters.pager(view.total, ROWS, PAGE, "jobs, the newest first")
+    pager(view.total, ROWS, PAGE, "jobs, the newest first")
     _download(lambda: _all(registry, wanted, choices), site.viewer)
 
 
 def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
-    """What the address or the widgets ask for.
+    """Draw the filters, and return the filter for the registry.
 
     Raises
     ------
@@ -66,17 +64,17 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
     clusters, users = list(choices.clusters), {viewer.name(u): u for u in choices.users if viewer.sees(u)}
     first = st.columns([2, 2, 3, 2, 3])
     with first[0]:
-        cluster = filters.any_of("Cluster", "cluster", clusters, kind="cluster", resets=[PAGE])
+        cluster = any_of("Cluster", "cluster", clusters, kind="cluster", resets=[PAGE])
     with first[1]:
-        user = filters.any_of("User", "user", sorted(users), kind="user", resets=[PAGE])
+        user = any_of("User", "user", sorted(users), kind="user", resets=[PAGE])
     with first[2]:
-        application = filters.any_of(
+        application = any_of(
             "Application", "application", choices.applications, kind="application", resets=[PAGE]
         )
     with first[3]:
-        state = filters.any_of("State", "state", choices.states, kind="state", resets=[PAGE])
+        state = any_of("State", "state", choices.states, kind="state", resets=[PAGE])
     with first[4]:
-        text = filters.written("Job", "text", hint="beginning of its id, or in its name", resets=[PAGE])
+        text = text_field("Job", "text", hint="start of the id, or part of the name", resets=[PAGE])
     second = st.columns([3, 3, 3, 3])
     last = datetime.now(UTC) + timedelta(days=1)
     with second[0]:
@@ -84,9 +82,9 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
     with second[1]:
         until = moment("Ran before (UTC)", "until", FIRST, last, resets=[PAGE])
     with second[2]:
-        gain = filters.at_least("Possible gain at least (times)", "gain", about=ABOUT[GAIN], resets=[PAGE])
+        gain = at_least("Minimum gain (times)", "gain", about=ABOUT[GAIN], resets=[PAGE])
     with second[3]:
-        over = filters.at_least("Over the bound at least (times)", "over", about=ABOUT[OVER], resets=[PAGE])
+        over = at_least("Minimum distance from best (times)", "over", about=ABOUT[OVER], resets=[PAGE])
     return JobFilter(
         cluster=cluster,
         user=None if user is None else users[user],
@@ -102,7 +100,7 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
 
 
 def _table(view: JobsView, site: Site) -> None:
-    """The rows of the page; the one that is picked can be opened."""
+    """Draw the rows of the page; a selected job can be opened."""
     table = jobs_table(view.rows, view.fragmentation, site.viewer)
     times = {
         name: st.column_config.NumberColumn(format="%.2f ×", help=ABOUT[name])
@@ -128,15 +126,15 @@ def _table(view: JobsView, site: Site) -> None:
 
 
 def _all(registry: Registry, wanted: JobFilter, choices: JobChoices) -> JobsView:
-    """All rows that fit, for the file."""
+    """Return all matching rows, for the file."""
     return jobs_view(registry, wanted, choices.clusters, limit=MOST_ROWS)
 
 
 def _download(read: Callable[[], JobsView], viewer: Viewer) -> None:
-    """All that fit as CSV, read when it is asked for; in base units, which the columns' names tell."""
+    """Draw a download of all matching jobs as CSV, in base units; they are read when it is pressed."""
 
     def content() -> str:
         view = read()
         return csv_text(jobs_table(view.rows, view.fragmentation, viewer), UNITS)
 
-    download("All of them as CSV", content, "jobs.csv", key="jobs csv")
+    download("All matching jobs as CSV", content, "jobs.csv", key="jobs csv")

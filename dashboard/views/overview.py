@@ -1,4 +1,4 @@
-"""The overview: how all clusters stand, and what is hot, badly placed, changed and wrong in one of them."""
+"""The overview: all clusters, and busy links, badly placed jobs, changes and findings of one of them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import tables
-from dashboard.queries.overview import Overview, findings_kept, overview
+from dashboard.queries.overview import Overview, cached_findings, overview
 from dashboard.state.site import Site
-from dashboard.tables.csv_files import csv_text
 from dashboard.tables.overview import (
     changes_lines,
     clusters_table,
@@ -20,11 +19,11 @@ from dashboard.tables.overview import (
     measured_links,
     predicted_links,
 )
-from dashboard.tables.rows import Row, linked_rows
 from dashboard.tables.status import sources_table
-from dashboard.widgets.choices import choose
-from dashboard.widgets.downloads import download
-from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_unknown
+from dashboard.widgets.controls import choose
+from dashboard.widgets.downloads import csv_text, download
+from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fabric, show_unknown
+from dashboard.widgets.navigation import Row, linked_rows
 from mapping.checks.finding import Finding, Severity
 from mapping.service import Live
 from mapping.traffic.naming import link_text as link_name
@@ -35,9 +34,9 @@ from registry.ingest_runs.freshness import FRESH, age_text, freshness
 from registry.registry import Registry
 
 SHOWN = 6
-"""Rows of a list that leads to other pages."""
+"""Rows of a list with links to other pages."""
 LISTED = 50
-"""Rows of a table."""
+"""Maximum rows of a table."""
 
 
 def draw(registry: Registry, site: Site) -> None:
@@ -49,15 +48,11 @@ def draw(registry: Registry, site: Site) -> None:
         show_unknown(error, "cluster")
         return
     if view.live is None:
-        show_empty(
-            "The registry holds no fabric yet. Ingest a scan, or look at the demo:",
-            "almanac ingest SCAN --cluster NAME",
-            "almanac demo",
-        )
+        show_no_fabric()
         return
     _clusters(view)
     _measured(view, view.live, site)
-    _predicted(view.live, site)
+    _estimated(view.live, site)
     left, right = st.columns(2, gap="large")
     with left:
         _gains(view, view.live, site)
@@ -66,11 +61,11 @@ def draw(registry: Registry, site: Site) -> None:
     findings = st.container()
     _sources(view, site)
     with findings:
-        _findings(findings_kept(view))
+        _findings(cached_findings(view))
 
 
 def _clusters(view: Overview) -> None:
-    """All clusters, and which of them the rest of the page is about."""
+    """Draw the table of clusters, and the choice of the cluster for the rest of the page."""
     known = view.standing.clusters
     if len(known) > 1:
         table = clusters_table(view.standing, view.at)
@@ -84,35 +79,37 @@ def _clusters(view: Overview) -> None:
 
 
 def _measured(view: Overview, live: Live, site: Site) -> None:
-    st.subheader("Hottest links, as counted")
+    """Draw the links with the highest measured utilisation."""
+    st.subheader("Busiest links (measured)")
     if view.rates is None:
         show_empty(
-            "No two sweeps of port counters were read of this cluster. Read them regularly:",
+            "Fewer than two sweeps of port counters were ingested for this cluster. Ingest them regularly:",
             f"almanac ingest --cluster {quote(live.running.snapshot.cluster)} COUNTERS",
         )
         return
     table = measured_links(live.fabric, view.rates, LISTED)
     span = f"{units.moment_text(view.rates.start)} to {units.moment_text(view.rates.end)}"
-    st.caption(f"Mean from {plain(span)}, of each direction of a cable.")
+    st.caption(f"Mean from {plain(span)}, for each direction of a cable.")
     rows = [
         Row(
             str(row["link"]),
             (
-                f"{row['share']:.1%}",
+                f"{100 * row['share']:.1f}",
                 *(units.text(float(row[name]), units.RATE) for name in ("rate", "peak", "capacity")),
             ),
             _link(live, int(row["row"]), "measured"),
         )
         for _, row in table.head(SHOWN).iterrows()
     ]
-    heads = ("link", "of its capacity", "carried", "peak", "capacity")
+    heads = ("Link", "Utilisation (%)", "Mean rate", "Peak rate", "Capacity")
     linked_rows(site.fabric, heads, (6.4, 1.2, 1.1, 1.1, 1.1), rows)
     bases = {"rate": units.RATE, "peak": units.RATE, "capacity": units.RATE}
-    _whole(tables.in_units(table.drop(columns="row"), bases), "hottest links as counted")
+    _whole(tables.in_units(table.drop(columns="row"), bases), "busiest links measured")
 
 
-def _predicted(live: Live, site: Site) -> None:
-    st.subheader("Hottest links, as predicted")
+def _estimated(live: Live, site: Site) -> None:
+    """Draw the links with the longest estimated time, and whose traffic they carry."""
+    st.subheader("Busiest links (estimated)")
     links = live.shared.hottest(LISTED)
     cluster = live.running.snapshot.cluster
     if not links:
@@ -128,50 +125,55 @@ def _predicted(live: Live, site: Site) -> None:
         )
         for _, row in table.head(SHOWN).iterrows()
     ]
-    linked_rows(site.fabric, ("link", "a period", "whose traffic"), (6.4, 1, 3.8), rows)
+    linked_rows(site.fabric, ("Link", "Time per period", "Traffic of"), (6.4, 1, 3.8), rows)
     bases = {"time": units.SECONDS, "load": units.BYTES, "capacity": units.RATE}
-    _whole(tables.in_units(table.drop(columns="row"), bases), "hottest links as predicted")
+    _whole(tables.in_units(table.drop(columns="row"), bases), "busiest links estimated")
     st.page_link(
         site.interference,
-        label="Who disturbs whom",
+        label="Shared links",
         icon=":material/arrow_forward:",
         query_params={"cluster": cluster},
     )
 
 
 def _no_traffic(live: Live) -> None:
+    """Explain why no traffic is known, with the command that changes it."""
     cluster = live.running.snapshot.cluster
     if live.without_profile:
         job = live.without_profile[0].stored.job.id
         show_empty(
-            f"{len(live.without_profile):,} jobs run, but nobody told what they send. Attach their profiles:",
+            f"{_count(len(live.without_profile), 'running job')} without communication profile. Attach one:",
             f"almanac job attach {quote(job)} PROFILE --cluster {quote(cluster)}",
         )
     elif live.running.jobs:
         st.info("The running jobs send nothing between hosts.")
     else:
         show_empty(
-            "No job runs. Read what the scheduler knows:", f"almanac ingest --cluster {quote(cluster)} JOBS"
+            "No job is running. Ingest the jobs of the scheduler:",
+            f"almanac ingest --cluster {quote(cluster)} JOBS",
         )
 
 
 def _gains(view: Overview, live: Live, site: Site) -> None:
-    st.subheader("Running jobs that would gain most")
+    """Draw the running jobs that would gain most from another placement."""
+    st.subheader("Best candidates to move")
     table = gains_table(live.running.jobs, view.at, site.viewer)
     cluster = live.running.snapshot.cluster
     if table.empty:
         looked = [job for job in live.running.jobs if job.advice is not None]
         if looked:
-            st.info(f"None of the {len(looked):,} jobs that were looked at would gain by another placement.")
+            st.info(f"No better placement was found for the {_count(len(looked), 'job')} examined.")
         elif live.running.jobs:
             show_empty(
-                "No running job was looked at yet. Do so, by hand or from cron:",
+                "No running job was examined yet. Do so, by hand or from cron:",
                 f"almanac advise {quote(cluster)}",
             )
         else:
-            st.info("No job runs.")
+            st.info("No job is running.")
         return
-    st.caption("How many times shorter the worst link would need, the other jobs' traffic on the links.")
+    st.caption(
+        "Gain: present time of the worst link over that of a better placement, with other jobs' traffic."
+    )
     rows = [
         Row(
             " · ".join(part for part in (row["job"], row["application"], row["user"]) if part),
@@ -180,26 +182,27 @@ def _gains(view: Overview, live: Live, site: Site) -> None:
         )
         for _, row in table.head(SHOWN).iterrows()
     ]
-    linked_rows(site.job, ("job", "gain", "ranks to move"), (5, 1.2, 1.8), rows)
+    linked_rows(site.job, ("Job", "Gain", "Ranks to move"), (5, 1.2, 1.8), rows)
     shown = table.drop(columns="key").head(LISTED)
     _whole(tables.in_units(shown, {"now": units.SECONDS, "then": units.SECONDS}), "possible gains")
     st.page_link(
         site.jobs,
-        label="All jobs that would gain",
+        label="All jobs with a possible gain",
         icon=":material/arrow_forward:",
         query_params={"cluster": cluster, "gain": "1.05"},
     )
 
 
 def _changes(view: Overview, site: Site) -> None:
-    st.subheader("Changes since yesterday")
+    """List what changed in the wiring and the forwarding tables within a day."""
+    st.subheader("Changes in 24 hours")
     assert view.standing.cluster is not None
     if view.changes is None or view.standing.before is None:
         st.info("This cluster was first seen within the last 24 hours.")
         return
     lines = changes_lines(view.changes, view.rerouted)
     if not lines:
-        st.info("The wiring is what it was 24 hours ago.")
+        st.info("No changes in the last 24 hours.")
         return
     if not view.changes.empty:
         st.caption(plain(summary(view.changes)))
@@ -207,7 +210,7 @@ def _changes(view: Overview, site: Site) -> None:
     st.text("\n".join([*lines[:SHOWN], *more]))
     st.page_link(
         site.changes,
-        label="All of it, in words and on the map",
+        label="All changes, as text and on the map",
         icon=":material/arrow_forward:",
         query_params={
             "cluster": view.standing.cluster,
@@ -217,20 +220,21 @@ def _changes(view: Overview, site: Site) -> None:
 
 
 def _sources(view: Overview, site: Site) -> None:
-    st.subheader("Age of each source")
+    """Draw the table of data sources, stale and failing ones first."""
+    st.subheader("Age of data sources")
     mine = [source for source in view.standing.sources if source.cluster in ("", view.standing.cluster)]
     bad = [source for source in mine if freshness(source, view.at).state != FRESH]
     table = sources_table(mine, view.at, site.viewer)
     st.dataframe(table, hide_index=True, key="sources", height="content")
-    label = f"Runs and failures: look at {_count(len(bad), 'source')}" if bad else "Runs and failures"
+    label = f"Runs and failures: {_count(len(bad), 'stale source')}" if bad else "Runs and failures"
     st.page_link(site.ingest, label=label, icon=":material/arrow_forward:")
 
 
 def _findings(found: tuple[Finding, ...]) -> None:
-    """What the checks find: drawn last, for they take longest on a fabric that is new."""
-    st.subheader("Findings of the check")
+    """Draw the findings of the checks; last, since they take longest on a fabric seen for the first time."""
+    st.subheader("Findings of checks")
     if not found:
-        st.success("The checks found nothing wrong.", icon=":material/check:")
+        st.success("The checks found no problem.", icon=":material/check:")
         return
     counts = {severity: sum(one.severity == severity for one in found) for severity in reversed(Severity)}
     st.text(", ".join(_count(count, str(severity)) for severity, count in counts.items() if count))
@@ -245,13 +249,13 @@ def _count(count: int, what: str) -> str:
 
 
 def _whole(table: pd.DataFrame, what: str) -> None:
-    """The table that a list is the beginning of, and its download."""
-    with st.expander(f"All {len(table):,} as a table"):
+    """Draw the complete table of a list, and its download."""
+    with st.expander(f"Table of all {len(table):,}"):
         st.dataframe(table, hide_index=True, key=what)
         download("Download as CSV", csv_text(table), f"{what.replace(' ', '-')}.csv", key=f"{what} csv")
 
 
 def _link(live: Live, row: int, colour: str) -> dict[str, str]:
-    """Where the fabric page shows a link."""
+    """Return the address parameters that show a link on the fabric page."""
     cluster = live.running.snapshot.cluster
     return {"cluster": cluster, "colour": colour, "link": link_name(live.fabric, row)}

@@ -1,4 +1,4 @@
-"""What is picked on a map of the fabric: kept in the address, by a click or by a search."""
+"""The selected link or device of a fabric map, stored in the address; set by a click or a search."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric
 
 PARAMETERS = ("link", "device", "load")
-"""Of the address: a link as ``DEVICE:PORT``, a machine, and the job whose part of a link is shown."""
+"""Parameters of the address: a link as ``DEVICE:PORT``, a device, and the job whose ranks are shown."""
 _FAILED = "search failed"
 
 
 def from_address(fabric: Fabric) -> Item | None:
-    """What the address says is picked.
+    """Return the selected item of the address, or None.
 
     Raises
     ------
     UnknownName, InvalidValue
-        The fabric has no such link or machine.
+        The fabric has no such link or device.
     """
     link, device = st.query_params.get("link"), st.query_params.get("device")
     if link is not None:
@@ -32,7 +32,7 @@ def from_address(fabric: Fabric) -> Item | None:
 
 
 def pick(fabric: Fabric, item: Item | None) -> None:
-    """Put what is picked into the address."""
+    """Store the selected item in the address."""
     for name in PARAMETERS:
         st.query_params.pop(name, None)
     if item is not None and item.link is not None:
@@ -42,7 +42,7 @@ def pick(fabric: Fabric, item: Item | None) -> None:
 
 
 def to_address(fabric: Fabric) -> Callable[[Item | None], None]:
-    """For a map of this fabric: what a person picks goes into the address."""
+    """Return a callback for a map of this fabric that stores the selected item in the address."""
 
     def picked(item: Item | None) -> None:
         pick(fabric, item)
@@ -51,7 +51,7 @@ def to_address(fabric: Fabric) -> Callable[[Item | None], None]:
 
 
 def search(fabric: Fabric) -> None:
-    """A field that finds a host, a switch, an adapter, a GUID or a link."""
+    """Draw a field that searches a host, a switch, an adapter, a GUID or a link."""
     st.text_input(
         "Find a host, a switch, a GUID or a link",
         key="find",
@@ -63,13 +63,14 @@ def search(fabric: Fabric) -> None:
 
 
 def show_failed_search() -> None:
-    """That nothing was found, and what is closest."""
+    """Show that the last search found nothing, and the closest names."""
     error = st.session_state.get(_FAILED)
     if isinstance(error, UnknownName):
         show_unknown(error, "device")
 
 
 def _find(fabric: Fabric) -> None:
+    """Select what the search field names, a device first, then a link."""
     st.session_state.pop(_FAILED, None)
     text = str(st.session_state["find"]).strip()
     if not text:

@@ -1,4 +1,4 @@
-"""The page of simulated runs: what was delivered and when, placement beside placement, and static costs."""
+"""The page of simulated runs: delivered traffic over time, latencies, and estimated costs, run by run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dashboard import figures, tables
 from dashboard.figures import simulated as drawings
 from dashboard.queries.simulated import simulated, whole_runs
 from dashboard.state.site import Site
-from dashboard.tables.csv_files import csv_text
 from dashboard.tables.simulated import (
     UNITS,
     SimulatedRuns,
@@ -27,10 +26,9 @@ from dashboard.tables.simulated import (
     runs_table,
 )
 from dashboard.views import simulated_links
-from dashboard.widgets.choices import toggle
-from dashboard.widgets.downloads import download
-from dashboard.widgets.filters import any_of
-from dashboard.widgets.messages import plain, show_empty, show_unknown
+from dashboard.widgets.controls import any_of, toggle
+from dashboard.widgets.downloads import csv_text, download
+from dashboard.widgets.messages import plain, show_empty, show_metric, show_unknown
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Simulation
@@ -38,11 +36,11 @@ from registry.records.simulations import SimulationInfo, StoredSimulation
 from registry.registry import Registry
 
 MOST = 6
-"""Runs beside each other."""
+"""Maximum number of compared runs."""
 LISTED = 200
-"""Runs in the table and to choose from, the newest ones; the address takes any."""
+"""Maximum number of listed runs, the newest ones; the address may name any run."""
 FEWEST = 3
-"""Placements of one replay that a picture of costs against completion needs."""
+"""Minimum number of placements of a replay for a chart of estimates against simulation."""
 DELIVERED, LATENCY = "delivered", "latency"
 _CURVES = {DELIVERED: "Delivered bytes", LATENCY: "Mean latency"}
 
@@ -68,10 +66,11 @@ def draw(registry: Registry, site: Site) -> None:
 
 
 def _empty(view: SimulatedRuns) -> None:
+    """Show that there are no runs, and the commands that make some."""
     if not len(view.series):
         show_empty(
-            "The registry holds no placement yet, and no simulated run. Find one, or look at the demo; "
-            "almanac simulate then replays its messages:",
+            "The registry holds no placement and no simulated run yet. Find a placement, or load the "
+            "demonstration; then `almanac simulate` replays its messages:",
             "almanac map PROFILE --cluster NAME --hosts HOSTLIST",
             "almanac demo",
         )
@@ -82,12 +81,12 @@ def _empty(view: SimulatedRuns) -> None:
 def _command(view: SimulatedRuns, row: int) -> str:
     series = view.series
     profile = series.profile_name[row]
-    asked = f"--cluster {quote(series.cluster[row])} --placement {quote(series.id[row])}"
-    return f"almanac simulate {quote(profile) if profile else 'PROFILE'} {asked}"
+    options = f"--cluster {quote(series.cluster[row])} --placement {quote(series.id[row])}"
+    return f"almanac simulate {quote(profile) if profile else 'PROFILE'} {options}"
 
 
 def _filtered(view: SimulatedRuns) -> list[SimulationInfo]:
-    """Runs that fit the widgets, the newest first.
+    """Draw the filters, and return the matching runs, newest first.
 
     Raises
     ------
@@ -120,13 +119,13 @@ def _none_of_placement(view: SimulatedRuns) -> None:
     wanted = st.query_params.get("placement", "")
     row = view.row_of.get(wanted)
     if row is None or any(run.placement == wanted for run in view.runs):
-        st.info("No run fits what is chosen.")
+        st.info("No run matches this choice.")
         return
-    show_empty("No run of this placement was simulated yet. Simulate one:", _command(view, row))
+    show_empty("This placement was not simulated yet. Simulate it:", _command(view, row))
 
 
 def _chosen(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> list[SimulationInfo]:
-    """The runs that the address or the widget names, else the newest one and those like it.
+    """Return the runs chosen in the address or the widget (default: the newest run and similar ones).
 
     Raises
     ------
@@ -142,14 +141,14 @@ def _chosen(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> list[Simulat
     key = "choose run"
     st.session_state[key] = wanted
     st.multiselect(
-        "Runs beside each other",
+        "Compared runs",
         list(dict.fromkeys([*wanted, *(run.id for run in runs[:LISTED])])),
         format_func=lambda name: option_text(view, by_id[name]),
         key=key,
         max_selections=MOST,
         on_change=_choice_to_address,
         args=(key,),
-        help="The first one is A, which the others are held against.",
+        help="The first run is A; the others are compared with it.",
     )
     return [by_id[name] for name in wanted]
 
@@ -167,7 +166,7 @@ def _to_address(runs: Sequence[str]) -> None:
 
 
 def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
-    """The newest runs; those that are picked stand beside each other."""
+    """Draw the table of the newest runs; selected runs are compared."""
     st.subheader("All runs")
     shown = runs[:LISTED]
 
@@ -192,24 +191,24 @@ def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
         )
         older = f"The newest {LISTED:,} of {len(runs):,}; the file has all. " if len(runs) > LISTED else ""
         st.caption(
-            f"{older}Costs are those saved with the placement, by its own routing. Pick rows to see up to "
-            f"{MOST} runs beside each other."
+            f"{older}Costs are the estimates saved with the placement. Select up to {MOST} rows to compare "
+            f"these runs."
         )
 
 
 def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[SimulationInfo]) -> None:
-    """What the chosen runs delivered, when, how late, and over which links."""
+    """Draw the chosen runs: delivered bytes and latency over time, facts, and links."""
     whole = whole_runs(registry, [run.id for run in chosen])
     by_label = {
         label(view, run, number): one.simulation
         for number, (run, one) in enumerate(zip(chosen, whole, strict=True))
     }
     theme = figures.theme_of(st.context.theme.type)
-    st.subheader("Beside each other")
+    st.subheader("Comparison")
     if len({replay(run) for run in chosen}) > 1:
-        st.warning("These runs sent different messages, or over different networks: see where they differ.")
+        st.warning("These runs differ in their messages or networks: see the rows marked ≠.")
     if not all(run.complete for run in chosen):
-        st.warning("An interrupted run tells only what was delivered until then.")
+        st.warning("An interrupted run contains only the traffic delivered until then.")
     _completions(by_label)
     left, right = st.columns(2)
     with left:
@@ -227,40 +226,40 @@ def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[Simulation
 
 
 def _completions(by_label: Mapping[str, Simulation]) -> None:
-    """When each run was done, and how much sooner or later than A where both ran to their end."""
+    """Draw the completion time of each run, and its difference from A if both are complete."""
     first = next(iter(by_label.values()))
     columns = st.columns(max(len(by_label), 4))
     for column, (name, run) in zip(columns, by_label.items(), strict=False):
         ended = run is not first and run.complete and first.complete
         before = first.completion_seconds if ended else None
         delta, better = tables.change(run.completion_seconds, before, letter(0))
-        column.metric(
+        show_metric(
+            column,
             plain(name.rpartition(" · ")[0] or name),
             units.text(run.completion_seconds, units.SECONDS),
             delta,
-            delta_color="off" if better is None else "inverse",
-            delta_arrow="off" if better is None else "auto",
-            help="Simulated seconds until the last byte arrived.",
+            better,
+            "Simulated time until the last byte arrived.",
         )
 
 
 def _static(view: SimulatedRuns, chosen: Sequence[SimulationInfo], theme: str) -> None:
-    """Static costs against completion, of all runs of the replay of A."""
+    """Draw estimated costs against completion times, for all runs with the messages and network of A."""
     alike = [run for run in view.runs if replay(run) == replay(chosen[0])]
     if len({run.placement for run in alike if run.complete and run.placement in view.row_of}) < FEWEST:
         return
-    st.subheader("What static costs foretold")
+    st.subheader("Estimate against simulation")
     titles = {metric: about.title for metric, about in tables.METRICS.items()}
     metric = toggle("Cost", "metric", titles, default="congestion_seconds")
     about = tables.METRICS[metric]
     table = predicted(view, alike, metric)
     chart = drawings.against_static(table, [run.id for run in chosen], about.title, about.base, theme)
     st.altair_chart(chart, key="against static")
-    st.caption(f"All {len(table):,} runs of the same messages over the same network; filled: those chosen.")
+    st.caption(f"All {len(table):,} runs of the same messages over the same network. Filled: compared runs.")
 
 
 def _files(whole: Sequence[StoredSimulation]) -> None:
-    """The traffic over time of the chosen runs as a file."""
+    """Draw the download of the traffic over time of the compared runs."""
     runs = {one.id: one.simulation for one in whole}
     download(
         "Traffic over time as CSV",

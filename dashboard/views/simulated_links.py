@@ -1,4 +1,4 @@
-"""Part of the page of simulated runs: how long of each run the links were sending, as map and table."""
+"""Part of the page of simulated runs: utilisation of the links, as map and table."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from dashboard import tables
 from dashboard.components.fabric_map import fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
-from dashboard.queries.caching import content_kept, drawing
-from dashboard.tables.csv_files import csv_text
-from dashboard.tables.links import link_text
-from dashboard.tables.loads import loaded_links
+from dashboard.queries.caching import cached_snapshot, drawing
+from dashboard.tables.links import link_text, loaded_links
 from dashboard.tables.simulated import letter
-from dashboard.widgets.choices import choose
-from dashboard.widgets.downloads import download
+from dashboard.widgets.controls import choose
+from dashboard.widgets.downloads import csv_text, download
 from registry import units
 from registry.fabrics.fabrics import Snapshot
 from registry.model import Floats, Simulation
@@ -25,21 +23,21 @@ from registry.records.simulations import StoredSimulation
 from registry.registry import Registry
 
 BUSIEST = 50
-"""Rows of the table of links."""
+"""Maximum rows of the table of links."""
 HEIGHT = 420
-"""Of the map, in pixels."""
+"""Height of the map, in pixels."""
 LOADS = {"load": units.BYTES, "capacity": units.RATE}
 
 
 def draw(registry: Registry, runs: Mapping[str, StoredSimulation]) -> None:
-    """Draw the part.
+    """Draw map and table of the links of one run.
 
     Parameters
     ----------
     runs : mapping of str to StoredSimulation
-        By label, in the order of their letters.
+        Runs by label, in the order of their letters.
     """
-    st.subheader("How busy the links were")
+    st.subheader("Link utilisation")
     by_id = {one.id: name for name, one in runs.items()}
     if st.query_params.get("map") not in (None, *by_id):
         st.query_params.pop("map")
@@ -47,9 +45,9 @@ def draw(registry: Registry, runs: Mapping[str, StoredSimulation]) -> None:
     if wanted is None:
         return
     name = by_id[wanted]
-    run, snapshot = runs[name].simulation, content_kept(registry, runs[name].content)
+    run, snapshot = runs[name].simulation, cached_snapshot(registry, runs[name].content)
     if not run.link_bytes.any():
-        st.info("Its ranks sent nothing over a cable: no link was busy.")
+        st.info("The ranks sent nothing over cables, so no link was used.")
         return
     alike = {
         letter(number): one.simulation
@@ -63,12 +61,12 @@ def draw(registry: Registry, runs: Mapping[str, StoredSimulation]) -> None:
 def _map(
     registry: Registry, snapshot: Snapshot, name: str, run: Simulation, alike: Mapping[str, Simulation]
 ) -> None:
-    """The links that any of the runs used, coloured by the part of one run in which they were sending."""
+    """Draw the links that any of the runs used, coloured by their utilisation in one run."""
     fabric = snapshot.fabric
     used = np.any([one.link_bytes > 0 for one in alike.values()], axis=0)
     part = run.link_utilisation
     busiest = int(np.argmax(part))
-    colours = colouring.share(name, "Part of the run in which it was sending", part)
+    colours = colouring.share(name, "Share of the run spent sending", part)
     st.text(f"{name}: {100 * float(part[busiest]):.1f} % of the run on {link_text(fabric, busiest)}")
     fabric_map(
         link_map(
@@ -84,7 +82,7 @@ def _map(
 
 
 def _table(snapshot: Snapshot, run_id: str, run: Simulation, alike: Mapping[str, Simulation]) -> None:
-    """The links that were sending longest in any of the runs on this fabric."""
+    """Draw the links with the highest utilisation in any of the runs on this fabric."""
     parts = {which: one.link_utilisation for which, one in alike.items()}
     _, table = loaded_links(snapshot.fabric, parts, run.link_bytes, BUSIEST)
     share = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
@@ -96,7 +94,7 @@ def _table(snapshot: Snapshot, run_id: str, run: Simulation, alike: Mapping[str,
         key="busy table",
     )
     download(
-        "All links that were used as CSV",
+        "All used links as CSV",
         lambda: _csv(snapshot, run, parts),
         f"{run_id}-links.csv",
         key="busy csv",

@@ -1,4 +1,4 @@
-"""The what-if page: take a link or a switch away, add a cable, drain a host; congestion and reach after."""
+"""The what-if page: effects of removing a link or switch, adding a cable, or draining a host."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from dashboard.figures.colouring import Colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing
 from dashboard.queries.fabric import FabricView, fabric_view, seen_clusters
-from dashboard.queries.what_if import Imagined, imagined_kept
+from dashboard.queries.what_if import Consequences, cached_what_if
 from dashboard.state.site import Site
-from dashboard.tables.csv_files import csv_text
 from dashboard.tables.links import link_text as link_words
 from dashboard.tables.what_if import effects, seconds_more
 from dashboard.views import picking
-from dashboard.widgets.choices import choose, moment, parsed_moment, toggle
-from dashboard.widgets.downloads import download
-from dashboard.widgets.job_selection import job_link
-from dashboard.widgets.messages import plain, show_empty, show_unknown
+from dashboard.widgets.controls import choose, moment, parsed_moment, toggle
+from dashboard.widgets.downloads import csv_text, download
+from dashboard.widgets.messages import plain, show_metric, show_no_fabric, show_unknown
+from dashboard.widgets.navigation import job_link
 from mapping.traffic.naming import link_text
 from mapping.traffic.what_if import DEFAULT_RULE, Change, WhatIf
 from mapping.traffic.what_if import KEPT as TABLES
@@ -33,20 +32,20 @@ from registry.pages.fabric import FabricHistory
 from registry.registry import Registry
 
 DOWN, ADD, DRAIN = "down", "add", "drain"
-"""Parameters of the address; each may come several times."""
+"""Parameters of the address; each may occur several times."""
 FIELDS = {
-    DOWN: ("Take a link or a switch away", "leaf3:17 or leaf3", "gone"),
+    DOWN: ("Remove a link or a switch", "leaf3:17 or leaf3", "removed"),
     ADD: ("Add a cable", "leaf3:spine2 or leaf3:spine2:400", "added"),
     DRAIN: ("Drain a host", "node0001", "drained"),
 }
 MORE, AFTER, BEFORE = "more", "after", "before"
-COLOURS = {MORE: "What the change adds", AFTER: "After", BEFORE: "Now"}
+COLOURS = {MORE: "Difference", AFTER: "After", BEFORE: "Now"}
 SLOWER = 1.01
-"""A job whose worst link needs so much longer is slowed down."""
+"""Ratio of the times of a job's worst link above which the job counts as slower."""
 RULES = {
-    DEFAULT_RULE: "all shortest paths of what is left",
-    "up-down": "up*/down* on what is left",
-    TABLES: "the forwarding tables as they are, before any repair",
+    DEFAULT_RULE: "all shortest paths of the changed fabric",
+    "up-down": "up*/down* on the changed fabric",
+    TABLES: "present forwarding tables, not recomputed",
 }
 
 
@@ -56,11 +55,7 @@ def draw(registry: Registry, site: Site) -> None:
     try:
         found = seen_clusters(registry, st.query_params.get("cluster"), None)
         if not found.clusters:
-            show_empty(
-                "The registry holds no fabric yet. Ingest a scan, or look at the demo:",
-                "almanac ingest SCAN --cluster NAME",
-                "almanac demo",
-            )
+            show_no_fabric()
             return
         rule = _choose(found)
         view = fabric_view(registry, found, parsed_moment("at"), None)
@@ -75,16 +70,17 @@ def draw(registry: Registry, site: Site) -> None:
         return
     assert view.live is not None
     try:
-        imagined = imagined_kept(registry, view.cluster, view.live, drawing, change, rule)
+        consequences = cached_what_if(registry, view.cluster, view.live, drawing, change, rule)
     except (InvalidValue, UnknownName) as error:
         st.error(plain(str(error)))
         return
-    _totals(imagined.what_if)
-    _map(imagined, drawing)
-    _jobs(imagined.what_if, site, view.cluster.name)
+    _totals(consequences.what_if)
+    _map(consequences, drawing)
+    _jobs(consequences.what_if, site, view.cluster.name)
 
 
 def _choose(found: FabricHistory) -> str:
+    """Draw the controls for cluster, time and routing, and return the routing rule."""
     line = found.timeline
     assert line is not None
     info = found.clusters[line.cluster]
@@ -107,7 +103,7 @@ def _choose(found: FabricHistory) -> str:
 
 
 def _fields() -> None:
-    """Fields that add to the change, and what was added, each to be taken back by a click."""
+    """Draw the fields that add to the change, and a button to undo each addition."""
     for column, (parameter, (label, example, _)) in zip(st.columns(3), FIELDS.items(), strict=True):
         key = f"what if {parameter}"
         column.text_input(label, key=key, placeholder=example, on_change=_from_field, args=(parameter, key))
@@ -119,7 +115,7 @@ def _fields() -> None:
             st.button(
                 f"{plain(text)} {FIELDS[parameter][2]}",
                 icon=":material/close:",
-                help="Take it back",
+                help="Undo",
                 on_click=_take_back,
                 args=(parameter, text),
                 key=f"given {parameter} {text}",
@@ -142,7 +138,7 @@ def _take_back(parameter: str, text: str) -> None:
 
 
 def _change(fabric: Fabric) -> Change | None:
-    """What the address asks for; None for nothing, or where it cannot be, which is told."""
+    """Return the change in the address, or None if there is none; show an error if it is impossible."""
     down, add, drain = (st.query_params.get_all(parameter) for parameter in (DOWN, ADD, DRAIN))
     try:
         return Change.of(fabric, down=down, add=add, drain=drain) or None
@@ -152,24 +148,24 @@ def _change(fabric: Fabric) -> Change | None:
 
 
 def _only_now(view: FabricView, drawing: Drawing) -> None:
-    """The fabric as it is, to pick from."""
-    st.caption("Name something above, or pick a link or a machine on the map.")
+    """Draw the present fabric, to select from."""
+    st.caption("Enter a name above, or select a link or a device on the map.")
     if view.link_bytes is None:
-        st.info("No job runs whose traffic is known: there is nothing that a change could slow down.")
+        st.info("No running job has known traffic, so no effect on jobs can be computed.")
         colours = colouring.capacity("Capacity of the cables", "Each direction", view.fabric.links.capacity)
     else:
         seconds = view.link_bytes / view.fabric.links.capacity
-        colours = colouring.load(_title("now"), "Seconds a period", seconds)
+        colours = colouring.load(_title("now"), "Seconds per period", seconds)
     _picture(view.fabric, drawing, colours)
 
 
 def _picture(fabric: Fabric, drawing: Drawing, colours: Colouring, gone: Bools | None = None) -> None:
-    """A map on which a pick offers what can be done to the thing.
+    """Draw a map, and buttons for possible changes of the selected link or device.
 
     Parameters
     ----------
     gone : bool[m], optional
-        Links that are drawn though the change took them away.
+        Removed links, which are drawn too.
     """
     lines = len(drawing.cables) <= LINES_LIMIT
     item = _picked(fabric)
@@ -183,7 +179,7 @@ def _picture(fabric: Fabric, drawing: Drawing, colours: Colouring, gone: Bools |
 
 
 def _picked(fabric: Fabric) -> Item | None:
-    """What the address says is picked; None too where that is gone after the change."""
+    """Return the selected item of the address, or None if the changed fabric does not have it."""
     try:
         return picking.from_address(fabric)
     except (UnknownName, InvalidValue):
@@ -196,79 +192,75 @@ def _do(fabric: Fabric, parameter: str, text: str) -> None:
 
 
 def _offers(fabric: Fabric, item: Item, gone: Bools | None) -> list[tuple[str, str, str]]:
-    """What can be done to the thing that is picked: label, parameter and its value; nothing twice."""
+    """Return the possible changes of the selected item: label, parameter and value; without repetition."""
     found = []
     if item.link is not None and item.link < len(fabric.links):
         if gone is None or not gone[item.link]:
             text = link_text(fabric, item.link)
-            found.append((f"Take {plain(link_words(fabric, item.link))} away", DOWN, text))
+            found.append((f"Remove {plain(link_words(fabric, item.link))}", DOWN, text))
         vertices = [int(fabric.links.source[item.link]), int(fabric.links.target[item.link])]
     else:
         vertices = [] if item.vertex is None else [item.vertex]
     for vertex in vertices:
         name = fabric.names[vertex]
         host = fabric.kind[vertex] == HOST
-        found.append((f"{'Drain' if host else 'Take away'} {plain(name)}", DRAIN if host else DOWN, name))
+        found.append((f"{'Drain' if host else 'Remove'} {plain(name)}", DRAIN if host else DOWN, name))
     return [one for one in found if one[2] not in st.query_params.get_all(one[1])]
 
 
 def _totals(found: WhatIf) -> None:
-    """The worst link before and after, and how many jobs it touches."""
+    """Draw the worst link before and after, and the numbers of affected jobs."""
     was, same, now = (
         float(one.seconds.max(initial=0.0)) for one in (found.before, found.unchanged, found.after)
     )
     slower = sum(one.after_seconds > SLOWER * one.unchanged_seconds for one in found.jobs)
     facts: dict[str, tuple[str, str | None]] = {"Worst link now": (units.text(was, units.SECONDS), None)}
     if found.unchanged is not found.before:
-        facts["Worst link, only other routes"] = (units.text(same, units.SECONDS), None)
-    than = "now" if found.unchanged is found.before else "other routes alone"
+        facts["Worst link, new routes"] = (units.text(same, units.SECONDS), None)
+    than = "now" if found.unchanged is found.before else "new routes alone"
     change, better = tables.change(now, same, than)
     facts["Worst link after"] = (units.text(now, units.SECONDS), change)
-    facts["Jobs that slow down"] = (f"{slower:,} of {len(found.jobs):,}", None)
+    facts["Slower jobs"] = (f"{slower:,} of {len(found.jobs):,}", None)
     facts["Jobs with cut pairs"] = (f"{sum(one.unreachable_pairs > 0 for one in found.jobs):,}", None)
     facts["Ranks on drained hosts"] = (f"{sum(one.lost_ranks for one in found.jobs):,}", None)
     for column, (label, (value, delta)) in zip(st.columns(len(facts)), facts.items(), strict=True):
-        column.metric(
-            label,
-            value,
-            delta,
-            delta_color="off" if better is None else "inverse",
-            delta_arrow="off" if better is None else "auto",
-        )
-    told = f"Routes now: {found.routing_before}; after: {found.rule}. Seconds are of one period."
+        show_metric(column, label, value, delta, better)
+    note = f"Routes now: {found.routing_before}; after: {found.rule}. Times are per period."
     if found.unchanged is not found.before:
-        told += f" What the change does is told against the fabric as it is with routes by {found.rule} too."
-    st.caption(plain(told))
+        note += f" Effects are relative to the present fabric with routes by {found.rule}."
+    st.caption(plain(note))
 
 
-def _map(imagined: Imagined, drawing: Drawing) -> None:
-    found = imagined.what_if
+def _map(consequences: Consequences, drawing: Drawing) -> None:
+    """Draw the map before the change, after it, or of the difference."""
+    found = consequences.what_if
     colour = toggle("Colour", "colour", COLOURS, default=MORE)
     if colour == BEFORE:
-        colours = colouring.load(_title("before"), "Seconds a period", found.before.seconds)
+        colours = colouring.load(_title("before"), "Seconds per period", found.before.seconds)
         _picture(found.before.fabric, drawing, colours)
         return
     if colour == AFTER:
-        colours = colouring.load(_title("after"), "Seconds a period", found.after.seconds)
+        colours = colouring.load(_title("after"), "Seconds per period", found.after.seconds)
     else:
         more = seconds_more(found)
         unit = units.unit_for([float(abs(more).max(initial=0.0))], units.SECONDS)
-        title = "Time that each link needs after the change less that without it, by the same rule of routing"
-        colours = colouring.difference(title, "Seconds a period", more, unit, marked="grows most")
-    whole = imagined.whole
-    colours = colouring.with_gone(colours, whole.values(colours.values), "taken away")
-    _picture(whole.fabric, imagined.drawing, colours, whole.gone)
+        title = "Time of each link with the change minus without it, by the same routing rule"
+        colours = colouring.difference(title, "Seconds per period", more, unit, marked="largest increase")
+    changed = consequences.changed
+    colours = colouring.with_gone(colours, changed.values(colours.values), "removed")
+    _picture(changed.fabric, consequences.drawing, colours, changed.gone)
 
 
 def _title(when: str) -> str:
-    return f"Predicted load by the running jobs {when}: time that each link needs, the worse direction"
+    return f"Estimated load by the running jobs {when}: time of each link, the worse direction"
 
 
 def _jobs(found: WhatIf, site: Site, cluster: str) -> None:
-    st.subheader("What it does to the jobs")
+    """Draw the table of the effects on each job."""
+    st.subheader("Effects on jobs")
     table = effects(found, site.viewer)
     if table.empty:
-        st.caption("No running job has traffic that is known.")
+        st.caption("No running job has known traffic.")
         return
     if found.unchanged is found.before:
         table = table.drop(columns="unchanged")

@@ -1,23 +1,25 @@
-"""Buttons that give a file."""
+"""Download buttons, and tables as CSV text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 
 def download(
     label: str, content: str | Callable[[], str], name: str, *, key: str, mime: str = "text/csv"
 ) -> None:
-    """A button that gives a text as a file; the page is not drawn again for it.
+    """Draw a button that downloads a text as a file, without a rerun of the page.
 
     Parameters
     ----------
     content : str or callable
-        The text, or what makes it when it is asked for.
+        The text, or a function that returns it when the button is pressed.
     name : str
-        Of the file.
+        Name of the file.
     """
     st.download_button(
         label,
@@ -28,3 +30,29 @@ def download(
         icon=":material/download:",
         key=key,
     )
+
+
+STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""First characters that make a spreadsheet read a text as a formula."""
+
+
+def csv_text(table: pd.DataFrame, bases: Mapping[str, str] | None = None) -> str:
+    """Return a table as CSV text.
+
+    Names of jobs and users come from files: a text that a spreadsheet would read as a formula gets a
+    leading apostrophe.
+
+    Parameters
+    ----------
+    bases : mapping of str to str, optional
+        Base unit (of `registry.units`) of some columns; it is appended to the column's name.
+    """
+    safe = table.rename(columns={name: f"{name} ({base})" for name, base in (bases or {}).items()})
+    for name in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[name]):
+            safe[name] = pd.Series([_harmless(value) for value in safe[name]], index=safe.index)
+    return safe.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ")
+
+
+def _harmless(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(STARTS) else value

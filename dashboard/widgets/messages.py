@@ -1,56 +1,57 @@
-"""What the pages say when there is nothing to show, and text from the database as plain text."""
+"""Messages on pages (errors, unknown names, nothing to show), and text from the database as plain text."""
 
 from __future__ import annotations
 
 import re
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from registry.errors import AlmanacError, DatabaseUnavailable, SchemaVersionError, UnknownName
 
 _ADDRESS = re.compile(r"(://|www(?=\.)|@)", re.IGNORECASE)
-"""Where addresses must be broken, by a character that is not seen, so that they do not become links."""
+"""Parts of web addresses after which an invisible character is put, so that they do not become links."""
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 CONVENTION = (
-    "Every running job is taken to send its profile once in the same period: a link's time is all jobs' "
-    "bytes over its capacity, in seconds a period."
+    "Estimates assume that every running job sends its profile once in the same period: the time of a link "
+    "is the bytes of all jobs over its capacity, in seconds per period."
 )
-"""What loads of running jobs together mean."""
+"""What the combined load of running jobs means."""
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows as it is: names in the database may hold markup."""
+    """Return the text escaped for Markdown: names in the database may hold markup."""
     unlinked = _ADDRESS.sub("\\1\N{WORD JOINER}", " ".join(text.split()))
     return _PUNCTUATION.sub(r"\\\1", unlinked)
 
 
 def show_error(error: AlmanacError) -> None:
-    """An error that was raised on purpose, and what mends it."""
+    """Show an expected error and what to do about it."""
     if isinstance(error, DatabaseUnavailable):
         st.error(f"**The database does not answer.** {plain(str(error))}", icon=":material/cloud_off:")
-        st.markdown("Look at it with")
+        st.markdown("Check it with")
         st.code("almanac doctor", language=None)
         st.button("Try again", type="primary", key="try_again")
     elif isinstance(error, SchemaVersionError):
-        st.error(f"**The database is of another version.** {plain(str(error))}")
+        st.error(f"**The database was written by another version.** {plain(str(error))}")
     else:
         st.error(plain(str(error)))
 
 
 def show_unknown(error: UnknownName, parameter: str) -> None:
-    """A name in the address that nothing has; the closest names can be clicked.
+    """Show that a name in the address is unknown, with the closest known names as buttons.
 
     Parameters
     ----------
     parameter : str
-        Of the address, that held the name.
+        Name of the parameter of the address that holds the unknown name.
     """
     reason = f"there is no {error.kind} {error.name!r}" if error.close else error.reason
     st.error(plain(reason[0].upper() + reason[1:]), icon=":material/search_off:")
     if error.close:
-        st.markdown("The closest that there are:")
+        st.markdown("The closest known names:")
     with st.container(horizontal=True):
         for value in error.close:
             st.button(plain(value), on_click=_go, args=(parameter, value), key=f"closest {value}")
@@ -58,36 +59,76 @@ def show_unknown(error: UnknownName, parameter: str) -> None:
 
 
 def show_nobody(login: str | None = None) -> None:
-    """That pages are limited to the jobs of who looks, and nobody is named.
+    """Show that pages are limited to the user's own jobs and that no user name is known.
 
     Parameters
     ----------
     login : str, optional
-        The name that a login tells; empty for a login that tells none.
+        User name of the login; empty if the login contains none, None if nobody is logged in.
     """
     if login is not None:
-        told = "**These pages show each user's own jobs, and your login does not tell your name.**"
-        st.error(f"{told} Ask who runs them.", icon=":material/lock:")
+        missing = "**These pages show each user's own jobs, but your login has no user name.**"
+        st.error(f"{missing} Ask the administrator of this dashboard.", icon=":material/lock:")
         return
     st.error("**These pages show each user's own jobs, and you are not logged in.**", icon=":material/lock:")
     if "is_logged_in" in st.user:
         st.button("Log in", type="primary", on_click=st.login, key="log_in")
     else:
-        st.markdown("Open them through the proxy that logs you in, or ask who runs them.")
+        st.markdown("Open them through the proxy that logs you in, or ask the administrator.")
 
 
 def show_login(name: str) -> None:
-    """At the end of a page: who is logged in, and the way out."""
+    """Show at the end of a page who is logged in, and a button to log out."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Logged in as {plain(name)}." if name else "Logged in.")
         st.button("Log out", on_click=st.logout, type="tertiary", icon=":material/logout:", key="log_out")
 
 
+def show_metric(
+    place: DeltaGenerator,
+    label: str,
+    value: str,
+    change: str | None = None,
+    better: bool | None = None,
+    about: str | None = None,
+) -> None:
+    """Show a number in large, with its change from another one.
+
+    Parameters
+    ----------
+    place : DeltaGenerator
+        Column in which it is drawn.
+    change : str, optional
+        Change as text, with its sign; a lower number is better.
+    better : bool, optional
+        True or False to colour the change; None to leave it grey.
+    about : str, optional
+        Help text.
+    """
+    place.metric(
+        label,
+        value,
+        change,
+        delta_color="off" if better is None else "inverse",
+        delta_arrow="off" if better is None else "auto",
+        help=about,
+    )
+
+
 def show_empty(what: str, *commands: str) -> None:
-    """That something is not there yet, and the commands that bring it."""
+    """Show that something is not in the registry yet, and the commands that add it."""
     st.info(what, icon=":material/inventory_2:")
     for command in commands:
         st.code(command, language=None)
+
+
+def show_no_fabric() -> None:
+    """Show that the registry holds no fabric, and the commands that add one."""
+    show_empty(
+        "The registry holds no fabric yet. Ingest a scan, or load the demonstration:",
+        "almanac ingest SCAN --cluster NAME",
+        "almanac demo",
+    )
 
 
 def _go(parameter: str, value: str) -> None:

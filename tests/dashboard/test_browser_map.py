@@ -56,7 +56,7 @@ def test_the_worst_link_is_pointed_at_and_picked(page: Page) -> None:
     expect(page.locator(TIP)).to_contain_text("this way")
     page.mouse.click(x, y)
     page.wait_for_url(re.compile("link="))
-    expect(page.get_by_text("Jobs that load it")).to_be_visible()
+    expect(page.get_by_text("Jobs on this link")).to_be_visible()
     expect(page.get_by_role("combobox", name="Ranks of job")).to_be_visible()
     ready(page)
     keep(page, "fabric-link")
@@ -143,11 +143,11 @@ def test_a_machine_is_found_by_a_search_and_shown_on_the_map(page: Page) -> None
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("device="))
     ready(page)
-    expect(page.get_by_text("Jobs on it")).to_be_visible()
+    expect(page.get_by_text("Jobs on this host")).to_be_visible()
 
 
 def test_a_click_on_the_name_of_a_row_picks_the_switch(page: Page) -> None:
-    page.get_by_role("radio", name="Cells, one a cable").click()
+    page.get_by_role("radio", name="One cell per cable").click()
     page.wait_for_url(re.compile("shape=cells"))
     ready(page)
     box = canvas(page).bounding_box()
@@ -155,7 +155,7 @@ def test_a_click_on_the_name_of_a_row_picks_the_switch(page: Page) -> None:
     page.mouse.click(box["x"] + 60, box["y"] + 36)  # the first name in the margin
     page.wait_for_url(re.compile("device="))
     ready(page)
-    expect(page.get_by_text("Jobs below it")).to_be_visible()
+    expect(page.get_by_text("Jobs below this switch")).to_be_visible()
 
 
 def test_other_colours_are_drawn_at_the_same_places(page: Page) -> None:

@@ -41,7 +41,7 @@ def test_the_hottest_link_is_picked_by_keyboard(browser: Browser, demo: Served) 
     page.keyboard.press("Enter")
     page.wait_for_url("**link=**")
     settle(page)
-    expect(page.get_by_text("Jobs that load it")).to_be_visible()
+    expect(page.get_by_text("Jobs on this link")).to_be_visible()
     page.close()
 
 
@@ -52,7 +52,7 @@ def _open_the_job_on_the_hottest_link(page: Page) -> str:
     page.mouse.click(place["x"], place["y"])
     page.wait_for_url("**link=**")
     settle(page)
-    expect(page.get_by_text("Jobs that load it")).to_be_visible()
+    expect(page.get_by_text("Jobs on this link")).to_be_visible()
     keep(page, "story-1-link", whole=False)
     onward = page.get_by_role("link", name=re.compile(r"^Open job \d+"))
     onward.click()
@@ -68,7 +68,7 @@ def _place_again(page: Page) -> str:
     seconds = page.get_by_role("spinbutton", name="Seconds")
     seconds.fill("2")
     seconds.press("Tab")  # Enter would submit the form, and the button below begin a second search
-    page.get_by_role("button", name="Place again").click()
+    page.get_by_role("button", name="Find placement").click()
     saved = page.get_by_text(re.compile(r"Saved to the history as p[0-9a-f]{12}")).first
     expect(saved).to_be_visible(timeout=READY_MS)
     match = re.search(r"p[0-9a-f]{12}", saved.inner_text())

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from dashboard import figures
-from dashboard.figures.reconfiguration import circuit_matrix, throughput_bars, trail_chart
-from dashboard.tables.csv_files import csv_text
-from dashboard.tables.reconfiguration import (
+from dashboard.figures.circuits import circuit_matrix, throughput_bars, trail_chart
+from dashboard.tables.circuits import (
     INSERTED,
-    KEPT,
     PRESENT,
     PROPOSED,
     REMOVED,
+    UNCHANGED,
     UPPER_BOUND,
     about,
     circuits_table,
@@ -28,6 +27,7 @@ from dashboard.tables.reconfiguration import (
     trail_table,
     ways_table,
 )
+from dashboard.widgets.downloads import csv_text
 from registry.records.circuit_plan_records import CircuitPlanInfo, StoredCircuitPlan
 from tests.dashboard.test_figures import rows_of, spec
 from tests.registry.model.test_circuit_plan import circuit_plan, circuit_routes, reconfiguration_record
@@ -107,10 +107,10 @@ def test_circuits_are_told_by_hosts_with_what_becomes_of_each() -> None:
     table = circuits_table(stored())
     rows = table[["a", "b", "what", "bytes"]].to_numpy().tolist()
     assert rows == [
-        ["n0", "=n1", KEPT, 40.0],
+        ["n0", "=n1", UNCHANGED, 40.0],
         ["n0", "n3", INSERTED, 10.0],
         ["=n1", "n2", REMOVED, 0.0],
-        ["n2", "n3", KEPT, 0.0],
+        ["n2", "n3", UNCHANGED, 0.0],
     ]
     assert table["busy"].tolist() == pytest.approx([0.4, 0.1, 0.0, 0.0])
     assert "'=n1" in csv_text(table)

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from dashboard.queries.reconfiguration import proposal, proposals
+from dashboard.queries.circuits import read_plan, visible_plans
 from dashboard.state.viewer import Access, Viewer
 from registry.database.driver import Database
 from registry.database.local.server import ServerAddress
@@ -80,7 +80,7 @@ def test_an_empty_registry_says_what_to_run(nothing: Connect) -> None:
 
 def test_the_newest_plan_is_shown_with_all_that_it_is_for(planned: Planned) -> None:
     app = page(planned.connect, CIRCUITS)
-    assert titles(app) == ["Circuits to move", "All circuits", "Ways", "Plans"]
+    assert titles(app) == ["Circuits to move", "All circuits", "Routes", "Plans"]
     assert planned.alone in whole(app)
     assert "was interrupted" in messages(app)
     assert len(app.get("vega_lite_chart")) == 3
@@ -104,7 +104,7 @@ def test_a_plan_of_a_cluster_is_told_by_its_hosts(planned: Planned) -> None:
     with planned.connect() as registry:
         registry.circuit_plans.apply(planned.jobs)
     app.run()
-    assert "The switch was set so" in "\n".join(one.value for one in app.success)
+    assert "Applied to the switch" in "\n".join(one.value for one in app.success)
     assert told not in [code.value for code in app.code]
 
 
@@ -132,9 +132,9 @@ def test_an_unknown_name_is_told_and_the_default_can_be_clicked(
 
 def test_one_user_sees_the_plans_of_their_own_jobs_only(planned: Planned) -> None:
     with planned.connect() as registry:
-        assert {one.id for one in proposals(registry, Viewer())} == {planned.jobs, planned.alone}
-        assert [one.id for one in proposals(registry, Viewer(only="ann"))] == [planned.jobs]
-        assert proposals(registry, Viewer(only="eve")) == ()
+        assert {one.id for one in visible_plans(registry, Viewer())} == {planned.jobs, planned.alone}
+        assert [one.id for one in visible_plans(registry, Viewer(only="ann"))] == [planned.jobs]
+        assert visible_plans(registry, Viewer(only="eve")) == ()
     app = seen_by(Access(only="eve"), planned.connect, CIRCUITS, plan=planned.jobs)
     assert planned.jobs not in whole(app)
     assert not app.dataframe
@@ -144,7 +144,7 @@ def test_the_page_takes_two_statements(planned: Planned) -> None:
     with planned.connect() as opened:
         database = CountingDatabase(opened.database)
         registry = Registry(cast(Database, database))
-        assert proposal(registry, proposals(registry, Viewer())[0].id).id == planned.alone
+        assert read_plan(registry, visible_plans(registry, Viewer())[0].id).id == planned.alone
         assert len(database.statements) == 2
 
 

@@ -85,14 +85,14 @@ def test_the_saved_plan_moves_circuits_and_gains(connect: Connect) -> None:
 def test_the_page_of_runs_shows_the_three_placements(connect: Connect) -> None:
     app = page(connect, "runs", cluster=CLUSTER)
     assert titles(app) == [
-        "Beside each other",
-        "What static costs foretold",
-        "How busy the links were",
+        "Comparison",
+        "Estimate against simulation",
+        "Link utilisation",
         "All runs",
     ]
     assert [metric.label.replace("\\", "") for metric in app.metric][:2] == ["A · in-order", "B · random"]
     assert not app.error
-    assert "sent different messages" not in messages(app)
+    assert "differ in their messages or networks" not in messages(app)
     table = app.dataframe[-1].value
     assert list(table["strategy"])[::-1][:2] == list(BESIDE.values())
     facts = next(one.value for one in app.dataframe if "fact" in one.value.columns).set_index("fact")
@@ -106,7 +106,7 @@ def test_the_page_of_runs_shows_the_three_placements(connect: Connect) -> None:
 
 def test_the_page_of_circuits_shows_the_plan_and_what_to_do_next(connect: Connect) -> None:
     app = page(connect, "circuits")
-    assert titles(app) == ["Circuits to move", "All circuits", "Ways", "Plans"]
+    assert titles(app) == ["Circuits to move", "All circuits", "Routes", "Plans"]
     assert not app.error
     with connect() as registry:
         (info,) = registry.circuit_plans.list(OPTICAL)

@@ -50,7 +50,7 @@ def test_a_fabric_without_cables_is_told(nothing: Connect) -> None:
     alone = Fabric.from_arcs(["a"], [], [], 1.0)
     with nothing() as registry:
         registry.save(Intake(cluster="one", fabric=alone, observed_at=RESCANNED))
-    assert "No cable of this fabric is known." in messages(page(nothing, FABRIC))
+    assert "This fabric has no cables." in messages(page(nothing, FABRIC))
 
 
 @pytest.mark.parametrize("name", [FABRIC, WHAT_IF])
@@ -62,7 +62,7 @@ def test_an_empty_registry_says_what_to_run(nothing: Connect, name: str) -> None
 def test_the_page_tells_what_is_there_and_what_runs(connect: Connect) -> None:
     app = page(connect, FABRIC)
     assert "193 hosts · 40 switches" in captions(app)
-    assert f"{len(RUNNING)} jobs run" in captions(app)
+    assert f"Running jobs: {len(RUNNING)}," in captions(app)
     assert maps(app) == 1
     hot = [button for button in app.button if (button.key or "").startswith("hot ")]
     assert len(hot) == 8
@@ -70,7 +70,7 @@ def test_the_page_tells_what_is_there_and_what_runs(connect: Connect) -> None:
 
 def test_a_fabric_on_which_nothing_runs_is_shown_by_capacity(filled: Filled) -> None:
     app = page(filled.connect, FABRIC, cluster="tree")
-    assert "No job runs whose traffic is known" in messages(app)
+    assert "No running job has known traffic" in messages(app)
     assert maps(app) == 1
 
 
@@ -154,7 +154,7 @@ def test_a_placement_is_shown_on_its_own_fabric(filled: Filled) -> None:
 
 def test_a_placement_alone_in_the_address_tells_its_cluster(filled: Filled) -> None:
     app = page(filled.connect, FABRIC, placement=filled.alone)
-    assert "The traffic of placement" in messages(app)
+    assert "Traffic of placement" in messages(app)
 
 
 def test_the_fabric_as_of_a_time_before_two_cables_were_lost(filled: Filled) -> None:
@@ -177,7 +177,7 @@ def test_the_slider_has_a_stop_for_each_state_and_now(filled: Filled) -> None:
 def test_a_time_before_the_first_scan_or_that_is_none_is_told(filled: Filled) -> None:
     early = page(filled.connect, FABRIC, cluster="tree", at="2020-01-01")
     assert "none was seen at or before" in messages(early)
-    assert "is no time such as" in messages(page(filled.connect, FABRIC, cluster="tree", at="soon").run())
+    assert "is not a time such as" in messages(page(filled.connect, FABRIC, cluster="tree", at="soon").run())
 
 
 def test_what_if_takes_a_switch_away_and_tells_each_job(connect: Connect, hottest: tuple[str, str]) -> None:
@@ -225,4 +225,4 @@ def test_the_past_is_shown_with_the_jobs_of_then(connect: Connect) -> None:
     with connect() as registry:
         first = registry.fabrics.clusters()[0].first_observed_at
     early = page(connect, FABRIC, at=first.isoformat())
-    assert "0 jobs run" in captions(early) or "No job runs" in messages(early)
+    assert "Running jobs: 0," in captions(early) or "No running job" in messages(early)

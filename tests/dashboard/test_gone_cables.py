@@ -18,7 +18,7 @@ from dashboard.figures import colouring
 from dashboard.figures.link_map import link_map
 from dashboard.layouts import draw, redrawn
 from dashboard.tables.links import bundles
-from dashboard.tables.what_if import Whole, seconds_more, whole
+from dashboard.tables.what_if import ChangedFabric, changed_fabric, seconds_more
 from mapping.service import traffic
 from mapping.traffic.changing import Change
 from mapping.traffic.loading import JobTraffic
@@ -32,7 +32,7 @@ from tests.support.browsing import MAP, NARROW, Visitor, keep, mapped, ready
 from tests.support.traffic_jobs import job_between, running_jobs, two_leaves
 
 Jobs = tuple[Fabric, tuple[JobTraffic, ...]]
-GONE = "taken away"
+GONE = "removed"
 
 
 def ends(fabric: Fabric, row: int) -> tuple[int, ...]:
@@ -45,14 +45,14 @@ def rows_of(fabric: Fabric) -> Counter[tuple[int, ...]]:
     return Counter(ends(fabric, row) for row in range(len(fabric.links)))
 
 
-def parallel(change: Change, uplinks: int = 2) -> tuple[WhatIf, Whole]:
+def parallel(change: Change, uplinks: int = 2) -> tuple[WhatIf, ChangedFabric]:
     """Two leaves with parallel cables between them, two of whose hosts talk."""
     fabric = two_leaves(uplinks)
     found = what_if(fabric, (job_between(fabric, "1", [("a0", "b0", 8.0)]),), change)
-    return found, whole(found)
+    return found, changed_fabric(found)
 
 
-def picture(found: WhatIf, drawn: Whole, *, lines: bool) -> Picture:
+def picture(found: WhatIf, drawn: ChangedFabric, *, lines: bool) -> Picture:
     drawing = redrawn(draw(found.before.fabric), drawn.fabric)
     colours = colouring.load("title", "legend", found.after.seconds)
     gone = colouring.with_gone(colours, drawn.values(colours.values), GONE)
@@ -65,7 +65,7 @@ def test_every_link_is_there_once_and_what_is_gone_has_no_value(case: Jobs, data
     fabric, jobs = case
     row = data.draw(st.integers(0, len(fabric.links) - 1))
     found = what_if(fabric, jobs, Change(down_links=(link_text(fabric, row),)))
-    drawn = whole(found)
+    drawn = changed_fabric(found)
     lost = Counter(ends(drawn.fabric, k) for k in np.flatnonzero(drawn.gone).tolist())
     assert ends(fabric, row) in lost
     assert rows_of(drawn.fabric) == rows_of(found.after.fabric) + lost == rows_of(fabric)

@@ -80,6 +80,19 @@ def test_each_application_of_each_cluster_has_a_chart_and_those_that_got_worse_c
     assert sorted(np.concatenate([panel.rows for panel in found]).tolist()) == list(range(10))
 
 
+def test_charts_are_ordered_by_their_newest_regression() -> None:
+    names = ("cg", "ft") * 20
+    worst = [2.0] * 40
+    for row in (20, 38):  # the oldest and the newest regression are both of cg
+        worst[row] = 9.0
+    worst[31] = 9.0
+    several = series(worst, application=names)
+    quality = judge(several)
+    assert np.flatnonzero(quality.regression).tolist() == [20, 31, 38]
+    found = panels(several, quality, np.arange(40))
+    assert [(panel.title, panel.flagged) for panel in found] == [("cg on c", 2), ("ft on c", 1)]
+
+
 def test_charts_hold_the_newest_placements_and_older_ones_that_are_flagged() -> None:
     worst = [2.0] * 8 + [5.0] + [2.0] * (POINTS + 50)
     many = series(worst)

@@ -237,7 +237,7 @@ def test_a_search_that_is_stopped_keeps_the_best_so_far_which_can_be_shown(small
     again = page(small, JOB, placement=first)  # as after a reload
     again.button(key="place stop").click().run()
     told = searched(again)
-    assert "It was stopped early" in told
+    assert "The search was stopped early" in told
     found = told.split()[5].rstrip(":")
     with small() as registry:
         assert not registry.placements.read(found).placement.complete
@@ -249,7 +249,7 @@ def test_what_goes_wrong_in_a_search_is_told(small: Connect, monkeypatch: pytest
     def fail(*of: object) -> None:
         raise InvalidValue("PlacementRequest.hosts", "are gone")
 
-    monkeypatch.setattr("dashboard.views.place_again.place", fail)
+    monkeypatch.setattr("dashboard.views.placement_search.place", fail)
     app = page(small, JOB, job="tree/7")
     app.button(key="place").click().run()
     searched(app)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.queries import evaluated_in_order, job
-from dashboard.queries.caching import open_kept
+from dashboard.queries import cached_in_order, job
+from dashboard.queries.caching import cached_placement
 from dashboard.queries.jobs import job_choices, jobs_view
 from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
@@ -27,11 +27,11 @@ def test_a_job_beside_another_placement_takes_three_statements_and_one_when_seen
         file = job.job_file(registry, "ndr/4711", SEEN)
         view = job.JobView(
             file=file,
-            opened=open_kept(registry, filled.second),
-            beside=open_kept(registry, filled.first),
+            opened=cached_placement(registry, filled.second),
+            beside=cached_placement(registry, filled.first),
         )
         assert view.opened is not None
-        assert evaluated_in_order(filled.second, view.opened) is not None
+        assert cached_in_order(filled.second, view.opened) is not None
         assert len(database.statements) == expected
 
 
@@ -42,7 +42,7 @@ def test_a_placement_alone_takes_three_statements_with_its_job(
     opened_one, key = job.owner(registry, filled.second, SEEN)
     assert key == "ndr/4711"
     job.job_file(registry, key, SEEN)
-    open_kept(registry, opened_one.stored.id)
+    cached_placement(registry, opened_one.stored.id)
     assert len(database.statements) <= 3
 
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard import figures
-from dashboard.figures.hosts import RANKS, hosts_figure
-from dashboard.tables.csv_files import csv_text
+from dashboard.figures.placement import RANKS, hosts_figure
 from dashboard.tables.hosts import host_cells, with_ranks
-from dashboard.tables.loads import loaded_links
+from dashboard.tables.links import loaded_links
+from dashboard.widgets.downloads import csv_text
 from mapping.traffic.fragmentation import Neighbours
 from registry.model import Allocation, Fabric
 from tests.dashboard.test_link_map import luminance

@@ -63,7 +63,7 @@ def test_the_address_narrows_the_table(connect: Connect, given: dict[str, str], 
 
 def test_a_choice_that_no_job_fits_is_told_and_undone_by_a_button(connect: Connect) -> None:
     app = page(connect, JOBS, text="no such job")
-    assert "No job fits this choice." in messages(app)
+    assert "No job matches this choice." in messages(app)
     app.button(key="all jobs").click().run()
     assert not app.exception
     assert len(listed(app)) == 1 + len(RUN)
@@ -82,7 +82,7 @@ def test_a_filter_is_kept_in_the_address_and_begins_at_the_first_page(connect: C
 
 
 def test_numbers_and_pages_that_make_no_sense_are_told_or_passed_over(connect: Connect) -> None:
-    assert "is no number from 1 on" in messages(page(connect, JOBS, gain="much"))
+    assert "is not a number of 1 or more" in messages(page(connect, JOBS, gain="much"))
     assert len(listed(page(connect, JOBS, page="-3"))) == 1 + len(RUN)
     beyond = page(connect, JOBS, page="99")
     beyond.button(key="page back").click().run()
@@ -184,7 +184,7 @@ def test_other_users_jobs_have_no_name_there(connect: Connect, monkeypatch: pyte
 
 def test_a_fabric_on_which_nothing_runs_says_how_to_tell_of_jobs(filled: Filled) -> None:
     app = page(filled.connect, INTERFERENCE, cluster="tree")
-    assert "No job ran then" in messages(app)
+    assert "No job was running then" in messages(app)
     assert "scontrol show jobs -d | almanac ingest --cluster tree -" in [code.value for code in app.code]
 
 

@@ -19,7 +19,7 @@ from dashboard.layouts import (
     redrawn,
     tiers,
 )
-from dashboard.layouts.order import running, seat_of
+from dashboard.layouts.order import repeat_number, switch_of
 from dashboard.layouts.tree import hosts_below
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree
@@ -256,7 +256,7 @@ def test_groups_of_a_dragonfly_are_found_whatever_the_names(name: str, seed: int
     assert len(pairs) == len(set(truth.values())) == len(set(found.tolist()))
     assert layout(renamed).form == GROUPS
     hosts = np.flatnonzero(~fabric.forwards)
-    assert np.array_equal(found[hosts], found[seat_of(renamed)[hosts]])
+    assert np.array_equal(found[hosts], found[switch_of(renamed)[hosts]])
 
 
 def test_groups_of_a_dragonfly_plus_are_its_two_level_trees() -> None:
@@ -348,5 +348,5 @@ def test_hosts_below_a_switch_are_those_that_ways_down_reach() -> None:
 
 def test_running_numbers_count_equal_rows_in_turn() -> None:
     one, other = np.array([1, 1, 2, 1, 2]), np.array([0, 0, 5, 3, 5])
-    assert running(one, other).tolist() == [0, 1, 0, 0, 1]
-    assert running(one).tolist() == [0, 1, 0, 2, 1]
+    assert repeat_number(one, other).tolist() == [0, 1, 0, 0, 1]
+    assert repeat_number(one).tolist() == [0, 1, 0, 2, 1]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from dashboard.components.fabric_map.picture import Grid, Item, Picture, Points, pack
 from dashboard.figures import colouring
-from dashboard.figures.colours import DARK, HEAT, LIGHT
 from dashboard.figures.drawn_links import around, hottest_part
 from dashboard.figures.link_map import link_map
+from dashboard.figures.style import DARK, HEAT, LIGHT
 from dashboard.layouts import draw
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree

@@ -7,7 +7,7 @@ from hypothesis import given
 from dashboard.layouts import cables
 from dashboard.tables.links import (
     bundles,
-    hotter,
+    busier_direction,
     hottest_links,
     link_text,
     port_text,
@@ -57,7 +57,7 @@ def test_the_hotter_direction_of_a_cable_is_the_one_that_is_known(fabric: Fabric
     pairs = cables(fabric)
     values = np.arange(1.0, len(fabric.links) + 1)
     values[::3] = np.nan
-    found, row = hotter(pairs, values)
+    found, row = busier_direction(pairs, values)
     for value, there, back in zip(found, pairs.there, pairs.back, strict=True):
         known = [values[r] for r in (there, back) if not np.isnan(values[r])]
         assert np.array_equal(value, max(known, default=np.nan), equal_nan=True)

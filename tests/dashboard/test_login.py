@@ -134,7 +134,7 @@ def test_a_login_without_the_claim_shows_nothing_and_says_so(
     person: Page, guarded: Served, issuer: Provider
 ) -> None:
     log_in(person, guarded, issuer, "nameless")
-    told = person.get_by_text("your login does not tell your name")
+    told = person.get_by_text("your login has no user name")
     expect(told).to_be_visible(timeout=READY_MS)
     expect(person.get_by_role("heading", level=1)).to_have_count(0)
     expect(person.get_by_role("button", name="Log out")).to_be_visible()

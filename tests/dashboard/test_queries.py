@@ -74,7 +74,7 @@ def test_saved_loads_are_those_of_the_fabric_that_is_drawn(opened: Registry, fil
 
 def test_ranks_in_order_cost_what_was_saved_of_them(opened: Registry, filled: Filled) -> None:
     whole = open_placement(opened.database, filled.second)
-    found = queries.evaluated_in_order(filled.second, whole)
+    found = queries.cached_in_order(filled.second, whole)
     assert found is not None
     assert whole.stored.in_order is not None
     assert found.congestion_seconds == pytest.approx(whole.stored.in_order.congestion_seconds)

@@ -20,7 +20,7 @@ from dashboard.state.searches import (
     STOPPING,
     WAITING,
     Searches,
-    Standing,
+    SearchStatus,
 )
 from mapping.evaluation.report import PlacementReport, report_placement
 from mapping.placement.case import PlacementCase
@@ -77,36 +77,36 @@ def searches() -> Iterator[Searches]:
     made.close()
 
 
-def ended(searches: Searches, job: str) -> Standing:
-    until(lambda: bool((now := searches.standing(job)) and now.ended))
-    found = searches.standing(job)
+def ended(searches: Searches, job: str) -> SearchStatus:
+    until(lambda: bool((now := searches.status(job)) and now.ended))
+    found = searches.status(job)
     assert found is not None
     return found
 
 
 def test_a_search_tells_how_far_it_is_and_what_it_found(searches: Searches) -> None:
-    assert searches.standing("c/1") is None
+    assert searches.status("c/1") is None
     assert searches.start("c/1", searching(SECONDS, steps=2000))
     found = ended(searches, "c/1")
     assert found.state == DONE
     assert found.error is None
-    assert found.found is not None
-    assert found.found.complete
+    assert found.result is not None
+    assert found.result.complete
     assert found.best is not None
-    assert found.found.congestion_seconds <= found.found.in_order_seconds
+    assert found.result.congestion_seconds <= found.result.in_order_seconds
     assert found.done == found.total == 2000
 
 
 def test_a_stopped_search_keeps_the_best_so_far_as_incomplete(searches: Searches) -> None:
     searches.start("c/1", searching(10 * SECONDS))
-    until(lambda: bool((now := searches.standing("c/1")) and now.best is not None and now.done > 0))
+    until(lambda: bool((now := searches.status("c/1")) and now.best is not None and now.done > 0))
     searches.stop("c/1")
     found = ended(searches, "c/1")
     assert found.state == DONE
     assert found.done < found.total
-    assert found.found is not None
-    assert not found.found.complete
-    assert found.found.congestion_seconds <= found.found.in_order_seconds
+    assert found.result is not None
+    assert not found.result.complete
+    assert found.result.congestion_seconds <= found.result.in_order_seconds
 
 
 def waiting_for(event: threading.Event) -> Callable[[Registry, Progress], PlacementReport]:
@@ -137,21 +137,23 @@ def test_what_goes_wrong_in_a_search_is_kept_to_be_told(searches: Searches) -> N
     found = ended(searches, "c/1")
     assert isinstance(found.error, InvalidValue)
     searches.forget("c/1")
-    assert searches.standing("c/1") is None
+    assert searches.status("c/1") is None
 
 
 def test_a_search_that_is_stopped_before_it_has_anything_ends_without_a_placement(searches: Searches) -> None:
     searches.start("c/1", waiting_for(threading.Event()))
     until(
-        lambda: searches.standing("c/1") == Standing(state=RUNNING, phase="waiting", done=1, total=2, best=3)
+        lambda: (
+            searches.status("c/1") == SearchStatus(state=RUNNING, phase="waiting", done=1, total=2, best=3)
+        )
     )
     searches.stop("c/1")
     found = ended(searches, "c/1")
-    assert (found.state, found.found, found.error) == (STOPPED, None, None)
+    assert (found.state, found.result, found.error) == (STOPPED, None, None)
 
 
 def _state(searches: Searches, job: str) -> str:
-    now = searches.standing(job)
+    now = searches.status(job)
     return "" if now is None else now.state
 
 
@@ -163,11 +165,11 @@ def test_searches_wait_for_their_turn_and_can_be_stopped_meanwhile(searches: Sea
     searches.start("late", waiting_for(go))
     searches.start("later", waiting_for(go))
     searches.stop("late")
-    now = [searches.standing(job) for job in ("late", "later")]
-    assert [standing and standing.state for standing in now] == [STOPPED, WAITING]
+    now = [searches.status(job) for job in ("late", "later")]
+    assert [status and status.state for status in now] == [STOPPED, WAITING]
     go.set()
     assert ended(searches, "later").state == FAILED
-    late = searches.standing("late")
+    late = searches.status("late")
     assert late is not None
     assert late.state == STOPPED
 
@@ -181,9 +183,9 @@ def test_a_search_that_is_told_to_stop_says_so_until_it_has_ended(searches: Sear
         raise AssertionError
 
     searches.start("c/1", work)
-    until(lambda: bool((now := searches.standing("c/1")) and now.state == RUNNING))
+    until(lambda: bool((now := searches.status("c/1")) and now.state == RUNNING))
     searches.stop("c/1")
-    now = searches.standing("c/1")
+    now = searches.status("c/1")
     assert now is not None
     assert now.state == STOPPING
     assert not now.ended
@@ -194,7 +196,7 @@ def test_a_search_that_is_told_to_stop_says_so_until_it_has_ended(searches: Sear
 def test_closing_stops_all() -> None:
     made = Searches(connect)
     made.start("c/1", searching(10 * SECONDS))
-    until(lambda: bool((now := made.standing("c/1")) and now.done > 0))
+    until(lambda: bool((now := made.status("c/1")) and now.done > 0))
     made.close()
     assert ended(made, "c/1").ended
 
@@ -203,7 +205,7 @@ def test_closing_stops_all() -> None:
 def test_the_share_that_is_done_stays_between_nothing_and_all(
     done: float, total: float, share: float
 ) -> None:
-    assert Standing(done=done, total=total).share == share
+    assert SearchStatus(done=done, total=total).share == share
 
 
 ENDING = """
@@ -212,7 +214,7 @@ from tests.dashboard.test_searches import Searches, case, connect, solve, Search
 
 searches = Searches(connect)
 searches.start("c/1", lambda registry, progress: solve(case(), Search(seconds=600, workers=2), progress))
-while searches.standing("c/1").best is None:
+while searches.status("c/1").best is None:
     time.sleep(0.01)
 print("searching")
 """

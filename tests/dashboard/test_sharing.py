@@ -105,8 +105,8 @@ def spec(shared: SharedLoad, theme: str) -> dict[str, Any]:
 def test_the_heat_map_is_drawn_with_its_unit_and_a_title(shared: SharedLoad, theme: str) -> None:
     made = spec(shared, theme)
     upper, lower = made["vconcat"]
-    assert upper["title"] == "All jobs' bytes over capacity, a period"
-    assert lower["title"] == "Each job's own part of that"
+    assert upper["title"] == "Time of all jobs, per period"
+    assert lower["title"] == "Time of each job"
     assert lower["encoding"]["color"]["title"] == "its bytes' time (s)"
     assert lower["encoding"]["y"]["scale"]["domain"] == ["c · cg", "a · cg", "b · cg"]
 

@@ -84,7 +84,7 @@ def test_the_page_opens_on_the_newest_run_and_those_of_its_replay(
     beside = facts(app)
     assert tuple(beside.loc["placement"]) == (filled.first, filled.second, "≠")
     assert beside.loc["throughput over that of A", "A"] == "1.000"
-    assert beside.loc["Worst link, static", "A"]
+    assert beside.loc["Worst link, estimated", "A"]
     assert len(app.get("vega_lite_chart")) == 2
     assert not app.warning
 
@@ -94,7 +94,7 @@ def test_runs_of_the_address_stand_beside_each_other_and_are_warned_of_where_the
 ) -> None:
     app = page(filled.connect, RUNS, run=f"{runs['flits']},{runs['second']}")
     assert tuple(facts(app).loc["mode"]) == ("flits", "packets", "≠")
-    assert "different messages, or over different networks" in messages(app)
+    assert "differ in their messages or networks" in messages(app)
     app.multiselect(key="choose run").set_value([runs["second"]]).run()
     assert not app.exception
     assert address(app)["run"] == runs["second"]
@@ -122,7 +122,7 @@ def test_the_mean_latency_over_time_can_be_drawn(filled: Filled, runs: dict[str,
 def test_runs_are_narrowed_by_cluster_application_and_placement(filled: Filled, runs: dict[str, str]) -> None:
     app = page(filled.connect, RUNS, placement=filled.second)
     assert listed(app) == [runs["second"], runs["flits"]]
-    assert "No run fits" in messages(page(filled.connect, RUNS, cluster="tree"))
+    assert "No run matches" in messages(page(filled.connect, RUNS, cluster="tree"))
     assert listed(page(filled.connect, RUNS, cluster="ndr")) == [
         runs["second"],
         runs["first"],
@@ -134,7 +134,7 @@ def test_a_placement_without_runs_is_told_with_the_command_that_simulates_it(
     filled: Filled, runs: dict[str, str]
 ) -> None:
     app = page(filled.connect, RUNS, placement=filled.alone)
-    assert "No run of this placement" in messages(app)
+    assert "This placement was not simulated yet" in messages(app)
     command = f"almanac simulate cg --cluster tree --placement {filled.alone}"
     assert [code.value for code in app.code] == [command]
 
@@ -162,7 +162,7 @@ def test_an_interrupted_run_is_told(filled: Filled, runs: dict[str, str]) -> Non
         cut = replace(kept, simulation=replace(kept.simulation, complete=False))
         run = registry.simulations.save(cut)
     app = page(filled.connect, RUNS, run=run)
-    assert "only what was delivered until then" in messages(app)
+    assert "only the traffic delivered until then" in messages(app)
     assert facts(app).loc["interrupted", "A"] == "yes"
 
 

@@ -13,10 +13,10 @@ from streamlit.util import calc_hash
 
 from dashboard import queries
 from dashboard.app import PAGES as ENTRIES
-from dashboard.queries.changes import between_kept, changes_view
+from dashboard.queries.changes import cached_comparison, changes_view
 from dashboard.queries.history import history
 from dashboard.queries.ingest import ingest_view
-from dashboard.queries.overview import findings_kept, overview
+from dashboard.queries.overview import cached_findings, overview
 from dashboard.state.viewer import Access, Viewer
 from mapping.checks.catalog import check
 from mapping.service import subject_of
@@ -122,12 +122,12 @@ def test_an_unknown_name_is_told_and_the_closest_can_be_clicked(
 def test_the_overview_shows_all_that_it_is_for(demo_registry: Connect) -> None:
     app = page(demo_registry, OVERVIEW)
     assert titles(app) == [
-        "Hottest links, as counted",
-        "Hottest links, as predicted",
-        "Running jobs that would gain most",
-        "Changes since yesterday",
-        "Findings of the check",
-        "Age of each source",
+        "Busiest links (measured)",
+        "Busiest links (estimated)",
+        "Best candidates to move",
+        "Changes in 24 hours",
+        "Findings of checks",
+        "Age of data sources",
     ]
     assert not app.error
     links = [str(link.proto.page) for link in app.get("page_link")]
@@ -147,7 +147,7 @@ def test_the_overview_tells_of_each_cluster_when_it_was_seen(filled: Filled) -> 
 def test_findings_are_those_of_the_command(filled: Filled) -> None:
     with filled.connect() as registry:
         view = overview(registry, "tree", RESCANNED)
-        assert findings_kept(view) == check(subject_of(registry, "tree"))
+        assert cached_findings(view) == check(subject_of(registry, "tree"))
 
 
 def test_changes_are_counted_from_a_day_before(filled: Filled) -> None:
@@ -174,11 +174,11 @@ def test_any_time_in_the_address_is_the_state_as_of_then(filled: Filled) -> None
     assert address(app)["to"] == SCANNED.isoformat()
     early = page(filled.connect, CHANGES, cluster="tree", **{"from": "2020-01-01"})
     assert "was first seen at" in messages(early)
-    assert "is no time such as" in messages(page(filled.connect, CHANGES, cluster="tree", to="soon"))
+    assert "is not a time such as" in messages(page(filled.connect, CHANGES, cluster="tree", to="soon"))
 
 
 def test_a_cluster_that_never_changed_is_told(filled: Filled) -> None:
-    assert "the same all the time" in messages(page(filled.connect, CHANGES, cluster="ndr"))
+    assert "never changed in any observation" in messages(page(filled.connect, CHANGES, cluster="ndr"))
 
 
 def test_the_ingest_page_lists_runs_and_names_what_failed(filled: Filled) -> None:
@@ -302,7 +302,7 @@ def test_the_changes_view_takes_three_statements_and_two_when_seen_again(opened:
     for most in (3, 2):
         database.statements.clear()
         queries.clusters(registry)
-        between_kept(registry, changes_view(registry, "tree", None, None))
+        cached_comparison(registry, changes_view(registry, "tree", None, None))
         assert len(database.statements) <= most
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dashboard.state.viewer import OTHERS, Viewer
-from dashboard.tables.csv_files import csv_text
+from dashboard.tables.columns import in_utc
 from dashboard.tables.overview import (
     changes_lines,
     findings_table,
@@ -19,7 +19,7 @@ from dashboard.tables.overview import (
     predicted_links,
 )
 from dashboard.tables.status import runs_table, sources_table
-from dashboard.tables.times import in_utc
+from dashboard.widgets.downloads import csv_text
 from mapping.checks.finding import Finding, Severity
 from mapping.traffic.shared import JobLoad, SharedLoad
 from registry.fabrics.changes import Changes, compare

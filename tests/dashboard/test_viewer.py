@@ -65,8 +65,8 @@ def test_only_one_users_jobs_are_seen_and_none_of_nobody() -> None:
     ],
 )
 def test_messages_lose_the_folders_that_may_tell_a_name(text: str, shown: str) -> None:
-    assert Viewer(key=KEY).told(text) == shown
-    assert Viewer().told(text) == text
+    assert Viewer(key=KEY).message(text) == shown
+    assert Viewer().message(text) == text
 
 
 def test_paths_lose_their_folders_only_where_names_are_hidden() -> None:

@@ -1,10 +1,10 @@
-"""A map of a fabric's links on a canvas: pan, zoom, point at a link, pick it; by mouse, touch or keyboard.
+"""A map of a fabric's links: pan, zoom, point at a link, select it; by mouse, touch or keyboard.
 
 Input: a `Picture`, sent as bytes.
-Output: the item that the user picked.
+Output: the item that the user selected.
 
-The script and the style are files of this package, sent with the page: nothing comes from another host, and
-text from the database is only ever drawn or set as text.
+Script and style are files of this package and are sent with the page: nothing is loaded from another host.
+Text from the database is only drawn or set as text, never as markup.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Item", "Picture", "fabric_map", "script"]
 
 NAME = "fabric_map"
 MODULES = ("scene", "view", "look", "matrix", "lines", "map")
-"""Each may import what stands before it."""
+"""The modules in order: each may import earlier ones."""
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
@@ -43,37 +43,37 @@ def fabric_map(
     Parameters
     ----------
     key : str
-        Of the element.
+        Key of the element.
     picked : Item, optional
-        What is picked, by the address for instance.
+        Selected item, for example from the address.
     on_pick : callable, optional
-        Told what a person picks, or None where that is cleared, before the page runs again.
+        Called with the item that the user selects, or None if the selection is cleared, before the rerun.
     """
-    memory = st.session_state.setdefault(f"{key} told", _Told())
-    memory.tell(picture.drawing, picked, again=key not in st.session_state)
+    selection = st.session_state.setdefault(f"{key} selection", _Selection())
+    selection.set_by_page(picture.drawing, picked, again=key not in st.session_state)
 
-    def heard() -> None:
+    def on_change() -> None:
         value = st.session_state[key].get("picked")
         if not isinstance(value, dict) or value.get("drawing") != picture.drawing:
             return
         item = picture.item(value.get("cable"), value.get("vertex"))
-        memory.hear(item)
+        selection.set_by_user(item)
         if on_pick is not None:
             on_pick(item)
 
-    data = pack(picture, memory.item, memory.turn)
-    _renderer()(key=key, data=data, on_picked_change=heard)
+    data = pack(picture, selection.item, selection.turn)
+    _renderer()(key=key, data=data, on_picked_change=on_change)
 
 
 def script() -> str:
-    """The component's modules as one, for a page that has one address for each component only."""
+    """Return the modules as one script, since Streamlit serves one script for each component."""
     folder = files(__package__)
     texts = [folder.joinpath(f"{name}.js").read_text("utf-8") for name in MODULES]
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)
 
 
-class _Told:
-    """What the component was last told is picked. A person's own picks it knows: they need no new bytes."""
+class _Selection:
+    """The selection last sent to the browser. A selection made in the browser need not be sent back."""
 
     def __init__(self) -> None:
         self.item: Item | None = None
@@ -81,14 +81,14 @@ class _Told:
         self._now: Item | None = None
         self._drawing = ""
 
-    def tell(self, drawing: str, item: Item | None, *, again: bool) -> None:
-        """The page's pick; again where the component was not on the page before."""
+    def set_by_page(self, drawing: str, item: Item | None, *, again: bool) -> None:
+        """Store the page's selection; `again` sends it again, for a component that is new on the page."""
         if again or item != self._now or drawing != self._drawing:
             self.item, self._now, self._drawing = item, item, drawing
             self.turn += 1
 
-    def hear(self, item: Item | None) -> None:
-        """The person's pick."""
+    def set_by_user(self, item: Item | None) -> None:
+        """Store the user's selection."""
         self._now = item
 
 

@@ -1,8 +1,8 @@
-"""What the map of a fabric is given, and how it is written as bytes.
+"""The data of a fabric map, and their encoding as bytes.
 
-``FMAP``, the header's length (uint32), the header (JSON, UTF-8), then arrays, each at a multiple of 8 bytes.
-The header's ``arrays`` tells kind, offset from the start and length of each: unsigned integers of 1, 2 or 4
-bytes, or float32. All numbers are little-endian.
+The bytes are ``FMAP``, the length of the header (uint32), the header (JSON, UTF-8), then arrays, each at a
+multiple of 8 bytes. ``arrays`` in the header contains type, offset from the start, and length of each array:
+unsigned integers of 1, 2 or 4 bytes, or float32. All numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from registry.units import Unit
 
 MAGIC = b"FMAP"
 HEIGHT = 560
-"""Of a map, in pixels, unless told."""
+"""Default height of a map, in pixels."""
 
 
 class Step(NamedTuple):
-    """A class of links: its entry in the legend, what it is called for one link, its colours.
+    """A class of links: its label in the legend, its text for one link, and its colours.
 
-    Links of a dashed class are gone: they are drawn beside those that are left.
+    Dashed classes are removed links, drawn beside the remaining ones.
     """
 
     label: str
@@ -38,14 +38,14 @@ class Step(NamedTuple):
 
 
 class Item(NamedTuple):
-    """What is picked: a link (row of ``fabric.links``) or a vertex; the other is None."""
+    """A selected link (row of ``fabric.links``) or vertex; the other field is None."""
 
     link: int | None = None
     vertex: int | None = None
 
 
 class Level(NamedTuple):
-    """A height that is named at the left border, 0 to 1 upwards."""
+    """A height with a name at the left border, 0 to 1 upwards."""
 
     y: float
     text: str
@@ -53,15 +53,15 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Points:
-    """Where machines are when lines are drawn between them.
+    """Positions of hosts and switches in a map of lines.
 
     Attributes
     ----------
     x, y : float64[n]
-        0 to 1; y grows upwards.
+        Position, from 0 to 1; y grows upwards.
     switch : bool[n]
     cables : int64[c]
-        Physical cables that each line stands for.
+        Number of physical cables of each line.
     levels : tuple of Level
     """
 
@@ -74,13 +74,13 @@ class Points:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grid:
-    """Which cell each cable is.
+    """The cell of each cable in a map of cells.
 
     Attributes
     ----------
     panels : tuple of Panel
     count : int64[p]
-        Cables of each panel; cables are in the order of the panels.
+        Number of cables of each panel; cables are in the order of the panels.
     row, column : int32[c]
     """
 
@@ -97,39 +97,39 @@ class Picture:
     Attributes
     ----------
     drawing : str
-        The same for pictures in which all is at the same place.
+        Name that is equal for pictures with everything at the same places.
     title, legend : str
-        Of the picture, and of its colours.
+        Title of the picture, and meaning of its colours.
     steps : tuple of Step
     hot : int
-        First step that is drawn large where cells are tiny.
+        First step that is drawn enlarged if cells are tiny.
     unit : Unit or None
-        That values are shown in; None: the step's text is shown.
+        Unit of displayed values, or None to display the text of the step.
     signed : bool
-        Whether values above zero get a sign.
+        True if positive values get a sign.
     names : tuple of str
-        Of the vertices that are drawn.
+        Names of the drawn vertices.
     vertices : int64[n]
-        Of the fabric, one each name.
+        Vertex of the fabric for each name.
     ports : tuple of str
-        Texts of ports; the first is empty, for ports that are not known.
+        Texts of ports; the first is empty, for unknown ports.
     a, b : int64[c]
-        Ends of each cable, as places in `names`.
+        Ends of each cable, as indices of `names`.
     a_port, b_port : int64[c]
-        Places in `ports`.
+        Ports of each cable, as indices of `ports`.
     there, back : float64[c]
         Values from a to b and from b to a; NaN for none.
     step : int32[c]
     rows : int64[c]
-        Row of ``fabric.links`` that a pick of the cable means: its hotter direction.
+        Row of ``fabric.links`` that selecting the cable means: its busier direction.
     other_rows : int64[c]
         Row of the other direction; -1 for none.
     worst : int
-        Cable that is pointed out; -1 for none.
+        Highlighted cable; -1 for none.
     worst_text : str
     shape : Grid or Points
     height : int
-        In pixels.
+        Height in pixels.
     """
 
     drawing: str
@@ -158,7 +158,7 @@ class Picture:
     mark: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, item: Item | None) -> dict[str, int] | None:
-        """The item as the component knows it; None where it is not drawn."""
+        """Return the item as the script identifies it, or None if it is not drawn."""
         if item is None:
             return None
         if item.link is not None:
@@ -168,7 +168,7 @@ class Picture:
         return {"vertex": int(found[0])} if len(found) else None
 
     def item(self, cable: object, vertex: object) -> Item | None:
-        """What the component says is picked; None for nothing, and for what cannot be."""
+        """Return the item that the script reports as selected, or None if there is none or it is invalid."""
         if isinstance(cable, int) and 0 <= cable < len(self.rows):
             return Item(link=int(self.rows[cable]))
         if isinstance(vertex, int) and 0 <= vertex < len(self.vertices):
@@ -177,14 +177,14 @@ class Picture:
 
 
 def pack(picture: Picture, picked: Item | None = None, turn: int = 0) -> bytes:
-    """The picture in bytes.
+    """Return the picture as bytes.
 
     Parameters
     ----------
     picked : Item, optional
-        What is shown as picked.
+        Selected item.
     turn : int
-        A number that changes when the page, and not the person, picks.
+        A number that changes when the page, and not the user, changes the selection.
     """
     arrays = _arrays(picture)
     header = _header(picture)
@@ -262,7 +262,7 @@ def _narrowest(values: np.ndarray[Any, Any]) -> str:
 
 
 def _joined(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> bytes:
-    """Offsets in the header depend on its length: so they are told with room to spare."""
+    """Return header and arrays as bytes; repeated until the offsets fit the header that contains them."""
     text, start = b"", 0
     while True:
         end = start
@@ -278,8 +278,8 @@ def _joined(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
     blob[:8] = MAGIC + len(text).to_bytes(4, "little")
     blob[8 : 8 + len(text)] = text
     for name, values in arrays.items():
-        at = table[name][1]
-        blob[at : at + values.nbytes] = values.tobytes()
+        start = table[name][1]
+        blob[start : start + values.nbytes] = values.tobytes()
     return bytes(blob)
 
 

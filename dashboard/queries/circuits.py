@@ -1,4 +1,4 @@
-"""What the circuits page shows: configurations that were proposed for optical switches."""
+"""Data of the circuits page: circuit plans for optical switches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from registry.records.circuit_plan_records import CircuitPlanInfo, StoredCircuit
 from registry.registry import Registry
 
 
-def proposals(registry: Registry, viewer: Viewer) -> tuple[CircuitPlanInfo, ...]:
-    """All that may be seen, the newest first: one statement; one more for one user's.
+def visible_plans(registry: Registry, viewer: Viewer) -> tuple[CircuitPlanInfo, ...]:
+    """Return all visible circuit plans, newest first: one statement; one more if limited to a user.
 
-    One user sees those that are for their jobs alone.
+    A viewer who is limited to one user sees only plans made for this user's jobs alone.
     """
     found = registry.circuit_plans.list()
     if viewer.only is None:
@@ -20,8 +20,8 @@ def proposals(registry: Registry, viewer: Viewer) -> tuple[CircuitPlanInfo, ...]
     return tuple(one for one in found if one.jobs and mine.issuperset(_keys(one)))
 
 
-def proposal(registry: Registry, identity: str) -> StoredCircuitPlan:
-    """One of them, whole: one statement.
+def read_plan(registry: Registry, identity: str) -> StoredCircuitPlan:
+    """Return one circuit plan with all its arrays: one statement.
 
     Raises
     ------

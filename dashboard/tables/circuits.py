@@ -1,14 +1,14 @@
-"""Proposed circuits of optical switches as plain tables. Pure functions."""
+"""Tables of circuit plans for optical switches. Pure functions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from dashboard.tables.columns import in_utc, numbers
 from registry import units
 from registry.model.circuit_plan import CircuitPlan
 from registry.records.circuit_plan_records import (
@@ -17,29 +17,29 @@ from registry.records.circuit_plan_records import (
     StoredCircuitPlan,
 )
 
-KEPT, REMOVED, INSERTED = STATES = ("stays", "take away", "put in")
-"""What becomes of a circuit."""
+UNCHANGED, REMOVED, INSERTED = STATES = ("stays", "take away", "put in")
+"""What happens to a circuit."""
 PRESENT, PROPOSED, UPPER_BOUND = "as it is set", "proposed", "certified upper bound"
 
 
 def plans_table(infos: Sequence[CircuitPlanInfo]) -> pd.DataFrame:
-    """Plans, one row each; throughput in profiles a second, empty where it is not known or has no limit."""
+    """Return plans, one row each; throughput in profiles per second, empty if unknown or unlimited."""
     return pd.DataFrame(
         {
             "plan": [one.id for one in infos],
-            "saved at (UTC)": _moments(one.recorded_at for one in infos),
+            "saved at (UTC)": in_utc(one.recorded_at for one in infos),
             "cluster": [one.cluster or "" for one in infos],
             "for": [about(one) for one in infos],
             "hosts": [one.nodes for one in infos],
             "circuits": [one.circuits for one in infos],
-            "take away": _numbers(one.removed for one in infos),
-            "put in": _numbers(one.inserted for one in infos),
-            "as it is set (1/s)": _numbers(one.present_throughput for one in infos),
-            "proposed (1/s)": _numbers(one.throughput for one in infos),
-            "upper bound (1/s)": _numbers(one.upper_bound for one in infos),
-            "gain (times)": _numbers(one.gain for one in infos),
-            "pays after (s)": _numbers(one.break_even_seconds for one in infos),
-            "applied at (UTC)": _moments(one.applied_at for one in infos),
+            "take away": numbers(one.removed for one in infos),
+            "put in": numbers(one.inserted for one in infos),
+            "as it is set (1/s)": numbers(one.present_throughput for one in infos),
+            "proposed (1/s)": numbers(one.throughput for one in infos),
+            "upper bound (1/s)": numbers(one.upper_bound for one in infos),
+            "gain (times)": numbers(one.gain for one in infos),
+            "pays after (s)": numbers(one.break_even_seconds for one in infos),
+            "applied at (UTC)": in_utc(one.applied_at for one in infos),
             "search": [one.method for one in infos],
             "complete": [one.complete for one in infos],
         }
@@ -47,23 +47,23 @@ def plans_table(infos: Sequence[CircuitPlanInfo]) -> pd.DataFrame:
 
 
 def about(info: CircuitPlanInfo) -> str:
-    """What a plan is for."""
+    """Return the jobs or applications that a plan is made for."""
     names = ", ".join(info.profile_names)
     jobs = len(info.jobs)
     return f"{jobs} running job{'s' if jobs != 1 else ''}: {names}" if jobs else names
 
 
 def option_text(info: CircuitPlanInfo) -> str:
-    """A plan in a list to choose from."""
+    """Return the text of a plan in a list to choose from."""
     gain = "" if info.gain is None else f"{info.gain:.3g} ×"
     parts = (info.cluster or "", about(info), gain, units.moment_text(info.recorded_at), info.id)
     return " · ".join(part for part in parts if part)
 
 
 def throughputs(plan: CircuitPlan) -> pd.DataFrame:
-    """Throughput before and after, and what nothing exceeds: columns ``series``, ``value``, ``shown``.
+    """Return throughput before and after and its upper bound: columns ``series``, ``value``, ``shown``.
 
-    What is not known, or has no limit, is left out.
+    Unknown and unlimited values are left out.
     """
     values = {
         PRESENT: plan.present_throughput,
@@ -81,9 +81,9 @@ def throughputs(plan: CircuitPlan) -> pd.DataFrame:
 
 
 def trail_table(plan: CircuitPlan) -> pd.DataFrame:
-    """Iterations of the search: columns ``iteration``, ``throughput``, ``best`` and ``bottleneck``.
+    """Return the iterations of the search: columns ``iteration``, ``throughput``, ``best``, ``bottleneck``.
 
-    Throughput without limit is empty.
+    Unlimited throughput is empty.
     """
     values, best = (np.where(np.isfinite(it), it, np.nan) for it in (plan.trail_throughput, plan.best))
     return pd.DataFrame(
@@ -97,18 +97,18 @@ def trail_table(plan: CircuitPlan) -> pd.DataFrame:
 
 
 def circuits_table(record: CircuitPlanRecord) -> pd.DataFrame:
-    """All circuits that are proposed, and those to take away; the busiest first, ties by nodes.
+    """Return all proposed circuits and those to remove; busiest first, equal ones by nodes.
 
     Returns
     -------
     DataFrame
-        Columns ``a``, ``b`` (hosts, or numbers of nodes), ``what`` (of `STATES`; ``put in`` where the present
-        circuits are not known), ``bytes`` (of one profile), ``busy`` (part of the time, at the proposed
+        Columns ``a``, ``b`` (hosts, or numbers of nodes), ``what`` (of `STATES`; ``put in`` if the present
+        circuits are not known), ``bytes`` (of one profile), ``busy`` (share of the time, at the proposed
         throughput), ``a node`` and ``b node`` (numbers).
     """
     plan = record.plan
     present = set(plan.present)
-    states = [KEPT if pair in present else INSERTED for pair in plan.circuits]
+    states = [UNCHANGED if pair in present else INSERTED for pair in plan.circuits]
     pairs = [*plan.circuits, *plan.removed]
     load = np.r_[plan.link_load, np.zeros(len(plan.removed))]
     busy = load * (plan.throughput / plan.link_speed) if math.isfinite(plan.throughput) else 0.0 * load
@@ -127,7 +127,7 @@ def circuits_table(record: CircuitPlanRecord) -> pd.DataFrame:
 
 
 def moves_table(record: CircuitPlanRecord) -> pd.DataFrame:
-    """Circuits to move, those to take away first: columns ``what``, ``a``, ``b``."""
+    """Return the circuits to move, those to remove first: columns ``what``, ``a``, ``b``."""
     plan = record.plan
     moves = [(REMOVED, pair) for pair in plan.removed] + [(INSERTED, pair) for pair in plan.inserted]
     return pd.DataFrame(
@@ -140,13 +140,14 @@ def moves_table(record: CircuitPlanRecord) -> pd.DataFrame:
 
 
 def ways_table(record: CircuitPlanRecord, most: int) -> pd.DataFrame:
-    """Flows that cross circuits, those of most bytes first, at most so many; ties in the plan's order.
+    """Return up to `most` flows that cross circuits, most bytes first; equal ones in the plan's order.
 
     Returns
     -------
     DataFrame
-        Columns ``one``, ``other`` (ranks, or hosts under ranks that stay), ``bytes`` (of one profile),
-        ``circuits`` (that it crosses) and ``way`` (hosts that it leads over). Empty where ways are not known.
+        Columns ``one``, ``other`` (ranks, or hosts if the ranks stay), ``bytes`` (of one profile),
+        ``circuits`` (number of crossed circuits) and ``way`` (hosts on the route). Empty if routes are not
+        known.
     """
     routes = record.plan.routes
     if routes is None:
@@ -168,7 +169,7 @@ def ways_table(record: CircuitPlanRecord, most: int) -> pd.DataFrame:
 
 
 def facts(stored: StoredCircuitPlan) -> dict[str, str]:
-    """What a page tells of a plan in large."""
+    """Return the main numbers of a plan as text, by title."""
     plan = stored.plan
     known = not math.isnan(plan.present_throughput)
     moved = f"{len(plan.removed):,} away, {len(plan.inserted):,} in" if known else f"{len(plan.source):,} in"
@@ -181,7 +182,7 @@ def facts(stored: StoredCircuitPlan) -> dict[str, str]:
 
 
 def pays_after(plan: CircuitPlan) -> str:
-    """When moving the circuits has paid for itself, in words."""
+    """Return as text after what time moving the circuits has paid for itself."""
     if math.isnan(plan.break_even_seconds):
         return "not known"
     if math.isinf(plan.break_even_seconds):
@@ -193,13 +194,3 @@ def _text(value: float, unit: str, *, unlimited: str) -> str:
     if math.isnan(value):
         return "not known"
     return unlimited if math.isinf(value) else f"{value:.4g}{unit}"
-
-
-def _numbers(values: Iterable[float | None]) -> list[float]:
-    return [math.nan if value is None else float(value) for value in values]
-
-
-def _moments(values: Iterable[datetime | None]) -> pd.DatetimeIndex:
-    """To the second, without the zone: UTC."""
-    told = [None if value is None else value.astimezone(UTC).replace(tzinfo=None) for value in values]
-    return pd.DatetimeIndex(np.asarray(told, "datetime64[s]"))

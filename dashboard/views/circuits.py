@@ -1,4 +1,4 @@
-"""The circuits page: what was proposed for optical switches, how it was found, and which circuits to move."""
+"""The circuits page: circuit plans for optical switches, their search, and the circuits to move."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import figures, tables
-from dashboard.figures.reconfiguration import circuit_matrix, throughput_bars, trail_chart
-from dashboard.queries.reconfiguration import proposal, proposals
+from dashboard.figures.circuits import circuit_matrix, throughput_bars, trail_chart
+from dashboard.queries.circuits import read_plan, visible_plans
 from dashboard.state.site import Site
-from dashboard.tables.csv_files import csv_text
-from dashboard.tables.reconfiguration import (
+from dashboard.tables.circuits import (
     circuits_table,
     facts,
     moves_table,
@@ -22,41 +21,40 @@ from dashboard.tables.reconfiguration import (
     trail_table,
     ways_table,
 )
-from dashboard.widgets.choices import choose
-from dashboard.widgets.downloads import download
-from dashboard.widgets.filters import any_of
-from dashboard.widgets.job_selection import picked_row
+from dashboard.widgets.controls import any_of, choose
+from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_empty, show_unknown
+from dashboard.widgets.navigation import picked_row
 from registry import units
 from registry.errors import UnknownName
 from registry.records.circuit_plan_records import CircuitPlanInfo, StoredCircuitPlan
 from registry.registry import Registry
 
 LISTED = 100
-"""Plans in the table, the newest ones."""
-WAYS = 5_000
-"""Flows in the table of ways, those of most bytes."""
+"""Maximum number of plans in the table, the newest ones."""
+ROUTES = 5_000
+"""Maximum number of flows in the table of routes, those with most bytes."""
 DRAWN = 4_000
-"""Circuits of a matrix, at most."""
+"""Maximum number of circuits drawn in a matrix."""
 
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     st.title("Circuits")
-    known = proposals(registry, site.viewer)
+    known = visible_plans(registry, site.viewer)
     if not known:
         show_empty(
-            "The registry holds no proposed configuration of an optical switch yet. Have circuits found for "
-            "an application; or tell of a cluster's switch, and --cluster finds them for what runs there:",
+            "The registry holds no circuit plan for an optical switch yet. Compute one for an application; "
+            "or describe a cluster's switch, then --cluster computes plans for its running jobs:",
             "almanac reconfigure PROFILE --nodes 16 --max-degree 4 --max-edges 32 --link-speed 25e9",
             "almanac cluster optical NAME --max-degree 4 --max-edges 256 --link-speed 25e9",
         )
         if not registry.fabrics.clusters():
-            show_empty("Or look at the demo first:", "almanac demo")
+            show_empty("Or load the demonstration:", "almanac demo")
         return
     try:
         infos, plan = _choose(known)
-        stored = proposal(registry, plan)
+        stored = read_plan(registry, plan)
     except UnknownName as error:
         show_unknown(error, "plan" if error.kind == "configuration" else error.kind)
         return
@@ -64,12 +62,12 @@ def draw(registry: Registry, site: Site) -> None:
     _figures(stored)
     _moves(stored)
     _circuits(stored)
-    _ways(stored)
+    _routes(stored)
     _plans(infos, site)
 
 
 def _choose(known: Sequence[CircuitPlanInfo]) -> tuple[list[CircuitPlanInfo], str]:
-    """Plans of the chosen cluster, the newest first, and the one that is shown.
+    """Return the plans of the chosen cluster, newest first, and the id of the shown plan.
 
     Raises
     ------
@@ -89,15 +87,16 @@ def _choose(known: Sequence[CircuitPlanInfo]) -> tuple[list[CircuitPlanInfo], st
 
 
 def _facts(stored: StoredCircuitPlan) -> None:
+    """Draw the main numbers of a plan, its limits, and whether it was applied."""
     plan = stored.plan
-    told = facts(stored)
-    for column, (label, value) in zip(st.columns(len(told)), told.items(), strict=True):
+    numbers = facts(stored)
+    for column, (label, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         column.metric(label, value)
     if not plan.complete:
-        st.warning("The search was interrupted: this is the best that it had found.")
-    where = f"the optical switch of {stored.cluster}" if stored.cluster else "a switch"
-    what = f"jobs {', '.join(stored.jobs)}, whose ranks stay" if stored.jobs else "one application"
-    limits = f"at most {plan.max_edges:,} circuits, {plan.max_degree:,} a host"
+        st.warning("The search was interrupted; this is its best result.")
+    where = f"optical switch of {stored.cluster}" if stored.cluster else "an optical switch"
+    what = f"jobs {', '.join(stored.jobs)}, without moving ranks" if stored.jobs else "one application"
+    limits = f"at most {plan.max_edges:,} circuits, {plan.max_degree:,} per host"
     st.caption(
         plain(
             f"{stored.id}: {where}, {plan.nodes:,} hosts, {limits}, "
@@ -107,15 +106,16 @@ def _facts(stored: StoredCircuitPlan) -> None:
     )
     if stored.applied_at is not None:
         st.success(
-            f"The switch was set so, as told at {units.moment_text(stored.applied_at)}.",
+            f"Applied to the switch at {units.moment_text(stored.applied_at)}.",
             icon=":material/check:",
         )
     elif stored.cluster is not None:
-        st.markdown("Once the switch is set so, tell the registry:")
+        st.markdown("After applying the plan to the switch, record it:")
         st.code(f"almanac cluster optical {stored.cluster} --applied {stored.id}", language=None)
 
 
 def _figures(stored: StoredCircuitPlan) -> None:
+    """Draw the throughput before and after, and the course of the search."""
     theme = figures.theme_of(st.context.theme.type)
     plan = stored.plan
     bars, trail = st.columns([2, 3])
@@ -123,23 +123,24 @@ def _figures(stored: StoredCircuitPlan) -> None:
     if len(rows):
         bars.altair_chart(throughput_bars(rows, theme), key="throughput")
     else:
-        bars.info("Nothing flows between hosts: circuits limit nothing.")
+        bars.info("Nothing is sent between hosts, so circuits limit nothing.")
     bound = plan.upper_bound if math.isfinite(plan.upper_bound) else None
     trail.altair_chart(trail_chart(trail_table(plan), bound, theme), key="trail")
 
 
 def _moves(stored: StoredCircuitPlan) -> None:
-    """Circuits to take away and to put in, for whoever sets the switch."""
+    """Draw the circuits to remove and to add, for the operator of the switch."""
     st.subheader("Circuits to move")
     table = moves_table(stored)
     if not len(table):
-        st.success("None: no circuits that were found are better than those that there are.")
+        st.success("None: no better circuits than the present ones were found.")
         return
     st.dataframe(table, hide_index=True, height="content" if len(table) <= 16 else "auto", key="moves")
     download("Download as CSV", csv_text(table), f"{stored.id}-moves.csv", key="moves csv")
 
 
 def _circuits(stored: StoredCircuitPlan) -> None:
+    """Draw all circuits as a matrix and as a table."""
     st.subheader("All circuits")
     table = circuits_table(stored)
     left, right = st.columns([1, 1])
@@ -149,7 +150,7 @@ def _circuits(stored: StoredCircuitPlan) -> None:
             chart = circuit_matrix(table, stored.plan.nodes, theme)
             st.altair_chart(chart, width="content", key="matrix")
         else:
-            st.info(f"{len(table):,} circuits are too many to be drawn.")
+            st.info(f"{len(table):,} circuits are too many to draw.")
     with right:
         shown = tables.in_units(table.drop(columns=["a node", "b node"]), {"bytes": units.BYTES})
         percent = st.column_config.NumberColumn(format="percent")
@@ -157,28 +158,28 @@ def _circuits(stored: StoredCircuitPlan) -> None:
         download("Download as CSV", csv_text(table), f"{stored.id}-circuits.csv", key="circuits csv")
 
 
-def _ways(stored: StoredCircuitPlan) -> None:
-    """The one way of what each two ranks, or hosts under ranks that stay, exchange."""
-    st.subheader("Ways")
+def _routes(stored: StoredCircuitPlan) -> None:
+    """Draw the routes of the flows between ranks, or between hosts if the ranks stay."""
+    st.subheader("Routes")
     routes = stored.plan.routes
     if routes is None:
-        st.caption("Not known: this plan was saved before ways were kept.")
+        st.caption("Not known: this plan was saved before routes were stored.")
         return
-    table = ways_table(stored, WAYS)
+    table = ways_table(stored, ROUTES)
     if not len(table):
-        st.caption("All that is exchanged stays within hosts.")
+        st.caption("All traffic stays within hosts.")
         return
     shown = tables.in_units(table, {"bytes": units.BYTES})
     st.dataframe(shown, hide_index=True, height="content" if len(table) <= 16 else "auto", key="ways")
     with st.container(horizontal=True, vertical_alignment="center"):
         download("Download as CSV", csv_text(table), f"{stored.id}-ways.csv", key="ways csv")
         crossing = len(routes.crossing)
-        if crossing > WAYS:
-            st.caption(f"The {WAYS:,} flows of most bytes, of {crossing:,}.")
+        if crossing > ROUTES:
+            st.caption(f"The {ROUTES:,} flows with most bytes, of {crossing:,}.")
 
 
 def _plans(infos: Sequence[CircuitPlanInfo], site: Site) -> None:
-    """The newest plans; one that is picked can be opened."""
+    """Draw the newest plans; a selected one can be opened."""
     st.subheader("Plans")
     table = plans_table(infos[:LISTED])
     event = st.dataframe(table, hide_index=True, on_select="rerun", selection_mode="single-row", key="plans")

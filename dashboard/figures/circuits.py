@@ -1,4 +1,4 @@
-"""Circuits of an optical switch: throughput before and after, the search's way, who is joined to whom."""
+"""Charts of circuit plans: throughput before and after, the course of the search, connected hosts."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.figures.colours import DARK, INK, LIGHT, SERIES_COLOURS
-from dashboard.figures.layers import layers
-from dashboard.tables.reconfiguration import PRESENT, PROPOSED, STATES, UPPER_BOUND
+from dashboard.figures.style import DARK, INK, LIGHT, SERIES_COLOURS, layers
+from dashboard.tables.circuits import PRESENT, PROPOSED, STATES, UPPER_BOUND
 
 SIDE = 430
 """Width and height of the matrix, in pixels."""
 STATE_COLOURS = {LIGHT: ("#9aa3b2", "#e0672f", "#0b6e8f"), DARK: ("#6d7686", "#f38b21", "#4cc3ea")}
-"""Of circuits that stay, go and come."""
+"""Colours of circuits that stay, are removed and are added."""
 STATE_SHAPES = ("square", "cross", "circle")
 NAMED = 20
-"""Hosts that a matrix names at most; more have numbers."""
+"""Maximum number of hosts that a matrix shows by name; more are shown by number."""
 _SERIES = (PRESENT, PROPOSED, UPPER_BOUND)
 
 
 def throughput_bars(rows: pd.DataFrame, theme: str) -> alt.LayerChart:
-    """Throughput before and after beside the certified upper bound.
+    """Return bars of the throughput before and after, and of the certified upper bound.
 
     Parameters
     ----------
     rows : DataFrame
-        Of `dashboard.tables.reconfiguration.throughputs`.
+        Result of `dashboard.tables.circuits.throughputs`.
     """
     grey, _, colour, ink = SERIES_COLOURS[theme]
     top = float(rows["value"].max()) if len(rows) else 1.0
@@ -49,27 +48,27 @@ def throughput_bars(rows: pd.DataFrame, theme: str) -> alt.LayerChart:
 
 
 def trail_chart(rows: pd.DataFrame, bound: float | None, theme: str) -> alt.LayerChart:
-    """Throughput of each iteration, and the best until then; the certified upper bound across.
+    """Return a chart of the throughput of each iteration, the best so far, and the certified upper bound.
 
     Parameters
     ----------
     rows : DataFrame
-        Of `dashboard.tables.reconfiguration.trail_table`.
+        Result of `dashboard.tables.circuits.trail_table`.
     bound : float or None
-        None where there is no limit.
+        Upper bound, or None if throughput is unlimited.
     """
     grey, _, colour, ink = SERIES_COLOURS[theme]
     x = alt.X("iteration:Q", title="iteration", axis=alt.Axis(tickMinStep=1, format="d"))
-    told: list[str | alt.Tooltip] = [
+    tooltip: list[str | alt.Tooltip] = [
         "iteration:Q",
         alt.Tooltip("throughput:Q", format=".4~g", title="profiles/s"),
-        alt.Tooltip("best:Q", format=".4~g", title="best until then"),
+        alt.Tooltip("best:Q", format=".4~g", title="best so far"),
         "bottleneck:N",
     ]
 
     def along(field: str) -> alt.Chart:
         y = alt.Y(f"{field}:Q", title="profiles/s", scale=alt.Scale(zero=True))
-        return alt.Chart(rows).encode(x=x, y=y, tooltip=told)
+        return alt.Chart(rows).encode(x=x, y=y, tooltip=tooltip)
 
     parts = [
         along("best").mark_line(interpolate="step-after", strokeWidth=2, color=colour),
@@ -80,17 +79,17 @@ def trail_chart(rows: pd.DataFrame, bound: float | None, theme: str) -> alt.Laye
         rule = alt.Chart(limit).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=ink)
         y = alt.Y("bound:Q", title="profiles/s", scale=alt.Scale(zero=True))
         parts.append(rule.encode(y=y, tooltip=[alt.Tooltip("bound:Q", format=".4~g", title="bound")]))
-    title = "The search: ● an iteration · ━ the best until then · ╌ certified upper bound"
+    title = "Search: ● iteration · ━ best so far · ╌ certified upper bound"
     return layers(*parts).properties(title=title, height=260, width="container")
 
 
 def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str) -> alt.Chart:
-    """Which nodes circuits join, each drawn both ways; what stays, goes and comes by colour and shape.
+    """Return a matrix of the nodes that circuits connect, symmetric; colour and shape show the changes.
 
     Parameters
     ----------
     rows : DataFrame
-        Of `dashboard.tables.reconfiguration.circuits_table`.
+        Result of `dashboard.tables.circuits.circuits_table`.
     nodes : int
     """
     columns = {"a": "b", "b": "a", "a node": "b node", "b node": "a node"}
@@ -117,20 +116,20 @@ def circuit_matrix(rows: pd.DataFrame, nodes: int, theme: str) -> alt.Chart:
                 alt.Tooltip("busy:Q", format=".1%", title="busy"),
             ],
         )
-        .properties(title="Which hosts are joined", width=SIDE, height=SIDE)
+        .properties(title="Connected hosts", width=SIDE, height=SIDE)
     )
     return chart
 
 
 def _by_name(rows: pd.DataFrame, nodes: int) -> tuple[alt.X, alt.Y]:
-    """Axes of the matrix with the hosts' names, in the order of the nodes."""
+    """Return the axes of the matrix with the hosts' names, in the order of the nodes."""
     names = dict(enumerate(map(str, range(nodes)))) | {
         number: str(name) for number, name in zip(rows["across"], rows["a"], strict=True)
     }
     scale = alt.Scale(domain=list(names.values()))
-    told: dict[str, Any] = {"grid": True, "labelLimit": 90, "labelFontSize": 10, "labelOverlap": False}
-    x = alt.X("a:N", title=None, scale=scale, axis=alt.Axis(**told, labelAngle=-90))
-    y = alt.Y("b:N", title=None, scale=scale, axis=alt.Axis(**told))
+    style: dict[str, Any] = {"grid": True, "labelLimit": 90, "labelFontSize": 10, "labelOverlap": False}
+    x = alt.X("a:N", title=None, scale=scale, axis=alt.Axis(**style, labelAngle=-90))
+    y = alt.Y("b:N", title=None, scale=scale, axis=alt.Axis(**style))
     return x, y
 
 

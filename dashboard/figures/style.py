@@ -1,9 +1,14 @@
-"""Colours of all figures.
+"""Colours that all figures share, and layered charts.
 
-Ramps are safe for the colour-blind; the hot end stands out: dark on a light page, bright on a dark one.
+The colour ramps are safe for colour-blind readers. High load stands out: dark on a light page, bright on a
+dark one.
 """
 
 from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
 
 LIGHT, DARK = "light", "dark"
 
@@ -20,5 +25,10 @@ SERIES_COLOURS = {
 
 
 def theme_of(name: str | None) -> str:
-    """`LIGHT` or `DARK`, from what the browser says."""
+    """Return `LIGHT` or `DARK`, by the theme name of the browser."""
     return DARK if name == DARK else LIGHT
+
+
+def layers(*charts: Any) -> alt.LayerChart:
+    """Return one chart with the given layers, the last on top."""
+    return alt.LayerChart(layer=list(charts))

@@ -1,0 +1,189 @@
+"""Part of the job page: a background search for a better placement, with progress, stop and result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import streamlit as st
+
+from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, SearchStatus
+from dashboard.widgets.messages import plain, show_error
+from mapping.evaluation.report import PlacementReport
+from mapping.placement.search.options import SearchOptions
+from mapping.service import PlacementRequest, place
+from mapping.threads import cores
+from registry import units
+from registry.errors import AlmanacError
+from registry.progress import Progress
+from registry.registry import Registry
+
+OBJECTIVES = {"congestion": ("the worst link", units.SECONDS), "hop-bytes": ("hop-bytes", units.BYTES)}
+"""Objectives of a search: displayed text and unit."""
+SECONDS, MOST_SECONDS = 10, 600
+EVERY = 1.0
+"""Seconds between two updates of a running search."""
+
+
+class SearchSubject(NamedTuple):
+    """What a search places.
+
+    Attributes
+    ----------
+    key : str
+        Name of the search: the job or the placement.
+    request : PlacementRequest
+        Profile, and job or hosts.
+    present : str or None
+        Id of the present placement, from which a limited number of ranks may move.
+    ranks : int
+    runs : bool
+        True if the job is running now.
+    """
+
+    key: str
+    request: PlacementRequest
+    present: str | None
+    ranks: int
+    runs: bool
+
+
+def draw(searches: Searches, subject: SearchSubject, shown: str | None) -> None:
+    """Draw the part.
+
+    Parameters
+    ----------
+    shown : str or None
+        Id of the placement that the page shows.
+    """
+    st.subheader("Find a better placement")
+    status = searches.status(subject.key)
+    if status is not None and not status.ended:
+        st.fragment(_progress, run_every=EVERY)(searches, subject.key)
+        return
+    if status is not None:
+        _result(searches, subject.key, status, shown)
+    _form(searches, subject)
+
+
+def _form(searches: Searches, subject: SearchSubject) -> None:
+    """Draw the form with the parameters of the search and its start button."""
+    with st.form("place again", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        seconds = st.number_input(
+            "Seconds",
+            1,
+            MOST_SECONDS,
+            SECONDS,
+            width=130,
+            key="place seconds",
+            help="Time limit of the search.",
+        )
+        objective = st.selectbox(
+            "Minimise",
+            list(OBJECTIVES),
+            format_func=lambda name: OBJECTIVES[name][0],
+            width=180,
+            key="place objective",
+        )
+        moves = None
+        if subject.present is not None:
+            moves = st.number_input(
+                "Ranks that may move",
+                1,
+                max(subject.ranks, 1),
+                None,
+                placeholder="all",
+                width=170,
+                key="place moves",
+                help="Ranks that may leave their present hosts. All: a new placement from scratch.",
+            )
+        others = subject.runs and st.checkbox(
+            "include the traffic of other running jobs", value=True, key="place others"
+        )
+        begin = st.form_submit_button("Find placement", type="primary", icon=":material/search:", key="place")
+    st.caption(
+        "The search uses the fabric as it is now. It continues if you leave or reload this page. "
+        "Its result is saved to the history."
+    )
+    if begin:
+        _begin(searches, subject, float(seconds), str(objective), moves, others=bool(others))
+        st.rerun()
+
+
+def _begin(
+    searches: Searches,
+    subject: SearchSubject,
+    seconds: float,
+    objective: str,
+    moves: int | None,
+    *,
+    others: bool,
+) -> None:
+    """Start a search with these parameters in the background."""
+    workers = max(cores() - 1, 1)  # one core is left to the pages
+    options = SearchOptions(seconds=seconds, objective=objective, moves=moves, workers=workers)
+    keep = None if moves is None else subject.present
+    request = replace(subject.request, options=options, keep=keep, running=others)
+
+    def work(registry: Registry, progress: Progress) -> PlacementReport:
+        return place(registry, request, progress)
+
+    searches.start(subject.key, work, base=OBJECTIVES[objective][1])
+
+
+def _progress(searches: Searches, key: str) -> None:
+    """Draw the progress of a search; redraw the whole page when it has ended."""
+    status = searches.status(key)
+    if status is None or status.ended:
+        st.rerun(scope="app")
+    st.progress(status.share, plain(progress_text(status)))
+    stopping = status.state == STOPPING
+    st.button(
+        "Stopping and saving the best so far ..." if stopping else "Stop and save the best so far",
+        disabled=stopping,
+        on_click=searches.stop,
+        args=(key,),
+        icon=":material/stop_circle:",
+        key="place stop",
+    )
+
+
+def progress_text(status: SearchStatus) -> str:
+    """Return the progress of a search as one line."""
+    if status.state == WAITING:
+        return "waiting until another search ends"
+    parts = [f"{status.done:.0f} of {status.total:.0f} s"] if status.total else []
+    if status.best is not None:
+        parts.append(f"best so far {units.text(status.best, status.base)}")
+    return " · ".join([*parts, status.phase or "reading the fabric and the profile"])
+
+
+def _result(searches: Searches, key: str, status: SearchStatus, shown: str | None) -> None:
+    """Draw the result or error of the last search."""
+    result = status.result
+    if result is not None:
+        values = (
+            units.text(value, units.SECONDS) for value in (result.congestion_seconds, result.in_order_seconds)
+        )
+        stopped = "" if result.complete else " The search was stopped early: this is its best placement."
+        worst, in_order = values
+        st.success(
+            f"Saved to the history as {plain(result.placement)}: worst link {plain(worst)}, "
+            f"ranks in order {plain(in_order)}.{stopped}",
+            icon=":material/check:",
+        )
+    elif status.state == STOPPED:
+        st.info("The search was stopped before it result a placement.")
+    elif isinstance(status.error, AlmanacError):
+        show_error(status.error)
+    elif status.error is not None:
+        st.exception(status.error)
+    with st.container(horizontal=True):
+        if result is not None and result.placement != shown:
+            st.button("Show it", type="primary", on_click=_show, args=(result.placement,), key="place show")
+        st.button("Dismiss", on_click=searches.forget, args=(key,), key="place dismiss")
+
+
+def _show(placement: str) -> None:
+    st.query_params["placement"] = placement
+    st.query_params.pop("beside", None)

@@ -1,0 +1,308 @@
+"""Controls whose state is stored in the page's address: a copied link shows the same page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from dashboard.widgets.messages import plain
+from registry import units
+from registry.errors import UnknownName
+from registry.model import as_utc
+
+STOPS = 200
+"""Largest number of positions of a slider; the newest ones are offered."""
+NOW = "now"
+
+
+def choose(
+    label: str,
+    parameter: str,
+    options: Sequence[str],
+    *,
+    show: Callable[[str], str] = str,
+    kind: str = "",
+    empty: str | None = None,
+    default: str | None = None,
+    resets: Sequence[str] = (),
+) -> str | None:
+    """Draw a select box and return the chosen option.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter of the address that holds the choice.
+    options : sequence of str
+    show : callable
+        Returns the displayed text of an option.
+    kind : str
+        What the options are, for the error message (default: the label in lower case).
+    empty : str, optional
+        Text shown while nothing is chosen; if given, choosing nothing is possible and is the default.
+    default : str, optional
+        Option that is chosen if the address names none (default: the first option).
+    resets : sequence of str
+        Parameters that are removed from the address when the choice changes.
+
+    Raises
+    ------
+    UnknownName
+        The address names none of the options.
+    """
+    wanted = st.query_params.get(parameter)
+    if wanted is not None and wanted not in options:
+        raise UnknownName(kind or label.lower(), wanted, options)
+    key = f"choose {parameter}"
+    if default is None and empty is None and options:
+        default = options[0]
+    st.session_state[key] = default if wanted is None else wanted
+    st.selectbox(
+        label,
+        options,
+        index=0 if empty is None else None,
+        format_func=show,
+        key=key,
+        placeholder=empty or "",
+        on_change=_to_address,
+        args=(parameter, key, *resets),
+    )
+    chosen: str | None = st.session_state[key]
+    return chosen
+
+
+def any_of(
+    label: str,
+    parameter: str,
+    options: Sequence[str],
+    *,
+    kind: str,
+    show: Callable[[str], str] = str,
+    resets: Sequence[str] = (),
+) -> str | None:
+    """Draw a select box with the options and "all"; return the option, or None for all.
+
+    Raises
+    ------
+    UnknownName
+        The address names none of the options.
+    """
+    return choose(label, parameter, options, kind=kind, show=show, empty="all", resets=resets)
+
+
+def toggle(label: str, parameter: str, options: Mapping[str, str], default: str) -> str:
+    """Draw a row of buttons and return the pressed one; options map a value of the address to its text."""
+    wanted = st.query_params.get(parameter, default)
+    if wanted not in options:
+        st.warning(f"{label} can be {', '.join(options)}, not {plain(repr(wanted))}.")
+    key = f"choose {parameter}"
+    st.session_state[key] = wanted if wanted in options else default
+    st.segmented_control(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        key=key,
+        required=True,
+        on_change=_to_address,
+        args=(parameter, key),
+    )
+    return str(st.session_state[key] or default)
+
+
+def text_field(
+    label: str, parameter: str, *, hint: str = "", about: str = "", resets: Sequence[str] = ()
+) -> str:
+    """Draw a text field and return its text without surrounding blanks."""
+    key = f"write {parameter}"
+    st.session_state[key] = st.query_params.get(parameter, "")
+    st.text_input(
+        label,
+        key=key,
+        placeholder=hint,
+        help=about or None,
+        on_change=_text_to_address,
+        args=(parameter, key, *resets),
+    )
+    return str(st.session_state[key]).strip()
+
+
+def at_least(
+    label: str, parameter: str, *, about: str = "", step: float = 0.1, resets: Sequence[str] = ()
+) -> float | None:
+    """Draw a field for a number of 1 or more and return it, or None if it is empty."""
+    key = f"number {parameter}"
+    text = st.query_params.get(parameter)
+    given = _number(text)
+    if text is not None and given is None:
+        st.warning(f"{plain(repr(text))} is not a number of 1 or more: all rows are shown.")
+    st.session_state[key] = given
+    st.number_input(
+        label,
+        min_value=1.0,
+        value=None,
+        step=step,
+        format="%.4g",
+        key=key,
+        help=about or None,
+        placeholder="any",
+        on_change=_to_address,
+        args=(parameter, key, *resets),
+    )
+    return given
+
+
+def moment(
+    label: str, parameter: str, first: datetime, last: datetime, *, resets: Sequence[str] = ()
+) -> datetime | None:
+    """Draw a field for a time and return that time in UTC; None means now.
+
+    The widget chooses whole minutes and means the end of the minute; the address may hold any time.
+
+    Parameters
+    ----------
+    first, last : datetime
+        Range of the widget.
+    resets : sequence of str
+        Parameters that are removed from the address when the choice changes.
+    """
+    key = f"choose {parameter}"
+    low, high = _minutes(first), _minutes(last)
+    given = parsed_moment(parameter, instead="the latest")
+    st.session_state[key] = None if given is None else min(max(_minutes(given), low), high)
+    st.datetime_input(
+        label,
+        value=None,
+        min_value=low,
+        max_value=high,
+        key=key,
+        on_change=_to_address,
+        args=(parameter, key, *resets),
+    )
+    return given
+
+
+def stops(label: str, parameter: str, moments: Sequence[datetime]) -> None:
+    """Draw a slider over times of change, with "now" at its right end; draw nothing for fewer than two times.
+
+    The slider shows the last stop at or before the time in the address; that time stays as it is.
+    """
+    if len(moments) < 2:
+        return
+    texts = {moment.isoformat(): units.moment_text(moment) for moment in moments[-STOPS:]} | {NOW: NOW}
+    given = _parsed(st.query_params.get(parameter))
+    passed = [moment.isoformat() for moment in moments[-STOPS:] if given is None or moment <= given]
+    key = f"stop {parameter}"
+    st.session_state[key] = NOW if given is None else passed[-1] if passed else next(iter(texts))
+    st.select_slider(
+        label,
+        list(texts),
+        format_func=texts.__getitem__,
+        key=key,
+        on_change=_stop_to_address,
+        args=(parameter, key),
+    )
+
+
+def parsed_moment(parameter: str, instead: str = "the default") -> datetime | None:
+    """Return the time in the address, in UTC; warn about a text that is not a time.
+
+    Parameters
+    ----------
+    instead : str
+        What the page shows if the text is not a time, for the warning.
+    """
+    text = st.query_params.get(parameter)
+    given = _parsed(text)
+    if text is not None and given is None:
+        st.warning(f"{plain(repr(text))} is not a time such as 2026-11-21T08:00: {instead} is shown.")
+    return given
+
+
+def page_start(size: int, parameter: str) -> int:
+    """Return the first row of the page that the address names, with `size` rows a page."""
+    return (_page(parameter) - 1) * size
+
+
+def pager(total: int, size: int, parameter: str, what: str) -> None:
+    """Draw which rows are shown of how many, and buttons to the previous and next page.
+
+    Parameters
+    ----------
+    total, size : int
+        Rows in all, and rows a page.
+    """
+    last = max(-(-total // size), 1)
+    page = _page(parameter)
+    first = (page - 1) * size
+    shown = f"{first + 1:,} to {min(first + size, total):,} of {total:,} {what}" if first < total else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.text(shown or f"page {page:,} of {last:,}, {total:,} {what}")
+        before, after = min(page - 1, last), page + 1
+        st.button(
+            "Previous", disabled=page == 1, on_click=_go, args=(parameter, before), key=f"{parameter} back"
+        )
+        st.button("Next", disabled=page >= last, on_click=_go, args=(parameter, after), key=f"{parameter} on")
+
+
+def _page(parameter: str) -> int:
+    """Return the page number in the address; the first page is 1."""
+    return int(_number(st.query_params.get(parameter)) or 1)
+
+
+def _go(parameter: str, page: int) -> None:
+    if page <= 1:
+        st.query_params.pop(parameter, None)
+    else:
+        st.query_params[parameter] = str(page)
+
+
+def _number(text: str | None) -> float | None:
+    """Return the text as a number, or None if it is not a finite number of 1 or more."""
+    try:
+        value = math.nan if text is None else float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 1 else None
+
+
+def _parsed(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else as_utc(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _minutes(time: datetime) -> datetime:
+    """Return the time in UTC without seconds and zone, as the widget wants it."""
+    return time.astimezone(UTC).replace(second=0, microsecond=0, tzinfo=None)
+
+
+def _stop_to_address(parameter: str, key: str) -> None:
+    chosen = str(st.session_state[key])
+    if chosen == NOW:
+        st.query_params.pop(parameter, None)
+    else:
+        st.query_params[parameter] = chosen
+
+
+def _to_address(parameter: str, key: str, *resets: str) -> None:
+    """Store a widget's value in the address, or remove the parameter if the widget is empty."""
+    value = st.session_state[key]
+    for other in resets:
+        st.query_params.pop(other, None)
+    if value is None:
+        st.query_params.pop(parameter, None)
+    elif isinstance(value, datetime):
+        st.query_params[parameter] = value.replace(second=59, tzinfo=UTC).isoformat()
+    else:
+        st.query_params[parameter] = f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _text_to_address(parameter: str, key: str, *resets: str) -> None:
+    """Store a field's text without surrounding blanks; remove the parameter if nothing is left."""
+    text = st.session_state[key] = str(st.session_state[key]).strip()
+    _to_address(parameter, key, *resets)
+    if not text:
+        st.query_params.pop(parameter, None)

@@ -1,0 +1,98 @@
+"""Links from a row of a table or list to another page, usable by mouse and keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+from dashboard.widgets.messages import plain
+
+
+def picked_row(event: Any, rows: int) -> int | None:
+    """Return the row that is selected in a table, or None (also if the table no longer has that row).
+
+    Parameters
+    ----------
+    event
+        Result of ``st.dataframe``.
+    rows : int
+        Number of rows of the table.
+    """
+    chosen = event["selection"]["rows"]
+    return chosen[0] if chosen and chosen[0] < rows else None
+
+
+def open_job(page: st.Page, jobs: Sequence[str], picked: int | None, key: str) -> None:
+    """Draw a select box with the jobs of a table, set to the selected row, and a link to the job's page.
+
+    Parameters
+    ----------
+    jobs : sequence of str
+        ``CLUSTER/ID`` of each row of the table.
+    """
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        # the key contains the selected row: a new selection makes a new widget, set to that row
+        row = st.selectbox(
+            "Job to open",
+            range(len(jobs)),
+            index=picked,
+            format_func=lambda row: jobs[row],
+            placeholder="select a row above, or choose here",
+            width=360,
+            key=f"{key} {picked}",
+        )
+        if row is not None:
+            cluster, _, job = jobs[row].rpartition("/")
+            job_link(page, cluster, job)
+
+
+def job_link(page: st.Page, cluster: str, job: str) -> None:
+    """Draw a link to a job's page."""
+    st.page_link(
+        page,
+        label=f"Open job {plain(job)}",
+        icon=":material/arrow_forward:",
+        query_params={"job": f"{cluster}/{job}"},
+    )
+
+
+class Row(NamedTuple):
+    """A row of a list whose first column is a link.
+
+    Attributes
+    ----------
+    label : str
+        Text of the link, without markup.
+    values : tuple of str
+        Texts of the other columns.
+    address : mapping of str to str
+        Address parameters of the linked page.
+    """
+
+    label: str
+    values: tuple[str, ...]
+    address: Mapping[str, str]
+
+
+def linked_rows(page: st.Page, heads: Sequence[str], widths: Sequence[float], rows: Sequence[Row]) -> None:
+    """Draw a list in which each row links to another page.
+
+    Parameters
+    ----------
+    page : Page
+        The linked page.
+    heads : sequence of str
+        Titles of the columns; the first column holds the links.
+    widths : sequence of float
+        Relative widths of the columns.
+    """
+    with st.container(gap=None):
+        for column, head in zip(st.columns(list(widths)), heads, strict=True):
+            column.caption(plain(head))
+        for row in rows:
+            columns = st.columns(list(widths), vertical_alignment="center")
+            columns[0].page_link(page, label=plain(row.label), query_params=dict(row.address))
+            for column, value in zip(columns[1:], row.values, strict=True):
+                column.text(value)
