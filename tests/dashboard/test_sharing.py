@@ -92,7 +92,7 @@ def test_the_pair_on_the_hottest_link_is_told_with_the_part_of_each(shared: Shar
     pair = shared.worst_pair()
     assert pair is not None
     told = pair_text(shared, pair, Viewer())
-    assert "needs 4 s a period: 75% of its bytes are from job a (cg, ann), 25% from job b (cg, bob)." in told
+    assert "needs 4 s per period: 75% of its bytes come from job a (cg, ann), 25% from job b (cg, bob)." in told
 
 
 def spec(shared: SharedLoad, theme: str) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def test_the_heat_map_is_drawn_with_its_unit_and_a_title(shared: SharedLoad, the
     upper, lower = made["vconcat"]
     assert upper["title"] == "Time of all jobs, per period"
     assert lower["title"] == "Time of each job"
-    assert lower["encoding"]["color"]["title"] == "its bytes' time (s)"
+    assert lower["encoding"]["color"]["title"] == "time of its bytes (s)"
     assert lower["encoding"]["y"]["scale"]["domain"] == ["c · cg", "a · cg", "b · cg"]
 
 
