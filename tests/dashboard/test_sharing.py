@@ -92,7 +92,8 @@ def test_the_pair_on_the_hottest_link_is_told_with_the_part_of_each(shared: Shar
     pair = shared.worst_pair()
     assert pair is not None
     told = pair_text(shared, pair, Viewer())
-    assert "needs 4 s per period: 75% of its bytes come from job a (cg, ann), 25% from job b (cg, bob)." in told
+    assert "needs 4 s per period: 75% of its bytes come from job a (cg, ann), " in told
+    assert ", 25% from job b (cg, bob)." in told
 
 
 def spec(shared: SharedLoad, theme: str) -> dict[str, Any]:
