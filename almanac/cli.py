@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "whatif": ("analysis.whatif", "Predict how a change of the fabric affects running jobs."),
     "advise": ("advise", "Report whether moving ranks of running jobs pays off."),
     "reconfigure": ("reconfigure", "Plan the circuits of an optical switch."),
-    "history": ("history", "List stored placements and their quality."),
+    "history": ("placing.history", "List stored placements and their quality."),
     "export": ("placing.export", "Write a placement as a launcher's file."),
     "metrics": ("admin.metrics", "Print ages, problems, busiest links and placement quality for Prometheus."),
     "dashboard": ("admin.dashboard", "Open the web pages in a browser."),

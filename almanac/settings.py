@@ -1,22 +1,22 @@
-"""Settings: where each comes from, in order: command line, environment, configuration file, default.
+"""Settings, from the command line, the environment, the configuration file or a default, in this order.
 
-The file is ``config.toml`` in the user's configuration folder, or what ALMANAC_CONFIG names::
+The file is ``config.toml`` in the user's configuration folder, or the one that ALMANAC_CONFIG names::
 
-    db = "bolt://fabric.example:7687"     # embedded where absent
+    db = "bolt://fabric.example:7687"     # default: the embedded server
     db_user = "neo4j"
     db_password_file = "/etc/almanac/password"   # mode 0600
     db_name = "neo4j"
-    home = "/var/lib/almanac"             # data of the embedded server
-    idle_seconds = 900                    # the embedded server stops after this long without use
+    home = "/var/lib/almanac"             # data folder of the embedded server
+    idle_seconds = 900                    # the embedded server stops if idle for this long
     dashboard_hide_users = true           # pages show pseudonyms
-    dashboard_secret_file = "/etc/almanac/pseudonyms"   # mode 0600; made in `home` where not told
-    dashboard_only_user = "alice"         # pages show this user's jobs only; or login:CLAIM, header:NAME
-    dashboard_operators = ["root"]        # who sees all jobs, where login or header tell who looks
+    dashboard_secret_file = "/etc/almanac/pseudonyms"   # mode 0600; default: a file created in `home`
+    dashboard_only_user = "alice"         # pages show only this user's jobs; or login:CLAIM, header:NAME
+    dashboard_operators = ["root"]        # users who see all jobs in spite of dashboard_only_user
 
 Environment: ALMANAC_DB, ALMANAC_DB_USER, ALMANAC_DB_PASSWORD, ALMANAC_DB_PASSWORD_FILE, ALMANAC_DB_NAME,
 ALMANAC_HOME, ALMANAC_IDLE_SECONDS, ALMANAC_DASHBOARD_HIDE_USERS, ALMANAC_DASHBOARD_SECRET,
-ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER, ALMANAC_DASHBOARD_OPERATORS (with commas between).
-A password or secret is never taken from the command line nor from the configuration file itself.
+ALMANAC_DASHBOARD_SECRET_FILE, ALMANAC_DASHBOARD_ONLY_USER, ALMANAC_DASHBOARD_OPERATORS (separated by commas).
+Passwords and secrets are never read from the command line nor from the configuration file itself.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 DEFAULT_IDLE_SECONDS = 900.0
 PSEUDONYM_KEY = "pseudonyms.key"
-"""File in the data folder that keeps the secret of pseudonyms where no other is told."""
+"""File in the data folder with the secret of pseudonyms, if the settings name no other."""
 SHORTEST_SECRET = 16
-"""Shortest secret of pseudonyms, in bytes: names are few, a short key is found by trying."""
+"""Shortest secret of pseudonyms, in bytes: a shorter one could be found by trial."""
 _KEYS = (
     *("db", "db_user", "db_password_file", "db_name", "home", "idle_seconds"),
     *("dashboard_hide_users", "dashboard_secret_file", "dashboard_only_user", "dashboard_operators"),
@@ -52,30 +52,30 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings in force.
+    """The settings in use.
 
     Attributes
     ----------
     db : str or None
-        Bolt URI; None is the embedded server.
+        Bolt URI; None for the embedded server.
     user, password, name : str or None
         Credentials and database name for `db`.
     home : Path
         Data folder of the embedded server.
     idle_seconds : float
-        The embedded server stops after this long without use.
+        Idle time after which the embedded server stops.
     origin : mapping of str to str
-        Setting: where its value comes from.
+        Source of each setting's value.
     config_path : Path
-        The configuration file that was looked for.
+        Configuration file, which may not exist.
     hide_users : bool
-        Pages show pseudonyms instead of user names.
+        True if pages show pseudonyms instead of user names.
     secret : str or None
-        That pseudonyms are made with; None: the one in `home`, see `pseudonym_key`.
+        Key from which pseudonyms are computed; None for the one in `home`, see `pseudonym_key`.
     only_user : str or None
-        Pages show the jobs of this user only; ``login:CLAIM`` or ``header:NAME``: of the one who looks.
+        User whose jobs pages show; ``login:CLAIM`` or ``header:NAME`` for the user who is logged in.
     operators : tuple of str
-        Users who see all jobs even so.
+        Users who see all jobs in spite of `only_user`.
     """
 
     db: str | None
@@ -92,7 +92,7 @@ class Settings:
     operators: tuple[str, ...] = ()
 
     def pseudonym_key(self) -> bytes:
-        """The secret of pseudonyms; made at first use, readable by the owner only, where none is told.
+        """Return the secret of pseudonyms; create it at first use if the settings have none.
 
         Raises
         ------
@@ -105,11 +105,11 @@ class Settings:
             if not path.exists():
                 _write_new(path, secrets.token_hex(32))
         except OSError as error:
-            raise ConfigError("dashboard_secret_file", f"cannot be made: {error}", path=path) from error
+            raise ConfigError("dashboard_secret_file", f"cannot be created: {error}", path=path) from error
         return _secret_in(path, "dashboard_secret_file").encode("utf-8")
 
     def open_registry(self, progress: Progress = silent) -> Registry:
-        """The registry of these settings; the embedded server is started on demand.
+        """Open the registry of these settings; start the embedded server if needed.
 
         Raises
         ------
@@ -132,19 +132,19 @@ class Settings:
 def load_settings(
     db: str | None = None, environment: Mapping[str, str] = os.environ, **options: str | None
 ) -> Settings:
-    """Settings from options, the environment and the configuration file.
+    """Read the settings from options, the environment and the configuration file.
 
     Parameters
     ----------
     db : str, optional
-        Of ``--db``.
+        Value of ``--db``.
     **options : str or None
-        Of other options, by the key of their setting; None: not given.
+        Values of other options, by the key of their setting; None if not given.
 
     Raises
     ------
     ConfigError
-        A file that is no TOML, an unknown key, a password file that others can read.
+        A file is not TOML, has an unknown key, or is a password file that other users can read.
     """
     from platformdirs import user_config_path, user_data_path
 
@@ -169,7 +169,7 @@ def load_settings(
     if uri == "embedded":
         uri = None
     if uri is not None and "://" not in uri:
-        raise ConfigError("db", f"{uri!r} is no URI such as bolt://localhost:7687")
+        raise ConfigError("db", f"{uri!r} is not a URI such as bolt://localhost:7687")
     home = pick("home")
     hide = _truth("dashboard_hide_users", pick("dashboard_hide_users"))
     secret = _secret(environment, "dashboard_secret", pick("dashboard_secret_file"), origin)
@@ -192,6 +192,7 @@ def load_settings(
 
 
 def _read_config(path: Path, required: bool) -> dict[str, object]:
+    """Return the keys of the configuration file; none if it does not exist and is not required."""
     if not path.exists() and not required:
         return {}
     try:
@@ -200,12 +201,12 @@ def _read_config(path: Path, required: bool) -> dict[str, object]:
         raise ConfigError("ALMANAC_CONFIG", str(error), path=path) from error
     for key in stored:
         if key not in _KEYS:
-            raise ConfigError(key, f"is not known; known: {', '.join(_KEYS)}", path=path)
+            raise ConfigError(key, f"is not a known setting; known: {', '.join(_KEYS)}", path=path)
     return stored
 
 
 def _secret(environment: Mapping[str, str], key: str, file: str | None, origin: dict[str, str]) -> str | None:
-    """A password or secret: from the environment, or a file that only its owner reads."""
+    """Return a password or secret from the environment, or from a file that only its owner can read."""
     variable = f"ALMANAC_{key.upper()}"
     if environment.get(variable):
         origin[key] = variable
@@ -225,12 +226,12 @@ def _secret_in(path: Path, key: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(key, str(error), path=path) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ConfigError(key, f"others can read it; run: chmod 600 {path}", path=path)
+        raise ConfigError(key, f"other users can read it; run: chmod 600 {path}", path=path)
     return secret
 
 
 def _write_new(path: Path, text: str) -> None:
-    """Write a file of mode 0600 whole, unless another process was first."""
+    """Create a file with mode 0600; keep the file of another process that was faster."""
     path.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(dir=path.parent)
     try:
@@ -250,12 +251,12 @@ def _truth(key: str, text: str | None) -> bool:
 
 
 def _only_user(text: str | None) -> str | None:
-    """A name, or where the name of who looks is told."""
+    """Return the name of a user, ``login:CLAIM`` or ``header:NAME``."""
     if text is None:
         return None
     where, colon, name = text.partition(":")
     if not text.strip() or (colon and (where not in ("login", "header") or not name)):
-        raise ConfigError("dashboard_only_user", f"{text!r} is no user, login:CLAIM or header:NAME")
+        raise ConfigError("dashboard_only_user", f"{text!r} is not a user name, login:CLAIM or header:NAME")
     return text.strip()
 
 
@@ -269,7 +270,7 @@ def _seconds(text: str | None) -> float:
     try:
         seconds = float(text)
     except ValueError as error:
-        raise ConfigError("idle_seconds", f"{text!r} is no number of seconds") from error
+        raise ConfigError("idle_seconds", f"{text!r} is not a number of seconds") from error
     if not 1 <= seconds <= 1e9:
-        raise ConfigError("idle_seconds", f"{text} is outside 1 .. 1e9")
+        raise ConfigError("idle_seconds", f"{text} is not between 1 and 1e9")
     return seconds

@@ -9,7 +9,7 @@ from almanac.commands.common import must_know
 from almanac.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from almanac.commands.history_rows import Asked
+    from almanac.commands.placing.history import HistoryFilter as Asked
     from registry.records.circuit_plan_records import CircuitPlanInfo
     from registry.registry import Registry
 
@@ -35,7 +35,7 @@ def show(registry: Registry, asked: Asked) -> None:
 
 
 def _found(registry: Registry, asked: Asked) -> list[CircuitPlanInfo]:
-    infos = registry.circuit_plans.list(asked.cluster, limit=asked.of_cluster)
+    infos = registry.circuit_plans.list(asked.cluster, limit=asked.cluster_limit)
     if not infos:
         must_know(registry, asked.cluster)
     return [

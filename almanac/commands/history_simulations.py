@@ -10,7 +10,7 @@ from almanac.output import print_json, print_table
 from registry import units
 
 if TYPE_CHECKING:
-    from almanac.commands.history_rows import Asked
+    from almanac.commands.placing.history import HistoryFilter as Asked
     from registry.records.simulations import SimulationInfo
     from registry.registry import Registry
 
@@ -48,7 +48,7 @@ def told(info: SimulationInfo) -> dict[str, Any]:
 def _found(registry: Registry, asked: Asked, placement: str | None) -> tuple[SimulationInfo, ...]:
     cluster, application, job = asked.cluster, asked.application, asked.job
     identity = None if placement is None else registry.placements.read(placement).id
-    infos = registry.simulations.list(cluster, placement=identity, limit=asked.of_cluster)
+    infos = registry.simulations.list(cluster, placement=identity, limit=asked.cluster_limit)
     if not infos:
         must_know(registry, cluster)
     if application is None and job is None:

@@ -1,4 +1,4 @@
-"""The registry of the demonstration: real files, and what `almanac.demo.generated_data` makes beside them."""
+"""Fill a registry with the demonstration: real files, generated data, and results computed from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from almanac.demo import generated_data as demo_made
+from almanac.demo import generated_data
 from registry.errors import UnknownName
 from registry.progress import Progress, silent
 
@@ -25,43 +25,44 @@ CLUSTER = "demo-ndr"
 PROFILE = "demo-hpcg-64"
 JOB = "4711"
 STEPS = 400_000
-"""Proposals of the search: a number, not a time, so that a second run finds the same placement."""
+"""Steps of the search: a number instead of a time, so that a second run finds the same placement."""
 RUNNING = {"4712": PROFILE, "4713": "demo-training-64", "4714": "demo-lulesh-64"}
-"""The profile of each running job."""
+"""Profile of each running job."""
 ADVICE_STEPS = 40_000
-"""Proposals for each running job."""
-BESIDE = {"in order": "in-order", "random": "random"}
-"""What the placement that is found is simulated beside: its name, and the strategy."""
+"""Search steps for each running job."""
+BASELINES = {"in order": "in-order", "random": "random"}
+"""Placements to compare by simulation with the one that is found: name and strategy."""
 ROUNDS = 50
-"""In which the profile is sent: HPCG makes 50 iterations at a time."""
+"""Times that the profile is sent: HPCG runs 50 iterations at a time."""
 EVERY = 500
-"""Messages between two points of the simulated traffic over time."""
+"""Messages between two points of the delivered traffic over time."""
 OPTICAL = "demo-optical"
 ON_CIRCUITS = {"5001": PROFILE, "5002": "demo-training-64"}
-"""The profile of each job that runs on the optical cluster."""
+"""Profile of each job that runs on the optical cluster."""
 RECONFIGURATION_SECONDS = 3.0
+"""Time that moving circuits takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Demonstrated:
-    """What was found, simulated and planned; all of it is saved.
+class DemoResult:
+    """Results of the demonstration; all of them are saved.
 
     Attributes
     ----------
-    found : PlacementReport
-        For the ranks of `JOB`.
+    placed : PlacementReport
+        Placement of the ranks of `JOB`.
     heading : Heading
     runs : tuple of Run
-        The placements of `BESIDE` and the one that was found, under these names; fewer after an interrupt.
+        Simulations of `BASELINES` and of the placement that was found; fewer after an interrupt.
     on : OnSwitch
-        What runs on the optical cluster.
+        Jobs on the optical cluster.
     planned : Planned
-        Its next circuits.
+        Next circuits of its optical switch.
     plan : str
-        Id of the saved plan.
+        Id of the saved circuit plan.
     """
 
-    found: PlacementReport
+    placed: PlacementReport
     heading: Heading
     runs: tuple[Run, ...]
     on: OnSwitch
@@ -70,22 +71,22 @@ class Demonstrated:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was interrupted."""
+        """Return True if nothing was interrupted."""
         from almanac.commands import simulated
 
         ran = simulated.complete(self.heading, self.runs)
-        return self.found.placement.complete and ran and self.planned.plan.complete
+        return self.placed.placement.complete and ran and self.planned.plan.complete
 
 
 def fill(
     registry: Registry, progress: Progress = silent, *, before_runs: Callable[[], None] = lambda: None
-) -> Demonstrated:
-    """Save all of it, and what is found, simulated and planned; done again it adds nothing.
+) -> DemoResult:
+    """Load the files, save the generated data, and compute and save the results; a second call adds nothing.
 
     Parameters
     ----------
     before_runs : function
-        Called before placements are simulated and circuits searched.
+        Called before placements are simulated and circuits are searched.
     """
     from ingest.options import Options
     from ingest.pipeline import ingest
@@ -98,34 +99,34 @@ def fill(
         ingest(registry, [DATA / jobs], Options(cluster=CLUSTER), progress=progress)
     ingest(registry, [DATA / "hpcg_16_64.tar.gz"], Options(name=PROFILE), progress=progress)
     fabric = registry.fabrics.read(CLUSTER).fabric
-    _save_what_is_made(registry, fabric)
+    _save_generated_data(registry, fabric)
     request = PlacementRequest(profile=PROFILE, job=JOB, cluster=CLUSTER)
-    placed = {}
-    for name, strategy in BESIDE.items():
+    baselines = {}
+    for name, strategy in BASELINES.items():
         options = SearchOptions(strategies=(strategy,), steps=1)
-        placed[name] = place(registry, replace(request, options=options), progress).record_id
-    found = place(registry, replace(request, options=SearchOptions(steps=STEPS)), progress)
-    _watch_running_jobs(registry, fabric, progress)
+        baselines[name] = place(registry, replace(request, options=options), progress).record_id
+    placed = place(registry, replace(request, options=SearchOptions(steps=STEPS)), progress)
+    _advise_running_jobs(registry, fabric, progress)
     before_runs()
-    heading, runs = _simulate(registry, {**placed, "found": found.record_id}, progress)
+    heading, runs = _simulate(registry, {**baselines, "found": placed.record_id}, progress)
     on, planned, plan = _plan_circuits(registry, progress)
-    return Demonstrated(found=found, heading=heading, runs=runs, on=on, planned=planned, plan=plan)
+    return DemoResult(placed=placed, heading=heading, runs=runs, on=on, planned=planned, plan=plan)
 
 
-def _save_what_is_made(registry: Registry, fabric: Fabric) -> None:
-    """An earlier scan, two applications, the optical cluster; and which job ran which application."""
+def _save_generated_data(registry: Registry, fabric: Fabric) -> None:
+    """Save an earlier scan, two applications and the optical cluster; attach profiles to jobs."""
     from registry.model.intake import Intake
 
     assert fabric.observed_at is not None
     registry.save(
         Intake(
             cluster=CLUSTER,
-            observed_at=fabric.observed_at - demo_made.EARLIER,
-            fabric=demo_made.earlier(fabric),
-            source=demo_made.SOURCE,
+            observed_at=fabric.observed_at - generated_data.EARLIER,
+            fabric=generated_data.earlier(fabric),
+            source=generated_data.SOURCE,
         )
     )
-    registry.save(Intake(profiles=demo_made.applications(), source=demo_made.SOURCE))
+    registry.save(Intake(profiles=generated_data.applications(), source=generated_data.SOURCE))
     _save_optical_cluster(registry, fabric.observed_at)
     jobs = {(CLUSTER, job): name for job, name in {JOB: PROFILE, **RUNNING}.items()}
     jobs |= {(OPTICAL, job): name for job, name in ON_CIRCUITS.items()}
@@ -135,41 +136,46 @@ def _save_what_is_made(registry: Registry, fabric: Fabric) -> None:
 
 
 def _save_optical_cluster(registry: Registry, at: datetime) -> None:
-    """Its hosts, jobs and switch; how the switch is set is left where it is known."""
+    """Save the hosts and jobs of the optical cluster, and its switch if none is stored yet."""
     from registry.model.intake import Intake
 
-    fabric, tables = demo_made.optical_cluster()
-    jobs = demo_made.optical_jobs(fabric, at, tuple(ON_CIRCUITS))
+    fabric, tables = generated_data.optical_cluster()
+    jobs = generated_data.optical_jobs(fabric, at, tuple(ON_CIRCUITS))
     registry.save(
         Intake(
-            cluster=OPTICAL, observed_at=at, fabric=fabric, tables=tables, jobs=jobs, source=demo_made.SOURCE
+            cluster=OPTICAL,
+            observed_at=at,
+            fabric=fabric,
+            tables=tables,
+            jobs=jobs,
+            source=generated_data.SOURCE,
         )
     )
     try:
         registry.optical.read(OPTICAL)
     except UnknownName:
-        registry.optical.save(demo_made.optical_switch(OPTICAL, registry.fabrics.read(OPTICAL).fabric))
+        registry.optical.save(generated_data.optical_switch(OPTICAL, registry.fabrics.read(OPTICAL).fabric))
 
 
-def _watch_running_jobs(registry: Registry, fabric: Fabric, progress: Progress) -> None:
-    """What remapping each would give, and what the ports would have counted."""
+def _advise_running_jobs(registry: Registry, fabric: Fabric, progress: Progress) -> None:
+    """Save advice for each running job, and port counters that fit their traffic."""
     from mapping.placement.search.options import SearchOptions
     from mapping.service import advise_all, traffic
     from registry.model.intake import Intake
 
     assert fabric.observed_at is not None
-    at = fabric.observed_at + demo_made.COUNTED  # not now: done again it is the same
+    at = fabric.observed_at + generated_data.COUNTED  # not the present time: a second run must give the same
     live = traffic(registry, CLUSTER, at, progress=progress)
     for _ in advise_all(registry, live, SearchOptions(steps=ADVICE_STEPS), progress):
         pass
-    sweeps = demo_made.counters(fabric, live.shared.link_bytes)
-    registry.save(Intake(cluster=CLUSTER, counters=sweeps, source=demo_made.SOURCE))
+    sweeps = generated_data.counters(fabric, live.shared.link_bytes)
+    registry.save(Intake(cluster=CLUSTER, counters=sweeps, source=generated_data.SOURCE))
 
 
 def _simulate(
     registry: Registry, placed: Mapping[str, str], progress: Progress
 ) -> tuple[Heading, tuple[Run, ...]]:
-    """Runs of saved placements, by the names that these have here."""
+    """Simulate saved placements, given by name and id."""
     from almanac.commands.simulate import replay
     from almanac.commands.simulating import Ask, from_registry
 
@@ -180,7 +186,7 @@ def _simulate(
 
 
 def _plan_circuits(registry: Registry, progress: Progress) -> tuple[OnSwitch, Planned, str]:
-    """The next circuits for what runs on the optical cluster, and the id of the saved plan."""
+    """Plan the next circuits for the jobs on the optical cluster; return the id of the saved plan, too."""
     from mapping.service import next_circuits, on_switch, save_next_circuits
     from mapping.service.answers.circuits import CircuitSearch
 

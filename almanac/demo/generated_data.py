@@ -1,8 +1,8 @@
-"""What the demonstration makes beside its real files, so that every page and command has something to tell.
+"""Generated data of the demonstration, which completes its real files so that every page has content.
 
-Made, and named so where it is saved: a scan of the day before, in which three cables of the real one are
-missing; two applications by formula; port counters as the running jobs would leave them if the prediction
-were right but for chance; and a small cluster with an optical switch, and two jobs on it.
+All of it is saved with the source "made for the demonstration": a scan of the day before, in which three
+cables of the real scan are missing; two applications by formula; port counters that agree with the predicted
+traffic of the running jobs up to random noise; and a small cluster with an optical switch and two jobs.
 """
 
 from __future__ import annotations
@@ -18,33 +18,37 @@ from registry.records.optical_switches import OpticalSwitch
 
 SOURCE = "made for the demonstration"
 EARLIER = timedelta(days=1)
-"""How long before the real scan the made one is."""
+"""Age of the generated scan when the real one was taken."""
 COUNTED = timedelta(hours=2)
-"""How long after the real scan the first sweep of counters is."""
+"""Time from the real scan to the first sweep of port counters."""
 SWEEP = timedelta(minutes=15)
-RAIL_OF = "b07-p1-dgx-07-c09"
-"""The host that lacks a rail in the earlier scan."""
+"""Time between the two sweeps."""
+HOST_WITHOUT_RAIL = "b07-p1-dgx-07-c09"
+"""Host that lacks one rail in the earlier scan."""
 BUSY = 0.6
-"""Of its capacity that the hottest link carries."""
+"""Utilisation of the busiest link."""
 OPTICAL_SIDES = (4, 4)
-"""Hosts on the optical switch, which is set as a torus of these sides."""
+"""Sides of the torus that the circuits of the optical switch form."""
 OPTICAL_DEGREE = 4
+"""Most circuits at one host."""
 OPTICAL_SPEED = 25e9
 """Bytes/s of a circuit: 200 Gbit/s."""
 
 
 def earlier(fabric: Fabric) -> Fabric:
-    """The fabric of a scan, without two cables between switches and one of a host's rails."""
+    """Return the fabric of a scan without two cables between switches and one rail of a host."""
     links, switch = fabric.links, fabric.kind == 1
     between = np.flatnonzero(switch[links.source] & switch[links.target] & (links.source < links.target))
-    rail = next(row for row, host in enumerate(links.target.tolist()) if fabric.names[host] == RAIL_OF)
+    rail = next(
+        row for row, host in enumerate(links.target.tolist()) if fabric.names[host] == HOST_WITHOUT_RAIL
+    )
     lost = [*between[[40, 200]].tolist(), rail]
-    gone = np.isin(np.arange(len(links)), [*lost, *(_back(fabric, row) for row in lost)])
+    gone = np.isin(np.arange(len(links)), [*lost, *(_reverse_row(fabric, row) for row in lost)])
     return _cabled_ports(replace(fabric, links=links.take(np.flatnonzero(~gone)), tables=None))
 
 
 def applications() -> tuple[Profile, ...]:
-    """One step of training on 64 accelerators, and forty of LULESH on 64 ranks."""
+    """Return one training step on 64 accelerators, and forty iterations of LULESH on 64 ranks."""
     from ingest.generate.ai_layouts import ai_layout
     from ingest.generate.halos import lulesh
 
@@ -60,22 +64,22 @@ def applications() -> tuple[Profile, ...]:
 
 
 def counters(fabric: Fabric, link_bytes: Floats) -> tuple[CounterSweep, ...]:
-    """Two sweeps between which the links carried what is predicted, but for chance (a fixed seed).
+    """Return two sweeps of port counters between which the links carried the predicted bytes, with noise.
 
     Parameters
     ----------
     link_bytes : float64[m]
-        Of all running jobs in a period; how long that is follows from `BUSY`.
+        Bytes of all running jobs per period; the length of a period follows from `BUSY`.
     """
     assert fabric.observed_at is not None
     draw = np.random.default_rng(4711)
     links = fabric.links
     own = np.append(fabric.adapters.guid, np.uint64(0))
     guid = np.where(links.source_adapter >= 0, own[links.source_adapter], fabric.guid[links.source])
-    back = np.array([_back(fabric, row) for row in range(len(links))])
+    back = np.array([_reverse_row(fabric, row) for row in range(len(links))])
     worst = float((link_bytes / links.capacity).max())
     rate = BUSY / worst * link_bytes * draw.lognormal(0.0, 0.25, len(links))
-    rate += links.capacity * draw.gamma(0.5, 0.01, len(links))  # what no job of ours sends
+    rate += links.capacity * draw.gamma(0.5, 0.01, len(links))  # traffic of no known job
     rate = np.minimum(rate, 0.97 * links.capacity)
     start = draw.integers(1 << 34, 1 << 42, len(links))
     waited = draw.integers(0, 1 << 24, len(links))
@@ -97,7 +101,7 @@ def counters(fabric: Fabric, link_bytes: Floats) -> tuple[CounterSweep, ...]:
 
 
 def optical_cluster() -> tuple[Fabric, ForwardingTables]:
-    """Sixteen hosts below two leaf switches and two spines; the optical switch joins them besides."""
+    """Return sixteen hosts on two leaf and two spine switches, which the optical switch connects, too."""
     from ingest.writers.generated_files import as_fabric
     from ingest.writers.infiniband import fat_tree, forwarding_tables
 
@@ -107,7 +111,7 @@ def optical_cluster() -> tuple[Fabric, ForwardingTables]:
 
 
 def optical_jobs(fabric: Fabric, at: datetime, jobs: Sequence[str]) -> tuple[Job, ...]:
-    """Jobs of 64 ranks that share the hosts of the optical cluster evenly, and have begun before a time."""
+    """Return jobs of 64 ranks that run at a time, each on an equal part of the optical cluster's hosts."""
     each = len(fabric.hosts) // len(jobs)
     names = [fabric.names[host] for host in fabric.hosts.tolist()]
     return tuple(
@@ -129,7 +133,7 @@ def optical_jobs(fabric: Fabric, at: datetime, jobs: Sequence[str]) -> tuple[Job
 
 
 def optical_switch(cluster: str, fabric: Fabric) -> OpticalSwitch:
-    """All hosts of the optical cluster on a switch that is set as a torus, as for jobs of another shape."""
+    """Return a switch that connects all hosts of the optical cluster as a torus, which suits other jobs."""
     from mapping.reconfiguration.seeds import torus
 
     pairs = [(a, b) for a, b in torus(*OPTICAL_SIDES).pairs.tolist()]
@@ -143,8 +147,8 @@ def optical_switch(cluster: str, fabric: Fabric) -> OpticalSwitch:
     )
 
 
-def _back(fabric: Fabric, row: int) -> int:
-    """The row of the same cable's other direction."""
+def _reverse_row(fabric: Fabric, row: int) -> int:
+    """Return the link row of the opposite direction of a cable."""
     links = fabric.links
     begin, end = np.searchsorted(links.source, [links.target[row], links.target[row] + 1])
     same = (
@@ -156,7 +160,7 @@ def _back(fabric: Fabric, row: int) -> int:
 
 
 def _cabled_ports(before: Fabric) -> Fabric:
-    """Without the adapters' ports that have no cable any more: a scan lists none that are down."""
+    """Return the fabric without adapter ports that lost their cable, as scans list no ports that are down."""
     adapters, links = before.adapters, before.links
     own = np.flatnonzero(links.source_adapter >= 0)
     cabled = set(zip(links.source_adapter[own].tolist(), links.source_port[own].tolist(), strict=True))

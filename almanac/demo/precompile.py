@@ -1,4 +1,4 @@
-"""Kernels that the demonstration needs last, compiled beside its first steps: its first run is shorter."""
+"""Compile the kernels that the demonstration needs last while its first steps run."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ from contextlib import contextmanager
 
 from registry.progress import Progress, silent
 
-COMPILING = "compiling kernels (once a machine)"
-"""The phase that progress is told while they are waited for."""
+COMPILING = "compiling kernels (once per machine)"
+"""Progress phase shown while waiting for the kernels."""
 
 
 @contextmanager
-def kernels_ahead(progress: Progress = silent) -> Iterator[Callable[[], None]]:
-    """Compile in another process; what is given waits for its end, and leaving ends it."""
+def precompiled_kernels(progress: Progress = silent) -> Iterator[Callable[[], None]]:
+    """Compile kernels in another process during the block; end that process with the block.
+
+    Yields
+    ------
+    function
+        Waits until the kernels are compiled.
+    """
     process = multiprocessing.get_context("spawn").Process(target=compile_kernels, daemon=True)
     process.start()
 
     def wait() -> None:
         if process.is_alive():
             progress(COMPILING, 0)
-        process.join()  # whatever came of it: kernels that are not there are compiled where they are needed
+        process.join()  # if it failed, kernels are compiled when they are first called
 
     try:
         yield wait
@@ -32,8 +38,8 @@ def kernels_ahead(progress: Progress = silent) -> Iterator[Callable[[], None]]:
 
 
 def compile_kernels() -> None:
-    """Simulate two messages and load what circuits are searched with; numba keeps the kernels on disk."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
+    """Simulate two messages and load the kernels of the circuit search; numba stores them on disk."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent process
     import numpy as np
 
     from ingest.generate.patterns import ring

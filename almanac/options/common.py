@@ -1,8 +1,9 @@
-"""What several subcommands share: opening the registry, reading options."""
+"""Options that most commands share: the registry to open, JSON, seed, times and lists of hosts."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -11,31 +12,46 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from almanac.output.printing import progress_bars
-from almanac.settings import load_settings
+from almanac.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from registry.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
-MOST_SEED = (1 << 53) - 1
-"""Largest seed: what every reader of JSON takes as a whole number, and the database holds."""
+MAX_SEED = (1 << 53) - 1
+"""Largest seed that every JSON reader and the database store exactly."""
+
+
+def current_settings(**options: str | None) -> Settings:
+    """Return the settings of the running command, with its ``--db``.
+
+    Parameters
+    ----------
+    **options : str or None
+        Values of further options, by the key of their setting.
+
+    Raises
+    ------
+    ConfigError
+    """
+    return load_settings(click.get_current_context().find_root().obj, os.environ, **options)
 
 
 @contextlib.contextmanager
 def open_registry() -> Iterator[Registry]:
-    """The registry that the settings name; the embedded server is started on demand."""
-    settings = load_settings(click.get_current_context().find_root().obj)
+    """Open the registry named by the settings; start the embedded server if needed."""
+    settings = current_settings()
     with progress_bars() as progress, settings.open_registry(progress) as registry:
         yield registry
 
 
-def must_know(registry: Registry, cluster: str | None) -> None:
-    """For a list that is empty: a wrong name must not read like a good answer.
+def require_cluster(registry: Registry, cluster: str | None) -> None:
+    """Raise an error if a cluster does not exist, so that a typo is not reported as an empty list.
 
     Raises
     ------
     UnknownName
-        No such cluster.
+        There is no such cluster.
     """
     from registry.errors import UnknownName
 
@@ -45,30 +61,31 @@ def must_know(registry: Registry, cluster: str | None) -> None:
 
 
 def json_option(function: F) -> F:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")(
+    """Add ``--json`` to a command."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")(
         function
     )
 
 
 def option_names(names: Iterable[str]) -> str:
-    """Options as they are given: ``--max-degree, --max-edges``."""
+    """Return parameter names as options: ``--max-degree, --max-edges``."""
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def seed_option(function: F) -> F:
-    """Add ``--seed``."""
-    seeds = click.IntRange(min=0, max=MOST_SEED)
-    return click.option("--seed", type=seeds, default=0, show_default=True)(function)
+    """Add ``--seed`` to a command."""
+    seeds = click.IntRange(min=0, max=MAX_SEED)
+    help = "Seed of the random numbers."
+    return click.option("--seed", type=seeds, default=0, show_default=True, help=help)(function)
 
 
-class Moment(click.ParamType[datetime]):
-    """A time: ISO 8601; UTC where it names no zone."""
+class Time(click.ParamType[datetime]):
+    """Type of an option that takes an ISO 8601 time; UTC if no zone is given."""
 
     name = "TIME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Parse; a usage error where it cannot be."""
+        """Return the time, or raise a usage error if the text is none."""
         if isinstance(value, datetime):
             return value
         from registry.model import as_utc
@@ -76,11 +93,11 @@ class Moment(click.ParamType[datetime]):
         try:
             return as_utc(datetime.fromisoformat(str(value)))
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time such as 2026-11-21T08:00:00Z", param, ctx)
+            self.fail(f"{value!r} is not a time such as 2026-11-21T08:00:00Z", param, ctx)
 
 
 def read_hosts(text: str) -> tuple[str, ...]:
-    """Hosts of a hostlist expression such as ``node[01-04]``, or of ``@FILE`` with one a line.
+    """Return the hosts of an expression such as ``node[01-04]``, or of ``@FILE`` with one per line.
 
     Raises
     ------
@@ -105,5 +122,5 @@ def read_hosts(text: str) -> tuple[str, ...]:
             except InputError as error:
                 raise InputError(error.reason, path=path, line=number, text=line) from error
     if not hosts:
-        raise InputError("names no host", path=path)
+        raise InputError("contains no host names", path=path)
     return tuple(hosts)

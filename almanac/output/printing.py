@@ -1,4 +1,4 @@
-"""What commands print: tables and JSON on standard output, notes and progress bars on standard error."""
+"""Printing: tables and JSON on standard output, notes and progress bars on standard error."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from registry.progress import Progress
 
 REDRAW_SECONDS = 0.1
+"""Shortest time between two drawings of a progress bar."""
 
 
 def print_json(value: Any) -> None:
-    """One JSON document; datetimes in ISO form, UTC."""
-    click.echo(json.dumps(value, default=_plain, indent=2))
+    """Print a value as one JSON document; times as ISO 8601 in UTC."""
+    click.echo(json.dumps(value, default=_time_text, indent=2))
 
 
 def finite(value: float | None) -> float | None:
-    """A number that JSON knows; None for others."""
+    """Return a number that JSON can represent, or None for infinity and NaN."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table; numbers to the right. Text is never taken for markup."""
+    """Print a table with numbers aligned to the right; text is never interpreted as markup."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -46,18 +47,18 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
         table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_shown(cell)) for cell in row))
+        table.add_row(*(Text(_cell_text(cell)) for cell in row))
     width = None if sys.stdout.isatty() else 160
     Console(width=width).print(table)
 
 
 def note(text: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     click.echo(text, err=True)
 
 
 def write_text(path: str | None, text: str) -> None:
-    """Write to a file, whole or not at all, or to standard output where no path is given.
+    """Write text to a file, completely or not at all, or to standard output if no path is given.
 
     Raises
     ------
@@ -70,8 +71,13 @@ def write_text(path: str | None, text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
+def whole(value: float) -> int | float:
+    """Return an integer if the value is one: numbers of bytes usually are."""
+    return int(value) if value.is_integer() else value
+
+
 def csv_text(columns: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
-    """CSV with a header and a line a row."""
+    """Return CSV text: a header and one line per row."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -80,7 +86,7 @@ def csv_text(columns: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Write a file, whole or not at all.
+    """Write a file completely or not at all.
 
     Raises
     ------
@@ -101,7 +107,7 @@ def write_bytes(path: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Bars on standard error while the block runs; silent where it is no terminal."""
+    """Show progress bars on standard error during the block, or nothing if it is not a terminal."""
     from registry.progress import silent
 
     if not sys.stderr.isatty():
@@ -137,7 +143,7 @@ def progress_bars() -> Iterator[Progress]:
         yield show
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     if cell is None:
         return ""
     if isinstance(cell, datetime):
@@ -147,7 +153,7 @@ def _shown(cell: Any) -> str:
     return str(cell)
 
 
-def _plain(value: Any) -> Any:
+def _time_text(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
-from almanac.commands.admin.dashboard import served
+from almanac.commands.admin.dashboard import server_command
 
 START_SECONDS = 60.0
 ARGUMENTS = (
@@ -72,7 +72,7 @@ def serve(environment: dict[str, str], folder: Path) -> Iterator[Served]:
     log = folder / "streamlit.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            served(port, "127.0.0.1", headless=True),
+            server_command(port, "127.0.0.1", headless=True),
             env={**inherited, **environment},
             cwd=folder,
             stdout=output,

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from almanac.gauges import Gauge
-from almanac.prometheus import text
+from almanac.prometheus import Gauge, text
 from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from almanac.commands.cluster.check import FOUND
+from almanac.commands.cluster.check import EXIT_PROBLEMS
 from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
@@ -28,7 +28,7 @@ def drifting(almanac: Almanac, database: Database) -> Almanac:
 def test_a_regression_is_told_with_what_changed_and_exits_4(drifting: Almanac) -> None:
     history = drifting("history", "--json").json
     outcome = drifting("history", "--regressions", "--json")
-    assert outcome.code == FOUND == 4
+    assert outcome.code == EXIT_PROBLEMS == 4
     (told,) = outcome.json
     assert told["id"] == history[0]["id"]
     assert told["last_good"] == history[1]["id"]

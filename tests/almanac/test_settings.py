@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from almanac.commands.admin.dashboard import environment_of, served
+from almanac.commands.admin.dashboard import environment_of, server_command
 from almanac.dashboard_page import access_of
 from almanac.settings import load_settings
 from registry.errors import ConfigError
@@ -157,6 +157,6 @@ def test_the_server_of_the_pages_is_given_the_settings_in_force(tmp_path: Path) 
 
 
 def test_the_server_of_the_pages_listens_where_told_and_sends_no_statistics() -> None:
-    words = served(8501)
+    words = server_command(8501)
     assert "--server.address=127.0.0.1" in words
     assert "--browser.gatherUsageStats=false" in words

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from almanac.cli import main
-from almanac.demo import generated_data as demo_made
-from almanac.demo.fill import BESIDE, CLUSTER, JOB, ON_CIRCUITS, OPTICAL, PROFILE, ROUNDS
+from almanac.demo import generated_data
+from almanac.demo.fill import BASELINES, CLUSTER, JOB, ON_CIRCUITS, OPTICAL, PROFILE, ROUNDS
 from mapping.reconfiguration.topology import Topology
 from mapping.service import machine_of
 from registry.database.driver import Transaction
@@ -47,7 +47,7 @@ def test_the_demo_replays_what_it_finds_beside_ranks_in_order_and_at_random(conn
         runs = registry.simulations.list(CLUSTER)
         profile = registry.profiles.read(PROFILE).profile
     in_order, random, found = runs[::-1]
-    assert [placed[run.placement].strategy for run in (in_order, random)] == list(BESIDE.values())
+    assert [placed[run.placement].strategy for run in (in_order, random)] == list(BASELINES.values())
     assert {run.delivered_bytes for run in runs} == {profile.bytes.sum()}
     assert all(run.complete and run.parameters["rounds"] == ROUNDS for run in runs)
     # what the static cost says holds in simulated time
@@ -62,10 +62,10 @@ def test_the_optical_cluster_is_a_switch_within_its_limits_with_all_jobs_on_it(c
         fabric = registry.fabrics.read(OPTICAL).fabric
         jobs = [stored.job for stored in registry.jobs.list(OPTICAL)]
     assert switch.hosts == tuple(fabric.names[host] for host in fabric.hosts.tolist())
-    assert len(switch.hosts) == math.prod(demo_made.OPTICAL_SIDES)
+    assert len(switch.hosts) == math.prod(generated_data.OPTICAL_SIDES)
     topology = Topology.of(len(switch.hosts), switch.circuits)
     topology.require(machine_of(switch))
-    assert (np.bincount(np.r_[topology.source, topology.target]) == demo_made.OPTICAL_DEGREE).all()
+    assert (np.bincount(np.r_[topology.source, topology.target]) == generated_data.OPTICAL_DEGREE).all()
     assert {job.id for job in jobs} == set(ON_CIRCUITS)
     assert sorted(host for job in jobs for host in job.hosts) == sorted(switch.hosts)
     assert {sum(job.slots) for job in jobs} == {64}
@@ -94,7 +94,7 @@ def test_the_page_of_runs_shows_the_three_placements(connect: Connect) -> None:
     assert not app.error
     assert "differ in their messages or networks" not in messages(app)
     table = app.dataframe[-1].value
-    assert list(table["strategy"])[::-1][:2] == list(BESIDE.values())
+    assert list(table["strategy"])[::-1][:2] == list(BASELINES.values())
     facts = next(one.value for one in app.dataframe if "fact" in one.value.columns).set_index("fact")
     assert [column for column in facts.columns if column != "differs"] == ["A", "B", "C"]
     assert facts.loc["strategy", "A"] == "in-order"
@@ -142,11 +142,11 @@ def test_the_demo_run_again_tells_the_same_and_adds_nothing(
     printed = " ".join(capsys.readouterr().out.split())
     for words in (
         f"{PROFILE} on {CLUSTER}, in rounds; packets; routes: tables",
-        *(*BESIDE, "found", "certified lower bound"),
+        *(*BASELINES, "found", "certified lower bound"),
         f"removed ({info.removed}):",
         f"added ({info.inserted}):",
         "times the present throughput",
     ):
         assert words in printed
-    assert len(runs) == len(BESIDE) + 1
+    assert len(runs) == len(BASELINES) + 1
     assert len((tmp_path / "ranks").read_text("utf-8").splitlines()) == 64

@@ -1,24 +1,23 @@
-"""``almanac config show``: the settings in force and where each comes from."""
+"""``almanac config show``: show the settings in use and where each comes from."""
 
 from __future__ import annotations
 
 import click
 
-from almanac.options.common import json_option
+from almanac.options.common import current_settings, json_option
 from almanac.output.printing import print_json, print_table
-from almanac.settings import load_settings
 
 
 @click.group("config")
 def command() -> None:
-    """Show the settings in force and where each comes from."""
+    """Show the settings in use and where each comes from."""
 
 
 @command.command("show")
 @json_option
 def show(as_json: bool) -> None:
-    """Every setting, its value and its origin; a password or secret is never shown."""
-    settings = load_settings(click.get_current_context().find_root().obj)
+    """Show each setting, its value and where it comes from; passwords and secrets are not shown."""
+    settings = current_settings()
     values = {
         "db": settings.db or "embedded",
         "db_user": settings.user,

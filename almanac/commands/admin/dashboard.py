@@ -1,4 +1,4 @@
-"""``almanac dashboard``: open the pages in a browser."""
+"""``almanac dashboard``: serve the web pages and open them in a browser."""
 
 from __future__ import annotations
 
@@ -9,35 +9,39 @@ from pathlib import Path
 
 import click
 
+from almanac.options.common import current_settings
 from almanac.output.printing import note
-from almanac.settings import Settings, load_settings
+from almanac.settings import Settings
 
 DEFAULT_PORT = 8501
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""Addresses that no other machine reaches."""
+"""Addresses that other machines cannot reach."""
 
 
 @click.command("dashboard")
-@click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True)
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True, help="TCP port."
+)
 @click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 @click.option("--hide-users", is_flag=True, help="Show pseudonyms instead of user names.")
 @click.option(
-    "--only-user", metavar="NAME", help="Show the jobs of this user only; or login:CLAIM, header:NAME."
+    "--only-user",
+    metavar="NAME",
+    help="Show only the jobs of this user; login:CLAIM or header:NAME: of the user who is logged in.",
 )
 def command(port: int, address: str, no_browser: bool, hide_users: bool, only_user: str | None) -> None:
-    """Serve the pages until interrupted."""
-    settings = load_settings(
-        click.get_current_context().find_root().obj,
+    """Serve the web pages until interrupted with Ctrl-C."""
+    settings = current_settings(
         dashboard_hide_users="true" if hide_users else None,
         dashboard_only_user=only_user,
     )
     if address not in LOOPBACK:
-        note(f"warning: the pages are served on {address} without a password: see docs/dashboard.md")
-    note(f"dashboard: http://{address}:{port}  (Ctrl-C ends it)")
-    # The arguments are ours and no shell reads them.
+        note(f"warning: other machines can reach {address}, and there is no password: see docs/dashboard.md")
+    note(f"dashboard: http://{address}:{port}  (Ctrl-C stops it)")
+    # The arguments come from this module, and no shell interprets them.
     process = subprocess.Popen(  # noqa: S603
-        served(port, address, headless=no_browser), env=environment_of(settings)
+        server_command(port, address, headless=no_browser), env=environment_of(settings)
     )
     try:
         code = process.wait()
@@ -48,8 +52,8 @@ def command(port: int, address: str, no_browser: bool, hide_users: bool, only_us
     click.get_current_context().exit(1 if code else 0)
 
 
-def served(port: int, address: str = "127.0.0.1", *, headless: bool = True) -> list[str]:
-    """The command line of the server: no statistics are sent, nothing of another host is asked for."""
+def server_command(port: int, address: str = "127.0.0.1", *, headless: bool = True) -> list[str]:
+    """Return the command that serves the pages; it sends no statistics and loads nothing from other hosts."""
     import almanac.dashboard_page
 
     return [
@@ -65,14 +69,14 @@ def served(port: int, address: str = "127.0.0.1", *, headless: bool = True) -> l
         "--browser.gatherUsageStats=false",
         "--client.toolbarMode=viewer",
         "--client.showErrorLinks=false",
-        # one for each, as a single one makes the pages light in a browser that asks for dark ones
+        # a colour for each theme: with a single one the pages stay light in a browser that prefers dark pages
         "--theme.light.primaryColor=#0b6e8f",
         "--theme.dark.primaryColor=#4cc3ea",
     ]
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """The settings in force, so that the pages read the same registry as this command would."""
+    """Return environment variables that give the server the settings of this command."""
     given = {
         "ALMANAC_DB": settings.db or "embedded",
         "ALMANAC_DB_USER": settings.user,

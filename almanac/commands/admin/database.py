@@ -1,4 +1,4 @@
-"""``almanac db``: the database - status, start, stop, dump, load."""
+"""``almanac db``: status, start, stop, migrate, dump and load the database."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.common import json_option, open_registry
+from almanac.options.common import current_settings, json_option, open_registry
 from almanac.output.printing import note, print_json, print_table, progress_bars
-from almanac.settings import Settings, load_settings
+from almanac.settings import Settings
 
 if TYPE_CHECKING:
     from registry.database.driver import Database
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 
 @click.group("db")
 def command() -> None:
-    """The database: status, start, stop, migrate, dump, load."""
+    """Database: status, start, stop, migrate, dump, load."""
 
 
 @command.command("status")
 @json_option
 def status(as_json: bool) -> None:
-    """Which database is meant and whether it answers; starts nothing."""
-    told = database_status(_settings())
+    """Show which database the settings name and whether it answers; starts nothing."""
+    fields = _status(current_settings())
     if as_json:
-        print_json(told)
+        print_json(fields)
         return
-    print_table("", ["", "database"], [[key, value] for key, value in told.items()])
+    print_table("", ["", "database"], [[key, value] for key, value in fields.items()])
 
 
 @command.command("start")
 @json_option
 def start(as_json: bool) -> None:
-    """Start the embedded server; does nothing where it runs."""
+    """Start the embedded server if it is not running."""
     from registry.database.local.server import ensure_server
 
-    settings = _embedded(_settings())
+    settings = _embedded(current_settings())
     with progress_bars() as progress:
         address = ensure_server(settings.home, idle_seconds=settings.idle_seconds, progress=progress)
     if as_json:
         print_json({"uri": address.uri, "home": str(settings.home)})
         return
-    click.echo(f"the embedded server answers at {address.uri}, its data are in {settings.home}")
+    click.echo(f"the embedded server answers at {address.uri}; its data is in {settings.home}")
 
 
 @command.command("stop")
@@ -52,24 +52,24 @@ def stop(as_json: bool) -> None:
     """Stop the embedded server."""
     from registry.database.local.server import stop as stop_server
 
-    settings = _embedded(_settings())
+    settings = _embedded(current_settings())
     was_running = stop_server(settings.home)
     if as_json:
         print_json({"was_running": was_running, "home": str(settings.home)})
         return
-    click.echo("stopped" if was_running else "no embedded server was running")
+    click.echo("stopped" if was_running else "the embedded server was not running")
 
 
 @command.command("migrate")
 @json_option
 def migrate(as_json: bool) -> None:
-    """Bring a registry of an older version to this program's schema."""
+    """Convert a registry written by an older version to the schema of this version."""
     from registry.database.schema import current_version
-    from registry.database.schema import migrate as bring_up
+    from registry.database.schema import migrate as migrate_schema
 
-    with _database(_settings()) as database:
+    with _database(current_settings()) as database:
         before = current_version(database)
-        bring_up(database)
+        migrate_schema(database)
         after = current_version(database)
     if as_json:
         print_json({"before": before, "after": after})
@@ -80,7 +80,7 @@ def migrate(as_json: bool) -> None:
 @command.command("dump")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def dump(file: Path) -> None:
-    """Write the whole registry to FILE: the backup, and the way to another server."""
+    """Write the whole registry to FILE, as a backup or to load it on another server."""
     from registry.database.dumps.transfer import dump as write_dump
 
     with open_registry() as registry, progress_bars() as progress:
@@ -91,39 +91,39 @@ def dump(file: Path) -> None:
 @command.command("load")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def load(file: Path) -> None:
-    """Read a dump into an empty registry."""
+    """Load a dump into an empty registry."""
     from registry.database.dumps.transfer import load as read_dump
 
     with open_registry() as registry, progress_bars() as progress:
         counts = read_dump(registry.database, file, progress)
-    note(f"{counts.nodes} nodes and {counts.relationships} relationships read from {file}")
+    note(f"{counts.nodes} nodes and {counts.relationships} relationships loaded from {file}")
 
 
-def database_status(settings: Settings) -> dict[str, Any]:
-    """What `status` tells."""
-    told: dict[str, Any] = {"kind": "embedded" if settings.db is None else "server", "uri": settings.db}
+def _status(settings: Settings) -> dict[str, Any]:
+    """Return the document of ``almanac db status``."""
+    fields: dict[str, Any] = {"kind": "embedded" if settings.db is None else "server", "uri": settings.db}
     if settings.db is None:
         from registry.database.local.server import status as server_status
 
         running = server_status(settings.home)
-        told |= {"home": str(settings.home), "running": running is not None}
+        fields |= {"home": str(settings.home), "running": running is not None}
         if running is not None:
-            told |= {
+            fields |= {
                 "uri": running.address.uri,
                 "pid": running.address.pid,
                 "memory_bytes": running.memory_bytes,
                 "idle_seconds": running.idle_seconds,
             }
-        return told
+        return fields
     from registry.database.schema import current_version
 
     with _database(settings) as database:
-        told |= {"running": True, "server": database.kind, "schema": current_version(database)}
-    return told
+        fields |= {"running": True, "server": database.kind, "schema": current_version(database)}
+    return fields
 
 
 def _database(settings: Settings) -> Database:
-    """A connection without a look at the schema; the embedded server is started on demand."""
+    """Connect without checking the schema; start the embedded server if needed."""
     from registry.database.driver import Database
     from registry.database.local.server import ensure_server
 
@@ -132,11 +132,10 @@ def _database(settings: Settings) -> Database:
     return Database.connect(settings.db, user=settings.user, password=settings.password, name=settings.name)
 
 
-def _settings() -> Settings:
-    return load_settings(click.get_current_context().find_root().obj)
-
-
 def _embedded(settings: Settings) -> Settings:
+    """Return the settings, or raise a usage error if they name a server that is not embedded."""
     if settings.db is not None:
-        raise click.UsageError(f"the settings name a server, {settings.db}: it is not ours to start or stop")
+        raise click.UsageError(
+            f"the settings name the server {settings.db}: only the embedded server can be started or stopped"
+        )
     return settings

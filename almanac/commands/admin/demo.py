@@ -1,4 +1,4 @@
-"""``almanac demo``: the whole way once, on sample data that is shipped."""
+"""``almanac demo``: run every step once on the sample data that is included."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from almanac.options.common import open_registry
 from almanac.output.printing import note, progress_bars, write_text
 
 if TYPE_CHECKING:
-    from almanac.demo.fill import Demonstrated
+    from almanac.demo.fill import DemoResult
     from registry.model import Fabric
 
 RANKFILE = "openmpi-rankfile"
@@ -25,43 +25,44 @@ RANKFILE = "openmpi-rankfile"
     type=click.Path(dir_okay=False),
     default="demo.rankfile",
     show_default=True,
-    help="Where the rankfile goes.",
+    help="File for the rankfile.",
 )
 def command(output: str) -> None:
-    """Load a real fabric, its routes, a real profile and jobs; place a job's ranks; save everything.
+    """Load a real fabric with its routes, a real profile and jobs; place a job's ranks; save everything.
 
-    What is placed is replayed by the simulator, beside ranks in order and at random; and for a small made
-    cluster the next circuits of its optical switch are found. Run again it adds nothing: the same files and
-    the same searches give the same ids.
+    The placement is simulated and compared with ranks in order and at random. For a small generated cluster
+    with an optical switch the next circuits are planned. A second run adds nothing, because the same files
+    and searches give the same ids.
     """
     from almanac.demo.fill import CLUSTER, fill
-    from almanac.demo.precompile import kernels_ahead
+    from almanac.demo.precompile import precompiled_kernels
     from mapping.launchers.catalog import write
 
-    with open_registry() as registry, progress_bars() as progress, kernels_ahead(progress) as wait:
-        made = fill(registry, progress, before_runs=wait)
+    with open_registry() as registry, progress_bars() as progress, precompiled_kernels(progress) as wait:
+        result = fill(registry, progress, before_runs=wait)
         fabric = registry.fabrics.read(CLUSTER).fabric
-    write_text(output, write(RANKFILE, made.found.placement, made.found.fabric))
-    _show(made, fabric)
+    write_text(output, write(RANKFILE, result.placed.placement, result.placed.fabric))
+    _show(result, fabric)
     click.echo(f"rankfile for mpirun -rf: {output}")
     note("next: almanac dashboard     (from the checkout: make dashboard)")
-    if not made.complete:
+    if not result.complete:
         click.get_current_context().exit(130)
 
 
-def _show(made: Demonstrated, fabric: Fabric) -> None:
+def _show(result: DemoResult, fabric: Fabric) -> None:
+    """Print the fabric, the placement, its simulation and the circuits to move."""
     click.echo(
-        f"fabric {made.found.case.cluster}: {len(fabric.hosts)} hosts with {len(fabric.adapters)} adapters, "
-        f"{len(fabric.switches)} switches, {fabric.cable_count} cables (a real NDR fabric)"
+        f"fabric {result.placed.case.cluster}: {len(fabric.hosts)} hosts with {len(fabric.adapters)} "
+        f"adapters, {len(fabric.switches)} switches, {fabric.cable_count} cables (a real NDR fabric)"
     )
-    show_answer(made.found)
+    show_answer(result.placed)
     click.echo("")
-    simulated.show_table(made.heading, made.runs)
+    simulated.show_table(result.heading, result.runs)
     click.echo("")
-    on = made.on
+    on = result.on
     click.echo(
-        f"{on.switch.cluster}: {len(on.switch.hosts)} made hosts on an optical switch, {len(on.jobs)} made "
-        f"jobs run; circuits to move:"
+        f"{on.switch.cluster}: {len(on.switch.hosts)} generated hosts on an optical switch, {len(on.jobs)} "
+        f"generated jobs; circuits to move:"
     )
-    told = circuits.plan_told(made.planned, on.switch.hosts, made.plan)
-    circuits.show_moves(told["present"])
+    plan = circuits.plan_told(result.planned, on.switch.hosts, result.plan)
+    circuits.show_moves(plan["present"])

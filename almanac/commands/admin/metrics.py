@@ -1,4 +1,4 @@
-"""``almanac metrics``: Prometheus text for the monitoring that is there already."""
+"""``almanac metrics``: print gauges for Prometheus."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ from almanac.output.printing import write_text
 
 @click.command("metrics")
 @click.option(
-    "--hottest", type=click.IntRange(0, 1000), default=10, show_default=True, help="Links a cluster."
+    "--hottest",
+    type=click.IntRange(0, 1000),
+    default=10,
+    show_default=True,
+    help="Busiest links to include per cluster.",
 )
 @click.option(
-    "--output", "-o", metavar="FILE", help="Written whole or not at all (default: standard output)."
+    "--output",
+    "-o",
+    metavar="FILE",
+    help="File, written completely or not at all (default: standard output).",
 )
 def command(hottest: int, output: str | None) -> None:
-    """Source ages, findings, hottest links and placement quality as Prometheus text.
+    """Print ages of sources, problems, busiest links and placement quality in the text format of Prometheus.
 
     For the textfile collector of the node exporter: `almanac metrics -o .../almanac.prom`.
     """
-    from almanac.gauges import gauges
-    from almanac.prometheus import text
+    from almanac.prometheus import gauges, text
 
     with open_registry() as registry:
-        told = text(gauges(registry, hottest=hottest))
-    write_text(output, told)
+        content = text(gauges(registry, hottest=hottest))
+    write_text(output, content)

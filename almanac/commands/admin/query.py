@@ -1,4 +1,4 @@
-"""``almanac query``: a read-only Cypher statement."""
+"""``almanac query``: run a read-only Cypher statement."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from almanac.output.printing import csv_text, print_json, print_table
 
 @click.command("query")
 @click.argument("statement")
-@click.option("--param", "-p", "parameters", metavar="NAME=VALUE", multiple=True, help="$NAME; JSON or text.")
-@click.option("--csv", "as_csv", is_flag=True, help="Comma-separated values.")
+@click.option(
+    "--param",
+    "-p",
+    "parameters",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Value of $NAME in the statement, as JSON or text (repeat).",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @json_option
 def command(statement: str, parameters: tuple[str, ...], as_csv: bool, as_json: bool) -> None:
-    """Run a read-only Cypher statement; one that writes is refused on every server."""
+    """Run a read-only Cypher statement; statements that write are rejected."""
     given = _parameters(parameters)
     with open_registry() as registry:
         columns, rows = registry.database.query(statement, **given)
@@ -30,21 +37,23 @@ def command(statement: str, parameters: tuple[str, ...], as_csv: bool, as_json: 
 
 
 def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
+    """Return the values of ``NAME=VALUE`` by name; a value that is no JSON is text."""
     import json
 
-    found = {}
+    values = {}
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name.isidentifier():
             raise click.BadParameter(f"{item!r} is not NAME=VALUE", param_hint="--param")
         try:
-            found[name] = json.loads(value)
+            values[name] = json.loads(value)
         except json.JSONDecodeError:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def _plain(value: Any) -> Any:
+    """Return a value of the database as one that JSON can represent."""
     from datetime import datetime
 
     if isinstance(value, bytes | bytearray):

@@ -1,15 +1,17 @@
-"""``almanac congestion``: what is hot now, and whose traffic it is."""
+"""``almanac congestion``: the busiest links of a cluster now, and the jobs that load them."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from almanac.options import running_jobs as running
 from almanac.options.common import json_option, open_registry
+from almanac.options.running_jobs import read_live, running_jobs_options
+from almanac.output.json.running_jobs import congestion_to_json, rank_pairs_to_json, slowdowns_to_json
 from almanac.output.printing import print_json, print_table, progress_bars
+from almanac.output.running_jobs import CONVENTION, heading, link_name, note_omitted_jobs, users_text
 from registry import units
 
 if TYPE_CHECKING:
@@ -18,15 +20,15 @@ if TYPE_CHECKING:
     from mapping.traffic.shared import HotLink
 
 TOP = 20
-"""Links, jobs and pairs that are shown unless told."""
+"""Default number of links, jobs and pairs of ranks in each table."""
 
 
 @click.command("congestion")
 @click.argument("cluster")
-@running.routed
+@running_jobs_options
 @click.option("--top", type=click.IntRange(min=1), default=TOP, show_default=True, help="Rows of each table.")
-@click.option("--network", is_flag=True, help="Leave hosts' own cables out.")
-@click.option("--link", metavar="DEVICE:PORT", help="This link alone, with the ranks that load it.")
+@click.option("--network", is_flag=True, help="Only links between switches, not the cables of hosts.")
+@click.option("--link", metavar="DEVICE:PORT", help="Only this link, with the pairs of ranks that load it.")
 @json_option
 def command(
     cluster: str,
@@ -38,14 +40,14 @@ def command(
     link: str | None,
     as_json: bool,
 ) -> None:
-    """The hottest links of CLUSTER and whose traffic is on them, from its running jobs; saves nothing.
+    """Show the busiest links of CLUSTER and which of its running jobs load them; nothing is saved.
 
-    Every job is taken to send its profile once in the same period; seconds are of one period.
+    Each job is assumed to send its profile once per period; times are seconds per period.
     """
     from mapping.service import link_of, pairs_on
 
     with open_registry() as registry, progress_bars() as progress:
-        live = running.read_live(registry, cluster, at, routing, rails, progress)
+        live = read_live(registry, cluster, at, routing, rails, progress)
         if link is None:
             links = live.shared.hottest(top, network_only=network)
         else:
@@ -53,81 +55,29 @@ def command(
         users = links[0].users if link is not None else ()
         pairs = {user.job: pairs_on(registry, live, user.job, links[0].row, most=top) for user in users}
     if as_json:
-        print_json(_told(live, links, pairs if link is not None else None, top))
+        print_json(congestion_to_json(live, links, pairs if link is not None else None, top))
     else:
         _show(live, links, pairs, top)
-        running.tell_left_out(live)
-
-
-def _told(
-    live: Live, links: tuple[HotLink, ...], pairs: dict[str, RankPairs] | None, top: int
-) -> dict[str, Any]:
-    worst = live.shared.worst_pair()
-    return {
-        **running.heading_told(live),
-        "evaluated": list(live.evaluated),
-        "links": [running.link_told(link, _name(live, link)) for link in links],
-        "jobs": _jobs_told(live),
-        "worst_pair": None
-        if worst is None
-        else {
-            "link": _name(live, worst.link),
-            "first": running.user_told(worst.first),
-            "second": running.user_told(worst.second),
-        },
-        **({} if pairs is None else {"pairs": _pairs_told(pairs, top)}),
-    }
-
-
-def _jobs_told(live: Live) -> list[dict[str, Any]]:
-    """Jobs with traffic, the largest slowdown first; equals as they run."""
-    shared = live.shared
-    columns = (shared.alone_seconds(), shared.together_seconds(), shared.slowdowns())
-    rows = [
-        {
-            "job": load.job,
-            "user": load.user,
-            "application": load.application,
-            "placement": load.placement or None,
-            "alone_seconds": alone,
-            "together_seconds": together,
-            "slowdown": slowdown,
-        }
-        for load, alone, together, slowdown in zip(
-            shared.jobs, *(column.tolist() for column in columns), strict=True
-        )
-    ]
-    return sorted(rows, key=lambda row: -row["slowdown"])
-
-
-def _pairs_told(pairs: dict[str, RankPairs], top: int) -> list[dict[str, Any]]:
-    """Pairs of ranks of all jobs, the most bytes first."""
-    rows = [
-        {"job": job, "sender": sender, "receiver": receiver, "bytes": size}
-        for job, found in pairs.items()
-        for sender, receiver, size in zip(
-            found.sender.tolist(), found.receiver.tolist(), found.bytes.tolist(), strict=True
-        )
-    ]
-    return sorted(rows, key=lambda row: -row["bytes"])[:top]
+        note_omitted_jobs(live)
 
 
 def _show(live: Live, links: tuple[HotLink, ...], pairs: dict[str, RankPairs], top: int) -> None:
-    click.echo(running.header(live))
+    """Print the table of links, and that of pairs of ranks or of jobs."""
+    click.echo(heading(live))
     if not len(live.shared):
         return
-    click.echo(running.CONVENTION)
+    click.echo(CONVENTION)
     rows = [
         [
-            f"{_name(live, link)} -> {link.load.target}",
+            f"{link_name(live, link)} -> {link.load.target}",
             units.text(link.load.seconds, units.SECONDS),
             units.text(link.load.bytes, units.BYTES),
             units.text(link.load.capacity, units.RATE),
-            running.users_text(link),
+            users_text(link),
         ]
         for link in links
     ]
-    print_table("hottest links", ["link", "busy", "carries", "capacity", "whose traffic"], rows)
+    print_table("busiest links", ["link", "busy", "load", "capacity", "jobs (part of the load)"], rows)
     if pairs:
         _show_pairs(pairs, top)
     else:
@@ -135,15 +85,17 @@ def _show(live: Live, links: tuple[HotLink, ...], pairs: dict[str, RankPairs], t
 
 
 def _show_pairs(pairs: dict[str, RankPairs], top: int) -> None:
-    told = _pairs_told(pairs, top)
+    shown = rank_pairs_to_json(pairs, top)
     rows = [
-        [row["job"], row["sender"], row["receiver"], units.text(row["bytes"], units.BYTES)] for row in told
+        [row["job"], row["sender"], row["receiver"], units.text(row["bytes"], units.BYTES)] for row in shown
     ]
-    every = sum(found.pairs for found in pairs.values())
-    print_table(f"pairs of ranks on it: {len(told)} of {every}", ["job", "rank", "to rank", "on it"], rows)
+    total = sum(found.pairs for found in pairs.values())
+    title = f"pairs of ranks on this link: {len(shown)} of {total}"
+    print_table(title, ["job", "sender", "receiver", "bytes"], rows)
 
 
 def _show_jobs(live: Live, top: int) -> None:
+    """Print how much sharing links with others slows down each job."""
     rows = [
         [
             row["job"],
@@ -153,13 +105,7 @@ def _show_jobs(live: Live, top: int) -> None:
             units.text(row["together_seconds"], units.SECONDS),
             f"{row['slowdown']:.2f}",
         ]
-        for row in _jobs_told(live)[:top]
+        for row in slowdowns_to_json(live)[:top]
     ]
-    columns = ["job", "user", "application", "worst link alone", "with all others", "slowdown"]
-    print_table("jobs slowed down by sharing", columns, rows)
-
-
-def _name(live: Live, link: HotLink) -> str:
-    from mapping.traffic.naming import link_text
-
-    return link_text(live.fabric, link.row)
+    columns = ["job", "user", "application", "worst link alone", "with all jobs", "slowdown"]
+    print_table("slowdown by shared links", columns, rows)

@@ -1,39 +1,48 @@
-"""``almanac whatif``: running jobs before and after cables or switches go, cables come, hosts are drained."""
+"""``almanac whatif``: running jobs before and after links fail, cables are added or hosts are drained."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options import running_jobs as running
 from almanac.options.common import json_option, open_registry
+from almanac.options.running_jobs import read_live, running_jobs_options
+from almanac.output.json.running_jobs import (
+    changed_links_to_json,
+    jobs_by_effect,
+    totals_to_json,
+    what_if_to_json,
+)
 from almanac.output.printing import print_json, print_table, progress_bars
+from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
 from registry import units
 
 if TYPE_CHECKING:
     from mapping.service import Live
-    from mapping.traffic.shared import SharedLoad
     from mapping.traffic.what_if import JobEffect, WhatIf
 
 TOP = 20
-"""Links and jobs that are shown unless told."""
+"""Default number of links and jobs in each table."""
 
 
 @click.command("whatif")
 @click.argument("cluster")
-@click.option("--down", metavar="LINK|SWITCH", multiple=True, help="DEVICE:PORT, or a switch: it is gone.")
-@click.option("--add", metavar="A:B[:GBPS]", multiple=True, help="A new cable between two devices.")
-@click.option("--drain", metavar="HOST", multiple=True, help="Its ranks are gone, and their traffic.")
+@click.option(
+    "--down", metavar="LINK|SWITCH", multiple=True, help="Remove a link (DEVICE:PORT) or a switch (repeat)."
+)
+@click.option("--add", metavar="A:B[:GBPS]", multiple=True, help="Add a cable between two devices (repeat).")
+@click.option(
+    "--drain", metavar="HOST", multiple=True, help="Remove a host with its ranks and their traffic (repeat)."
+)
 @click.option(
     "--rule",
     default="shortest-paths",
     show_default=True,
-    help="Routes afterwards: docs/mapping/routing.md; `tables`: as they are, before any repair.",
+    help="Routing after the change, see docs/mapping/routing.md; `tables`: the present tables, not repaired.",
 )
-@running.routed
+@running_jobs_options
 @click.option("--top", type=click.IntRange(min=1), default=TOP, show_default=True, help="Rows of each table.")
 @json_option
 def command(
@@ -48,82 +57,38 @@ def command(
     top: int,
     as_json: bool,
 ) -> None:
-    """Congestion and reachability of the jobs running on CLUSTER before and after a change; saves nothing.
+    """Predict congestion and reachability of CLUSTER's running jobs after a change; nothing is saved.
 
-    Every job is taken to send its profile once in the same period; seconds are of one period.
+    Each job is assumed to send its profile once per period; times are seconds per period.
     """
     if not (down or add or drain):
         raise click.UsageError("give --down, --add or --drain")
     from mapping.service import change_of, imagine
 
     with open_registry() as registry, progress_bars() as progress:
-        live = running.read_live(registry, cluster, at, routing, rails, progress)
+        live = read_live(registry, cluster, at, routing, rails, progress)
         change = change_of(registry, live, down=down, add=add, drain=drain)
         found = imagine(registry, live, change, rule=rule, progress=progress)
     if as_json:
-        print_json(_told(live, found, top))
+        print_json(what_if_to_json(live, found, top))
     else:
         _show(live, found, top)
-        running.tell_left_out(live)
-
-
-def _told(live: Live, found: WhatIf, top: int) -> dict[str, Any]:
-    return {
-        **running.heading_told(live),
-        "rule": found.rule,
-        "change": asdict(found.change),
-        "before": _side_told(found.before),
-        "unchanged": _side_told(found.unchanged),
-        "after": _side_told(found.after),
-        "links": _links_told(found, top),
-        "jobs": [asdict(one) for one in _by_effect(found)],
-    }
-
-
-def _side_told(shared: SharedLoad) -> dict[str, float]:
-    seconds, inner = shared.seconds, shared.fabric.network_link
-    return {
-        "congestion_seconds": float(seconds.max(initial=0.0)),
-        "network_congestion_seconds": float(seconds[inner].max(initial=0.0)),
-    }
-
-
-def _links_told(found: WhatIf, top: int) -> list[dict[str, Any]]:
-    """The hottest links afterwards, with what each needed before, and under the same rule unchanged."""
-    from mapping.traffic.naming import link_text
-
-    before, unchanged = found.before.seconds, found.unchanged.seconds
-    rows = []
-    for link in found.after.hottest(top):
-        was = int(found.row_before[link.row])
-        told = running.link_told(link, link_text(found.after.fabric, link.row))
-        sides = {"before_seconds": before, "unchanged_seconds": unchanged}
-        rows.append({**told, **{key: None if was < 0 else float(side[was]) for key, side in sides.items()}})
-    return rows
-
-
-def _by_effect(found: WhatIf) -> list[JobEffect]:
-    """Jobs that lose something first, then those that are slowed down most; equals as they run."""
-
-    def order(one: JobEffect) -> tuple[bool, float]:
-        lost = one.unreachable_pairs > 0 or one.lost_ranks > 0
-        return not lost, one.unchanged_seconds - one.after_seconds
-
-    return sorted(found.jobs, key=order)
+        note_omitted_jobs(live)
 
 
 def _show(live: Live, found: WhatIf, top: int) -> None:
-    click.echo(running.header(live))
-    click.echo(running.CONVENTION)
+    """Print the totals, the busiest links afterwards, and each job."""
+    click.echo(heading(live))
+    click.echo(CONVENTION)
     sides = _sides(found)
-    totals = [_side_told(getattr(found, side)) for side in sides]
+    totals = [totals_to_json(getattr(found, side)) for side in sides]
     print_table(
         "worst link of all jobs together",
         ["", *sides.values()],
         [
             [words, *(units.text(total[key], units.SECONDS) for total in totals)]
             for words, key in (
-                ("of all links", "congestion_seconds"),
+                ("all links", "congestion_seconds"),
                 ("between switches", "network_congestion_seconds"),
             )
         ],
@@ -131,26 +96,29 @@ def _show(live: Live, found: WhatIf, top: int) -> None:
     links = [
         [
             f"{row['link']} -> {row['target']['name']}",
-            *(_seconds(row[f"{side}_seconds"]) for side in sides if side != "after"),
+            *(_seconds_text(row[f"{side}_seconds"]) for side in sides if side != "after"),
             units.text(row["seconds"], units.SECONDS),
         ]
-        for row in _links_told(found, top)
+        for row in changed_links_to_json(found, top)
     ]
-    print_table("hottest links afterwards", ["link", *sides.values()], links)
-    jobs = [_job_row(one, sides) for one in _by_effect(found)[:top]]
-    columns = ["job", "user", *sides.values(), "pairs cut off", "bytes", "hosts gone"]
+    print_table("busiest links after the change", ["link", *sides.values()], links)
+    jobs = [_job_row(one, sides) for one in jobs_by_effect(found)[:top]]
+    columns = ["job", "user", *sides.values(), "unreachable pairs", "unreachable bytes", "removed hosts"]
     print_table("worst link of each job", columns, jobs)
 
 
 def _sides(found: WhatIf) -> dict[str, str]:
-    """What is told beside each other, with its heading; what the rule alone does only where it does any."""
-    now, then = f"now, by {found.routing_before}", f"after, by {found.rule}"
+    """Return the results to show side by side, with their headings.
+
+    The fabric without the change but with the new routing is shown only if the routing differs.
+    """
+    now, then = f"now, {found.routing_before}", f"after, {found.rule}"
     if found.rule == found.routing_before:
         return {"before": now, "after": then}
-    return {"before": now, "unchanged": f"unchanged, by {found.rule}", "after": then}
+    return {"before": now, "unchanged": f"unchanged, {found.rule}", "after": then}
 
 
-def _seconds(value: float | None) -> str:
+def _seconds_text(value: float | None) -> str:
     return "new" if value is None else units.text(value, units.SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""``almanac cluster check``: what is wrong with a fabric, for people and for cron."""
+"""``almanac cluster check``: report problems of a fabric, to people and to cron."""
 
 from __future__ import annotations
 
@@ -8,34 +8,40 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.common import Moment, json_option, open_registry
+from almanac.options.common import Time, json_option, open_registry
+from almanac.output.json.stored_data import findings_to_json
 from almanac.output.printing import print_json, print_table
 
 if TYPE_CHECKING:
     from mapping.checks.finding import Subject
 
-FOUND = 4
-"""Exit code where something at or above ``--fail-on`` was found."""
+EXIT_PROBLEMS = 4
+"""Exit code if a problem of severity ``--fail-on`` or worse was found."""
 NEVER = "never"
 SHOWN = 10
-"""Findings of one check and severity that are listed."""
+"""Problems listed for each check and severity."""
 
 
 @click.command("check")
 @click.argument("cluster", required=False)
-@click.option("--at", type=Moment(), help="As of this time (default: now).")
+@click.option("--at", type=Time(), help="At this time (default: now).")
 @click.option(
-    "--fabric", multiple=True, metavar="FILE", help="A scan, tables or a plan, instead of the database."
+    "--fabric",
+    multiple=True,
+    metavar="FILE",
+    help="Check a scan with forwarding tables or intended wiring from files, not from the database (repeat).",
 )
-@click.option("--only", multiple=True, metavar="CHECK", help="Only this check (repeat).")
+@click.option("--only", multiple=True, metavar="CHECK", help="Run only this check (repeat).")
 @click.option(
     "--fail-on",
     type=click.Choice(["note", "warning", "error", NEVER]),
     default="error",
     show_default=True,
-    help="Exit with 4 where something of this severity or worse is found.",
+    help="Exit with 4 if a problem of this severity or worse is found.",
 )
-@click.option("--all", "show_all", is_flag=True, help=f"Not only the first {SHOWN} of a check and severity.")
+@click.option(
+    "--all", "show_all", is_flag=True, help=f"List all problems, not only {SHOWN} per check and severity."
+)
 @json_option
 def check_cluster(
     cluster: str | None,
@@ -46,49 +52,40 @@ def check_cluster(
     show_all: bool,
     as_json: bool,
 ) -> None:
-    """Slow, missing and swapped cables, down ports, lost ways, loops, credit loops, doubled names."""
+    """Find slow, missing and swapped cables, down ports, missing routes, loops, credit loops, equal names."""
     from mapping.checks.catalog import check, worst
     from mapping.checks.finding import Severity
 
     if bool(cluster) == bool(fabric):
-        raise click.UsageError("give a cluster of the database, or files with --fabric")
+        raise click.UsageError("give either a cluster of the database, or files with --fabric")
     if fabric and at is not None:
-        raise click.UsageError("--at: files tell of one time only")
+        raise click.UsageError("--at selects a time in the database: not with --fabric")
     findings = check(_subject(cluster, at, fabric), only or None)
-    rows = [
-        {
-            "severity": str(finding.severity),
-            "check": finding.check,
-            "subject": finding.subject,
-            "count": finding.count,
-            "text": finding.text,
-        }
-        for finding in findings
-    ]
+    rows = findings_to_json(findings)
     if as_json:
         print_json({"cluster": cluster, "findings": rows})
     elif rows:
-        print_table("", ["severity", "check", "found"], _listed(rows, len(rows) if show_all else SHOWN))
+        print_table("", ["severity", "check", "problem"], _listed(rows, len(rows) if show_all else SHOWN))
     else:
-        click.echo("nothing found")
+        click.echo("no problems found")
     highest = worst(findings)
     if fail_on != NEVER and highest is not None and highest >= Severity.of(fail_on):
-        click.get_current_context().exit(FOUND)
+        click.get_current_context().exit(EXIT_PROBLEMS)
 
 
 def _listed(rows: list[dict[str, Any]], most: int) -> list[list[str]]:
-    """The first rows of each check and severity, and how many there are beside."""
-    found: list[list[str]] = []
+    """Return the first rows of each check and severity, and how many more there are."""
+    listed: list[list[str]] = []
     for (severity, name), group in groupby(rows, key=lambda row: (row["severity"], row["check"])):
         texts = [str(row["text"]) for row in group]
-        found += [[severity, name, text] for text in texts[:most]]
+        listed += [[severity, name, text] for text in texts[:most]]
         if len(texts) > most:
-            found.append([severity, name, f"and {len(texts) - most} more: --all"])
-    return found
+            listed.append([severity, name, f"and {len(texts) - most} more: --all"])
+    return listed
 
 
 def _subject(cluster: str | None, at: datetime | None, files: tuple[str, ...]) -> Subject:
-    """What the database knows of a cluster, or what files tell: a scan, tables, intended wiring."""
+    """Return the data to check: a cluster of the database, or a scan, tables and wiring of files."""
     if cluster is None:
         from almanac.commands.searching import read_wiring
         from mapping.checks.finding import Subject

@@ -1,20 +1,20 @@
-"""``almanac cluster``: list machines, show one, tell what changed."""
+"""``almanac cluster``: list clusters, show one, its changes, and export its wiring."""
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from almanac.commands.cluster.check import check_cluster
-from almanac.commands.cluster.export import export
 from almanac.commands.cluster.layouts import layouts
 from almanac.commands.cluster_optical import optical
-from almanac.options.common import Moment, json_option, open_registry
-from almanac.output.printing import print_json, print_table
+from almanac.options.common import Time, json_option, open_registry
+from almanac.output.json.stored_data import changes_to_json, cluster_to_json, snapshot_to_json
+from almanac.output.printing import note, print_json, print_table, write_text
 from registry import units
+from registry.exports.catalog import FORMATS, write
 
 if TYPE_CHECKING:
     from registry.fabrics.fabrics import ObservationInfo
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
 @click.group("cluster")
 def command() -> None:
-    """Machines: list them, show one, what changed, what is wrong."""
+    """List clusters, show one, its changes and its problems."""
 
 
 command.add_command(check_cluster)
-command.add_command(export)
 command.add_command(layouts)
 command.add_command(optical)
 
@@ -34,65 +33,48 @@ command.add_command(optical)
 @command.command("list")
 @json_option
 def list_clusters(as_json: bool) -> None:
-    """All clusters with the time of their last observation."""
+    """List all clusters with the time of their latest observation."""
     with open_registry() as registry:
-        clusters = registry.fabrics.clusters()
-    rows = [
-        {
-            "cluster": info.name,
-            "observations": info.observations,
-            "snapshots": info.contents,
-            "observed_at": info.last_observed_at,
-        }
-        for info in clusters
-    ]
+        rows = [cluster_to_json(info) for info in registry.fabrics.clusters()]
     if as_json:
         print_json(rows)
         return
-    print_table("", ["cluster", "observations", "snapshots", "observed at"], [list(r.values()) for r in rows])
+    columns = ["cluster", "observations", "snapshots", "observed at"]
+    print_table("", columns, [list(row.values()) for row in rows])
 
 
 @command.command("show")
 @click.argument("cluster")
-@click.option("--at", type=Moment(), help="As of this time (default: now).")
+@click.option("--at", type=Time(), help="At this time (default: now).")
 @json_option
 def show(cluster: str, at: datetime | None, as_json: bool) -> None:
-    """Counts of one cluster's hosts, adapters, switches and cables."""
+    """Show how many hosts, adapters, switches and cables CLUSTER has."""
     from mapping.routing.catalog import choose_routing
 
     with open_registry() as registry:
         snapshot = registry.fabrics.read(cluster, at)
-    fabric = snapshot.fabric
-    routing, why = choose_routing(fabric)
-    told = {
-        "cluster": cluster,
-        "hosts": len(fabric.hosts),
-        "adapters": len(fabric.adapters),
-        "switches": len(fabric.switches),
-        "cables": fabric.cable_count,
-        "capacity": float(fabric.links.capacity.sum()),
-        "snapshot": snapshot.id,
-        "observed_at": snapshot.observed_at,
-        "routing": snapshot.routing,
-        "default_routing": routing,
-        "default_routing_because": why,
-    }
+    routing, why = choose_routing(snapshot.fabric)
+    fields = snapshot_to_json(cluster, snapshot, routing, why)
     if as_json:
-        print_json(told)
+        print_json(fields)
         return
-    capacity = units.text(float(fabric.links.capacity.sum()), units.RATE)
-    told["capacity"] = f"{capacity}, both directions of all cables"
-    told["observed_at"] = units.moment_text(snapshot.observed_at)
-    print_table("", ["", cluster], [[key, value] for key, value in told.items() if key != "cluster"])
+    fields["capacity"] = f"{units.text(fields['capacity'], units.RATE)}, both directions of all cables"
+    fields["observed_at"] = units.moment_text(snapshot.observed_at)
+    print_table("", ["", cluster], [[key, value] for key, value in fields.items() if key != "cluster"])
 
 
 @command.command("changes")
 @click.argument("cluster")
-@click.option("--from", "start", type=Moment(), help="Default: when the last but one wiring was seen.")
-@click.option("--to", "end", type=Moment(), help="Default: now.")
+@click.option(
+    "--from",
+    "start",
+    type=Time(),
+    help="Earlier time (default: the last observation before the last change).",
+)
+@click.option("--to", "end", type=Time(), help="Later time (default: now).")
 @json_option
 def changes(cluster: str, start: datetime | None, end: datetime | None, as_json: bool) -> None:
-    """What appeared, vanished, changed or was renamed between two times."""
+    """List what was added, removed, changed or renamed in CLUSTER between two times."""
     from registry.fabrics.change_text import in_words
 
     with open_registry() as registry:
@@ -100,21 +82,35 @@ def changes(cluster: str, start: datetime | None, end: datetime | None, as_json:
             start = _before_last_change(registry.fabrics.observations(cluster), end)
         found = registry.fabrics.changes(cluster, start, end)
     if as_json:
-        print_json({"cluster": cluster, **dataclasses.asdict(found)})
+        print_json(changes_to_json(cluster, found))
         return
-    click.echo(f"{cluster}: {_moment(found.start)} to {_moment(found.end)}")
-    for line in in_words(found) or ["nothing changed"]:
+    click.echo(f"{cluster}: {_time_text(found.start)} to {_time_text(found.end)}")
+    for line in in_words(found) or ["no changes"]:
         click.echo(line)
 
 
+@command.command("export")
+@click.argument("cluster")
+@click.option("--format", "name", type=click.Choice(FORMATS.names), required=True, help="Format of the file.")
+@click.option("--at", type=Time(), help="At this time (default: now).")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File (default: standard output).")
+def export(cluster: str, name: str, at: datetime | None, output: str | None) -> None:
+    """Write CLUSTER's wiring in a format of Slurm, LibTopoMap, networkx or others."""
+    with open_registry() as registry:
+        snapshot = registry.fabrics.read(cluster, at)
+    write_text(output, write(name, snapshot.fabric))
+    if output is not None:
+        note(f"{name} of {cluster} at {snapshot.observed_at:%Y-%m-%d %H:%M:%S} UTC written to {output}")
+
+
 def _before_last_change(observations: tuple[ObservationInfo, ...], end: datetime | None) -> datetime:
-    """Time of the last observation of another wiring or routing than the last one's."""
-    seen = [one for one in observations if end is None or one.at <= end]
-    for one in reversed(seen):
-        if (one.snapshot, one.routing) != (seen[-1].snapshot, seen[-1].routing):
+    """Return the time of the last observation whose wiring or routing differs from the latest one's."""
+    until = [one for one in observations if end is None or one.at <= end]
+    for one in reversed(until):
+        if (one.snapshot, one.routing) != (until[-1].snapshot, until[-1].routing):
             return one.at
-    return (seen or list(observations))[0].at
+    return (until or list(observations))[0].at
 
 
-def _moment(moment: datetime | None) -> str:
-    return "" if moment is None else units.moment_text(moment)
+def _time_text(time: datetime | None) -> str:
+    return "" if time is None else units.moment_text(time)

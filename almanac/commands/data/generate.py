@@ -1,4 +1,4 @@
-"""``almanac generate``: fabrics, profiles and weights by formula, into files or the registry."""
+"""``almanac generate``: generate fabrics, profiles and weights by formula, into files or the registry."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.common import open_registry
+from almanac.output.json.stored_data import generated_to_json
 from almanac.output.printing import note, print_json, write_bytes
 
 if TYPE_CHECKING:
     from ingest.generate.catalog import Generator, Parameter
 
 OWN = ("output", "format_name", "save", "cluster", "name", "as_json")
-"""Names of this command's own options, which no generator may have as a parameter."""
+"""Options of this command; no generator may have a parameter of these names."""
 
 
 class Generators(click.Group):
-    """A group with a subcommand for each generator of a kind, its options built from the signature."""
+    """A command group with one subcommand per generator of a kind; its options are the parameters."""
 
     kind = ""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of the catalog."""
+        """Return the names of the generators in the order of the catalog."""
         from ingest.generate.catalog import GENERATORS
 
         return list(GENERATORS[self.kind].names)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One generator's command; a usage error with the closest names where there is none."""
+        """Return the command of a generator; raise a usage error with the closest names if there is none."""
         from ingest.generate.catalog import GENERATORS
         from registry.errors import UnknownName
 
@@ -40,11 +41,11 @@ class Generators(click.Group):
             raise click.UsageError(error.reason, ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the generators from the catalog, none of them imported."""
+        """List the generators without importing them."""
         from ingest.generate.catalog import GENERATORS
 
         with formatter.section("Generators"):
-            formatter.write_dl([(made.name, made.about) for made in GENERATORS[self.kind]])
+            formatter.write_dl([(one.name, one.about) for one in GENERATORS[self.kind]])
 
 
 class Fabrics(Generators):
@@ -60,45 +61,51 @@ class Profiles(Generators):
 
 
 class Weights(Generators):
-    """The generators of what ranks compute."""
+    """The generators of weights: what each rank computes."""
 
     kind = "weights"
 
 
 @click.group("generate")
 def command() -> None:
-    """Make fabrics, profiles and weights of ranks by formula.
+    """Generate fabrics, profiles and weights of ranks by formula.
 
-    Without -o, --cluster or --save the file is printed; `almanac ingest -` reads it.
+    Without -o, --cluster or --save the file is printed on standard output; `almanac ingest -` reads it.
     """
 
 
 @command.group("fabric", cls=Fabrics)
 def fabric() -> None:
-    """Interconnects: give --cluster to save one in the registry, -o to write a file."""
+    """Generate an interconnect: --cluster saves it in the registry, -o writes a file."""
 
 
 @command.group("profile", cls=Profiles)
 def profile() -> None:
-    """Communication profiles: give --save to keep one in the registry, -o to write a file."""
+    """Generate a communication profile: --save saves it in the registry, -o writes a file."""
 
 
 @command.group("weights", cls=Weights)
 def weights() -> None:
-    """What ranks compute, for `almanac reconfigure --weights`: give -o to write a file."""
+    """Generate what each rank computes, for `almanac reconfigure --weights`: -o writes a file."""
 
 
 def _command(generator: Generator) -> click.Command:
-    """The subcommand of one generator."""
+    """Return the subcommand of a generator."""
     options: list[click.Parameter] = [_option(parameter) for parameter in generator.parameters()]
-    options.append(click.Option(["-o", "--output"], type=click.Path(dir_okay=False), help="Write this file."))
-    options.append(click.Option(["--format", "format_name"], help="Format of the file (default: the first)."))
+    options.append(
+        click.Option(["-o", "--output"], type=click.Path(dir_okay=False), help="Write to this file.")
+    )
+    options.append(
+        click.Option(
+            ["--format", "format_name"], help="Format of the file (default: the first of this kind)."
+        )
+    )
     if generator.kind == "fabric":
-        options.append(click.Option(["--cluster"], help="Save it as this cluster, seen now."))
+        options.append(click.Option(["--cluster"], help="Save the fabric as this cluster, observed now."))
     elif generator.kind == "profile":
-        options.append(click.Option(["--save"], is_flag=True, help="Save it in the registry."))
-        options.append(click.Option(["--name"], help="Its name (default: the generator's)."))
-    options.append(click.Option(["--json", "as_json"], is_flag=True, help="Tell as JSON what was made."))
+        options.append(click.Option(["--save"], is_flag=True, help="Save the profile in the registry."))
+        options.append(click.Option(["--name"], help="Name of the profile (default: that of the generator)."))
+    options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print a summary as JSON."))
 
     def run(**values: Any) -> None:
         from registry.errors import InvalidValue
@@ -112,12 +119,12 @@ def _command(generator: Generator) -> click.Command:
 
 
 def _option(parameter: Parameter) -> click.Option:
-    """``--hosts-per-leaf`` of ``hosts_per_leaf``."""
+    """Return the option of a parameter, such as ``--hosts-per-leaf`` of ``hosts_per_leaf``."""
     from ingest.generate.catalog import REQUIRED
 
     needed = parameter.default is REQUIRED
-    told = "" if needed or parameter.default is None else f"default: {_shown(parameter.default)}"
-    about = ". ".join(part for part in (parameter.about, told) if part)
+    default = "" if needed or parameter.default is None else f"default: {_value_text(parameter.default)}"
+    about = ". ".join(part for part in (parameter.about, default) if part)
     metavar = parameter.type.upper().replace(" ", "-")
     return click.Option(
         [f"--{parameter.name.replace('_', '-')}", parameter.name],
@@ -127,11 +134,12 @@ def _option(parameter: Parameter) -> click.Option:
     )
 
 
-def _shown(value: Any) -> str:
-    return ",".join(map(_shown, value)) if isinstance(value, tuple | list) else str(value)
+def _value_text(value: Any) -> str:
+    return ",".join(map(_value_text, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def _run(generator: Generator, values: dict[str, Any]) -> None:
+    """Generate, write, save and print what the options of the command ask for."""
     from dataclasses import replace
 
     from ingest.generate.catalog import make
@@ -143,9 +151,9 @@ def _run(generator: Generator, values: dict[str, Any]) -> None:
     if isinstance(made, Profile):
         made = replace(made, name=own["name"] or made.name or generator.name, source="generated")
     saves = bool(own["save"] or own["cluster"])
-    told = _told(as_fabric(made) if generator.kind == "fabric" else made, generator)
+    fields = generated_to_json(as_fabric(made) if generator.kind == "fabric" else made, generator)
     if own["format_name"] and not own["output"] and (saves or own["as_json"]):
-        raise click.UsageError("--format says how a file is written: give -o FILE")
+        raise click.UsageError("--format is the format of a file: give -o FILE, too")
     if own["output"] or not (saves or own["as_json"]):
         content = write(made, own["format_name"])
         if own["output"]:
@@ -155,14 +163,15 @@ def _run(generator: Generator, values: dict[str, Any]) -> None:
             sys.stdout.buffer.flush()
             return
     if saves:
-        told |= _save(made, generator, own["cluster"])
+        fields |= _save(made, generator, own["cluster"])
     if own["as_json"]:
-        print_json(told)
+        print_json(fields)
     else:
-        note(_line(told, own["output"]))
+        note(_summary(fields, own["output"]))
 
 
 def _save(made: Any, generator: Generator, cluster: str | None) -> dict[str, Any]:
+    """Save a generated fabric or profile, and return the keys to add to the JSON document."""
     from ingest.writers.generated_files import as_fabric
     from registry.model import Profile
     from registry.model.intake import Intake
@@ -177,32 +186,15 @@ def _save(made: Any, generator: Generator, cluster: str | None) -> dict[str, Any
     return {"cluster": cluster, "profile_ids": list(receipt.profiles), "snapshot": receipt.snapshot}
 
 
-def _told(made: Any, generator: Generator) -> dict[str, Any]:
-    told: dict[str, Any] = {"generator": generator.name, "kind": generator.kind}
-    if generator.kind == "profile":
-        return told | {
-            "name": made.name,
-            "ranks": made.ranks,
-            "pairs": made.pairs,
-            "bytes": float(made.bytes.sum()),
-        }
-    if generator.kind == "weights":
-        return told | {"ranks": len(made), "sum": float(made.sum()), "heaviest": float(made.max())}
-    return told | {
-        "hosts": len(made.hosts),
-        "switches": len(made.switches),
-        "cables": made.cable_count,
-    }
-
-
-def _line(told: dict[str, Any], output: str | None) -> str:
-    if told["kind"] == "profile":
-        what = f"profile {told['name']}: {told['ranks']} ranks, {told['pairs']} pairs"
-    elif told["kind"] == "weights":
-        what = f"weights of {told['ranks']} ranks"
+def _summary(fields: dict[str, Any], output: str | None) -> str:
+    """Return one line on what was generated, written and saved."""
+    if fields["kind"] == "profile":
+        made = f"profile {fields['name']}: {fields['ranks']} ranks, {fields['pairs']} pairs"
+    elif fields["kind"] == "weights":
+        made = f"weights of {fields['ranks']} ranks"
     else:
-        what = f"fabric: {told['hosts']} hosts, {told['switches']} switches, {told['cables']} cables"
-    where = [f"written to {output}"] if output else []
-    if "snapshot" in told:
-        where.append(f"saved as cluster {told['cluster']}" if told["cluster"] else "saved")
-    return f"{what}; {' and '.join(where)}" if where else what
+        made = f"fabric: {fields['hosts']} hosts, {fields['switches']} switches, {fields['cables']} cables"
+    done = [f"written to {output}"] if output else []
+    if "snapshot" in fields:
+        done.append(f"saved as cluster {fields['cluster']}" if fields["cluster"] else "saved")
+    return f"{made}; {' and '.join(done)}" if done else made

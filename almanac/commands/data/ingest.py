@@ -5,44 +5,49 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from almanac.options.common import Moment, json_option, open_registry, read_hosts
+from almanac.options.common import Time, json_option, open_registry, read_hosts
+from almanac.output.json.stored_data import ingest_report_to_json
 from almanac.output.printing import note, print_json, progress_bars
 from registry import units
-
-if TYPE_CHECKING:
-    from ingest.pipeline import Report
 
 
 @click.command("ingest")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--cluster", help="Cluster that the files are of; needed for all but profiles.")
-@click.option("--format", "format_name", help="Read as this format instead of recognising the content.")
-@click.option("--observed-at", type=Moment(), help="Time of the observation (default: the scan's own line).")
-@click.option("--name", help="Name of the profile (default: the file's).")
-@click.option("--rate", help="Rate of links whose source prints none: 4xHDR, or bytes/s.")
+@click.option("--cluster", help="Cluster that the files describe; required for everything but profiles.")
+@click.option("--format", "format_name", help="Format of the files (default: recognised by content).")
+@click.option("--observed-at", type=Time(), help="Time of the observation (default: the time in the file).")
+@click.option("--name", help="Name of the profile (default: the name of the file).")
+@click.option("--rate", help="Rate of links for which the file gives none: 4xHDR, or bytes/s.")
 @click.option("--hosts", help="Hosts of a rank order or task map that names none: n[01-04], or @FILE.")
-@click.option("--slots", type=click.IntRange(min=1), default=1, help="Ranks that each of them takes.")
-@click.option("--job", help="Job that ran as the placements tell.")
-@click.option("--allow-missing-ranks", is_flag=True, help="Take a recording that lacks some ranks' files.")
-@click.option("--transposed", is_flag=True, help="Matrices of bytes: row r is what rank r receives.")
+@click.option("--slots", type=click.IntRange(min=1), default=1, help="Ranks on each of --hosts.")
+@click.option("--job", help="Job that ran with the placement in the files.")
 @click.option(
-    "--divide", type=click.IntRange(1), default=1, help="Divide a profile that was recorded N times over."
+    "--allow-missing-ranks", is_flag=True, help="Accept a recording without the files of some ranks."
 )
-@click.option("--parts", type=click.IntRange(1), help="Matrices of solvers: cut into so many ranks by METIS.")
+@click.option("--transposed", is_flag=True, help="In byte matrices row r holds what rank r receives.")
+@click.option(
+    "--divide",
+    type=click.IntRange(1),
+    default=1,
+    help="Divide the bytes of a profile that was recorded over N repetitions by N.",
+)
+@click.option(
+    "--parts", type=click.IntRange(1), help="Partition a solver's matrix into so many ranks with METIS."
+)
 @click.option(
     "--collectives",
     type=click.Choice(["ring", "tree", "recursive-doubling", "direct", "hierarchical"]),
     default="ring",
-    help="Traces of collectives: algorithm that they are expanded by.",
+    help="Algorithm by which collectives in traces become messages.",
 )
 @click.option(
-    "--domain", type=click.IntRange(1), help="Ranks of an NVLink domain, for --collectives hierarchical."
+    "--domain", type=click.IntRange(1), help="Ranks per NVLink domain, for --collectives hierarchical."
 )
-@click.option("--dry-run", is_flag=True, help="Read and check everything, save nothing.")
+@click.option("--dry-run", is_flag=True, help="Read and check the files, save nothing.")
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -63,9 +68,9 @@ def command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Load files, folders or archives; the content tells the format.
+    """Load files, folders or archives; `-` reads standard input. Formats are recognised by content.
 
-    Files of one cluster given in one call are one observation. One transaction a call: an error in
+    All files of one call are one observation of the cluster and are saved in one transaction: an error in
     any file saves nothing.
     """
     from ingest.options import Options
@@ -87,22 +92,23 @@ def command(
         collectives=collectives,
         domain=domain,
     )
-    with _cluster_is_usage(), contextlib.ExitStack() as stack:
+    with _missing_cluster_is_usage_error(), contextlib.ExitStack() as stack:
         registry = None if dry_run else stack.enter_context(open_registry())
         progress = stack.enter_context(progress_bars())
         report = ingest(registry, paths, options, dry_run=dry_run, progress=progress)
-    told = _told(report, dry_run)
+    fields = ingest_report_to_json(report, dry_run)
     if as_json:
-        print_json(told)
+        print_json(fields)
         return
-    for warning in told["warnings"]:
+    for warning in fields["warnings"]:
         note(f"warning: {warning}")
-    _print(told)
+    _print_fabric(fields)
+    _print_other_data(fields)
 
 
 @contextlib.contextmanager
-def _cluster_is_usage() -> Iterator[None]:
-    """A missing ``--cluster`` is a wrong call, not a wrong file."""
+def _missing_cluster_is_usage_error() -> Iterator[None]:
+    """Turn the error about a missing cluster into a usage error."""
     from registry.errors import ConfigError
 
     try:
@@ -114,7 +120,7 @@ def _cluster_is_usage() -> Iterator[None]:
 
 
 def _rate(text: str) -> float:
-    """Bytes/s from ``4xHDR`` or a number."""
+    """Return the bytes/s of ``4xHDR`` or of a number."""
     import re
 
     from ingest.rates import link_rate
@@ -124,96 +130,56 @@ def _rate(text: str) -> float:
         return link_rate(int(named[1]), named[2].upper()) if named else float(text)
     except (KeyError, ValueError) as error:
         raise click.BadParameter(
-            f"{text!r} is neither a rate such as 4xHDR nor bytes/s", param_hint="--rate"
+            f"{text!r} is neither a rate such as 4xHDR nor a number of bytes/s", param_hint="--rate"
         ) from error
 
 
-def _told(report: Report, dry_run: bool) -> dict[str, Any]:
-    intake, receipt = report.intake, report.receipt
-    fabric = intake.fabric
-    told: dict[str, Any] = {
-        "dry_run": dry_run,
-        "cluster": intake.cluster,
-        "observed_at": intake.observed_at,
-        "files": list(intake.files),
-        "hosts": None if fabric is None else len(fabric.hosts),
-        "switches": None if fabric is None else len(fabric.switches),
-        "cables": None if fabric is None else fabric.cable_count,
-        "tables": None if intake.tables is None else len(intake.tables.switch_guid),
-        "profiles": [profile.name for profile in intake.profiles],
-        "traces": sum(trace is not None for trace in intake.traces),
-        "jobs": len(intake.jobs),
-        "placements": [],
-        "counters": [{"at": sweep.at, "ports": len(sweep)} for sweep in intake.counters],
-        "intended": None if intake.intended is None else len(intake.intended),
-        "warnings": list(report.warnings),
-        "same_as": None if report.same_as is None else report.same_as.at,
-        "compared_at": None if report.compared is None else report.compared.at,
-        "disagreements": [] if report.compared is None else list(report.compared.disagreements),
-    }
-    if receipt is not None:
-        told |= {
-            "snapshot": receipt.snapshot,
-            "new_snapshot": receipt.new_content,
-            "new_observation": receipt.new_observation,
-            "routing": receipt.routing,
-            "new_routing": receipt.new_routing,
-            "profile_ids": list(receipt.profiles),
-            "new_profiles": receipt.new_profiles,
-            "new_traces": receipt.new_traces,
-            "new_jobs": receipt.jobs,
-            "placements": list(receipt.placements),
-            "new_counters": receipt.new_sweeps,
-            "new_intended": receipt.new_intended,
-            "links_opened": receipt.links_opened,
-            "links_closed": receipt.links_closed,
-            "seconds": receipt.seconds,
-        }
-    return told
+def _print_fabric(fields: dict[str, Any]) -> None:
+    """Print a line for the fabric and for each other kind of data about it."""
+    if fields["same_as"] is not None:
+        click.echo(f"same content as read at {units.moment_text(fields['same_as'])}: nothing to add")
+    if fields["compared_at"] is not None:
+        time, count = units.moment_text(fields["compared_at"]), len(fields["disagreements"])
+        result = f"{count} differences, listed above" if count else "no differences"
+        click.echo(
+            f"compared with the fabric of {fields['cluster']} observed at {time}: {result}; "
+            "the files have no ports, so the stored fabric is kept"
+        )
+    if fields["hosts"] is not None:
+        time = units.moment_text(fields["observed_at"])
+        news = "" if fields["dry_run"] else f"; {_fabric_news(fields)}"
+        click.echo(
+            f"fabric of {fields['cluster']} observed at {time}: {fields['hosts']} hosts, "
+            f"{fields['switches']} switches, {fields['cables']} cables{news}"
+        )
+    if fields["tables"] is not None:
+        known = "" if fields.get("new_routing", True) else " (already stored)"
+        click.echo(f"forwarding tables of {fields['tables']} switches{known}")
+    for sweep in fields["counters"]:
+        click.echo(f"port counters of {sweep['ports']} ports at {units.moment_text(sweep['at'])}")
+    if fields["counters"] and not fields["dry_run"]:
+        click.echo(f"{fields['new_counters']} of {len(fields['counters'])} sweeps of port counters are new")
+    if fields["intended"] is not None:
+        known = "" if fields.get("new_intended", True) else " (already stored)"
+        click.echo(f"intended wiring of {fields['intended']} cables{known}")
 
 
-def _print(told: dict[str, Any]) -> None:
-    """One line a kind of thing that was read."""
-    if told["same_as"] is not None:
-        click.echo(f"the very same as read at {units.moment_text(told['same_as'])}: nothing added")
-    if told["compared_at"] is not None:
-        seen, found = units.moment_text(told["compared_at"]), len(told["disagreements"])
-        what = f"{found} lines of disagreement above" if found else "they agree"
-        click.echo(
-            f"compared with the fabric of {told['cluster']} seen at {seen}: {what}; "
-            "the files tell no ports, so nothing is replaced"
-        )
-    saved = "would be saved" if told["dry_run"] else "saved"
-    if told["hosts"] is not None:
-        seen = units.moment_text(told["observed_at"])
-        news = "" if told["dry_run"] else f"; {_news(told)}"
-        click.echo(
-            f"fabric of {told['cluster']} seen at {seen}: {told['hosts']} hosts, "
-            f"{told['switches']} switches, {told['cables']} cables{news}"
-        )
-    if told["tables"] is not None:
-        known = "" if told.get("new_routing", True) else " (known already)"
-        click.echo(f"forwarding tables of {told['tables']} switches{known}")
-    for sweep in told["counters"]:
-        click.echo(f"counters of {sweep['ports']} ports at {units.moment_text(sweep['at'])} read")
-    if told["counters"] and not told["dry_run"]:
-        click.echo(f"{told['new_counters']} of {len(told['counters'])} sweeps of counters new")
-    if told["intended"] is not None:
-        known = "" if told.get("new_intended", True) else " (known already)"
-        click.echo(f"intended wiring of {told['intended']} cables{known}")
-    for name in told["profiles"]:
+def _print_other_data(fields: dict[str, Any]) -> None:
+    """Print a line for each profile, for traces, for jobs and for each placement."""
+    saved = "would be saved" if fields["dry_run"] else "saved"
+    for name in fields["profiles"]:
         click.echo(f"profile {name} {saved}")
-    if told["traces"]:
-        click.echo(f"{told['traces']} traces read, {told.get('new_traces', 'none')} new")
-    if told["jobs"]:
-        click.echo(f"{told['jobs']} jobs read, {told.get('new_jobs', 'none')} new or changed")
-    for name in told["placements"]:
+    if fields["traces"]:
+        click.echo(f"{fields['traces']} traces read, {fields.get('new_traces', 'none')} new")
+    if fields["jobs"]:
+        click.echo(f"{fields['jobs']} jobs read, {fields.get('new_jobs', 'none')} new or changed")
+    for name in fields["placements"]:
         click.echo(f"placement {name} {saved}")
 
 
-def _news(told: dict[str, Any]) -> str:
-    if not told["new_observation"]:
-        return "known already, nothing added"
-    if not told["new_snapshot"]:
-        return "as wired before"
-    return f"{told['links_opened']} link directions new, {told['links_closed']} gone"
+def _fabric_news(fields: dict[str, Any]) -> str:
+    if not fields["new_observation"]:
+        return "already stored, nothing added"
+    if not fields["new_snapshot"]:
+        return "wiring unchanged"
+    return f"link directions: {fields['links_opened']} new, {fields['links_closed']} removed"

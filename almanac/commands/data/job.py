@@ -1,79 +1,83 @@
-"""``almanac job``: list and show jobs, attach the profile that one ran."""
+"""``almanac job``: list and show jobs, attach the profile of a job, write its rank order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from almanac.options.common import json_option, open_registry
+from almanac.output.json.stored_data import job_to_json
 from almanac.output.printing import note, print_json, print_table, write_text
 
-if TYPE_CHECKING:
-    from registry.jobs.jobs import StoredJob
+_OF_CLUSTER = "Cluster of the job; needed if two clusters have a job with this id."
 
 
 @click.group("job")
 def command() -> None:
-    """Jobs: list, show, tell where ranks sat, attach the profile that one ran."""
+    """List and show jobs, attach the profile of a job, write the host of each rank."""
 
 
 @command.command("list")
 @click.option("--cluster", help="Only jobs of this cluster.")
 @json_option
 def list_jobs(cluster: str | None, as_json: bool) -> None:
-    """All jobs, the newest first."""
+    """List all jobs, newest first."""
     with open_registry() as registry:
-        stored = registry.jobs.list(cluster)
-    rows = [_told(item) for item in stored]
+        rows = [job_to_json(stored) for stored in registry.jobs.list(cluster)]
     if as_json:
         print_json(rows)
         return
     columns = ["job", "cluster", "name", "state", "ranks", "hosts", "started_at", "profile"]
-    print_table("", columns, [_row(row, columns) for row in rows])
+    counted = [{**row, "hosts": len(row["hosts"])} for row in rows]
+    print_table("", columns, [[row[column] for column in columns] for row in counted])
 
 
 @command.command("show")
 @click.argument("job")
-@click.option("--cluster", help="Where two clusters have a job of this id.")
+@click.option("--cluster", help=_OF_CLUSTER)
 @json_option
 def show(job: str, cluster: str | None, as_json: bool) -> None:
-    """One job: its hosts, slots, times and profile."""
+    """Show the hosts, slots, times and profile of a job."""
     with open_registry() as registry:
-        told = _told(registry.jobs.read(job, cluster))
+        fields = job_to_json(registry.jobs.read(job, cluster))
     if as_json:
-        print_json(told)
+        print_json(fields)
         return
-    print_table("", ["", job], [[key, _flat(value)] for key, value in told.items()])
+    print_table("", ["", job], [[key, _joined(value)] for key, value in fields.items()])
 
 
 @command.command("attach")
 @click.argument("job")
 @click.argument("profile")
-@click.option("--cluster", help="Where two clusters have a job of this id.")
+@click.option("--cluster", help=_OF_CLUSTER)
 @json_option
 def attach(job: str, profile: str, cluster: str | None, as_json: bool) -> None:
-    """Remember which profile a job ran."""
+    """Store that JOB ran the application of PROFILE."""
     with open_registry() as registry:
         stored = registry.jobs.read(job, cluster)
-        found = registry.profiles.read(profile)
-        registry.jobs.attach(job, found.id, stored.cluster)
+        attached = registry.profiles.read(profile)
+        registry.jobs.attach(job, attached.id, stored.cluster)
     if as_json:
-        print_json({"job": stored.job.id, "cluster": stored.cluster, "profile": found.id})
+        print_json({"job": stored.job.id, "cluster": stored.cluster, "profile": attached.id})
         return
-    click.echo(f"job {stored.job.id} of {stored.cluster} ran profile {found.profile.name} ({found.id})")
+    click.echo(
+        f"profile {attached.profile.name} ({attached.id}) attached to job {stored.job.id} of {stored.cluster}"
+    )
 
 
 @command.command("ranks")
 @click.argument("job")
-@click.option("--cluster", help="Where two clusters have a job of this id.")
+@click.option("--cluster", help=_OF_CLUSTER)
 @click.option(
     "--distribution",
     type=click.Choice(["block", "cyclic", "plane"]),
-    help="How srun dealt the ranks (default: what the record says, else block).",
+    help="How srun distributed the ranks (default: as in the job's record, else block).",
 )
-@click.option("--plane", type=click.IntRange(min=1), help="Ranks a round of plane; no record tells it.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Default: standard output.")
+@click.option(
+    "--plane", type=click.IntRange(min=1), help="Plane size of --distribution plane; records do not have it."
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File (default: standard output).")
 def ranks(
     job: str, cluster: str | None, distribution: str | None, plane: int | None, output: str | None
 ) -> None:
@@ -81,42 +85,15 @@ def ranks(
     from registry.model.rank_order import BLOCK, order_of_job
 
     with open_registry() as registry:
-        stored = registry.jobs.read(job, cluster)
-    told = stored.job
-    if not distribution and not told.distribution:
-        note(f"the record of job {told.id} tells no distribution: taken to be {BLOCK}")
-    if sum(told.slots) != told.ranks:
-        note(f"the record of job {told.id} does not tell how many ranks each host had: shared over its slots")
-    order = order_of_job(told, distribution=distribution, plane=plane)
+        record = registry.jobs.read(job, cluster).job
+    if not distribution and not record.distribution:
+        note(f"the record of job {record.id} has no distribution: {BLOCK} is assumed")
+    if sum(record.slots) != record.ranks:
+        note(f"the record of job {record.id} lacks the ranks per host: they are spread over its slots")
+    order = order_of_job(record, distribution=distribution, plane=plane)
     rows = "".join(f"{rank},{host}\n" for rank, host in enumerate(order.hosts))
     write_text(output, f"rank,host\n{rows}")
 
 
-def _told(stored: StoredJob) -> dict[str, Any]:
-    job = stored.job
-    return {
-        "job": job.id,
-        "cluster": stored.cluster,
-        "name": job.name,
-        "user": job.user,
-        "account": job.account,
-        "partition": job.partition,
-        "state": job.state,
-        "submitted_at": job.submitted_at,
-        "started_at": job.started_at,
-        "ended_at": job.ended_at,
-        "ranks": job.ranks,
-        "hosts": list(job.hosts),
-        "slots": list(job.slots),
-        "distribution": job.distribution,
-        "profile": stored.profile,
-        "source": job.source,
-    }
-
-
-def _row(told: dict[str, Any], columns: list[str]) -> list[Any]:
-    return [len(told[column]) if column == "hosts" else told[column] for column in columns]
-
-
-def _flat(value: Any) -> Any:
+def _joined(value: Any) -> Any:
     return " ".join(map(str, value)) if isinstance(value, list) else value

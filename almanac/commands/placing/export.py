@@ -11,10 +11,10 @@ from mapping.launchers.catalog import FORMATS, write
 
 @click.command("export")
 @click.argument("placement")
-@click.option("--format", "name", type=click.Choice(FORMATS.names), required=True)
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Default: standard output.")
+@click.option("--format", "name", type=click.Choice(FORMATS.names), required=True, help="Format of the file.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File (default: standard output).")
 def command(placement: str, name: str, output: str | None) -> None:
-    """Write PLACEMENT (its id) as a launcher's file."""
+    """Write the stored placement with the id PLACEMENT as a launcher's file."""
     with open_registry() as registry:
         stored = registry.placements.read(placement)
         fabric = registry.fabrics.read_content(stored.content).fabric

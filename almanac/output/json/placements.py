@@ -1,4 +1,4 @@
-"""JSON of placements: found, evaluated or compared, and curves of moved ranks."""
+"""JSON of placements: found, evaluated, compared, moved, and those that got worse."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from almanac.output.printing import finite
+
 if TYPE_CHECKING:
     from mapping.evaluation.comparing import Difference
-    from mapping.evaluation.loaded_links import LinkEnd, LoadedLink
+    from mapping.evaluation.loaded_links import LoadedLink
     from mapping.evaluation.report import PlacementReport
+    from mapping.placement.moves.advice import Advice
     from mapping.placement.moves.remapping import Curve
+    from mapping.traffic.quality import Regression
     from registry.model import Evaluation
 
 
@@ -37,9 +41,9 @@ def placement_to_json(report: PlacementReport) -> dict[str, Any]:
         "steps": placement.steps,
         "complete": placement.complete,
         "code_version": report.evaluation.code_version,
-        "in_order": Metrics.of(report.in_order).told(),
-        "random": report.random.told(),
-        "placed": Metrics.of(report.evaluation).told(),
+        "in_order": asdict(Metrics.of(report.in_order)),
+        "random": asdict(report.random),
+        "placed": asdict(Metrics.of(report.evaluation)),
         **bounds_to_json(report.evaluation),
     }
     if report.cores is not None:
@@ -68,7 +72,7 @@ def evaluation_to_json(report: PlacementReport) -> dict[str, Any]:
         "rails": found.rails,
         "background": found.background,
         "bytes": found.total_bytes,
-        **Metrics.of(found).told(),
+        **asdict(Metrics.of(found)),
         "max_dilation": found.max_dilation,
         "mean_congestion_seconds": found.mean_congestion_seconds,
         "mapping_coefficient": found.mapping_coefficient,
@@ -96,30 +100,71 @@ def comparison_to_json(
     profile: str, cluster: str, reports: Sequence[PlacementReport], links: Sequence[Difference]
 ) -> dict[str, Any]:
     """Return the document of ``almanac compare``."""
-    from mapping.evaluation.comparing import compared
-
     return {
         "profile": profile,
         "cluster": cluster,
-        "placements": [{"placement": one.record_id, **compared(one.evaluation)} for one in reports],
+        "placements": [{"placement": one.record_id, **compared_metrics_to_json(one.evaluation)} for one in reports],
         "links": [_difference(one) for one in links],
     }
+
+
+def compared_metrics_to_json(evaluation: Evaluation) -> dict[str, float | None]:
+    """Return the metrics by which placements are compared."""
+    from registry.model import Metrics
+
+    return {
+        **asdict(Metrics.of(evaluation)),
+        "mean_congestion_seconds": evaluation.mean_congestion_seconds,
+        "max_dilation": evaluation.max_dilation,
+        "loaded_links": int((evaluation.link_bytes > 0).sum()),
+    }
+
+
+def advice_to_json(curve: Curve, advice: Sequence[Advice], best: Advice | None) -> dict[str, Any]:
+    """Return the document of ``almanac advise PROFILE PLACEMENT``.
+
+    Parameters
+    ----------
+    best : Advice or None
+        Number of ranks to move that saves most, if it is known and above zero.
+    """
+    return {
+        "objective": str(curve.objective),
+        "complete": curve.complete,
+        "curve": curve_to_json(curve),
+        "advice": [
+            {
+                "moved": one.point.moved,
+                "seconds_saved": one.seconds_saved,
+                "saved_per_rank": one.saved_per_rank,
+                "migration_seconds": one.migration_seconds,
+                "break_even_iterations": finite(one.break_even_iterations),
+                "worth_it": one.worth_it,
+            }
+            for one in advice
+        ],
+        "best_moved": None if best is None else best.point.moved,
+    }
+
+
+def regression_to_json(regression: Regression) -> dict[str, Any]:
+    """Return a row of ``almanac history --regressions``."""
+    fields = asdict(regression)
+    del fields["row"]
+    fields["profile"] = fields.pop("profile_name")
+    return fields
 
 
 def _difference(difference: Difference) -> dict[str, Any]:
     first = difference.loads[0]
     return {
-        "source": _end(first.source),
-        "target": _end(first.target),
+        "source": asdict(first.source),
+        "target": asdict(first.target),
         "capacity": first.capacity,
         "bytes": [load.bytes for load in difference.loads],
         "seconds": [load.seconds for load in difference.loads],
         "difference_seconds": difference.seconds,
     }
-
-
-def _end(end: LinkEnd) -> dict[str, Any]:
-    return {"name": end.name, "guid": end.guid, "port": end.port}
 
 
 def _link(link: LoadedLink | None) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from almanac.commands.history_rows import COLUMNS, series_rows
+from almanac.commands.placing.history import COLUMNS, series_rows
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
 from tests.support.busy_cluster import PROPOSED, fill, job, place, record

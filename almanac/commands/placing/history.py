@@ -1,0 +1,174 @@
+"""``almanac history``: stored placements, their quality and regressions; simulations; circuit plans."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from almanac.commands import history_circuits, history_simulations
+from almanac.commands.cluster.check import EXIT_PROBLEMS
+from almanac.options.common import Time, json_option, open_registry, require_cluster
+from almanac.output.json.placements import regression_to_json
+from almanac.output.printing import print_json, print_table
+
+if TYPE_CHECKING:
+    from registry.model.placement_series import PlacementSeries
+    from registry.registry import Registry
+
+COLUMNS = (
+    *("id", "recorded_at", "cluster", "profile", "job", "role", "strategy", "congestion_seconds"),
+    *("hop_bytes", "average_dilation", "complete"),
+)
+"""Columns of the table of placements: attributes of `StoredPlacementInfo`."""
+_SERIES_NAMES = {"profile": "profile_name"}
+"""Columns that have another name in a `PlacementSeries`."""
+REGRESSION_COLUMNS = (
+    *("id", "recorded_at", "cluster", "profile", "role", "job", "ratio", "centre", "limit", "last_good"),
+    "changed",
+)
+
+
+class HistoryFilter(NamedTuple):
+    """Rows of a history to show, and how.
+
+    Attributes
+    ----------
+    cluster, application, job : str or None
+        Only rows of this cluster, application or job.
+    limit : int or None
+        Number of newest rows.
+    as_json : bool
+        True for a JSON document instead of a table.
+    """
+
+    cluster: str | None
+    application: str | None
+    job: str | None
+    limit: int | None
+    as_json: bool
+
+    @property
+    def cluster_limit(self) -> int | None:
+        """Number of newest rows of the cluster to read, or None if other filters need all of them."""
+        return self.limit if self.application is None and self.job is None else None
+
+
+@click.command("history")
+@click.option("--cluster", help="Only results on this cluster.")
+@click.option("--application", help="Only results of this application.")
+@click.option("--job", help="Only results of this job.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only this many, the newest.")
+@click.option(
+    "--regressions",
+    "worse",
+    is_flag=True,
+    help=f"Only placements above their control limit; exit with {EXIT_PROBLEMS} if there are any.",
+)
+@click.option("--since", type=Time(), help="With --regressions: only those recorded at this time or later.")
+@click.option("--simulations", "simulated", is_flag=True, help="List simulated runs instead of placements.")
+@click.option("--placement", metavar="ID", help="With --simulations: only runs of this placement.")
+@click.option("--circuits", is_flag=True, help="List circuit plans instead of placements.")
+@json_option
+def command(
+    cluster: str | None,
+    application: str | None,
+    job: str | None,
+    limit: int | None,
+    worse: bool,
+    since: datetime | None,
+    simulated: bool,
+    placement: str | None,
+    circuits: bool,
+    as_json: bool,
+) -> None:
+    """List stored placements with their bounds and baselines, newest first.
+
+    With --regressions: list placements that got worse. The ratio of the worst link to its certified bound is
+    compared with the up to 20 earlier placements (at least 5) of the same application and profile. A
+    regression is above their median plus three scaled median absolute deviations, and 5% above the median.
+    The table names what changed since the last good placement.
+
+    With --simulations: list the saved simulated runs.
+
+    With --circuits: list the circuit plans of `almanac reconfigure`.
+    """
+    if since is not None and not worse:
+        raise click.UsageError("--since goes with --regressions")
+    if simulated + worse + circuits > 1:
+        raise click.UsageError("give only one of --simulations, --regressions and --circuits")
+    if placement is not None and not simulated:
+        raise click.UsageError("--placement goes with --simulations")
+    selected = HistoryFilter(cluster, application, job, limit, as_json)
+    found = False
+    with open_registry() as registry:
+        if circuits:
+            history_circuits.show(registry, selected)
+        elif simulated:
+            history_simulations.show(registry, selected, placement)
+        elif worse:
+            found = _show_regressions(registry, selected, since)
+        else:
+            _show_placements(registry, selected)
+    if found:
+        click.get_current_context().exit(EXIT_PROBLEMS)
+
+
+def _show_placements(registry: Registry, selected: HistoryFilter) -> None:
+    """Print placements; without a limit or job from columns, which are faster to read than rows."""
+    cluster, application, job, limit, as_json = selected
+    if not as_json and job is None and limit is None:
+        series = registry.placements.series(cluster=cluster, application=application)
+        print_table("", COLUMNS, series_rows(series))
+        return
+    infos = registry.placements.history(cluster=cluster, application=application, job=job, limit=limit)
+    if as_json:
+        print_json([dataclasses.asdict(info) for info in infos])
+    else:
+        print_table("", COLUMNS, [[getattr(info, column) for column in COLUMNS] for info in infos])
+
+
+def series_rows(series: PlacementSeries) -> list[list[Any]]:
+    """Return a row of `COLUMNS` for each placement, newest first, those of equal time by id."""
+    import numpy as np
+
+    newest = np.argsort(-series.recorded_at.astype(np.int64), kind="stable").tolist()
+    columns = [getattr(series, _SERIES_NAMES.get(name, name)) for name in COLUMNS]
+    values = [column if isinstance(column, tuple) else column.tolist() for column in columns]
+    return [[_cell(column[row]) for column in values] for row in newest]
+
+
+def _cell(value: Any) -> Any:
+    """Return the value to show: None for empty texts and missing numbers, times in UTC."""
+    if hasattr(value, "tzinfo"):
+        return value.replace(tzinfo=UTC)
+    if value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value
+
+
+def _show_regressions(registry: Registry, selected: HistoryFilter, since: datetime | None) -> bool:
+    """Print the regressions, and return True if there are any."""
+    from mapping.traffic.quality import regressions
+    from registry.model import as_utc
+
+    series = registry.placements.series(cluster=selected.cluster, application=selected.application)
+    if not len(series):
+        require_cluster(registry, selected.cluster)
+    found = [
+        one
+        for one in regressions(series)
+        if selected.job in (None, one.job) and (since is None or one.recorded_at >= as_utc(since))
+    ][: selected.limit]
+    rows = [regression_to_json(one) for one in found]
+    if selected.as_json:
+        print_json(rows)
+    elif rows:
+        texts = [{**row, "changed": ", ".join(row["changed"]) or "-"} for row in rows]
+        print_table("", REGRESSION_COLUMNS, [[row[column] for column in REGRESSION_COLUMNS] for row in texts])
+    else:
+        click.echo("no regressions")
+    return bool(found)

@@ -1,0 +1,188 @@
+"""JSON of running jobs: congestion, what-if and advice for a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from almanac.output.running_jobs import link_name
+
+if TYPE_CHECKING:
+    from mapping.service import Advised, Live, OnSwitch
+    from mapping.traffic.rank_pairs import RankPairs
+    from mapping.traffic.shared import HotLink, SharedLoad, User
+    from mapping.traffic.what_if import JobEffect, WhatIf
+
+
+def fabric_to_json(live: Live | OnSwitch) -> dict[str, Any]:
+    """Return the keys that name the fabric and its time."""
+    snapshot = live.running.snapshot
+    return {
+        "cluster": snapshot.cluster,
+        "at": live.running.at,
+        "snapshot": snapshot.id,
+        "observed_at": snapshot.observed_at,
+    }
+
+
+def omitted_jobs_to_json(live: Live | OnSwitch) -> dict[str, Any]:
+    """Return the number of running jobs, and those that are not included."""
+    return {
+        "running": len(live.running.jobs),
+        "without_profile": [one.stored.job.id for one in live.without_profile],
+        "left_out": [{"job": one.job.stored.job.id, "reason": one.reason} for one in live.unloaded],
+    }
+
+
+def heading_to_json(live: Live) -> dict[str, Any]:
+    """Return the first keys of a document on running jobs."""
+    return {
+        **fabric_to_json(live),
+        "routing": live.routing,
+        "rails": live.rails,
+        **omitted_jobs_to_json(live),
+    }
+
+
+def congestion_to_json(
+    live: Live, links: Sequence[HotLink], pairs: Mapping[str, RankPairs] | None, top: int
+) -> dict[str, Any]:
+    """Return the document of ``almanac congestion``.
+
+    Parameters
+    ----------
+    links : sequence of HotLink
+        Links to list.
+    pairs : mapping of str to RankPairs, or None
+        Pairs of ranks on the one link that was asked for, by job.
+    top : int
+        Most pairs of ranks.
+    """
+    worst = live.shared.worst_pair()
+    return {
+        **heading_to_json(live),
+        "evaluated": list(live.evaluated),
+        "links": [_link(link, link_name(live, link)) for link in links],
+        "jobs": slowdowns_to_json(live),
+        "worst_pair": None
+        if worst is None
+        else {
+            "link": link_name(live, worst.link),
+            "first": _user(worst.first),
+            "second": _user(worst.second),
+        },
+        **({} if pairs is None else {"pairs": rank_pairs_to_json(pairs, top)}),
+    }
+
+
+def slowdowns_to_json(live: Live) -> list[dict[str, Any]]:
+    """Return the jobs with traffic, largest slowdown first."""
+    shared = live.shared
+    columns = (shared.alone_seconds(), shared.together_seconds(), shared.slowdowns())
+    rows = [
+        {
+            "job": load.job,
+            "user": load.user,
+            "application": load.application,
+            "placement": load.placement or None,
+            "alone_seconds": alone,
+            "together_seconds": together,
+            "slowdown": slowdown,
+        }
+        for load, alone, together, slowdown in zip(
+            shared.jobs, *(column.tolist() for column in columns), strict=True
+        )
+    ]
+    return sorted(rows, key=lambda row: -row["slowdown"])
+
+
+def rank_pairs_to_json(pairs: Mapping[str, RankPairs], top: int) -> list[dict[str, Any]]:
+    """Return the pairs of ranks of all jobs, most bytes first."""
+    rows = [
+        {"job": job, "sender": sender, "receiver": receiver, "bytes": size}
+        for job, found in pairs.items()
+        for sender, receiver, size in zip(
+            found.sender.tolist(), found.receiver.tolist(), found.bytes.tolist(), strict=True
+        )
+    ]
+    return sorted(rows, key=lambda row: -row["bytes"])[:top]
+
+
+def what_if_to_json(live: Live, found: WhatIf, top: int) -> dict[str, Any]:
+    """Return the document of ``almanac whatif``, with at most `top` links."""
+    return {
+        **heading_to_json(live),
+        "rule": found.rule,
+        "change": asdict(found.change),
+        "before": totals_to_json(found.before),
+        "unchanged": totals_to_json(found.unchanged),
+        "after": totals_to_json(found.after),
+        "links": changed_links_to_json(found, top),
+        "jobs": [asdict(one) for one in jobs_by_effect(found)],
+    }
+
+
+def totals_to_json(shared: SharedLoad) -> dict[str, float]:
+    """Return the congestion of all links, and of those between switches."""
+    seconds, inner = shared.seconds, shared.fabric.network_link
+    return {
+        "congestion_seconds": float(seconds.max(initial=0.0)),
+        "network_congestion_seconds": float(seconds[inner].max(initial=0.0)),
+    }
+
+
+def changed_links_to_json(found: WhatIf, top: int) -> list[dict[str, Any]]:
+    """Return the busiest links after the change, with their times before and with the new routing only."""
+    from mapping.traffic.naming import link_text
+
+    before, unchanged = found.before.seconds, found.unchanged.seconds
+    rows = []
+    for link in found.after.hottest(top):
+        old_row = int(found.row_before[link.row])
+        fields = _link(link, link_text(found.after.fabric, link.row))
+        sides = {"before_seconds": before, "unchanged_seconds": unchanged}
+        rows.append(
+            {**fields, **{key: None if old_row < 0 else float(side[old_row]) for key, side in sides.items()}}
+        )
+    return rows
+
+
+def jobs_by_effect(found: WhatIf) -> list[JobEffect]:
+    """Return the jobs that lose ranks or connections first, then those that are slowed down most."""
+
+    def order(one: JobEffect) -> tuple[bool, float]:
+        lost = one.unreachable_pairs > 0 or one.lost_ranks > 0
+        return not lost, one.unchanged_seconds - one.after_seconds
+
+    return sorted(found.jobs, key=order)
+
+
+def cluster_advice_to_json(live: Live, advised: Sequence[Advised], complete: bool) -> dict[str, Any]:
+    """Return the document of ``almanac advise CLUSTER``."""
+    return {**heading_to_json(live), "complete": complete, "jobs": [_advised(one) for one in advised]}
+
+
+def _advised(one: Advised) -> dict[str, Any]:
+    fields = asdict(one.advice)
+    del fields["cluster"], fields["at"]
+    return {**fields, "user": one.user, "application": one.application, "gain": one.advice.gain}
+
+
+def _link(link: HotLink, name: str) -> dict[str, Any]:
+    return {
+        "link": name,
+        "network": link.network,
+        **asdict(link.load),
+        "users": [_user(user) for user in link.users],
+    }
+
+
+def _user(user: User) -> dict[str, Any]:
+    return {
+        "job": user.job,
+        "user": user.user,
+        "application": user.application,
+        "bytes": user.bytes,
+        "part": user.part,
+    }

@@ -1,0 +1,233 @@
+"""JSON of stored data: ingest reports, clusters, problems, layouts, generated data, profiles, jobs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from almanac.output.printing import whole
+
+if TYPE_CHECKING:
+    from ingest.generate.catalog import Generator
+    from ingest.pipeline import Report
+    from mapping.checks.finding import Finding
+    from registry.fabrics.changes import Changes
+    from registry.fabrics.fabrics import ClusterInfo, Snapshot
+    from registry.fabrics.layouts import StoredLayout
+    from registry.jobs.jobs import StoredJob
+    from registry.profiles import ProfileInfo, StoredProfile
+
+
+def ingest_report_to_json(report: Report, dry_run: bool) -> dict[str, Any]:
+    """Return the document of ``almanac ingest``."""
+    intake, receipt = report.intake, report.receipt
+    fabric = intake.fabric
+    fields: dict[str, Any] = {
+        "dry_run": dry_run,
+        "cluster": intake.cluster,
+        "observed_at": intake.observed_at,
+        "files": list(intake.files),
+        "hosts": None if fabric is None else len(fabric.hosts),
+        "switches": None if fabric is None else len(fabric.switches),
+        "cables": None if fabric is None else fabric.cable_count,
+        "tables": None if intake.tables is None else len(intake.tables.switch_guid),
+        "profiles": [profile.name for profile in intake.profiles],
+        "traces": sum(trace is not None for trace in intake.traces),
+        "jobs": len(intake.jobs),
+        "placements": [],
+        "counters": [{"at": sweep.at, "ports": len(sweep)} for sweep in intake.counters],
+        "intended": None if intake.intended is None else len(intake.intended),
+        "warnings": list(report.warnings),
+        "same_as": None if report.same_as is None else report.same_as.at,
+        "compared_at": None if report.compared is None else report.compared.at,
+        "disagreements": [] if report.compared is None else list(report.compared.disagreements),
+    }
+    if receipt is not None:
+        fields |= {
+            "snapshot": receipt.snapshot,
+            "new_snapshot": receipt.new_content,
+            "new_observation": receipt.new_observation,
+            "routing": receipt.routing,
+            "new_routing": receipt.new_routing,
+            "profile_ids": list(receipt.profiles),
+            "new_profiles": receipt.new_profiles,
+            "new_traces": receipt.new_traces,
+            "new_jobs": receipt.jobs,
+            "placements": list(receipt.placements),
+            "new_counters": receipt.new_sweeps,
+            "new_intended": receipt.new_intended,
+            "links_opened": receipt.links_opened,
+            "links_closed": receipt.links_closed,
+            "seconds": receipt.seconds,
+        }
+    return fields
+
+
+def generated_to_json(made: Any, generator: Generator) -> dict[str, Any]:
+    """Return the first keys of ``almanac generate``: what was generated.
+
+    Parameters
+    ----------
+    made : Fabric, Profile or float64[ranks]
+        Result of the generator.
+    """
+    fields: dict[str, Any] = {"generator": generator.name, "kind": generator.kind}
+    if generator.kind == "profile":
+        return fields | {
+            "name": made.name,
+            "ranks": made.ranks,
+            "pairs": made.pairs,
+            "bytes": float(made.bytes.sum()),
+        }
+    if generator.kind == "weights":
+        return fields | {"ranks": len(made), "sum": float(made.sum()), "heaviest": float(made.max())}
+    return fields | {
+        "hosts": len(made.hosts),
+        "switches": len(made.switches),
+        "cables": made.cable_count,
+    }
+
+
+def cluster_to_json(info: ClusterInfo) -> dict[str, Any]:
+    """Return a row of ``almanac cluster list``."""
+    return {
+        "cluster": info.name,
+        "observations": info.observations,
+        "snapshots": info.contents,
+        "observed_at": info.last_observed_at,
+    }
+
+
+def snapshot_to_json(cluster: str, snapshot: Snapshot, routing: str, why: str) -> dict[str, Any]:
+    """Return the document of ``almanac cluster show``.
+
+    Parameters
+    ----------
+    routing, why : str
+        Routing that commands use for this fabric by default, and the reason.
+    """
+    fabric = snapshot.fabric
+    return {
+        "cluster": cluster,
+        "hosts": len(fabric.hosts),
+        "adapters": len(fabric.adapters),
+        "switches": len(fabric.switches),
+        "cables": fabric.cable_count,
+        "capacity": float(fabric.links.capacity.sum()),
+        "snapshot": snapshot.id,
+        "observed_at": snapshot.observed_at,
+        "routing": snapshot.routing,
+        "default_routing": routing,
+        "default_routing_because": why,
+    }
+
+
+def changes_to_json(cluster: str, changes: Changes) -> dict[str, Any]:
+    """Return the document of ``almanac cluster changes``."""
+    return {"cluster": cluster, **dataclasses.asdict(changes)}
+
+
+def findings_to_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Return the problems that ``almanac cluster check`` found."""
+    return [
+        {
+            "severity": str(finding.severity),
+            "check": finding.check,
+            "subject": finding.subject,
+            "count": finding.count,
+            "text": finding.text,
+        }
+        for finding in findings
+    ]
+
+
+def host_layout_to_json(stored: StoredLayout) -> dict[str, Any]:
+    """Return a row of ``almanac cluster layouts``."""
+    import numpy as np
+
+    from registry.model import format_guid
+
+    layout = stored.layout
+    domains = len(layout.domain_node)
+    return {
+        "host": stored.host,
+        "since": stored.at,
+        "cores": len(layout.core_domain),
+        "domains": np.bincount(layout.core_domain, minlength=domains).tolist(),
+        "adapters": [
+            {
+                "name": name,
+                "guid": format_guid(int(guid)) or None,
+                "fabric": bool(fabric),
+                "domains": np.flatnonzero(near).tolist(),
+            }
+            for name, guid, fabric, near in zip(
+                layout.nic_name, layout.nic_guid, layout.nic_fabric, layout.nic_near, strict=True
+            )
+        ],
+        "name": layout.name,
+        "source": layout.source,
+    }
+
+
+def profile_info_to_json(info: ProfileInfo) -> dict[str, Any]:
+    """Return a row of ``almanac profile list``."""
+    return {
+        "profile": info.name,
+        "id": info.id,
+        "application": info.application,
+        "ranks": info.ranks,
+        "pairs": info.pairs,
+        "bytes": info.bytes,
+        "recorded_at": info.recorded_at,
+    }
+
+
+def profile_to_json(stored: StoredProfile, traces: Sequence[str]) -> dict[str, Any]:
+    """Return the document of ``almanac profile show``.
+
+    Parameters
+    ----------
+    traces : sequence of str
+        Ids of the profile's traces.
+    """
+    content = stored.profile
+    return {
+        "profile": content.name,
+        "id": stored.id,
+        "application": content.application,
+        "source": content.source,
+        "recorded_at": stored.recorded_at,
+        "ranks": content.ranks,
+        "pairs": content.pairs,
+        "bytes": whole(float(content.bytes.sum())),
+        "messages": int(content.messages.sum()),
+        "missing_ranks": list(content.missing_ranks),
+        "self_edges": content.self_edges,
+        "self_bytes": whole(content.self_bytes),
+        "traces": list(traces),
+    }
+
+
+def job_to_json(stored: StoredJob) -> dict[str, Any]:
+    """Return the document of ``almanac job show``, also a row of ``almanac job list``."""
+    job = stored.job
+    return {
+        "job": job.id,
+        "cluster": stored.cluster,
+        "name": job.name,
+        "user": job.user,
+        "account": job.account,
+        "partition": job.partition,
+        "state": job.state,
+        "submitted_at": job.submitted_at,
+        "started_at": job.started_at,
+        "ended_at": job.ended_at,
+        "ranks": job.ranks,
+        "hosts": list(job.hosts),
+        "slots": list(job.slots),
+        "distribution": job.distribution,
+        "profile": stored.profile,
+        "source": job.source,
+    }
