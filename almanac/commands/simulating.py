@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from almanac.commands import searching
+from almanac.options import files as searching
 
 if TYPE_CHECKING:
     from registry.fabrics.fabrics import Snapshot

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 MAX_SEED = (1 << 53) - 1
 """Largest seed that every JSON reader and the database store exactly."""
+ROUTING_OPTIONS = (
+    click.option(
+        "--routing", help="Routing, see docs/mapping/routing.md (default: forwarding tables if complete)."
+    ),
+    click.option(
+        "--rails",
+        default="all-connected",
+        show_default=True,
+        help="How rails are used: all-connected or same-rail, see docs/congestion.md.",
+    ),
+)
+"""Options ``--routing`` and ``--rails``."""
 
 
 def current_settings(**options: str | None) -> Settings:
@@ -58,6 +70,13 @@ def require_cluster(registry: Registry, cluster: str | None) -> None:
     known = [info.name for info in registry.fabrics.clusters()]
     if cluster is not None and cluster not in known:
         raise UnknownName("cluster", cluster, known)
+
+
+def add_options(command: Any, options: Iterable[Callable[[Any], Any]]) -> Any:
+    """Add options to a command, so that its help lists them in this order."""
+    for option in reversed(tuple(options)):
+        command = option(command)
+    return command
 
 
 def json_option(function: F) -> F:

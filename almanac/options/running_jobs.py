@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from almanac.options.common import Time
+from almanac.options.common import ROUTING_OPTIONS, Time, add_options
 
 if TYPE_CHECKING:
     from mapping.service import Live
@@ -19,23 +19,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option("--at", type=Time(), help="Jobs and fabric at this time (default: now)."),
-    click.option(
-        "--routing", help="Routing, see docs/mapping/routing.md (default: forwarding tables if complete)."
-    ),
-    click.option(
-        "--rails",
-        default="all-connected",
-        show_default=True,
-        help="How rails are used: all-connected or same-rail, see docs/congestion.md.",
-    ),
+    *ROUTING_OPTIONS,
 )
 
 
 def running_jobs_options(function: F) -> F:
     """Add ``--at``, ``--routing`` and ``--rails`` to a command."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+    return cast(F, add_options(function, _OPTIONS))
 
 
 def read_live(

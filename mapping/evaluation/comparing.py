@@ -9,7 +9,7 @@ import numpy as np
 
 from mapping.evaluation.loaded_links import LoadedLink, link
 from registry.errors import InvalidValue
-from registry.model import Evaluation, Fabric, Metrics
+from registry.model import Evaluation, Fabric
 
 
 class Difference(NamedTuple):
@@ -58,13 +58,3 @@ def differences(
         Difference(row, tuple(link(fabric, one, row) for one in evaluations), float(spread[row]))
         for row in rows.tolist()
     ]
-
-
-def compared(evaluation: Evaluation) -> dict[str, float | None]:
-    """What a placement is compared by, beside its links."""
-    return {
-        **Metrics.of(evaluation).told(),
-        "mean_congestion_seconds": evaluation.mean_congestion_seconds,
-        "max_dilation": evaluation.max_dilation,
-        "loaded_links": int((evaluation.link_bytes > 0).sum()),
-    }

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from almanac.here import HOST_FILES, Here, here
+from almanac.job_environment import HOST_FILES, Here, here
 from registry.errors import ConfigError, InputError
 from tests.almanac.conftest import Almanac
 from tests.support import paths

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from almanac.commands import circuits, simulated
-from almanac.commands.answers import show_answer
 from almanac.options.common import open_registry
+from almanac.output.placements import show_placement
 from almanac.output.printing import note, progress_bars, write_text
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _show(result: DemoResult, fabric: Fabric) -> None:
         f"fabric {result.placed.case.cluster}: {len(fabric.hosts)} hosts with {len(fabric.adapters)} "
         f"adapters, {len(fabric.switches)} switches, {fabric.cable_count} cables (a real NDR fabric)"
     )
-    show_answer(result.placed)
+    show_placement(result.placed)
     click.echo("")
     simulated.show_table(result.heading, result.runs)
     click.echo("")

@@ -87,7 +87,7 @@ def _listed(rows: list[dict[str, Any]], most: int) -> list[list[str]]:
 def _subject(cluster: str | None, at: datetime | None, files: tuple[str, ...]) -> Subject:
     """Return the data to check: a cluster of the database, or a scan, tables and wiring of files."""
     if cluster is None:
-        from almanac.commands.searching import read_wiring
+        from almanac.options.files import read_wiring
         from mapping.checks.finding import Subject
 
         fabric, plan = read_wiring(files, "files")

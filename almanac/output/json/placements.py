@@ -103,7 +103,9 @@ def comparison_to_json(
     return {
         "profile": profile,
         "cluster": cluster,
-        "placements": [{"placement": one.record_id, **compared_metrics_to_json(one.evaluation)} for one in reports],
+        "placements": [
+            {"placement": one.record_id, **compared_metrics_to_json(one.evaluation)} for one in reports
+        ],
         "links": [_difference(one) for one in links],
     }
 

@@ -235,6 +235,9 @@ SLURM_HOSTFILE={hosts} srun --distribution arbitrary -n $SLURM_NTASKS \\
 def test_an_open_mpi_job_finds_the_hosts_that_it_was_given(openmpi: list[object], tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
     hosts.write_text("".join(f"{node} slots=2\n" for node in NODES))
-    show = "from almanac.here import here; h = here(); print(0, ','.join(map(str, h.hosts + h.slots)))"
+    show = (
+        "from almanac.job_environment import read_environment as read; "
+        "e = read(); print(0, ','.join(map(str, e.hosts + e.slots)))"
+    )
     command = [*openmpi, "--mca", "orte_default_hostfile", hosts, "-n", 1, sys.executable, "-c", show]
     assert printed(command) == {0: "node0001,node0002,node0003,2,2,2"}

@@ -1,13 +1,13 @@
-"""The allocation that this process runs in, from the environment that a launcher or scheduler sets.
+"""Hosts and slots of the job in which this process runs, from the environment of a scheduler or launcher.
 
-Read in this order; the first that is there counts:
+The first of these that is set is used:
 
 1. Slurm (``salloc``, ``sbatch``): ``SLURM_JOB_NODELIST`` (or ``SLURM_NODELIST``) and
    ``SLURM_TASKS_PER_NODE``, of the job or of the step, else ``SLURM_JOB_CPUS_PER_NODE``;
-   ``SLURM_NTASKS``, ``SLURM_JOB_ID`` and ``SLURM_CLUSTER_NAME`` for what they say.
+   also ``SLURM_NTASKS``, ``SLURM_JOB_ID`` and ``SLURM_CLUSTER_NAME``.
 2. Open MPI: the host file that ``PRTE_MCA_prte_default_hostfile`` (5), ``OMPI_MCA_orte_default_hostfile``
    (4) or ``OMPI_MCA_rmaps_seq_file`` names.
-3. PBS: ``PBS_NODEFILE``, a line a slot; ``PBS_JOBID``.
+3. PBS: ``PBS_NODEFILE``, with a line per slot; ``PBS_JOBID``.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _LINE = re.compile(r"(?:([^\s:=]+)(?::([1-9]\d*)|\s+slots\s*=\s*([1-9]\d*).*)?)?
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Here:
-    """An allocation by names.
+class JobEnvironment:
+    """Hosts and slots of the present job.
 
     Attributes
     ----------
     hosts : tuple of str
-        In the order in which the launcher fills them.
+        Hosts in the order in which the launcher fills them.
     slots : tuple of int
-        Ranks of each host.
+        Ranks per host.
     ranks : int or None
-        Of the job, where it is told.
+        Ranks of the job, or None if the environment does not have them.
     job, cluster : str or None
     source : str
-        The variables that were read.
+        Variables that were read.
     """
 
     hosts: tuple[str, ...]
@@ -51,15 +51,15 @@ class Here:
     source: str = ""
 
 
-def here(environment: Mapping[str, str] = os.environ) -> Here:
-    """The allocation around this process.
+def read_environment(environment: Mapping[str, str] = os.environ) -> JobEnvironment:
+    """Return the hosts and slots of the job in which this process runs.
 
     Raises
     ------
     ConfigError
-        No variable tells of one, or two of them contradict each other.
+        No variable is set, or two of them contradict each other.
     InputError
-        A list or file of hosts that cannot be read.
+        A list or file of hosts cannot be read.
     """
     if environment.get("SLURM_JOB_NODELIST") or environment.get("SLURM_NODELIST"):
         return _slurm(environment)
@@ -70,12 +70,13 @@ def here(environment: Mapping[str, str] = os.environ) -> Here:
         return _host_file("PBS_NODEFILE", environment["PBS_NODEFILE"], environment.get("PBS_JOBID"))
     raise ConfigError(
         "--here",
-        "no allocation is around: neither SLURM_JOB_NODELIST nor PBS_NODEFILE nor a host file of Open MPI "
+        "not inside a job: neither SLURM_JOB_NODELIST nor PBS_NODEFILE nor a host file of Open MPI "
         f"({', '.join(HOST_FILES)}) is set",
     )
 
 
-def _slurm(environment: Mapping[str, str]) -> Here:
+def _slurm(environment: Mapping[str, str]) -> JobEnvironment:
+    """Return the hosts and slots of a Slurm job or step."""
     from ingest.formats.jobs.hostlists import expand
     from ingest.formats.jobs.slurm_fields import Where, parse_tasks_per_node
 
@@ -85,12 +86,14 @@ def _slurm(environment: Mapping[str, str]) -> Here:
         (n for n in ("SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE") if environment.get(n)), None
     )
     if per_node is None:
-        raise ConfigError("--here", f"{nodes} is set, but neither SLURM_TASKS_PER_NODE nor CPUS_PER_NODE")
+        raise ConfigError(
+            "--here", f"{nodes} is set, but neither SLURM_TASKS_PER_NODE nor SLURM_JOB_CPUS_PER_NODE"
+        )
     slots = parse_tasks_per_node(environment[per_node], len(hosts), Where(per_node))
     if len(slots) != len(hosts):
-        raise ConfigError("--here", f"{per_node} tells of {len(slots)} hosts, {nodes} of {len(hosts)}")
+        raise ConfigError("--here", f"{per_node} has {len(slots)} hosts, {nodes} has {len(hosts)}")
     ranks = environment.get("SLURM_NTASKS", "")
-    return Here(
+    return JobEnvironment(
         hosts=hosts,
         slots=slots,
         ranks=int(ranks) if ranks.isdigit() else None,
@@ -100,20 +103,22 @@ def _slurm(environment: Mapping[str, str]) -> Here:
     )
 
 
-def _host_file(variable: str, path: str, job: str | None) -> Here:
-    """Slots of each host: ``node slots=4``, ``node:4``, or a line a slot."""
+def _host_file(variable: str, path: str, job: str | None) -> JobEnvironment:
+    """Read a host file: ``node slots=4``, ``node:4``, or a line per slot."""
     counts: Counter[str] = Counter()
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the host file that {variable} names cannot be read: {error}", path=path) from error
+        raise InputError(f"the host file of {variable} cannot be read: {error}", path=path) from error
     for number, line in enumerate(lines, start=1):
         text = line.partition("#")[0].strip()
         found = _LINE.fullmatch(text)
         if found is None:
-            raise InputError("is no host with its slots", path=path, line=number, text=line)
+            raise InputError("is not a host with its slots", path=path, line=number, text=line)
         if text:
             counts[found[1]] += int(found[2] or found[3] or 1)
     if not counts:
-        raise InputError(f"the host file that {variable} names has no host", path=path)
-    return Here(hosts=tuple(counts), slots=tuple(counts.values()), job=job, source=f"{variable}={path}")
+        raise InputError(f"the host file of {variable} has no hosts", path=path)
+    return JobEnvironment(
+        hosts=tuple(counts), slots=tuple(counts.values()), job=job, source=f"{variable}={path}"
+    )

@@ -1,4 +1,4 @@
-"""``almanac compare``: two or more placements of one profile, link by link."""
+"""``almanac compare``: compare placements of one profile link by link."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from almanac.commands import searching
-from almanac.commands.common import json_option, open_registry
-from almanac.commands.profile import whole
-from almanac.output import csv_text, note, print_json, print_table, write_text
-from almanac.output.json.placements import comparison_to_json
+from almanac.options.common import json_option, open_registry
+from almanac.options.files import read_order
+from almanac.options.placement import cost_options
+from almanac.output.json.placements import compared_metrics_to_json, comparison_to_json
+from almanac.output.printing import csv_text, note, print_json, print_table, whole, write_text
 from registry import units
 
 if TYPE_CHECKING:
@@ -22,16 +22,18 @@ if TYPE_CHECKING:
     from registry.registry import Registry
 
 SHOWN = 20
-"""Links of the table and of the JSON document unless told."""
+"""Default number of links in the table and in the JSON document."""
 
 
 @click.command("compare")
 @click.argument("placements", metavar="ID|FILE...", nargs=-1, required=True)
-@click.option("--profile", help="Whose traffic (default: the first saved placement's).")
-@click.option("--cluster", help="Whose links (default: the first saved placement's).")
-@searching.measuring
-@click.option("--most", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Links to show.")
-@click.option("--links", type=click.Path(dir_okay=False), help="CSV of all links that differ.")
+@click.option("--profile", help="Profile to send (default: that of the first saved placement).")
+@click.option("--cluster", help="Cluster whose fabric is used (default: that of the first saved placement).")
+@cost_options
+@click.option(
+    "--most", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Most links to show."
+)
+@click.option("--links", type=click.Path(dir_okay=False), help="Write a CSV file with all links that differ.")
 @json_option
 def command(
     placements: tuple[str, ...],
@@ -42,34 +44,34 @@ def command(
     links: str | None,
     as_json: bool,
 ) -> None:
-    """Placements, saved or in launchers' files, beside each other: what differs, and on which links most."""
+    """Compare placements, saved or in launchers' files: metrics, and links whose load differs most."""
     if len(placements) < 2:
         raise click.UsageError("give at least two placements")
     from mapping.evaluation.comparing import differences
     from mapping.service import evaluate
 
     with open_registry() as registry:
-        whose, where = _whose(registry, placements, profile, cluster)
-        orders = [searching.read_order(one, where) or one for one in placements]
-        request = replace(request, profile=whose, cluster=where)
-        judged = [evaluate(registry, replace(request, keep=one)) for one in orders]
-    evaluations = [one.evaluation for one in judged]
-    fabric = judged[0].fabric
+        profile, cluster = _profile_and_cluster(registry, placements, profile, cluster)
+        orders = [read_order(one, cluster) or one for one in placements]
+        request = replace(request, profile=profile, cluster=cluster)
+        reports = [evaluate(registry, replace(request, keep=one)) for one in orders]
+    evaluations = [one.evaluation for one in reports]
+    fabric = reports[0].fabric
     if links is not None:
         rows = differences(fabric, evaluations)
-        write_text(links, _csv([one.record_id for one in judged], rows))
+        write_text(links, _csv([one.record_id for one in reports], rows))
         note(f"{len(rows)} links that differ written to {links}")
     shown = differences(fabric, evaluations, most=most)
     if as_json:
-        print_json(comparison_to_json(whose, where, judged, shown))
+        print_json(comparison_to_json(profile, cluster, reports, shown))
     else:
-        _show(judged, shown)
+        _show(reports, shown)
 
 
-def _whose(
+def _profile_and_cluster(
     registry: Registry, placements: Sequence[str], profile: str | None, cluster: str | None
 ) -> tuple[str, str]:
-    """The profile and cluster asked for, else those of the first placement that is saved."""
+    """Return the given profile and cluster, or those of the first saved placement."""
     from pathlib import Path
 
     saved = next((one for one in placements if not Path(one).exists()), None)
@@ -77,11 +79,12 @@ def _whose(
         stored = registry.placements.read(saved)
         profile, cluster = profile or stored.profile, cluster or stored.cluster
     if profile is None or cluster is None:
-        raise click.UsageError("placements in files alone need --profile and --cluster")
+        raise click.UsageError("give --profile and --cluster, because no placement is a saved one")
     return profile, cluster
 
 
 def _csv(names: Sequence[str], rows: Sequence[Difference]) -> str:
+    """Return CSV text with a row per link that differs."""
     ends = [f"{side}{part}" for side in ("source", "target") for part in ("", "_guid", "_port")]
     each = [f"{column}:{name}" for name in names for column in ("bytes", "seconds")]
     lines = []
@@ -93,11 +96,10 @@ def _csv(names: Sequence[str], rows: Sequence[Difference]) -> str:
     return csv_text([*ends, "capacity", *each, "difference_seconds"], lines)
 
 
-def _show(judged: Sequence[PlacementReport], rows: Sequence[Difference]) -> None:
-    from mapping.evaluation.comparing import compared
-
-    names = [one.record_id for one in judged]
-    values = [compared(one.evaluation) for one in judged]
+def _show(reports: Sequence[PlacementReport], rows: Sequence[Difference]) -> None:
+    """Print the metrics of the placements, and the links that differ."""
+    names = [one.record_id for one in reports]
+    values = [compared_metrics_to_json(one.evaluation) for one in reports]
     table = [
         [key, *(_text(key, value[key]) for value in values), _ratio([value[key] for value in values])]
         for key in values[0]
@@ -106,7 +108,7 @@ def _show(judged: Sequence[PlacementReport], rows: Sequence[Difference]) -> None
     loads = [
         [str(row.loads[0]), *(units.text(load.seconds, units.SECONDS) for load in row.loads)] for row in rows
     ]
-    print_table("links that differ most", ["link", *names], loads)
+    print_table("links with the largest difference", ["link", *names], loads)
 
 
 def _text(key: str, value: float | None) -> str:

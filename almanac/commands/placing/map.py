@@ -1,0 +1,240 @@
+"""``almanac map``: find a placement of a job's ranks, save it, export it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from almanac.options.common import json_option, open_registry, read_hosts
+from almanac.options.files import case_from_files, read_layouts, read_order
+from almanac.options.placement import SECONDS, search_options, with_default_seconds
+from almanac.output.json.placements import placement_to_json
+from almanac.output.placements import show_pareto_set, show_placement
+from almanac.output.printing import note, print_json, progress_bars, write_text
+
+if TYPE_CHECKING:
+    from almanac.job_environment import JobEnvironment
+    from mapping.evaluation.report import PlacementReport
+    from mapping.service import PlacementRequest
+    from registry.progress import Progress
+
+SECONDS_IN_JOB = 5.0
+"""Default time to search inside a job script: the whole command must take less than 15 s there."""
+
+
+@click.command("map")
+@click.argument("profile", required=False)
+@click.option("--job", help="Use the hosts and slots of this job.")
+@click.option("--cluster", help="Cluster of --hosts, or of --job if two clusters have a job with this id.")
+@click.option(
+    "--hosts",
+    metavar="HOSTLIST|@FILE",
+    help="Hosts in launch order: node[01-16], or @FILE with one per line.",
+)
+@click.option(
+    "--slots", type=click.IntRange(min=1), help="Ranks per host (default: those of the job, else 1)."
+)
+@click.option(
+    "--here", "in_job", is_flag=True, help="Use the hosts and slots of the allocation of this process."
+)
+@click.option(
+    "--fabric",
+    "fabric_files",
+    metavar="FILE",
+    multiple=True,
+    help="Read the fabric from a scan and forwarding tables instead of the database (repeat).",
+)
+@click.option(
+    "--profile", "profile_file", metavar="FILE", help="Read the profile from a file; with --fabric."
+)
+@click.option("--keep", metavar="ID|FILE", help="Improve this placement by moving few ranks.")
+@click.option("--moves", type=click.IntRange(min=0), help="With --keep: most ranks to move.")
+@click.option(
+    "--pareto", is_flag=True, help="Find several placements that trade congestion against hop-bytes."
+)
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    help="Use only this strategy (repeat); a+b refines the result of a with b.",
+)
+@search_options
+@click.option(
+    "--layout",
+    "layouts",
+    metavar="[HOST=]FILE",
+    multiple=True,
+    help="Assign ranks to cores by lstopo's XML of a host, or of all hosts if one FILE is given.",
+)
+@click.option(
+    "--export", "exports", metavar="FORMAT=FILE", multiple=True, help="Write a launcher's file, too (repeat)."
+)
+@json_option
+def command(
+    pareto: bool,
+    strategies: tuple[str, ...],
+    request: PlacementRequest,
+    layouts: tuple[str, ...],
+    exports: tuple[str, ...],
+    as_json: bool,
+    **source: Any,
+) -> None:
+    """Find a placement of PROFILE's ranks with low congestion, and save it.
+
+    With --fabric and --profile the data comes from files, and nothing is saved. With --here, inside a job
+    script, the hosts and slots are those of the Slurm, Open MPI or PBS allocation.
+    """
+    data = DataOptions(**source)
+    data.check()
+    if pareto and data.keep is not None:
+        raise click.UsageError("give either --pareto or --keep")
+    files = _export_files(exports)
+    if pareto and files:
+        raise click.UsageError("--pareto finds several placements: write one with `almanac export ID`")
+    request = data.complete(request, strategies, layouts)
+    with progress_bars() as progress:
+        if pareto:
+            reports = _find_pareto_set(request, data.fabric_files, progress)
+        else:
+            reports = (_find_placement(request, data.fabric_files, progress),)
+    _export(files, reports[0])
+    if as_json:
+        documents = [placement_to_json(one) for one in reports]
+        print_json(documents if pareto else documents[0])
+    elif pareto:
+        show_pareto_set(reports)
+    else:
+        show_placement(reports[0])
+    if not all(one.placement.complete for one in reports):
+        click.get_current_context().exit(130)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOptions:
+    """Options that name what to place and on which hosts."""
+
+    profile: str | None
+    job: str | None
+    cluster: str | None
+    hosts: str | None
+    slots: int | None
+    in_job: bool
+    fabric_files: tuple[str, ...]
+    profile_file: str | None
+    keep: str | None
+    moves: int | None
+
+    def check(self) -> None:
+        """Raise a usage error if options are missing or exclude each other."""
+        if (self.profile is None) == (self.profile_file is None):
+            raise click.UsageError("give either PROFILE or --profile FILE")
+        if self.profile_file is not None and not self.fabric_files:
+            raise click.UsageError(
+                "--profile FILE goes with --fabric FILE; a saved profile is the argument PROFILE"
+            )
+        given = sum((self.job is not None, self.hosts is not None, self.in_job))
+        if given > 1:
+            raise click.UsageError("give only one of --job, --hosts and --here")
+        if self.fabric_files and self.job is not None:
+            raise click.UsageError("--job needs the database: not with --fabric")
+        if not self.fabric_files and not self.in_job:
+            if given == 0 and self.keep is None:
+                raise click.UsageError("give --job, or --cluster with --hosts, or --here")
+            if self.job is None and self.cluster is None:
+                option = "--hosts needs --cluster" if self.hosts else "--keep needs --cluster, or --job"
+                raise click.UsageError(option)
+        if self.moves is not None and self.keep is None:
+            raise click.UsageError("--moves goes with --keep")
+
+    def complete(
+        self, request: PlacementRequest, strategies: tuple[str, ...], layouts: tuple[str, ...]
+    ) -> PlacementRequest:
+        """Return the request with these options; read their files, except the fabric and the profile."""
+        environment = _read_environment() if self.in_job else None
+        cluster = self.cluster or (None if environment is None else environment.cluster)
+        named = None if self.hosts is None else read_hosts(self.hosts)
+        keep = None if self.keep is None else read_order(self.keep, cluster or "files")
+        request = with_default_seconds(request, SECONDS_IN_JOB if self.in_job else SECONDS)
+        return replace(
+            request,
+            profile=self.profile or self.profile_file or "",
+            job=self.job,
+            cluster=cluster,
+            hosts=named if environment is None else environment.hosts,
+            slots=self.slots if environment is None else environment.slots,
+            keep=keep or self.keep,
+            options=replace(request.options, moves=self.moves, strategies=strategies or None),
+            layouts=read_layouts(layouts),
+        )
+
+
+def _read_environment() -> JobEnvironment:
+    from almanac.job_environment import read_environment
+
+    environment = read_environment()
+    slots, hosts = sum(environment.slots), len(environment.hosts)
+    note(f"{slots} slots on {hosts} hosts, from {environment.source}")
+    return environment
+
+
+def _find_placement(
+    request: PlacementRequest, fabric_files: tuple[str, ...], progress: Progress
+) -> PlacementReport:
+    """Place the ranks of a request on a fabric of files or of the registry, which saves the placement."""
+    if fabric_files:
+        from mapping.evaluation.report import report_placement
+
+        return report_placement(case_from_files(request, fabric_files), request.options, progress)
+    from mapping.service import place
+
+    _require_cluster(request)
+    with open_registry() as registry:
+        return place(registry, request, progress)
+
+
+def _find_pareto_set(
+    request: PlacementRequest, fabric_files: tuple[str, ...], progress: Progress
+) -> tuple[PlacementReport, ...]:
+    """Find placements of a request that trade congestion against hop-bytes."""
+    if fabric_files:
+        from mapping.evaluation.report import report_pareto_set
+
+        return report_pareto_set(case_from_files(request, fabric_files), request.options, progress)
+    from mapping.service import pareto
+
+    _require_cluster(request)
+    with open_registry() as registry:
+        return pareto(registry, request, progress)
+
+
+def _require_cluster(request: PlacementRequest) -> None:
+    if request.job is None and request.cluster is None:
+        raise click.UsageError("--here needs --cluster, because SLURM_CLUSTER_NAME is not set")
+
+
+def _export(files: dict[str, str], report: PlacementReport) -> None:
+    """Write launchers' files, and note which of them cannot contain the cores of ranks."""
+    from mapping.launchers.catalog import FORMATS, write
+
+    for name, path in files.items():
+        write_text(path, write(name, report.placement, report.fabric))
+        without_cores = report.cores is not None and not FORMATS.find(name).cores
+        note(f"{name} written to {path}" + (": this format has no cores of ranks" if without_cores else ""))
+
+
+def _export_files(exports: tuple[str, ...]) -> dict[str, str]:
+    """Return the file of each format from texts ``FORMAT=FILE``, or raise a usage error."""
+    from mapping.launchers.catalog import FORMATS
+
+    files = {}
+    for item in exports:
+        name, equals, path = item.partition("=")
+        if not equals or not path:
+            raise click.BadParameter(f"{item!r} is not of the form FORMAT=FILE", param_hint="--export")
+        if name not in FORMATS:
+            known = ", ".join(FORMATS.names)
+            raise click.BadParameter(f"there is no format {name!r}; known: {known}", param_hint="--export")
+        files[name] = path
+    return files

@@ -1,0 +1,184 @@
+"""Tables of placements: with baselines and bounds, Pareto sets, curves of moved ranks, evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from almanac.output.printing import print_table
+from registry import units
+
+if TYPE_CHECKING:
+    from mapping.evaluation.report import PlacementReport
+    from mapping.placement.moves.remapping import Curve
+    from mapping.placement.partition.cores import CoreBinding
+    from registry.model import Bound, Evaluation, Fabric, Metrics
+
+BOUNDED = (
+    ("congestion_seconds", "worst link"),
+    ("network_congestion_seconds", "worst network link"),
+    ("hop_bytes", "hop-bytes"),
+)
+"""Metrics that have bounds, with their names in tables."""
+COLUMNS = ("placement", "worst link", "worst network link", "hop-bytes", "dilation", "which link")
+
+
+def show_placement(report: PlacementReport) -> None:
+    """Print a placement with its baselines and bounds, what it was computed on, and what is proven."""
+    from registry.model import Metrics
+
+    placement, bounds, fabric = report.placement, report.bounds, report.fabric
+    assert report.in_order is not None
+    assert report.random is not None
+    rows = [
+        _row("in order", Metrics.of(report.in_order), _worst_link_text(fabric, report.in_order)),
+        _row("random, mean of 5", report.random, ""),
+        _row("found", Metrics.of(report.evaluation), _worst_link_text(fabric, report.evaluation)),
+        [
+            "certified lower bound",
+            units.text(bounds["congestion_seconds"].value, units.SECONDS),
+            units.text(bounds["network_congestion_seconds"].value, units.SECONDS),
+            f"{bounds['hop_bytes'].value:.4e}",
+            "",
+            "",
+        ],
+    ]
+    title = (
+        f"{report.case.profile.name}: {placement.ranks} ranks on {len(placement.allocation)} hosts of "
+        f"{report.case.cluster}; objective: {placement.objective}; routing: {placement.routing} "
+        f"({report.case.routing_reason})"
+    )
+    print_table(title, COLUMNS, rows)
+    if report.curve is not None:
+        _show_curve(report.curve)
+    for line in _remarks(report):
+        click.echo(line)
+
+
+def show_pareto_set(reports: Sequence[PlacementReport]) -> None:
+    """Print a row per placement, least congested first."""
+    from registry.model import Metrics
+
+    rows = [
+        _row(
+            one.record_id or str(number),
+            Metrics.of(one.evaluation),
+            _worst_link_text(one.fabric, one.evaluation),
+        )
+        for number, one in enumerate(reports, start=1)
+    ]
+    print_table("congestion against hop-bytes: no placement is worse than another in both", COLUMNS, rows)
+
+
+def show_evaluation(report: PlacementReport) -> None:
+    """Print the metrics of a given placement and their bounds."""
+    fabric, evaluation = report.fabric, report.evaluation
+    rows = [
+        [
+            "worst link",
+            units.text(evaluation.congestion_seconds, units.SECONDS),
+            _worst_link_text(fabric, evaluation),
+        ],
+        [
+            "worst network link",
+            units.text(evaluation.network_congestion_seconds, units.SECONDS),
+            _worst_link_text(fabric, evaluation, network=True),
+        ],
+        ["hop-bytes", f"{evaluation.hop_bytes:.6g}", ""],
+        ["average dilation", f"{evaluation.average_dilation:.4f}", ""],
+        ["maximum dilation", f"{evaluation.max_dilation:.4f}", ""],
+    ]
+    if evaluation.distance != "links":
+        label = f"mapping coefficient ({evaluation.distance})"
+        rows.append([label, f"{evaluation.mapping_coefficient:.6g}", ""])
+    rows += [_bound_row(label, name, evaluation.bounds[name]) for name, label in BOUNDED]
+    case = report.case
+    title = f"{case.profile.name} on {case.cluster}; routing: {evaluation.routing} ({case.routing_reason})"
+    print_table(title, ["", "value", "link or proof"], rows)
+    for line in [f"background {evaluation.background}"] * bool(evaluation.background):
+        click.echo(line)
+    for line in _bound_lines(evaluation):
+        click.echo(line)
+
+
+def _bound_row(label: str, name: str, bound: Bound) -> list[str]:
+    value = units.text(bound.value, units.SECONDS) if name.endswith("seconds") else f"{bound.value:.6g}"
+    return [f"lower bound, {label}", value, f"{bound.name}: {bound.proof}" if bound.name else bound.proof]
+
+
+def _show_curve(curve: Curve) -> None:
+    """Print the metric that improves for each number of moved ranks."""
+    first = getattr(curve.points[0].score, curve.metric)
+    rows = []
+    for point in curve.points:
+        gain = curve.gain(point)
+        rows.append(
+            [
+                point.moved,
+                getattr(point.score, curve.metric),
+                f"{100 * gain / first:.1f} %" if first else "",
+                gain / point.moved if point.moved else 0.0,
+            ]
+        )
+    print_table("gain by moved ranks", ["moved ranks", curve.metric, "gain", "gain per moved rank"], rows)
+
+
+def _bound_lines(evaluation: Evaluation) -> list[str]:
+    """Return a line per bounded metric: how far it is at most from the best possible, and why."""
+    lines = []
+    for metric, label in BOUNDED:
+        bound: Bound | None = evaluation.bounds.get(metric)
+        if bound is not None and bound.value > 0:
+            lines.append(f"{label}: {bound.certifies(float(getattr(evaluation, metric)))}")
+    return lines
+
+
+def _row(label: str, metrics: Metrics, link: str) -> list[str]:
+    return [
+        label,
+        units.text(metrics.congestion_seconds, units.SECONDS),
+        units.text(metrics.network_congestion_seconds, units.SECONDS),
+        f"{metrics.hop_bytes:.4e}",
+        f"{metrics.average_dilation:.3f}",
+        link,
+    ]
+
+
+def _worst_link_text(fabric: Fabric, evaluation: Evaluation, *, network: bool = False) -> str:
+    from mapping.evaluation.loaded_links import worst_link
+
+    return str(worst_link(fabric, evaluation, network=network) or "")
+
+
+def _core_lines(binding: CoreBinding) -> list[str]:
+    """Return what the choice of cores saves, and how many hosts have no layout."""
+    lines = [
+        f"cores: {units.text(binding.crossing_bytes, units.BYTES)} cross NUMA domains within hosts "
+        f"({units.text(binding.crossing_bytes_in_order, units.BYTES)} with ranks in order on cores); "
+        f"bytes x relative distance {binding.weighted_bytes:.4e} "
+        f"(in order {binding.weighted_bytes_in_order:.4e})"
+    ]
+    if binding.without_layout:
+        lines.append(
+            f"{binding.without_layout} of {binding.hosts} hosts have no layout: their ranks are in order"
+        )
+    return lines
+
+
+def _remarks(report: PlacementReport) -> list[str]:
+    """Return the lines below the table: id, strategy, moved ranks, cores, background and bounds."""
+    placement = report.placement
+    state = "" if placement.complete else " (interrupted: the best so far)"
+    name = f"placement {report.record_id}" if report.record_id else "not saved"
+    how = f"{placement.strategy} in {placement.seconds:.1f} s, {placement.steps} steps"
+    lines = [f"{name}, found by {how}{state}"]
+    if report.case.present is not None:
+        moved = int((report.case.present.host_of_rank != placement.host_of_rank).sum())
+        lines.append(f"{moved} of {placement.ranks} ranks move")
+    if report.cores is not None:
+        lines += _core_lines(report.cores)
+    if report.evaluation.background:
+        lines.append(f"background {report.evaluation.background}")
+    return [*lines, *_bound_lines(report.evaluation)]
