@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -315,7 +315,3 @@ class Metrics:
         return cls(
             **{name: float(np.mean([getattr(one, name) for one in several])) for name in cls.__slots__}
         )
-
-    def told(self) -> dict[str, float]:
-        """Values by name."""
-        return asdict(self)

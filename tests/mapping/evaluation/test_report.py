@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 
 import mapping
+from almanac.output.json.placements import compared_metrics_to_json
 from mapping.distances.cost_model import CostModel
-from mapping.evaluation.comparing import compared, differences
+from mapping.evaluation.comparing import differences
 from mapping.evaluation.metrics import case_bounds, evaluate_on
 from mapping.evaluation.report import RANDOM_SEEDS, report_placement
 from mapping.placement.case import PlacementCase
@@ -129,4 +130,4 @@ def test_one_placement_has_nothing_to_be_compared_with() -> None:
     other = mapping.evaluate(*ring(6, 5)[:2], in_order(5, ring(6, 5)[2]))
     with pytest.raises(InvalidValue, match="another number of links"):
         differences(fabric, [one, other])
-    assert compared(one)["loaded_links"] == int((one.link_bytes > 0).sum())
+    assert compared_metrics_to_json(one)["loaded_links"] == int((one.link_bytes > 0).sum())
