@@ -30,7 +30,7 @@ def test_a_cluster_is_checked_as_it_was_at_a_time(almanac: Almanac) -> None:
         assert almanac("ingest", *files, "--cluster", "ft", "--observed-at", moment).code == 0
     for moment in ("2025-01-01T12:00", "2025-01-03"):
         outcome = almanac("cluster", "check", "ft", "--at", moment)
-        assert (outcome.code, outcome.out.strip()) == (0, "nothing found"), outcome.err
+        assert (outcome.code, outcome.out.strip()) == (0, "no problems found"), outcome.err
 
 
 def test_lost_ways_fail_and_are_told_in_words(almanac: Almanac, tmp_path: Path) -> None:

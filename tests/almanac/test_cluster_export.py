@@ -30,7 +30,7 @@ def test_every_format_is_written_and_read_back(loaded: Almanac, tmp_path: Path, 
     path = tmp_path / "exported"
     outcome = loaded("cluster", "export", "ft", "--at", "2026-05-02", "--format", format, "-o", path)
     assert outcome.code == 0, outcome.err
-    assert f"{format} of ft as of 2026-05-01 00:00:00 UTC written to {path}" in outcome.err
+    assert f"{format} of ft at 2026-05-01 00:00:00 UTC written to {path}" in outcome.err
     back = loaded("ingest", path, "--cluster", "again", "--dry-run", "--json").json
     assert back["hosts"] == 64
 
@@ -69,7 +69,7 @@ def test_ranks_of_a_job_are_written_as_its_distribution_put_them(loaded: Almanac
     assert plane[1:5] == ["0,node0001", "1,node0001", "2,node0002", "3,node0002"]
     uneven = loaded("job", "ranks", "2")
     assert uneven.code == 0
-    assert "does not tell how many ranks each host had: shared over its slots" in uneven.err
+    assert "lacks the ranks per host: they are spread over its slots" in uneven.err
     assert len(uneven.out.splitlines()) == 41
     refused = loaded("job", "ranks", "1", "--distribution", "plane")
     assert refused.code == 1

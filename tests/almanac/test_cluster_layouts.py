@@ -19,7 +19,7 @@ def test_layouts_are_listed_with_their_cores_and_adapters_as_of_a_time(
     layout.write_text(xml)
     assert embedded("ingest", scan, "--cluster", "c", "--observed-at", "2026-05-01").code == 0
     assert embedded("cluster", "layouts", "c", "--json").json == []
-    assert "no layout of a host of c is known" in embedded("cluster", "layouts", "c").out
+    assert "no host layouts of c are stored" in embedded("cluster", "layouts", "c").out
     call = embedded("ingest", layout, "--cluster", "c", "--observed-at", "2026-05-02")
     assert call.code == 0, call.err
     (row,) = embedded("cluster", "layouts", "c", "--json").json

@@ -72,22 +72,22 @@ def test_one_link_is_told_with_the_ranks_that_load_it(busy: Almanac) -> None:
     assert [link["link"] for link in told["links"]] == [hot["link"]]
     assert sum(pair["bytes"] for pair in told["pairs"]) == pytest.approx(hot["bytes"])
     shown = busy("congestion", "ft", "--link", hot["link"])
-    assert "pairs of ranks on it: " in shown.out
-    assert "no profile, no traffic: 3, 1 of 3 running jobs" in shown.err
+    assert "pairs of ranks on this link: " in shown.out
+    assert "no traffic is known of 1 of 3 running jobs, which have no profile: 3" in shown.err
 
 
 def test_tables_say_what_is_assumed_and_take_no_name_for_markup(busy: Almanac) -> None:
     shown = busy("congestion", "ft")
     assert shown.code == 0
-    assert "2 of 3 running jobs with traffic; routes: tables" in shown.out
-    assert "once in the same period" in shown.out
+    assert "2 of 3 running jobs with traffic; routing: tables" in shown.out
+    assert "once per period" in shown.out
     assert MARKUP in shown.out
 
 
 def test_nothing_running_and_no_profile_anywhere_say_what_helps(cluster: Almanac, tmp_path: Path) -> None:
     idle = cluster("congestion", "ft")
     assert (idle.code, "0 of 0 running jobs" in idle.out) == (0, True)
-    assert "no job is known to run on ft" in idle.err
+    assert "no running jobs known on ft" in idle.err
     assert "almanac ingest --cluster ft" in idle.err
     assert cluster("advise", "ft").code == 0
     path = tmp_path / "jobs.txt"
@@ -148,7 +148,7 @@ def test_advice_of_a_cluster_is_saved_and_repeats_itself(busy: Almanac) -> None:
         (job["job"], job["present"]) for job in first.json["jobs"]
     ]
     shown = busy("advise", "ft", *SEARCH)
-    assert "possible gain, the others' traffic as background" in shown.out
+    assert "possible gain, with the traffic of all other jobs" in shown.out
 
 
 def test_an_interrupt_keeps_what_is_done_and_exits_with_130(
@@ -183,7 +183,7 @@ def test_jobs_that_none_could_be_looked_at_fail(cluster: Almanac, tmp_path: Path
     assert cluster("job", "attach", "7", "cg").code == 0
     call = cluster("advise", "ft")
     assert call.code == 1
-    assert "job 7 is left out: the placement has 12 ranks, the profile 16" in call.err
+    assert "job 7 is not included: the placement has 12 ranks, the profile 16" in call.err
 
 
 def test_a_change_is_told_before_and_after(busy: Almanac) -> None:
@@ -203,8 +203,8 @@ def test_a_change_is_told_before_and_after(busy: Almanac) -> None:
     kept = busy("whatif", "ft", "--down", hot["link"], "--rule", "tables", "--json").json
     assert sum(job["unreachable_pairs"] for job in kept["jobs"]) > 0
     shown = busy("whatif", "ft", "--down", hot["link"])
-    assert "now, by tables" in shown.out
-    assert "unchanged, by shortest-paths" in shown.out
+    assert "now, tables" in shown.out
+    assert "unchanged, shortest-paths" in shown.out
     same = busy("whatif", "ft", "--down", hot["link"], "--routing", "shortest-paths", "--json").json
     assert same["unchanged"] == same["before"]
     assert same["before"] == pytest.approx(told["unchanged"])

@@ -43,7 +43,7 @@ def test_a_password_comes_from_the_environment_or_a_file_that_only_the_owner_rea
     assert settings.password == "hidden"
     assert "hidden" not in repr(settings)
     secret.chmod(0o640)
-    with pytest.raises(ConfigError, match="others can read it"):
+    with pytest.raises(ConfigError, match="other users can read it"):
         load_settings(None, environment)
     environment["ALMANAC_DB_PASSWORD"] = "shown"
     assert load_settings(None, environment).password == "shown"
@@ -120,7 +120,7 @@ def test_the_key_of_pseudonyms_is_made_once_for_its_owner_only(tmp_path: Path) -
     (path,) = (tmp_path / "data").iterdir()
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o644)
-    with pytest.raises(ConfigError, match="others can read it"):
+    with pytest.raises(ConfigError, match="other users can read it"):
         load_settings(None, environment).pseudonym_key()
 
 
