@@ -205,7 +205,9 @@ def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -
         assert [float(row["difference_seconds"]) for row in rows][: len(seconds)] == seconds
     same = loaded("compare", first["placement"], first["placement"], first["placement"], "--json").json
     assert (len(same["placements"]), same["links"]) == (3, [])
-    assert "links with the largest difference" in loaded("compare", first["placement"], second["placement"]).out
+    assert (
+        "links with the largest difference" in loaded("compare", first["placement"], second["placement"]).out
+    )
 
 
 def test_another_jobs_load_is_told_and_counts(loaded: Almanac) -> None:
