@@ -6,6 +6,9 @@ without copies.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -14,34 +17,47 @@ from dashboard.layouts import Drawing
 from mapping import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.placement.strategies.in_order import in_order
+from mapping.service import Live
 from registry.errors import DisconnectedAllocation, UnreachablePair
-from registry.fabrics.fabrics import Snapshot
+from registry.fabrics.fabrics import ClusterInfo, Snapshot
 from registry.model import Evaluation, Fabric, Floats
 from registry.pages.placements import OpenPlacement, open_placement, open_placements
 from registry.registry import Registry
 
 CACHED = 16
 """Number of cached fabrics, and of cached placements."""
+KEYS: dict[str | type[Any], Callable[[Any], Any]] = {
+    Registry: lambda registry: registry.database.uri,
+    ClusterInfo: lambda cluster: (cluster.name, cluster.version),
+    Live: lambda live: live.running.at.isoformat(),
+}
+"""What identifies an argument of a cached function; saving something about a cluster changes its version."""
 
 
-def cached_placement(registry: Registry, placement: str) -> OpenPlacement:
-    """Return a placement with its fabric and profile: one statement, none if it is cached."""
-    return _opened(registry, registry.database.uri, placement)
+@st.cache_resource(max_entries=CACHED, show_spinner=False, hash_funcs=KEYS)
+def cached_placement(
+    registry: Registry, placement: str, _found: OpenPlacement | None = None
+) -> OpenPlacement:
+    """Return a placement with its fabric and profile: one statement, none if it is cached or given."""
+    return open_placement(registry.database, placement) if _found is None else _found
 
 
 def cached_pair(registry: Registry, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
     """Return two placements with fabrics and profiles: one statement, none if they are cached."""
-    uri = registry.database.uri
-    found = _both(registry, uri, first, second)
-    one, other = (
-        _opened(registry, uri, name, each) for name, each in zip((first, second), found, strict=True)
-    )
-    return one, other
+    both = _both(registry, first, second)
+    return cached_placement(registry, first, both[0]), cached_placement(registry, second, both[1])
 
 
-def cached_snapshot(registry: Registry, content: str, found: Snapshot | None = None) -> Snapshot:
-    """Return a fabric by the id of its content: one statement, none if it is cached or given as `found`."""
-    return _content(registry, registry.database.uri, content, found)
+@st.cache_resource(max_entries=CACHED, show_spinner=False, hash_funcs=KEYS)
+def _both(registry: Registry, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
+    found = open_placements(registry.database, [first, second])
+    return found[first], found[second]
+
+
+@st.cache_resource(max_entries=CACHED, show_spinner=False, hash_funcs=KEYS)
+def cached_snapshot(registry: Registry, content: str, _found: Snapshot | None = None) -> Snapshot:
+    """Return a fabric by the id of its content: one statement, none if it is cached or given."""
+    return registry.fabrics.read_content(content) if _found is None else _found
 
 
 @st.cache_resource(max_entries=CACHED, show_spinner=False)
@@ -82,22 +98,3 @@ def cached_in_order(placement: str, _opened: OpenPlacement) -> Evaluation | None
         )
     except (DisconnectedAllocation, UnreachablePair):
         return None
-
-
-@st.cache_resource(max_entries=CACHED, show_spinner=False)
-def _content(_registry: Registry, uri: str, content: str, _found: Snapshot | None) -> Snapshot:
-    return _registry.fabrics.read_content(content) if _found is None else _found
-
-
-@st.cache_resource(max_entries=CACHED, show_spinner=False)
-def _opened(
-    _registry: Registry, uri: str, placement: str, _found: OpenPlacement | None = None
-) -> OpenPlacement:
-    """Read the placement, if it is not given."""
-    return open_placement(_registry.database, placement) if _found is None else _found
-
-
-@st.cache_resource(max_entries=CACHED, show_spinner=False)
-def _both(_registry: Registry, uri: str, first: str, second: str) -> tuple[OpenPlacement, OpenPlacement]:
-    found = open_placements(_registry.database, [first, second])
-    return found[first], found[second]

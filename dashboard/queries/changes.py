@@ -7,6 +7,7 @@ from datetime import datetime
 
 import streamlit as st
 
+from dashboard.queries.caching import KEYS
 from registry.errors import UnknownName
 from registry.pages.changes import SnapshotDiff, State, Timeline, read_snapshot_diff, read_timeline
 from registry.registry import Registry
@@ -54,9 +55,10 @@ def changes_view(
     return ChangesView(timeline=line, before=before, after=after)
 
 
-def cached_comparison(registry: Registry, view: ChangesView) -> SnapshotDiff:
+@st.cache_resource(max_entries=PAIRS_CACHED, show_spinner="Comparing the two states ...", hash_funcs=KEYS)
+def cached_comparison(registry: Registry, cluster: str, before: State, after: State) -> SnapshotDiff:
     """Return the two states and their differences: one statement, none if they are cached."""
-    return _between(registry, registry.database.uri, view.timeline.cluster, view.before, view.after)
+    return read_snapshot_diff(registry.database, cluster, before, after)
 
 
 def _as_of(line: Timeline, at: datetime) -> State:
@@ -67,8 +69,3 @@ def _as_of(line: Timeline, at: datetime) -> State:
             "state", at.isoformat(), remedy=f"{line.cluster} was first seen at {first:%F %T} UTC"
         )
     return found
-
-
-@st.cache_resource(max_entries=PAIRS_CACHED, show_spinner="Comparing the two states ...")
-def _between(_registry: Registry, uri: str, cluster: str, before: State, after: State) -> SnapshotDiff:
-    return read_snapshot_diff(_registry.database, cluster, before, after)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from dashboard.queries.caching import KEYS
 from dashboard.state.viewer import Viewer
 from mapping.traffic.quality import Quality, Regression, judge, regressions
 from registry.fabrics.fabrics import ClusterInfo
@@ -43,7 +44,7 @@ def history(registry: Registry, viewer: Viewer) -> History:
     known = {info.name: info for info in registry.fabrics.clusters()}
     versions = tuple((info.name, info.version) for info in known.values())
     mine = None if viewer.only is None else jobs_of_user(registry.database, viewer.only)
-    series, quality, found = _judged(registry, registry.database.uri, versions, mine)
+    series, quality, found = _judged(registry, versions, mine)
     return History(clusters=known, series=series, quality=quality, regressions=found)
 
 
@@ -56,10 +57,10 @@ def evaluated(series: PlacementSeries, mine: frozenset[str] | None) -> Placement
     return series.take(np.flatnonzero(keep))
 
 
-@st.cache_resource(max_entries=CACHED, show_spinner="Judging the placements ...")
+@st.cache_resource(max_entries=CACHED, show_spinner="Judging the placements ...", hash_funcs=KEYS)
 def _judged(
-    _registry: Registry, uri: str, versions: tuple[tuple[str, int], ...], mine: frozenset[str] | None
+    registry: Registry, versions: tuple[tuple[str, int], ...], mine: frozenset[str] | None
 ) -> tuple[PlacementSeries, Quality, tuple[Regression, ...]]:
-    series = evaluated(_registry.placements.series(), mine)
+    series = evaluated(registry.placements.series(), mine)
     quality = judge(series)
     return series, quality, regressions(series, quality)

@@ -29,7 +29,8 @@ class Overview:
 
     Attributes
     ----------
-    standing : ClusterOverview
+    clusters : ClusterOverview
+        All clusters, their sources, and the stored data of the chosen one.
     live : Live or None
         Traffic of the running jobs of the chosen cluster, or None without a cluster.
     rates : LinkRates or None
@@ -42,7 +43,7 @@ class Overview:
         Present time.
     """
 
-    standing: ClusterOverview
+    clusters: ClusterOverview
     live: Live | None
     rates: LinkRates | None
     changes: Changes | None
@@ -63,15 +64,15 @@ def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview
     UnknownName
         There are clusters, but none with that name.
     """
-    stands = read_overview(registry.database, cluster, now - A_DAY)
-    if stands.cluster is None:
-        return Overview(standing=stands, live=None, rates=None, changes=None, rerouted=False, at=now)
-    live = cached_traffic(registry, stands.clusters[stands.cluster])
-    present, before = live.running.snapshot, stands.before
+    found = read_overview(registry.database, cluster, now - A_DAY)
+    if found.cluster is None:
+        return Overview(clusters=found, live=None, rates=None, changes=None, rerouted=False, at=now)
+    live = cached_traffic(registry, found.clusters[found.cluster], None)
+    present, before = live.running.snapshot, found.before
     return Overview(
-        standing=stands,
+        clusters=found,
         live=live,
-        rates=_rates(present.id, tuple(sweep.at for sweep in stands.sweeps), present.fabric, stands.sweeps),
+        rates=_rates(present.id, tuple(sweep.at for sweep in found.sweeps), present.fabric, found.sweeps),
         changes=None if before is None else _changes(before.id, present.id, before, present.fabric),
         rerouted=before is not None and before.routing != present.routing,
         at=now,
@@ -81,7 +82,7 @@ def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview
 def cached_findings(view: Overview) -> tuple[Finding, ...]:
     """Return the findings of `almanac cluster check`; cached by fabric, tables and intended wiring."""
     assert view.live is not None
-    snapshot, plan = view.live.running.snapshot, view.standing.plan
+    snapshot, plan = view.live.running.snapshot, view.clusters.plan
     subject = Subject(fabric=snapshot.fabric, plan=None if plan is None else plan.wiring)
     return _findings(snapshot.id, snapshot.routing, None if plan is None else plan.id, subject)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
-from dashboard.queries.caching import cached_snapshot
+from dashboard.queries.caching import KEYS, cached_snapshot
 from dashboard.queries.history import evaluated, history
 from dashboard.state.viewer import Viewer
 from dashboard.tables.simulated import SimulatedRuns
@@ -34,7 +32,7 @@ def simulated(registry: Registry, viewer: Viewer, placement: str | None = None) 
     if runs:
         mine = None if viewer.only is None else jobs_of_user(registry.database, viewer.only)
         wanted = frozenset({*(run.placement for run in runs), *([placement] if placement else [])})
-        series = _series(registry, registry.database.uri, wanted, mine)
+        series = _series(registry, wanted, mine)
     else:
         series = history(registry, viewer).series
     row_of = {identity: row for row, identity in enumerate(series.id)}
@@ -43,22 +41,16 @@ def simulated(registry: Registry, viewer: Viewer, placement: str | None = None) 
     return SimulatedRuns(runs=runs, series=series, row_of=row_of)
 
 
-def whole_runs(registry: Registry, runs: Sequence[str]) -> tuple[StoredSimulation, ...]:
+@st.cache_resource(max_entries=WHOLE, show_spinner=False, hash_funcs=KEYS)
+def whole_runs(registry: Registry, runs: tuple[str, ...]) -> tuple[StoredSimulation, ...]:
     """Return runs with all their arrays, and cache their fabrics: one statement, none if they are cached."""
-    return _whole(registry, registry.database.uri, tuple(runs))
-
-
-@st.cache_resource(max_entries=LISTS, show_spinner=False)
-def _series(
-    _registry: Registry, uri: str, wanted: frozenset[str], mine: frozenset[str] | None
-) -> PlacementSeries:
-    """Return the evaluated placements, among them `wanted`; a placement never changes."""
-    return evaluated(_registry.placements.series(), mine)
-
-
-@st.cache_resource(max_entries=WHOLE, show_spinner=False)
-def _whole(_registry: Registry, uri: str, runs: tuple[str, ...]) -> tuple[StoredSimulation, ...]:
-    found = open_simulations(_registry.database, runs)
+    found = open_simulations(registry.database, runs)
     for one in found.values():
-        cached_snapshot(_registry, one.snapshot.id, one.snapshot)
+        cached_snapshot(registry, one.snapshot.id, one.snapshot)
     return tuple(found[run].stored for run in runs)
+
+
+@st.cache_resource(max_entries=LISTS, show_spinner=False, hash_funcs=KEYS)
+def _series(registry: Registry, wanted: frozenset[str], mine: frozenset[str] | None) -> PlacementSeries:
+    """Return the evaluated placements, among them `wanted`; a placement never changes."""
+    return evaluated(registry.placements.series(), mine)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import streamlit as st
 
+from dashboard.queries.caching import KEYS
 from mapping.service import Live, pairs_on, traffic
 from mapping.traffic.rank_pairs import RankPairs, rank_pairs
 from registry.fabrics.fabrics import ClusterInfo
@@ -14,41 +15,39 @@ from registry.registry import Registry
 
 TRAFFICS_CACHED = 4
 """Number of clusters and times whose traffic is cached."""
+PAIRS_CACHED = 256
+"""Number of links and jobs whose rank pairs are cached."""
 FRESH = timedelta(minutes=5)
 """Lifetime of a cache entry: jobs with a known end time end without a change in the registry."""
 
 
-def cached_traffic(registry: Registry, cluster: ClusterInfo, at: datetime | None = None) -> Live:
+@st.cache_resource(
+    max_entries=TRAFFICS_CACHED,
+    ttl=FRESH,
+    show_spinner="Adding up the traffic of the running jobs ...",
+    hash_funcs=KEYS,
+)
+def cached_traffic(registry: Registry, cluster: ClusterInfo, at: datetime | None) -> Live:
     """Return the traffic of the jobs that run on a cluster: three statements, none if it is cached.
 
     Parameters
     ----------
     cluster : ClusterInfo
         The cluster; entries cached for an older version of it are not used.
-    at : datetime, optional
-        Time (default: now).
+    at : datetime or None
+        Time; None for now.
 
     Raises
     ------
     UnknownName
         No observation of the cluster until then.
     """
-    return _live(registry, registry.database.uri, cluster.name, cluster.version, at)
+    return traffic(registry, cluster.name, at)
 
 
-@st.cache_resource(
-    max_entries=TRAFFICS_CACHED, ttl=FRESH, show_spinner="Adding up the traffic of the running jobs ..."
-)
-def _live(_registry: Registry, uri: str, cluster: str, version: int, at: datetime | None) -> Live:
-    return traffic(_registry, cluster, at)
-
-
-PAIRS_CACHED = 256
-"""Number of links and jobs whose rank pairs are cached."""
-
-
+@st.cache_resource(max_entries=PAIRS_CACHED, show_spinner=False, hash_funcs=KEYS)
 def cached_rank_pairs(
-    registry: Registry, cluster: ClusterInfo, at: datetime | None, live: Live, job: str, row: int, most: int
+    registry: Registry, cluster: ClusterInfo, live: Live, job: str, row: int, most: int
 ) -> RankPairs:
     """Return the rank pairs of a running job that load a link: one statement, none if they are cached.
 
@@ -57,8 +56,7 @@ def cached_rank_pairs(
     UnknownName
         The job has no traffic.
     """
-    version = f"{registry.database.uri} {cluster.name} {cluster.version} {live.running.at.isoformat()}"
-    return _pairs(registry, live, version, job, row, most)
+    return pairs_on(registry, live, job, row, most=most)
 
 
 def pairs_of_placement(opened: OpenPlacement, row: int, most: int) -> RankPairs | None:
@@ -80,11 +78,6 @@ def pairs_of_placement(opened: OpenPlacement, row: int, most: int) -> RankPairs 
         rails=evaluation.rails,
         most=most,
     )
-
-
-@st.cache_resource(max_entries=PAIRS_CACHED, show_spinner=False)
-def _pairs(_registry: Registry, _live: Live, version: str, job: str, row: int, most: int) -> RankPairs:
-    return pairs_on(_registry, _live, job, row, most=most)
 
 
 def clusters(registry: Registry) -> dict[str, ClusterInfo]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dashboard.layouts import Drawing, redrawn
+from dashboard.queries.caching import KEYS
 from dashboard.tables.what_if import ChangedFabric, changed_fabric
 from mapping.service import Live, imagine
 from mapping.traffic.what_if import Change, WhatIf
@@ -26,8 +27,13 @@ class Consequences:
     drawing: Drawing
 
 
+@st.cache_resource(
+    max_entries=CACHED,
+    show_spinner="Routing the jobs on the changed fabric ...",
+    hash_funcs=KEYS | {Change: repr},
+)
 def cached_what_if(
-    registry: Registry, cluster: ClusterInfo, live: Live, drawing: Drawing, change: Change, rule: str
+    registry: Registry, cluster: ClusterInfo, live: Live, _drawing: Drawing, change: Change, rule: str
 ) -> Consequences:
     """Return what a change would do to the running jobs: one statement, none if the result is cached.
 
@@ -35,16 +41,6 @@ def cached_what_if(
     ------
     UnknownName, InvalidValue
     """
-    version = f"{registry.database.uri} {cluster.name} {cluster.version} {live.running.at.isoformat()}"
-    return _consequences(registry, live, drawing, version, change, rule)
-
-
-@st.cache_resource(
-    max_entries=CACHED, show_spinner="Routing the jobs on the changed fabric ...", hash_funcs={Change: repr}
-)
-def _consequences(
-    _registry: Registry, _live: Live, _drawing: Drawing, version: str, change: Change, rule: str
-) -> Consequences:
-    found = imagine(_registry, _live, change, rule=rule)
-    drawn = changed_fabric(found)
-    return Consequences(what_if=found, changed=drawn, drawing=redrawn(_drawing, drawn.fabric))
+    found = imagine(registry, live, change, rule=rule)
+    changed = changed_fabric(found)
+    return Consequences(what_if=found, changed=changed, drawing=redrawn(_drawing, changed.fabric))

@@ -1,4 +1,4 @@
-"""Links as tables: the busiest ones, their names, and lines between machines. Pure functions."""
+"""Links as tables: the busiest ones, their names, and lines between devices. Pure functions."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ USERS = 3
 """Maximum number of jobs named for a link: those with most bytes."""
 
 
-def clusters_table(standing: ClusterOverview, now: datetime) -> pd.DataFrame:
+def clusters_table(overview: ClusterOverview, now: datetime) -> pd.DataFrame:
     """Return all clusters, one row each.
 
     Returns
@@ -36,10 +36,10 @@ def clusters_table(standing: ClusterOverview, now: datetime) -> pd.DataFrame:
     bad = {
         name: [
             s.format or "unknown"
-            for s in standing.sources
+            for s in overview.sources
             if s.cluster == name and freshness(s, now).state != FRESH
         ]
-        for name in standing.clusters
+        for name in overview.clusters
     }
     table = pd.DataFrame(
         [
@@ -53,10 +53,10 @@ def clusters_table(standing: ClusterOverview, now: datetime) -> pd.DataFrame:
                 "wirings": info.contents,
                 "stale sources": ", ".join(bad[info.name]),
             }
-            for info in standing.clusters.values()
+            for info in overview.clusters.values()
         ]
     )
-    table["last seen (UTC)"] = in_utc(info.last_observed_at for info in standing.clusters.values())
+    table["last seen (UTC)"] = in_utc(info.last_observed_at for info in overview.clusters.values())
     return table
 
 

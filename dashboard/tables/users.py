@@ -1,4 +1,4 @@
-"""Tables of the jobs on a link or below a machine, and of the rank pairs on a link. Pure functions."""
+"""Tables of the jobs on a link or below a device, and of the rank pairs on a link. Pure functions."""
 
 from __future__ import annotations
 

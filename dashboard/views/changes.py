@@ -48,7 +48,7 @@ def draw(registry: Registry, site: Site) -> None:
     except UnknownName as error:
         show_unknown(error, "from" if error.kind == "state" else error.kind)
         return
-    found = cached_comparison(registry, view)
+    found = cached_comparison(registry, view.timeline.cluster, view.before, view.after)
     st.text(f"{_name(view.before)}  to  {_name(view.after)}: {summary(found.changes)}")
     if view.before == view.after:
         st.info("The wiring of this cluster never changed in any observation.")

@@ -106,7 +106,7 @@ def _users(registry: Registry, site: Site, view: FabricView, row: int) -> None:
     if job is None:
         return
     try:
-        pairs = cached_rank_pairs(registry, view.cluster, view.at, view.live, job, row, PAIRS)
+        pairs = cached_rank_pairs(registry, view.cluster, view.live, job, row, PAIRS)
     except AlmanacError as error:
         show_error(error)
         return

@@ -66,13 +66,13 @@ def draw(registry: Registry, site: Site) -> None:
 
 def _clusters(view: Overview) -> None:
     """Draw the table of clusters, and the choice of the cluster for the rest of the page."""
-    known = view.standing.clusters
+    known = view.clusters.clusters
     if len(known) > 1:
-        table = clusters_table(view.standing, view.at)
+        table = clusters_table(view.clusters, view.at)
         st.dataframe(table, hide_index=True, key="clusters", height="content")
     left, right = st.columns([2, 5], vertical_alignment="bottom")
     with left:
-        cluster = choose("Cluster", "cluster", list(known), default=view.standing.cluster) or ""
+        cluster = choose("Cluster", "cluster", list(known), default=view.clusters.cluster) or ""
     info = known[cluster]
     seen = f"last seen {age_text(view.at - info.last_observed_at)} ago"
     right.text(f"{info.hosts:,} hosts, {info.switches:,} switches, {info.cables:,} cables; {seen}")
@@ -196,8 +196,8 @@ def _gains(view: Overview, live: Live, site: Site) -> None:
 def _changes(view: Overview, site: Site) -> None:
     """List what changed in the wiring and the forwarding tables within a day."""
     st.subheader("Changes in 24 hours")
-    assert view.standing.cluster is not None
-    if view.changes is None or view.standing.before is None:
+    assert view.clusters.cluster is not None
+    if view.changes is None or view.clusters.before is None:
         st.info("This cluster was first seen within the last 24 hours.")
         return
     lines = changes_lines(view.changes, view.rerouted)
@@ -213,8 +213,8 @@ def _changes(view: Overview, site: Site) -> None:
         label="All changes, as text and on the map",
         icon=":material/arrow_forward:",
         query_params={
-            "cluster": view.standing.cluster,
-            "from": view.standing.before.observed_at.isoformat(),
+            "cluster": view.clusters.cluster,
+            "from": view.clusters.before.observed_at.isoformat(),
         },
     )
 
@@ -222,7 +222,7 @@ def _changes(view: Overview, site: Site) -> None:
 def _sources(view: Overview, site: Site) -> None:
     """Draw the table of data sources, stale and failing ones first."""
     st.subheader("Age of data sources")
-    mine = [source for source in view.standing.sources if source.cluster in ("", view.standing.cluster)]
+    mine = [source for source in view.clusters.sources if source.cluster in ("", view.clusters.cluster)]
     bad = [source for source in mine if freshness(source, view.at).state != FRESH]
     table = sources_table(mine, view.at, site.viewer)
     st.dataframe(table, hide_index=True, key="sources", height="content")

@@ -198,7 +198,7 @@ def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
 
 def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[SimulationInfo]) -> None:
     """Draw the chosen runs: delivered bytes and latency over time, facts, and links."""
-    whole = whole_runs(registry, [run.id for run in chosen])
+    whole = whole_runs(registry, tuple(run.id for run in chosen))
     by_label = {
         label(view, run, number): one.simulation
         for number, (run, one) in enumerate(zip(chosen, whole, strict=True))

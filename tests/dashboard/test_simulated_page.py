@@ -203,5 +203,5 @@ def test_the_view_takes_few_statements(filled: Filled, runs: dict[str, str]) -> 
                 assert len(database.statements) <= allowed
         for allowed in (1, 0):
             database.statements.clear()
-            whole_runs(registry, [runs["first"], runs["second"]])
+            whole_runs(registry, (runs["first"], runs["second"]))
             assert len(database.statements) <= allowed

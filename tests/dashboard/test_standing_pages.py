@@ -193,7 +193,7 @@ def test_the_ingest_page_lists_runs_and_names_what_failed(filled: Filled) -> Non
     assert run["error"] == "/home/eve/scan.txt: cut off"
     app = page(filled.connect, INGEST, cluster="tree", run=run["run"])
     assert "cut off" in messages(app)
-    assert "/home/eve/scan.txt" in list(app.dataframe[2].value["it"])
+    assert "/home/eve/scan.txt" in list(app.dataframe[2].value["value"])
     hidden = seen_by(Access(key=b"k" * 32), filled.connect, INGEST, cluster="tree", run=run["run"])
     assert "eve" not in whole(hidden)
     assert "There is no run" in messages(page(filled.connect, INGEST, cluster="ndr", run=run["run"]))
@@ -302,7 +302,8 @@ def test_the_changes_view_takes_three_statements_and_two_when_seen_again(opened:
     for most in (3, 2):
         database.statements.clear()
         queries.clusters(registry)
-        cached_comparison(registry, changes_view(registry, "tree", None, None))
+        view = changes_view(registry, "tree", None, None)
+        cached_comparison(registry, view.timeline.cluster, view.before, view.after)
         assert len(database.statements) <= most
 
 

@@ -1,4 +1,4 @@
-/* Machines at their places, and a line for the cables of each two. */
+/* Devices at their positions, and one line for all cables between two of them. */
 
 import { backed, shortened } from "./matrix.js";
 
@@ -61,14 +61,14 @@ export class Lines {
     return found;
   }
 
-  /** Where an item is in the drawing. */
+  /** Return the position of an item in the drawing. */
   middle(item) {
     if (item.cable === undefined) return [this.x[item.vertex], this.y[item.vertex]];
     const [a, b] = [this.scene.a[item.cable], this.scene.b[item.cable]];
     return [(this.x[a] + this.x[b]) / 2, (this.y[a] + this.y[b]) / 2];
   }
 
-  /** A halo around a line, or around a machine and its lines. */
+  /** Draw a halo around a line, or around a device and its lines. */
   outline(context, view, look, item, width) {
     const { a, b, count } = this.scene;
     context.save();
@@ -98,7 +98,7 @@ export class Lines {
     this.drawLevels(context, view, look);
   }
 
-  /** Cables that are there, or those that are gone: dashed, aside of those that are left. */
+  /** Draw the present cables, or the removed ones: dashed, beside the remaining ones. */
   drawCables(context, view, look, dashed) {
     const last = Math.max(this.byClass.length - 1, 1);
     context.save();
@@ -114,7 +114,7 @@ export class Lines {
     context.restore();
   }
 
-  /** The line of a cable, or so many pixels aside of it. */
+  /** Return the line of a cable, or a line some pixels beside it. */
   trace(context, view, cable, aside = 0) {
     const { a, b } = this.scene;
     const [fromX, fromY] = view.seen(this.x[a[cable]], this.y[a[cable]]);
@@ -161,7 +161,7 @@ export class Lines {
   }
 }
 
-/** Squared distance of a place from a line between two others. */
+/** Return the squared distance of a point from a line between two others. */
 function distance(x, y, fromX, fromY, toX, toY) {
   const [along, down] = [toX - fromX, toY - fromY];
   const length = along * along + down * down;

@@ -1,6 +1,6 @@
-/* Colours of the page and of the classes, for light pages and dark ones. */
+/* Colours of the page and of the classes of links, for light and dark themes. */
 
-/** What the page looks like now. */
+/** Return the current colours and font of the page. */
 export function readLook(root, scene) {
   const style = getComputedStyle(root);
   const value = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;

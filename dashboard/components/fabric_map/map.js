@@ -1,4 +1,4 @@
-/* A map of a fabric's links: pan, zoom, point, pick; by mouse, touch or keyboard. */
+/* A map of a fabric's links: pan, zoom, point, select; by mouse, touch or keyboard. */
 
 import { readLook } from "./look.js";
 import { Lines } from "./lines.js";
@@ -9,7 +9,7 @@ import { View } from "./view.js";
 const STEP = 70; // pixels that an arrow key pans
 const CLOSER = 1.35; // factor of a key or a turn of the wheel
 const STILL = 4; // a pointer that moved less has clicked
-const HINT = "Drag or arrows: move · + −: zoom · click or Enter: pick · N: next hottest · Esc: clear · 0: all";
+const HINT = "Drag or arrows: move · + −: zoom · click or Enter: select · N: next busiest · Esc: clear · 0: all";
 
 class FabricMap {
   constructor(parent) {
@@ -28,8 +28,8 @@ class FabricMap {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
     this.tip = frame.appendChild(element("div", "tip"));
-    this.told = this.root.appendChild(element("div", "told"));
-    this.told.setAttribute("aria-live", "polite");
+    this.announcement = this.root.appendChild(element("div", "announcement"));
+    this.announcement.setAttribute("aria-live", "polite");
     this.legend = this.root.appendChild(element("div", "legend"));
     this.hint = this.root.appendChild(element("div", "hint"));
     this.hint.textContent = HINT;
@@ -58,7 +58,7 @@ class FabricMap {
     this.root.remove();
   }
 
-  /** What the server sent, at the first time or again. */
+  /** Show the data that the server sent, for the first time or again. */
   show(bytes, pick) {
     this.pick = pick;
     this.root.dataset.bytes = String(bytes.length);
@@ -115,7 +115,7 @@ class FabricMap {
     this.ask();
   }
 
-  /** A frame soon. */
+  /** Request a new frame. */
   ask() {
     if (this.asked) return;
     this.asked = requestAnimationFrame(() => {
@@ -138,14 +138,14 @@ class FabricMap {
     this.root.dataset.state = "drawn";
   }
 
-  /** Where an item is on the page, for those who look from outside: {cable}, {vertex}, or the worst link. */
+  /** Return the position of an item on the page, for tests: {cable}, {vertex}, or the worst link. */
   placeOf(item = { cable: this.scene.worst }) {
     const [x, y] = this.view.seen(...this.form.middle(item));
     const { left, top } = this.canvas.getBoundingClientRect();
     return { x: left + x, y: top + y };
   }
 
-  /** What is outlined, and how broadly. */
+  /** Return the outlined items and the width of their outlines. */
   marks() {
     const found = this.scene.worst < 0 ? [] : [[{ cable: this.scene.worst }, 1.5]];
     if (this.picked) found.push([this.picked, 3]);
@@ -203,7 +203,7 @@ class FabricMap {
     this.choose(this.form.hit(...this.view.drawn(...place(event)), this.view));
   }
 
-  /** The wheel scrolls the page unless the map has the focus, or Ctrl is held. */
+  /** Zoom if the map has the focus or Ctrl is held; otherwise let the wheel scroll the page. */
   turnWheel(event) {
     if (!event.ctrlKey && this.root.getRootNode().activeElement !== this.canvas) return;
     event.preventDefault();
@@ -253,7 +253,7 @@ class FabricMap {
     this.ask();
   }
 
-  /** To the next hottest link, or back. */
+  /** Go to the next busiest link, or back. */
   walk(step) {
     this.heat ??= byHeat(this.scene);
     this.atHeat = (this.atHeat + step + this.heat.length) % this.heat.length;
@@ -275,7 +275,7 @@ class FabricMap {
       row.textContent = line;
       return row;
     }));
-    this.told.textContent = lines.join(", ");
+    this.announcement.textContent = lines.join(", ");
     const { width, height } = this.view;
     this.tip.style.left = `${Math.max(4, Math.min(at[0] + 14, width - this.tip.offsetWidth - 6))}px`;
     const below = at[1] + 16 + this.tip.offsetHeight < height;
@@ -306,7 +306,7 @@ function element(tag, name) {
 
 const MAPS = new WeakMap();
 
-/** Called by the page at the first drawing, and at each that follows. */
+/** Called by the page for the first drawing and for each later one. */
 export default function drawFabricMap({ data, parentElement, setTriggerValue }) {
   let map = MAPS.get(parentElement);
   if (!map) {

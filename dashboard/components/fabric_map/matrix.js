@@ -1,4 +1,4 @@
-/* Cables as cells of matrices: sections one above the other, the panels of a section side by side. */
+/* Cables as cells of matrices: sections from top to bottom, panels of a section side by side. */
 
 const TITLE = 22; // room above a panel, in pixels
 const TILE_TITLE = 14;
@@ -27,7 +27,7 @@ export class Matrix {
     this.recolour();
   }
 
-  /** Classes have changed: what is hottest is drawn last. */
+  /** Update the drawing order after a change of the classes: the busiest cables are drawn last. */
   recolour() {
     const { cls } = this.scene;
     for (const panel of this.panels) {
@@ -93,7 +93,7 @@ export class Matrix {
     return head + Math.ceil(panels.length / best.across) * (rows * high + TILE_TITLE + 4);
   }
 
-  /** What is at a place of the drawing: a cable, or the machine that names a row. */
+  /** Return what is at a point of the drawing: a cable, or the device that names a row. */
   hit(x, y) {
     for (const panel of this.panels) {
       const column = Math.floor((x - panel.x) / panel.cellWidth);
@@ -110,7 +110,7 @@ export class Matrix {
     return null;
   }
 
-  /** Left, top, width and height of a cable's cell in the drawing. */
+  /** Return left, top, width and height of a cable's cell in the drawing. */
   box(cable) {
     const panel = this.panels[this.panelOf[cable]];
     const { row, column } = this.scene;
@@ -122,7 +122,7 @@ export class Matrix {
     ];
   }
 
-  /** Where an item is in the drawing: a cable's cell, or the first of a machine's. */
+  /** Return the position of an item in the drawing: a cable's cell, or the first cell of a device. */
   middle(item) {
     const cable = item.cable ?? this.cablesOf(item.vertex)[0];
     if (cable === undefined) return [0, 0];
@@ -137,7 +137,7 @@ export class Matrix {
     return found;
   }
 
-  /** A frame around a cell, or around each cell of a machine; small cells get one that can be seen. */
+  /** Draw a frame around a cell, or each cell of a device; small cells get an enlarged frame. */
   outline(context, view, look, item, width) {
     const least = item.cable === undefined ? 3 : 11;
     for (const cable of item.cable === undefined ? this.cablesOf(item.vertex) : [item.cable]) {
@@ -268,7 +268,7 @@ export class Matrix {
   }
 }
 
-/** The cell of a cable that is gone: its border, dashed. */
+/** Draw the cell of a removed cable as a dashed border. */
 function drawHollow(context, colour, x, y, width, height) {
   context.save();
   context.strokeStyle = colour;
@@ -278,7 +278,7 @@ function drawHollow(context, colour, x, y, width, height) {
   context.restore();
 }
 
-/** Text with the page's colour behind it, so that it can be read on cells. */
+/** Draw text on the background colour of the page, so that it is readable on cells. */
 export function backed(context, text, x, y, look, align) {
   context.textAlign = align;
   context.lineWidth = 4;

@@ -196,6 +196,7 @@ def pack(picture: Picture, picked: Item | None = None, turn: int = 0) -> bytes:
 
 
 def _header(picture: Picture) -> dict[str, Any]:
+    """Return the header without the table of arrays."""
     unit = picture.unit
     return {
         "drawing": picture.drawing,
@@ -215,6 +216,7 @@ def _header(picture: Picture) -> dict[str, Any]:
 
 
 def _grid_header(grid: Grid) -> dict[str, Any]:
+    """Return the fields of the header for a map of cells."""
     starts = np.cumsum(grid.count) - grid.count
     panels = [
         {
@@ -238,6 +240,7 @@ def _points_header(points: Points) -> dict[str, Any]:
 
 
 def _arrays(picture: Picture) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the arrays by name, integers in their smallest type."""
     whole: dict[str, np.ndarray[Any, Any]] = {
         "a": picture.a,
         "b": picture.b,

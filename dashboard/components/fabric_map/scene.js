@@ -1,13 +1,13 @@
-/* What the server sent: a header of JSON, then arrays. See picture.py for the format. */
+/* Decodes the data from the server: a JSON header, then arrays. See picture.py for the format. */
 
 const MAGIC = "FMAP";
 const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array };
 
-/** The picture in bytes, as an object with the header's fields and an array for each name. */
+/** Return the decoded picture: an object with the fields of the header and the arrays by name. */
 export function readScene(bytes) {
   const own = bytes.slice(); // arrays must start at multiples of their size
   const magic = String.fromCharCode(...own.subarray(0, 4));
-  if (magic !== MAGIC) throw new Error("these bytes are no picture of a fabric");
+  if (magic !== MAGIC) throw new Error("invalid data: not a picture of a fabric");
   const length = new DataView(own.buffer).getUint32(4, true);
   const scene = JSON.parse(new TextDecoder().decode(own.subarray(8, 8 + length)));
   for (const [name, [kind, offset, count]] of Object.entries(scene.arrays)) {
@@ -17,7 +17,7 @@ export function readScene(bytes) {
   return scene;
 }
 
-/** Cables from the hottest to the coldest; those without a value last. */
+/** Return the cables by falling value; cables without a value last. */
 export function byHeat(scene) {
   const order = Array.from({ length: scene.count }, (_, cable) => cable);
   const heat = order.map((cable) => {
@@ -27,7 +27,7 @@ export function byHeat(scene) {
   return order.sort((one, other) => heat[other] - heat[one] || one - other);
 }
 
-/** The direction of a cable with the larger value: its value, and whether it leads from a to b. */
+/** Return the larger value of the two directions of a cable, and true if it is from a to b. */
 export function hotter(scene, cable) {
   const there = scene.there[cable];
   const back = scene.back[cable];
@@ -35,7 +35,7 @@ export function hotter(scene, cable) {
   return { value: forth ? there : back, forth };
 }
 
-/** A value in the scene's unit. */
+/** Return a value as text in the unit of the picture. */
 export function valueText(scene, value) {
   if (Number.isNaN(value)) return "";
   const { size, name, sign } = scene.unit;
@@ -43,7 +43,7 @@ export function valueText(scene, value) {
   return `${sign && value > 0 ? "+" : ""}${shown} ${name}`;
 }
 
-/** What is known of a cable, line by line; the first says which it is. */
+/** Return lines of text about a cable; the first one names it. */
 export function cableText(scene, cable) {
   const { value, forth } = hotter(scene, cable);
   const lines = [`${endText(scene, cable, forth)} → ${endText(scene, cable, !forth)}`];
@@ -57,7 +57,7 @@ export function cableText(scene, cable) {
     lines.push(step.text);
   }
   const cables = scene.cables ? scene.cables[cable] : 1;
-  if (cables > 1) lines.push(`the hottest of ${cables} cables between the two`);
+  if (cables > 1) lines.push(`the busiest of ${cables} cables between them`);
   return lines;
 }
 

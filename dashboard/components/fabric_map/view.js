@@ -1,4 +1,4 @@
-/* Which part of the drawing is seen: seen = drawn * scale + shift, in pixels of the page. */
+/* The visible part of the drawing: page = drawing * scale + shift, in pixels. */
 
 const NEAREST = 80;
 
@@ -9,7 +9,7 @@ export class View {
     this.fit();
   }
 
-  /** All of it. */
+  /** Show the whole drawing. */
   fit() {
     this.scale = 1;
     this.x = 0;
@@ -30,7 +30,7 @@ export class View {
     this.hold();
   }
 
-  /** Nearer by a factor, with what is at a place of the page staying there. */
+  /** Zoom by a factor around a fixed point of the page. */
   zoom(factor, atX = this.width / 2, atY = this.height / 2) {
     const scale = Math.min(Math.max(this.scale * factor, 1), NEAREST);
     const grown = scale / this.scale;
@@ -40,7 +40,7 @@ export class View {
     this.hold();
   }
 
-  /** A place of the drawing moves to the middle, unless it is well in sight. */
+  /** Move a point of the drawing to the middle, unless it is well visible. */
   show(x, y) {
     const [seenX, seenY] = this.seen(x, y);
     const edge = 0.08;
@@ -60,7 +60,7 @@ export class View {
     return [(x - this.x) / this.scale, (y - this.y) / this.scale];
   }
 
-  /** The drawing never leaves the page. */
+  /** Keep the drawing within the page. */
   hold() {
     this.x = Math.min(0, Math.max(this.x, this.width * (1 - this.scale)));
     this.y = Math.min(0, Math.max(this.y, this.height * (1 - this.scale)));
