@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from bench.support.served_dashboard import Served, Watch
-from tests.dashboard.test_simulated_page import runs
+from tests.dashboard.views.test_simulated import runs
 from tests.support.browsing import NARROW, WIDE, Look, Visitor, keep, mapped, ready
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from mapping.service import machine_of
 from registry.database.driver import Transaction
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect
-from tests.dashboard.test_pages import messages, page
-from tests.dashboard.test_standing_pages import titles, whole
+from tests.dashboard.test_app import messages, page
+from tests.dashboard.test_views import titles, whole
 
 KEPT = (
     *("Cluster", "Content", "Observation", "Routing", "Profile", "Job", "Placement", "LinkLoads", "Advice"),

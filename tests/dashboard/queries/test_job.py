@@ -12,7 +12,7 @@ from registry.errors import UnknownName
 from registry.pages.jobs import JobFilter
 from registry.registry import Registry
 from tests.dashboard.conftest import Filled
-from tests.dashboard.test_queries import CountingDatabase, counted, opened
+from tests.dashboard.queries.test_fabric import CountingDatabase, counted, opened
 
 __all__ = ["counted", "opened"]
 SEEN = Viewer()

@@ -17,7 +17,7 @@ from dashboard.tables.links import loaded_links
 from dashboard.widgets.downloads import csv_text
 from mapping.traffic.fragmentation import Neighbours
 from registry.model import Allocation, Fabric
-from tests.dashboard.test_link_map import luminance
+from tests.dashboard.figures.test_link_map import luminance
 from tests.support.infiniband_data import infiniband
 
 FABRICS = ("ndr-dgx-minhop", "torus-4x4x4-dor", "fattree2-64-traffic")

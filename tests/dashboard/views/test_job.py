@@ -21,7 +21,7 @@ from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.dashboard.conftest import DATA, MARKUP, SCANNED, Connect, Filled
-from tests.dashboard.test_pages import JOB, address, messages, nothing, page
+from tests.dashboard.test_app import JOB, address, messages, nothing, page
 
 __all__ = ["nothing"]
 

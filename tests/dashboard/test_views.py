@@ -26,8 +26,8 @@ from registry.ingest_runs.runs import Attempt
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.dashboard.conftest import MARKUP, RESCANNED, SCANNED, Connect, Filled
-from tests.dashboard.test_pages import address, messages, page
-from tests.dashboard.test_queries import CountingDatabase
+from tests.dashboard.queries.test_fabric import CountingDatabase
+from tests.dashboard.test_app import address, messages, page
 
 OVERVIEW, HISTORY, CHANGES, INGEST = "", "history", "changes", "ingest"
 PAGES = (OVERVIEW, HISTORY, CHANGES, INGEST)

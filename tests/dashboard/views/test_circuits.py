@@ -16,9 +16,9 @@ from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.dashboard.conftest import MARKUP, Connect
-from tests.dashboard.test_pages import address, messages, page
-from tests.dashboard.test_queries import CountingDatabase
-from tests.dashboard.test_standing_pages import seen_by, titles, whole
+from tests.dashboard.queries.test_fabric import CountingDatabase
+from tests.dashboard.test_app import address, messages, page
+from tests.dashboard.test_views import seen_by, titles, whole
 from tests.registry.model.test_circuit_plan import circuit_plan, optical_switch, reconfiguration_record
 from tests.support.fat_tree import at, fat_tree
 

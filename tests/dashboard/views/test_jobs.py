@@ -17,8 +17,8 @@ from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.dashboard.conftest import MARKUP, SCANNED, Connect, Filled
-from tests.dashboard.test_job_page import table
-from tests.dashboard.test_pages import INTERFERENCE, JOBS, address, messages, nothing, page
+from tests.dashboard.test_app import INTERFERENCE, JOBS, address, messages, nothing, page
+from tests.dashboard.views.test_job import table
 
 __all__ = ["nothing"]
 

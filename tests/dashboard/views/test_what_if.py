@@ -27,7 +27,7 @@ from mapping.traffic.what_if import WhatIf, what_if
 from registry.model import Fabric
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect
-from tests.dashboard.test_pages import page
+from tests.dashboard.test_app import page
 from tests.support.browsing import MAP, NARROW, Visitor, keep, mapped, ready
 from tests.support.traffic_jobs import job_between, running_jobs, two_leaves
 

@@ -16,9 +16,9 @@ from registry.errors import DatabaseUnavailable
 from registry.records.simulations import SimulationRecord
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect, Filled
-from tests.dashboard.test_pages import address, messages, nothing, page
-from tests.dashboard.test_queries import CountingDatabase
-from tests.dashboard.test_standing_pages import seen_by
+from tests.dashboard.queries.test_fabric import CountingDatabase
+from tests.dashboard.test_app import address, messages, nothing, page
+from tests.dashboard.test_views import seen_by
 from tests.registry.model.test_trace import simulation
 
 __all__ = ["nothing"]

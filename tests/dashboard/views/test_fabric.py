@@ -15,7 +15,7 @@ from registry.model import Fabric
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.dashboard.conftest import RESCANNED, Connect, Filled
-from tests.dashboard.test_pages import FABRIC, address, messages, nothing, page
+from tests.dashboard.test_app import FABRIC, address, messages, nothing, page
 
 __all__ = ["nothing"]
 WHAT_IF = "what-if"

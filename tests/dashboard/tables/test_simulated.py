@@ -28,7 +28,7 @@ from dashboard.tables.simulated import (
 from registry import units
 from registry.model import Simulation
 from registry.records.simulations import SimulationInfo, StoredSimulation
-from tests.dashboard.test_history_tables import NASTY, series, spec
+from tests.dashboard.tables.test_history import NASTY, series, spec
 from tests.registry.model.test_trace import simulation
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -210,10 +210,11 @@ def test_the_share_that_is_done_stays_between_nothing_and_all(
 
 ENDING = """
 import time
-from tests.dashboard.test_searches import Searches, case, connect, solve, Search
+from tests.dashboard.state.test_searches import SearchOptions, Searches, case, connect, report_placement
 
 searches = Searches(connect)
-searches.start("c/1", lambda registry, progress: solve(case(), Search(seconds=600, workers=2), progress))
+options = SearchOptions(seconds=600, workers=2)
+searches.start("c/1", lambda registry, progress: report_placement(case(), options, progress))
 while searches.status("c/1").best is None:
     time.sleep(0.01)
 print("searching")
