@@ -161,20 +161,8 @@ def _marks(theme: str) -> dict[str, dict[str, Any]]:
         },
         "in order": point
         | {"shape": "cross", "angle": 45, "size": 28, "opacity": 0.6, "color": IN_ORDER[theme]},
-        "bound": {
-            "type": "tick",
-            "orient": "horizontal",
-            "thickness": 2,
-            "size": 12,
-            "color": BOUND[theme],
-        },
-        "proposed": {
-            "type": "point",
-            "filled": False,
-            "size": 36,
-            "strokeWidth": 1.5,
-            "color": placed,
-        },
+        "bound": {"type": "tick", "orient": "horizontal", "thickness": 2, "size": 12, "color": BOUND[theme]},
+        "proposed": {"type": "point", "filled": False, "size": 36, "strokeWidth": 1.5, "color": placed},
         "ran": point | {"size": 40, "opacity": 1, "color": placed},
         "flagged": point | {"shape": "triangle-up", "size": 130, "opacity": 1, "color": FLAGGED[theme]},
     }

@@ -76,12 +76,7 @@ def latencies(table: pd.DataFrame, theme: str) -> alt.Chart:
         alt.Chart(rows)
         .mark_line(point={"size": 30})
         .encode(
-            x=alt.X(
-                "percentile:O",
-                sort=order,
-                title="percentile of messages",
-                axis=alt.Axis(labelAngle=0),
-            ),
+            x=alt.X("percentile:O", sort=order, title="percentile of messages", axis=alt.Axis(labelAngle=0)),
             y=alt.Y("latency:Q", title=f"latency ({unit.name})", scale=scale),
             tooltip=[
                 alt.Tooltip("run:N"),

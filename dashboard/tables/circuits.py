@@ -11,11 +11,7 @@ import pandas as pd
 from dashboard.tables.columns import in_utc, numbers
 from registry import units
 from registry.model.circuit_plan import CircuitPlan
-from registry.records.circuit_plan_records import (
-    CircuitPlanInfo,
-    CircuitPlanRecord,
-    StoredCircuitPlan,
-)
+from registry.records.circuit_plan_records import CircuitPlanInfo, CircuitPlanRecord, StoredCircuitPlan
 
 UNCHANGED, REMOVED, INSERTED = STATES = ("stays", "take away", "put in")
 """What happens to a circuit."""
@@ -65,11 +61,7 @@ def throughputs(plan: CircuitPlan) -> pd.DataFrame:
 
     Unknown and unlimited values are left out.
     """
-    values = {
-        PRESENT: plan.present_throughput,
-        PROPOSED: plan.throughput,
-        UPPER_BOUND: plan.upper_bound,
-    }
+    values = {PRESENT: plan.present_throughput, PROPOSED: plan.throughput, UPPER_BOUND: plan.upper_bound}
     known = {series: value for series, value in values.items() if math.isfinite(value)}
     return pd.DataFrame(
         {
@@ -87,12 +79,7 @@ def trail_table(plan: CircuitPlan) -> pd.DataFrame:
     """
     values, best = (np.where(np.isfinite(it), it, np.nan) for it in (plan.trail_throughput, plan.best))
     return pd.DataFrame(
-        {
-            "iteration": plan.number,
-            "throughput": values,
-            "best": best,
-            "bottleneck": list(plan.bottleneck),
-        }
+        {"iteration": plan.number, "throughput": values, "best": best, "bottleneck": list(plan.bottleneck)}
     )
 
 

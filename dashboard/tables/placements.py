@@ -64,11 +64,7 @@ def communication(profile: Profile, bins: int = MATRIX_BINS) -> Floats:
 
 
 def comparison(
-    metric: str,
-    placed: float | None,
-    in_order: Metrics | None,
-    random: Metrics | None,
-    bound: float | None,
+    metric: str, placed: float | None, in_order: Metrics | None, random: Metrics | None, bound: float | None
 ) -> dict[str, float]:
     """Return the known values of a cost (of `METRICS`) by series."""
     values = {

@@ -24,7 +24,7 @@ from dashboard.tables.circuits import (
 from dashboard.widgets.controls import any_of, choose
 from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_empty, show_unknown
-from dashboard.widgets.navigation import picked_row
+from dashboard.widgets.navigation import link_to, picked_row
 from registry import units
 from registry.errors import UnknownName
 from registry.records.circuit_plan_records import CircuitPlanInfo, StoredCircuitPlan
@@ -106,8 +106,7 @@ def _facts(stored: StoredCircuitPlan) -> None:
     )
     if stored.applied_at is not None:
         st.success(
-            f"Applied to the switch at {units.moment_text(stored.applied_at)}.",
-            icon=":material/check:",
+            f"Applied to the switch at {units.moment_text(stored.applied_at)}.", icon=":material/check:"
         )
     elif stored.cluster is not None:
         st.markdown("After applying the plan to the switch, record it:")
@@ -189,9 +188,4 @@ def _plans(infos: Sequence[CircuitPlanInfo], site: Site) -> None:
             st.caption(f"The newest {LISTED:,} of {len(infos):,}; the file has all.")
     row = picked_row(event, len(table))
     if row is not None:
-        st.page_link(
-            site.circuits,
-            label=f"Open {plain(infos[row].id)}",
-            icon=":material/arrow_forward:",
-            query_params={"plan": infos[row].id},
-        )
+        link_to(site.circuits, f"Open {plain(infos[row].id)}", plan=infos[row].id)

@@ -20,7 +20,7 @@ from dashboard.views import picking
 from dashboard.widgets.controls import choose
 from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_error
-from dashboard.widgets.navigation import job_link
+from dashboard.widgets.navigation import job_link, link_to
 from mapping.traffic import naming
 from registry import units
 from registry.errors import AlmanacError
@@ -234,12 +234,7 @@ def table(view: FabricView, site: Site) -> None:
             "All loaded links as CSV", lambda: _csv(view), f"{view.cluster.name}-links.csv", key="links csv"
         )
     if view.opened is not None:
-        st.page_link(
-            site.job,
-            label="Ranks, bounds and launcher files",
-            icon=":material/arrow_forward:",
-            query_params={"placement": view.opened.stored.id},
-        )
+        link_to(site.job, "Ranks, bounds and launcher files", placement=view.opened.stored.id)
 
 
 def _csv(view: FabricView) -> str:

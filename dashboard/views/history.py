@@ -15,7 +15,7 @@ from dashboard.views.history_pairs import PLACEMENTS, compare
 from dashboard.widgets.controls import any_of, page_start, pager, toggle
 from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_empty, show_unknown
-from dashboard.widgets.navigation import Row, linked_rows
+from dashboard.widgets.navigation import Row, link_to, linked_rows
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Longs
@@ -88,11 +88,7 @@ def _regressions(view: History, rows: Longs, site: Site) -> None:
     listed = [
         Row(
             f"{one.application} on {one.cluster}, {units.moment_text(one.recorded_at)}",
-            (
-                f"{one.ratio:.3g} ×",
-                f"{one.limit:.3g} ×",
-                ", ".join(one.changed) or "nothing recorded",
-            ),
+            (f"{one.ratio:.3g} ×", f"{one.limit:.3g} ×", ", ".join(one.changed) or "nothing recorded"),
             {"compare": PLACEMENTS, "a": one.last_good, "b": one.id},
         )
         for one in found[:FLAGGED]
@@ -147,16 +143,13 @@ def _table(view: History, rows: Longs, site: Site) -> None:
         st.caption(f"{older}Select a row to open its job, or two rows to compare them.")
     picked = [str(table["placement"].iloc[row]) for row in event["selection"]["rows"]]
     if len(picked) == 1:
-        st.page_link(
-            site.job,
-            label=f"Open {plain(picked[0])}",
-            icon=":material/arrow_forward:",
-            query_params={"placement": picked[0]},
-        )
+        link_to(site.job, f"Open {plain(picked[0])}", placement=picked[0])
     elif len(picked) >= 2:
-        st.page_link(
+        link_to(
             site.history,
-            label=f"Compare {plain(picked[0])} and {plain(picked[1])}",
-            icon=":material/compare:",
-            query_params={"compare": PLACEMENTS, "a": picked[0], "b": picked[1]},
+            f"Compare {plain(picked[0])} and {plain(picked[1])}",
+            icon="compare",
+            compare=PLACEMENTS,
+            a=picked[0],
+            b=picked[1],
         )

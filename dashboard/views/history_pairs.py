@@ -16,6 +16,7 @@ from dashboard.tables.history import applications_table, facts_table, option_tex
 from dashboard.tables.links import link_text
 from dashboard.widgets.controls import choose, toggle
 from dashboard.widgets.messages import plain, show_unknown
+from dashboard.widgets.navigation import link_to
 from mapping.evaluation.comparing import differences
 from registry import units
 from registry.errors import UnknownName
@@ -61,12 +62,7 @@ def _two_placements(registry: Registry, view: History, site: Site) -> None:
     with left:
         st.altair_chart(drawings.side_by_side(relative(series, chosen), theme), key="side by side")
         for label, row in zip("AB", chosen, strict=True):
-            st.page_link(
-                site.job,
-                label=f"Open {label}: {plain(series.id[row])}",
-                icon=":material/arrow_forward:",
-                query_params={"placement": series.id[row]},
-            )
+            link_to(site.job, f"Open {label}: {plain(series.id[row])}", placement=series.id[row])
     with right:
         st.dataframe(facts_table(series, chosen), hide_index=True, key="facts", height=460)
     if series.snapshot[chosen[0]] == series.snapshot[chosen[1]] and chosen[0] != chosen[1]:

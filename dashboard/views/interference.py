@@ -91,8 +91,7 @@ def _nothing(live: Live, cluster: str) -> None:
         )
     elif live.without_profile:
         show_empty(
-            "No running job has a communication profile. Attach one:",
-            "almanac job attach JOB PROFILE",
+            "No running job has a communication profile. Attach one:", "almanac job attach JOB PROFILE"
         )
     else:
         st.info("The running jobs send nothing between hosts, so no link is loaded.")

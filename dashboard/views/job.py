@@ -17,6 +17,7 @@ from dashboard.views import job_files, job_links, job_ranks, placement_search
 from dashboard.views.job_choice import choose_job
 from dashboard.views.placement_search import SearchSubject
 from dashboard.widgets.messages import plain, show_empty, show_metric, show_unknown
+from dashboard.widgets.navigation import link_to
 from mapping.service import PlacementRequest
 from registry import units
 from registry.errors import UnknownName
@@ -57,11 +58,8 @@ def draw(registry: Registry, site: Site) -> None:
     job_links.draw(view, view.opened, view.opened.stored.evaluation)
     job_ranks.draw(view, view.opened)
     job_files.draw(view.opened, site)
-    st.page_link(
-        site.runs,
-        label="Simulated runs of this placement",
-        icon=":material/play_circle:",
-        query_params={"placement": view.opened.stored.id},
+    link_to(
+        site.runs, "Simulated runs of this placement", icon="play_circle", placement=view.opened.stored.id
     )
 
 

@@ -13,6 +13,7 @@ from dashboard.queries.job import JobView
 from dashboard.state.site import Site
 from dashboard.widgets.controls import choose, text_field
 from dashboard.widgets.messages import plain
+from dashboard.widgets.navigation import link_to
 from registry.errors import UnknownName
 from registry.pages.placements import OpenPlacement
 from registry.records.placements.placements import StoredPlacementInfo
@@ -47,7 +48,7 @@ def choose_job(registry: Registry, site: Site) -> JobView | None:
     left, middle, right = st.columns([2, 4, 4])
     with left:
         text_field("Job", "job", hint="ID or CLUSTER/ID", resets=["placement", "beside"])
-        st.page_link(site.jobs, label="All jobs", icon=":material/list:")
+        link_to(site.jobs, "All jobs", icon="list")
     found_by_id = {info.id: info for info in file.placements}
     if (
         file.placements and placement is None
@@ -94,7 +95,7 @@ def _without_job(opened: OpenPlacement, site: Site) -> JobView:
     st.query_params["placement"] = opened.stored.id
     with st.container(horizontal=True):
         st.markdown(f"Placement {plain(opened.stored.id)}, without a job.")
-        st.page_link(site.jobs, label="All jobs", icon=":material/list:")
+        link_to(site.jobs, "All jobs", icon="list")
     return JobView(file=None, opened=opened)
 
 

@@ -9,6 +9,7 @@ from dashboard.state.site import Site
 from dashboard.tables.placements import METRICS
 from dashboard.widgets.downloads import download
 from dashboard.widgets.messages import plain
+from dashboard.widgets.navigation import link_to
 from mapping.launchers import catalog
 from registry import units
 from registry.errors import InvalidPlacement
@@ -64,18 +65,8 @@ def _provenance(opened: OpenPlacement, site: Site) -> None:
         table = pd.DataFrame({"fact": list(facts), "value": list(facts.values())})
         st.dataframe(table, hide_index=True, height="content", key="provenance")
     with st.container(horizontal=True):
-        st.page_link(
-            site.fabric,
-            label="Show on the fabric",
-            icon=":material/arrow_forward:",
-            query_params={"cluster": stored.cluster, "placement": stored.id},
-        )
-        st.page_link(
-            site.history,
-            label="Show in the history",
-            icon=":material/arrow_forward:",
-            query_params={"cluster": stored.cluster},
-        )
+        link_to(site.fabric, "Show on the fabric", cluster=stored.cluster, placement=stored.id)
+        link_to(site.history, "Show in the history", cluster=stored.cluster)
 
 
 def _proofs(evaluation: Evaluation | None) -> dict[str, str]:

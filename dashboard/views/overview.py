@@ -23,7 +23,7 @@ from dashboard.tables.status import sources_table
 from dashboard.widgets.controls import choose
 from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fabric, show_unknown
-from dashboard.widgets.navigation import Row, linked_rows
+from dashboard.widgets.navigation import Row, link_to, linked_rows
 from mapping.checks.finding import Finding, Severity
 from mapping.service import Live
 from mapping.traffic.naming import link_text as link_name
@@ -128,12 +128,7 @@ def _estimated(live: Live, site: Site) -> None:
     linked_rows(site.fabric, ("Link", "Time per period", "Traffic of"), (6.4, 1, 3.8), rows)
     bases = {"time": units.SECONDS, "load": units.BYTES, "capacity": units.RATE}
     _whole(tables.in_units(table.drop(columns="row"), bases), "busiest links estimated")
-    st.page_link(
-        site.interference,
-        label="Shared links",
-        icon=":material/arrow_forward:",
-        query_params={"cluster": cluster},
-    )
+    link_to(site.interference, "Shared links", cluster=cluster)
 
 
 def _no_traffic(live: Live) -> None:
@@ -185,12 +180,7 @@ def _gains(view: Overview, live: Live, site: Site) -> None:
     linked_rows(site.job, ("Job", "Gain", "Ranks to move"), (5, 1.2, 1.8), rows)
     shown = table.drop(columns="key").head(LISTED)
     _whole(tables.in_units(shown, {"now": units.SECONDS, "then": units.SECONDS}), "possible gains")
-    st.page_link(
-        site.jobs,
-        label="All jobs with a possible gain",
-        icon=":material/arrow_forward:",
-        query_params={"cluster": cluster, "gain": "1.05"},
-    )
+    link_to(site.jobs, "All jobs with a possible gain", cluster=cluster, gain="1.05")
 
 
 def _changes(view: Overview, site: Site) -> None:
@@ -208,14 +198,11 @@ def _changes(view: Overview, site: Site) -> None:
         st.caption(plain(summary(view.changes)))
     more = [f"and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
     st.text("\n".join([*lines[:SHOWN], *more]))
-    st.page_link(
+    link_to(
         site.changes,
-        label="All changes, as text and on the map",
-        icon=":material/arrow_forward:",
-        query_params={
-            "cluster": view.clusters.cluster,
-            "from": view.clusters.before.observed_at.isoformat(),
-        },
+        "All changes, as text and on the map",
+        cluster=view.clusters.cluster,
+        **{"from": view.clusters.before.observed_at.isoformat()},
     )
 
 
@@ -227,7 +214,7 @@ def _sources(view: Overview, site: Site) -> None:
     table = sources_table(mine, view.at, site.viewer)
     st.dataframe(table, hide_index=True, key="sources", height="content")
     label = f"Runs and failures: {_count(len(bad), 'stale source')}" if bad else "Runs and failures"
-    st.page_link(site.ingest, label=label, icon=":material/arrow_forward:")
+    link_to(site.ingest, label)
 
 
 def _findings(found: tuple[Finding, ...]) -> None:

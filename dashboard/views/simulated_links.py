@@ -94,10 +94,7 @@ def _table(snapshot: Snapshot, run_id: str, run: Simulation, alike: Mapping[str,
         key="busy table",
     )
     download(
-        "All used links as CSV",
-        lambda: _csv(snapshot, run, parts),
-        f"{run_id}-links.csv",
-        key="busy csv",
+        "All used links as CSV", lambda: _csv(snapshot, run, parts), f"{run_id}-links.csv", key="busy csv"
     )
 
 

@@ -22,13 +22,7 @@ def download(
         Name of the file.
     """
     st.download_button(
-        label,
-        content,
-        file_name=name,
-        mime=mime,
-        on_click="ignore",
-        icon=":material/download:",
-        key=key,
+        label, content, file_name=name, mime=mime, on_click="ignore", icon=":material/download:", key=key
     )
 
 

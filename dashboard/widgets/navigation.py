@@ -50,12 +50,12 @@ def open_job(page: st.Page, jobs: Sequence[str], picked: int | None, key: str) -
 
 def job_link(page: st.Page, cluster: str, job: str) -> None:
     """Draw a link to a job's page."""
-    st.page_link(
-        page,
-        label=f"Open job {plain(job)}",
-        icon=":material/arrow_forward:",
-        query_params={"job": f"{cluster}/{job}"},
-    )
+    link_to(page, f"Open job {plain(job)}", job=f"{cluster}/{job}")
+
+
+def link_to(page: st.Page, label: str, *, icon: str = "arrow_forward", **address: str) -> None:
+    """Draw a link to a page with these parameters of its address."""
+    st.page_link(page, label=label, icon=f":material/{icon}:", query_params=address)
 
 
 class Row(NamedTuple):
