@@ -1,4 +1,4 @@
-"""How the dashboard feels on 10,000 hosts, 1,000 jobs and 20,000 placements, in Chromium drawing in software.
+"""Measure the dashboard on 10,000 hosts, 1,000 jobs and 20,000 placements, in Chromium without a GPU.
 
 Run ``python -m bench.dashboard`` in the project's folder; the machine should do nothing else meanwhile. The
 database of `bench.dashboard.data` is written first (some minutes), or taken from ``--home``. Every page is
@@ -63,7 +63,7 @@ seconds => new Promise(done => {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A page in a state: its path, and what the address tells beside."""
+    """A page in one state: its path and the parameters of its address."""
 
     name: str
     path: str
@@ -71,18 +71,18 @@ class View:
     draws_map: bool = False
 
     def url(self, base: str) -> str:
-        """The whole address."""
+        """Return the whole address."""
         return f"{base}/{self.path}" + (f"?{urlencode(self.address)}" if self.address else "")
 
 
 @dataclass(slots=True)
 class Traffic:
-    """Bytes that a page received: those that are not the program itself."""
+    """Bytes that a page received, without the dashboard's own program."""
 
     received: int = 0
 
     def on(self, page: Page) -> None:
-        """Count on this page."""
+        """Count what this page receives."""
 
         def frame(data: str | bytes) -> None:
             self.received += len(data)
@@ -100,7 +100,7 @@ class Traffic:
 
 
 def main() -> None:
-    """Measure and record."""
+    """Measure all pages and record the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--home", type=Path, help="database that bench.dashboard.data wrote")
     parser.add_argument("--output", type=Path, default=RECORD)
@@ -128,7 +128,7 @@ def main() -> None:
 
 
 def measure(home: Path, folder: Path, walks: int) -> dict[str, Any]:
-    """All that is measured on a database."""
+    """Measure everything on one database."""
     with closing(Registry.open(home=home)) as registry:
         sizes, chosen = _sizes(registry), views(registry)
         counted = {view.name: statements_of(registry.database, view.path, view.address) for view in chosen}
@@ -150,7 +150,7 @@ def measure(home: Path, folder: Path, walks: int) -> dict[str, Any]:
 
 
 def views(registry: Registry) -> tuple[View, ...]:
-    """Every page, with the newest running job and its newest placement where one is needed."""
+    """Return all pages, with the newest running job and placement for the pages that need them."""
     running = next(
         (stored for stored in registry.jobs.list(CLUSTER) if stored.job.ended_at is None and stored.profile),
         None,
@@ -176,7 +176,7 @@ def views(registry: Registry) -> tuple[View, ...]:
 
 
 def over(record: dict[str, Any]) -> list[str]:
-    """What is over its limit."""
+    """Return the values that exceed their limit."""
     found = []
 
     def look(name: str, limit: str, value: float | None) -> None:
@@ -195,7 +195,7 @@ def over(record: dict[str, Any]) -> list[str]:
 
 
 def settle(page: Page, *, draws_map: bool = False) -> None:
-    """Wait until the script has come to its end and the fabric, where one is drawn, stands there."""
+    """Wait until the page's script has finished and its fabric map, if any, is drawn."""
     page.wait_for_selector(SETTLED, timeout=PATIENCE_MS)
     page.wait_for_function(
         "() => !document.querySelector('[data-testid=\"stSkeleton\"]')", timeout=PATIENCE_MS
@@ -205,15 +205,15 @@ def settle(page: Page, *, draws_map: bool = False) -> None:
 
 
 def _fill(home: Path, sizes: Sizes) -> dict[str, float]:
-    """Write the database; seconds of each step."""
+    """Write the database and return the seconds of each step."""
     steps: dict[str, float] = {}
 
-    def told(step: str, seconds: float) -> None:
+    def on_step(step: str, seconds: float) -> None:
         steps[step] = round(seconds, 1)
         print(f"{seconds:8.1f} s  {step}", file=sys.stderr, flush=True)
 
     with Registry.open(home=home) as registry:
-        write(registry, sizes, told=told)
+        write(registry, sizes, on_step=on_step)
     return steps
 
 
@@ -234,7 +234,7 @@ def _sizes(registry: Registry) -> dict[str, int]:
 
 
 def _timed(browser: Browser, served: Served, view: View, watch: Watch) -> dict[str, Any]:
-    """A page the first time, then warm; each in a context of its own, as by another person."""
+    """Time a page at first and warm, each in a new browser context, as for another user."""
     first, payload = _opened(browser, served, view, watch)
     warm = [_opened(browser, served, view, watch)[0] for _ in range(WARM)]
     print(f"{statistics.median(warm):8.2f} s  {view.name}", file=sys.stderr, flush=True)
@@ -261,7 +261,7 @@ def _opened(browser: Browser, served: Served, view: View, watch: Watch) -> tuple
 
 
 def _moved(browser: Browser, served: Served, view: View, watch: Watch) -> dict[str, Any]:
-    """Draw the fabric, pan and zoom it, click a link."""
+    """Measure drawing, panning and zooming the fabric, and a click on a link."""
     page = browser.new_page(viewport=SIZE)
     watch.on(page, urlsplit(served.url).netloc)
     start = time.perf_counter()
@@ -285,7 +285,7 @@ def _moved(browser: Browser, served: Served, view: View, watch: Watch) -> dict[s
 
 
 def _gaps(page: Page, seconds: float = 4.0) -> list[float]:
-    """Milliseconds between frames while the wheel zooms and a drag pans."""
+    """Return the milliseconds between frames while the wheel zooms and a drag pans."""
     box = page.locator(f"{MAP} canvas").first.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + min(box["height"], SIZE["height"] - box["y"]) / 2
@@ -306,12 +306,12 @@ def _gaps(page: Page, seconds: float = 4.0) -> list[float]:
 
 
 def _painted(page: Page) -> int:
-    """How often the map was painted so far."""
+    """Return how often the map has been painted."""
     return int(page.locator(MAP).first.get_attribute("data-frames") or 0)
 
 
 def _click(page: Page) -> float:
-    """Seconds from a click on the hottest link to the answer which jobs load it."""
+    """Return the seconds from a click on the busiest link to the list of jobs that load it."""
     place = page.locator(MAP).first.evaluate("map => map.placeOf()")
     start = time.perf_counter()
     page.mouse.click(place["x"], place["y"])
@@ -323,7 +323,7 @@ def _click(page: Page) -> float:
 def _walked(
     browser: Browser, served: Served, chosen: tuple[View, ...], watch: Watch, walks: int
 ) -> dict[str, float]:
-    """Resident memory of the server after all pages were walked once, and so many times."""
+    """Return the server's resident memory after walking all pages once, and several times."""
     after: list[float] = []
     for _ in range(walks):
         for view in chosen:
@@ -333,7 +333,7 @@ def _walked(
 
 
 def _status(pid: int, name: str) -> float:
-    """Gigabytes of a process; Linux only."""
+    """Read a memory value of a process in gigabytes (Linux only)."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     status = dict(line.split(":", 1) for line in lines)
     return round(int(status[name].split()[0]) * 1024 / 1e9, 3)

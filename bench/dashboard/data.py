@@ -1,4 +1,4 @@
-"""The database that the dashboard is measured on: 10,000 hosts, 1,000 jobs, 20,000 placements, 30 days.
+"""Generate the database for measuring the dashboard: 10,000 hosts, 1,000 jobs, 20,000 placements, 30 days.
 
 Run ``python -m bench.dashboard.data HOME`` in the project's folder to write it into the embedded server's
 data folder HOME; ``--pods``, ``--jobs`` and ``--placements`` make it smaller. All of it is generated from a
@@ -40,7 +40,7 @@ PEAK_SHARE = 0.85
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How large the database becomes; `placements` are spread evenly over the jobs with a profile."""
+    """Size of the database; `placements` are spread evenly over the jobs with a profile."""
 
     pods: int = PODS
     leaves: int = 20
@@ -50,7 +50,7 @@ class Sizes:
 
 
 def main() -> None:
-    """Write the database, and tell how long each step took."""
+    """Write the database and print how long each step took."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("home", type=Path)
     for name in ("pods", "leaves", "jobs", "placements", "seed"):
@@ -60,7 +60,7 @@ def main() -> None:
     home, workers = given.pop("home"), given.pop("workers")
     ensure_server(home, idle_seconds=600.0, progress=silent)
     with Registry.open(home=home) as registry:
-        write(registry, Sizes(**given), workers=workers, told=_tell)
+        write(registry, Sizes(**given), workers=workers, on_step=_print_step)
 
 
 def write(
@@ -69,17 +69,17 @@ def write(
     *,
     now: datetime | None = None,
     workers: int = 2,
-    told: Callable[[str, float], None] = lambda step, seconds: None,
+    on_step: Callable[[str, float], None] = lambda step, seconds: None,
 ) -> None:
     """Fill an empty registry.
 
     Parameters
     ----------
     now : datetime, optional
-        When the running jobs run; the present time unless told.
+        Time at which the running jobs run (default: now).
     workers : int
         Processes that evaluate.
-    told : callable
+    on_step : callable
         Given each step's name and seconds.
     """
     now = now or datetime.now(UTC).replace(second=0, microsecond=0)
@@ -88,7 +88,7 @@ def write(
 
     def lap(step: str) -> None:
         nonlocal clock
-        told(step, time.perf_counter() - clock)
+        on_step(step, time.perf_counter() - clock)
         clock = time.perf_counter()
 
     eras = write_fabrics(registry, whole, sizes, now)
@@ -111,7 +111,7 @@ def write(
 
 
 def write_fabrics(registry: Registry, whole: Machine, sizes: Sizes, now: datetime) -> list[Era]:
-    """Every state of the fabric, seen when it came and every third morning after."""
+    """Save every state of the fabric, observed when it began and every third morning after."""
     eras: list[Era] = []
     states = story(sizes.pods, sizes.leaves)
     for damage, later in zip(states, (*states[1:], None), strict=True):
@@ -132,7 +132,7 @@ def write_fabrics(registry: Registry, whole: Machine, sizes: Sizes, now: datetim
 
 
 def write_jobs(registry: Registry, planned: Sequence[Planned], now: datetime) -> None:
-    """The month's jobs as accounting tells them, the profiles, and which job ran which."""
+    """Save the month's jobs as accounting reports them, the profiles, and which job ran which."""
     for number, profile in enumerate(profiles()):
         at = now - timedelta(days=DAYS) + timedelta(minutes=number)
         _save(registry, Intake(profiles=(profile,), source="edges"), at, (f"{profile.name}.csv",), 0.4)
@@ -146,7 +146,7 @@ def write_jobs(registry: Registry, planned: Sequence[Planned], now: datetime) ->
 
 
 def write_counters(registry: Registry, fabric: Fabric, load: Floats, now: datetime, seed: int) -> None:
-    """Three sweeps: what the running jobs are predicted to send, with noise, and some traffic of storage."""
+    """Save three sweeps of counters: predicted traffic of running jobs with noise, and storage traffic."""
     draw = np.random.default_rng([seed, 1])
     links = fabric.links
     guid, port = cable_ends(fabric)
@@ -170,7 +170,7 @@ def write_counters(registry: Registry, fabric: Fabric, load: Floats, now: dateti
 
 
 def write_runs(registry: Registry, eras: Sequence[Era], now: datetime, seed: int) -> None:
-    """What cron did beside: scans and accounting that told nothing new, and some that failed."""
+    """Save the other runs of cron: scans and accounting without news, and some that failed."""
     draw = np.random.default_rng([seed, 2])
     errors = (
         InvalidValue("opensm-lfts.dump", "line 51123: the switch 0x2c9000001a2b0 has no table"),
@@ -201,7 +201,7 @@ def write_runs(registry: Registry, eras: Sequence[Era], now: datetime, seed: int
 def _save(
     registry: Registry, intake: Intake, at: datetime, files: tuple[str, ...], seconds: float
 ) -> tuple[str, str]:
-    """Save an intake as if it had been read then; the ids of the fabric and the tables."""
+    """Save an intake with a given time and return the ids of the fabric and its tables."""
     seen = draft_observation(intake)
     attempt = Attempt(
         started_at=at, cluster=intake.cluster, formats=tuple(intake.source.split(", ")), files=files
@@ -226,7 +226,7 @@ def _save(
 
 
 def _as_stored(registry: Registry, era: Era) -> Era:
-    """The era with the fabric as the registry gives it: its vertices are what placements index."""
+    """Return the era with the fabric as the registry returns it, whose vertices the placements index."""
     stored = registry.fabrics.read(CLUSTER, era.since)
     assert stored.id == era.content
     return Era(since=era.since, content=era.content, tables=era.tables, fabric=stored.fabric)
@@ -241,14 +241,14 @@ def _mornings(since: datetime, until: datetime) -> Iterator[datetime]:
 
 
 def _rates(load: Floats, capacity: Floats, draw: np.random.Generator) -> Floats:
-    """float64[m]: bytes/s that are measured; the hottest link is busy for `PEAK_SHARE` of the time."""
+    """Return the measured bytes/s of links (float64[m]); the busiest is in use `PEAK_SHARE` of the time."""
     worst = float((load / capacity).max(initial=0.0)) or 1.0
     jobs = load / worst * PEAK_SHARE * draw.lognormal(0.0, 0.2, len(load))
     storage = capacity * draw.gamma(0.6, 0.02, len(load))
     return np.minimum(jobs + storage, 0.98 * capacity)
 
 
-def _tell(step: str, seconds: float) -> None:
+def _print_step(step: str, seconds: float) -> None:
     print(f"{seconds:8.1f} s  {step}", file=sys.stderr, flush=True)
 
 

@@ -1,7 +1,7 @@
-"""The machine that the dashboard is measured on: 10,000 hosts, its cables lost and mended over 30 days.
+"""Generate the dashboard's measured machine: 10,000 hosts, cables lost and repaired over 30 days.
 
-A three-level fat tree of `ingest.generate.fat_trees` with what a scan of a real one tells beside: names, port
-numbers, GUIDs, LIDs, and the forwarding tables that a subnet manager would set for it.
+A three-level fat tree of `ingest.generate.fat_trees` with everything that a scan of a real one reports:
+names, port numbers, GUIDs, LIDs, and the forwarding tables that a subnet manager would set for it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HOST_GUID = 0x0002C90000F00000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Machine:
-    """The whole machine, before anything broke.
+    """The whole machine, before anything failed.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """What is wrong with the machine since a time.
+    """Faults of the machine since a time.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Damage:
 
 
 def story(pods: int, leaves: int) -> tuple[Damage, ...]:
-    """What happened in 30 days, the oldest first; cables are lost in three places and mended in two."""
+    """Return the damage over 30 days, oldest first: cables are lost in three places and repaired in two."""
     bundle = tuple((f"p{6 % pods:02d}-leaf03", f"p{6 % pods:02d}-up{index:02d}") for index in range(4))
     core = tuple(
         (f"p{1 % pods:02d}-up{5 % leaves:02d}", f"core{5 % leaves * leaves + index:03d}")
@@ -91,7 +91,7 @@ def story(pods: int, leaves: int) -> tuple[Damage, ...]:
 
 
 def machine(pods: int = 25, leaves: int = 20, hosts: int = 20) -> Machine:
-    """The machine with ``pods * leaves * hosts`` hosts, and `leaves` upper switches a pod."""
+    """Build the machine with ``pods * leaves * hosts`` hosts and `leaves` upper switches per pod."""
     tree = three_level(pods, leaves, hosts, capacity=CAPACITY, slots=SLOTS)
     count, n = len(tree.hosts), len(tree)
     lid = np.arange(1, n + 1, dtype=np.int32)
@@ -108,7 +108,7 @@ def machine(pods: int = 25, leaves: int = 20, hosts: int = 20) -> Machine:
 
 
 def damaged(whole: Machine, damage: Damage) -> Fabric:
-    """The machine with cables lost or slow, and the forwarding tables that go around them."""
+    """Return the machine with lost or slow cables, and forwarding tables that avoid them."""
     fabric = whole.fabric
     links = fabric.links
     lost, slow = _between(fabric, damage.lost), _between(fabric, damage.slow)
@@ -127,7 +127,7 @@ def damaged(whole: Machine, damage: Damage) -> Fabric:
 
 
 def tables(fabric: Fabric, lid: Ints) -> ForwardingTables:
-    """Shortest paths; of a switch's equal ports the one by the destination's digit of its level (d-mod-k).
+    """Compute forwarding tables along shortest paths, with equal ports chosen by destination (d-mod-k).
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def tables(fabric: Fabric, lid: Ints) -> ForwardingTables:
 
 
 def cable_ends(fabric: Fabric) -> tuple[Guids, Ints]:
-    """uint64[m], int32[m]: GUID of the device at the sending end of each link, and its port."""
+    """Return the GUID of the device that sends on each link (uint64[m]) and its port (int32[m])."""
     links = fabric.links
     own = np.append(fabric.adapters.guid, np.uint64(0))
     guid = np.where(links.source_adapter >= 0, own[links.source_adapter], fabric.guid[links.source])
@@ -178,7 +178,7 @@ def _names(pods: int, leaves: int, hosts: int) -> Iterator[str]:
 
 
 def _with_ports(tree: Fabric) -> Links:
-    """A vertex's ports are numbered by its neighbours, from 1; hosts have an adapter each."""
+    """Number each vertex's ports by its neighbours, from 1, and give each host an adapter."""
     links = tree.links
     port = np.arange(len(links)) - np.searchsorted(links.source, links.source) + 1
     back = np.lexsort((links.source, links.target))  # row of the other direction of each link
@@ -210,7 +210,7 @@ def _adapters(count: int, lid: Ints) -> Adapters:
 
 
 def _between(fabric: Fabric, pairs: tuple[tuple[str, str], ...]) -> Bools:
-    """bool[m]: links of these cables, both directions."""
+    """Return which links belong to these cables, in both directions (bool[m])."""
     vertex = {name: index for index, name in enumerate(fabric.names)}
     chosen = {(vertex[a], vertex[b]) for a, b in pairs} | {(vertex[b], vertex[a]) for a, b in pairs}
     both = zip(fabric.links.source.tolist(), fabric.links.target.tolist(), strict=True)
@@ -221,7 +221,7 @@ def _between(fabric: Fabric, pairs: tuple[tuple[str, str], ...]) -> Bools:
 
 
 def _homes(fabric: Fabric, row_of: Longs) -> tuple[Longs, Longs]:
-    """int64[n]: row of the switch that a vertex hangs on (itself, for a switch), and that switch's port."""
+    """Return each vertex's switch (itself, if it is a switch) and the port there (int64[n])."""
     links = fabric.links
     home, exit_port = np.maximum(row_of, 0), np.zeros(len(fabric), np.int64)
     down = (row_of[links.source] >= 0) & (row_of[links.target] < 0)
@@ -231,7 +231,7 @@ def _homes(fabric: Fabric, row_of: Longs) -> tuple[Longs, Longs]:
 
 
 def _stride(fabric: Fabric) -> Longs:
-    """By level of a switch: how many destinations follow one another on one upward port."""
+    """Return, by level of a switch, how many consecutive destinations share one upward port."""
     leaf = int(np.argmax(fabric.kind == 1))
     below = fabric.links.target[fabric.links.source == leaf]
     hosts = int((fabric.kind[below] == 0).sum())
@@ -239,7 +239,7 @@ def _stride(fabric: Fabric) -> Longs:
 
 
 def _cables(fabric: Fabric, inner: Bools, row_of: Longs) -> Iterator[tuple[int, Ints, Longs]]:
-    """Of each switch: its row, the ports of its cables to others, and their rows."""
+    """Return for each switch: its row, the ports of its cables to other switches, and their rows."""
     links = fabric.links
     rows = row_of[links.source[inner]]
     starts = np.searchsorted(rows, np.arange(len(fabric.switches) + 1))

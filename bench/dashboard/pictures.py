@@ -1,4 +1,4 @@
-"""Pictures of the dashboard on the data that ``almanac demo`` saves, for the documentation.
+"""Take pictures of the dashboard with the data of ``almanac demo``, for the documentation.
 
 Run ``python -m bench.dashboard.pictures [FOLDER]`` in the project's folder, with Chromium installed. Writes
 ``docs/images/dashboard-*.png``, each of at most `LARGEST` bytes.
@@ -77,7 +77,7 @@ def _wait_for_maps(page: Page) -> None:
 
 
 def _small(png: bytes) -> bytes:
-    """The picture with as many colours as fit into `LARGEST` bytes."""
+    """Return the picture with as many colours as fit into `LARGEST` bytes."""
     whole = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in (256, 128, 64, 32, 16):
         out = io.BytesIO()

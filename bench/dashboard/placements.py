@@ -1,4 +1,4 @@
-"""Placements of a month's jobs on the machine that the dashboard is measured on, and advice for running ones.
+"""Generate placements of the month's jobs on the dashboard's measured machine, and advice for running ones.
 
 The ranks of a job are placed as its scheduler orders them, by a short search, and by both with a few ranks
 exchanged. What each of these costs is evaluated. Running jobs have a few placements, some of those that ended
@@ -49,7 +49,7 @@ BATCH = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Era:
-    """A state of the fabric as it was saved, and since when it was seen."""
+    """A state of the fabric as saved, and the time since when it was observed."""
 
     since: datetime
     content: str
@@ -67,7 +67,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """How a running job sits on the last state of the fabric, and the best that was found."""
+    """The present placement of a running job on the latest fabric, and the best one found."""
 
     job: str
     present: str
@@ -85,7 +85,7 @@ def write_placements(
     total: int,
     workers: int,
 ) -> Floats:
-    """Save about `total` placements, and advice; float64[m]: what the running jobs load the links with."""
+    """Save about `total` placements and advice; return the load of running jobs on links (float64[m])."""
     ids = [registry.profiles.read(profile.name).id for profile in profiles()]
     known, shares = _chosen(planned, total)
     tasks = [(eras, one, ids[one.profile or 0], now, share) for one, share in zip(known, shares, strict=True)]
@@ -107,7 +107,7 @@ def write_placements(
 def placements_of(
     eras: Sequence[Era], one: Planned, profile_id: str, now: datetime, count: int
 ) -> list[Placed]:
-    """Placements of a job while it ran: present, found, and those with some ranks exchanged."""
+    """Return placements of a job during its run: present, found, and both with some ranks swapped."""
     assert one.job.started_at is not None
     start, end = one.job.started_at, one.job.ended_at or now
     states = [era for era in eras if era.since <= start][-1:]
@@ -123,7 +123,7 @@ def placements_of(
 def _on(
     era: Era, one: Planned, profile_id: str, begin: datetime, until: datetime, count: int
 ) -> Iterator[Placed]:
-    """`count` placements on one state of the fabric."""
+    """Make `count` placements on one state of the fabric."""
     profile = profiles()[one.profile or 0]
     allocation = Allocation.of(era.fabric, one.job.hosts, one.job.slots)
     costs = CostModel(routing="tables")
@@ -153,7 +153,7 @@ def _on(
 def _variants(
     one: Planned, era: Era, allocation: Allocation, count: int, draw: np.random.Generator
 ) -> Iterator[Placement]:
-    """As the scheduler puts the ranks, a search's, and both with some pairs of ranks exchanged."""
+    """Return the scheduler's placement, a search's, and both with some pairs of ranks swapped."""
     present = order_of_job(one.job).on(era.fabric)
     found = place(
         era.fabric,
@@ -165,12 +165,12 @@ def _variants(
     yield from (present, found)
     for number in range(2, count):
         base = found if draw.random() < 0.8 else present
-        seats = base.host_of_rank.copy()
+        hosts = base.host_of_rank.copy()
         pairs = int(draw.geometric(0.25))
         for a, b in draw.integers(base.ranks, size=(pairs, 2)).tolist():
-            seats[a], seats[b] = seats[b], seats[a]
+            hosts[a], hosts[b] = hosts[b], hosts[a]
         yield Placement(
-            host_of_rank=seats,
+            host_of_rank=hosts,
             allocation=allocation,
             strategy=base.strategy,
             objective="congestion",
@@ -197,7 +197,7 @@ def _candidates(one: Planned, placed: Sequence[Placed], era: Era) -> Candidates:
 
 
 def _advise(registry: Registry, fabric: Fabric, running: Sequence[Candidates], now: datetime) -> Floats:
-    """Save what remapping each running job would give beside the others; the load of all."""
+    """Save the gain of remapping each running job, given the others; return the load of all."""
     capacity = fabric.links.capacity
     total = np.zeros(len(capacity))
     for one in running:
@@ -247,7 +247,7 @@ def _loads(record: PlacementRecord) -> LoadedLinks:
 
 
 def _chosen(planned: Sequence[Planned], total: int) -> tuple[list[Planned], list[int]]:
-    """Jobs that get placements, by their start, and how many each."""
+    """Return the jobs that get placements, by start time, and the number for each."""
     known = [one for one in planned if one.profile is not None]
     ended = [one for one in known if one.job.ended_at is not None and one.job.ranks <= BOUNDED]
     running = {one.job.id for one in known if one.job.ended_at is None}
@@ -258,12 +258,12 @@ def _chosen(planned: Sequence[Planned], total: int) -> tuple[list[Planned], list
 
 
 def _spread(total: int, parts: int) -> list[int]:
-    """`total` as evenly over the parts as whole numbers allow."""
+    """Split `total` over the parts as evenly as whole numbers allow."""
     return [total // parts + (part < total % parts) for part in range(parts)]
 
 
 _TASKS: list[tuple[Sequence[Era], Planned, str, datetime, int]] = []
-"""What this process evaluates, told once: fabrics are large."""
+"""Input of this process, sent once since fabrics are large."""
 
 
 def _keep(tasks: list[tuple[Sequence[Era], Planned, str, datetime, int]]) -> None:

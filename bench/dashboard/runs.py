@@ -1,4 +1,4 @@
-"""Simulated runs and plans of circuits on the machine that the dashboard is measured on: a handful of each.
+"""Generate a few simulated runs and circuit plans on the dashboard's measured machine.
 
 A few running jobs are replayed from each of their placements on the present fabric. Some hosts with running
 jobs get an optical switch, and plans for what runs there from several seeds. The machine has no such switch:
@@ -41,7 +41,7 @@ TRIALS = 20
 
 
 def write_simulations(registry: Registry, era: Era, now: datetime) -> int:
-    """Simulate each placement that some running jobs have on the last state of the fabric; how many runs."""
+    """Simulate all placements of some running jobs on the latest fabric; return the number of runs."""
     running = registry.running(CLUSTER, now)
     stored = registry.profiles.read_many({one.stored.profile or "" for one in running.jobs} - {""})
     known = [one for one in running.jobs if one.stored.profile in stored]
@@ -69,7 +69,7 @@ def write_simulations(registry: Registry, era: Era, now: datetime) -> int:
 
 
 def write_plans(registry: Registry, now: datetime) -> int:
-    """Tell of an optical switch on the hosts of some running jobs, and plan its circuits; how many plans."""
+    """Put some running jobs' hosts on an optical switch and plan its circuits; return the number of plans."""
     hosts = _hosts(registry, now)
     if len(hosts) < 3:
         return 0
@@ -97,7 +97,7 @@ def _placements(registry: Registry, job: RunningJob, era: Era) -> Iterator[Store
 
 
 def _hosts(registry: Registry, now: datetime) -> tuple[str, ...]:
-    """Of running jobs whose profile is known, as long as they fit."""
+    """Return hosts of running jobs with a known profile, as long as they fit."""
     found: list[str] = []
     for one in registry.running(CLUSTER, now).jobs:
         hosts = one.stored.job.hosts

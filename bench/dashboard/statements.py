@@ -1,4 +1,4 @@
-"""Which Cypher statements a page of the dashboard runs: drawn without a browser."""
+"""Record which Cypher statements a page of the dashboard runs, without a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = 300.0
 
 
 class CountingDatabase:
-    """A database that remembers the statements that it is asked to run."""
+    """A database that records the statements that it runs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -28,15 +28,15 @@ class CountingDatabase:
         return getattr(self._database, name)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """As `Database.read`, counted."""
+        """Read as `Database.read` does, and record the statements."""
         return self._database.read(lambda transaction: work(self._counted(transaction)))
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """As `Database.write`, counted."""
+        """Write as `Database.write` does, and record the statements."""
         return self._database.write(lambda transaction: work(self._counted(transaction)))
 
     def close(self) -> None:
-        """Leave the database open: it is another's."""
+        """Do nothing: the database belongs to the caller."""
 
     def _counted(self, transaction: Transaction) -> Transaction:
         outer = self
@@ -54,12 +54,12 @@ class CountingDatabase:
 
 
 def statements_of(database: Database, path: str, address: Mapping[str, str]) -> int:
-    """How many statements a page runs that nobody looked at before; see `ran`."""
+    """Count the statements of a page that nothing has cached; see `ran`."""
     return len(ran(database, path, address))
 
 
 def ran(database: Database, path: str, address: Mapping[str, str]) -> list[str]:
-    """Statements of a page that nobody looked at before, one after another.
+    """Return the statements of a page that nothing has cached, in order.
 
     Raises
     ------

@@ -26,7 +26,7 @@ METRIC = {"hop-bytes": "hop_bytes", "congestion": "congestion_seconds"}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run every instance both ways, record after each."""
+    """Run every instance both ways and record after each."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality.cores", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=SHIPPED)
     parser.add_argument("--seconds", type=float, default=10.0, help="of two threads")
@@ -60,12 +60,12 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def mean(found: dict[str, dict[str, dict[str, float]]], objective: str) -> float:
-    """Geometric mean, over all instances, of what two threads reach over what one does."""
+    """Return the geometric mean over instances of two threads' values divided by one thread's."""
     return geometric_mean([_ratio(one[objective]) for one in found.values()]) or 0.0
 
 
 def markdown(record: dict[str, Any]) -> str:
-    """The record as a page."""
+    """Return the record as a page."""
     two, one = record["seconds"]["two"], record["seconds"]["one"]
     means = record["geometric_mean_of_two_over_one"]
     lines = [

@@ -43,7 +43,7 @@ EQUAL = 1.001
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run every chain on every instance, record after each."""
+    """Run every chain on every instance and record after each."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality.members", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=SHIPPED)
     parser.add_argument("--seconds", type=float, default=3.0)
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _values(contest: Contest, objective: str, seconds: float, seed: int) -> dict[str, float]:
-    """What the default and every chain reach, by name."""
+    """Return the values of the default and of every chain, by name."""
     names = (DEFAULT, *CHAINS[objective])
     for name in names:  # kernels are compiled, and what is kept of a fabric is made: none pays for another
         _placed(contest, objective, name, seed, steps=1)
@@ -107,7 +107,7 @@ def _placed(
 
 
 def summary(found: dict[str, dict[str, dict[str, float]]], objective: str) -> list[dict[str, Any]]:
-    """A row a chain: its values over the default's, and on how many instances no chain is better."""
+    """Return a row per chain: its values over the default's, and on how many instances it is the best."""
     rows = []
     for name in (DEFAULT, *CHAINS[objective]):
         ratios, best = {}, 0
@@ -130,7 +130,7 @@ def summary(found: dict[str, dict[str, dict[str, float]]], objective: str) -> li
 
 
 def markdown(record: dict[str, Any]) -> str:
-    """The record's summary as a page."""
+    """Return the record's summary as a page."""
     lines = [
         "# What each chain reaches by itself",
         "",

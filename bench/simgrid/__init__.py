@@ -1,1 +1,1 @@
-"""The same flows over the same links by SimGrid: what our simulator's times are compared with."""
+"""Do simulated times agree with SimGrid's, for the same flows over the same links?"""

@@ -1,4 +1,4 @@
-"""Have SimGrid simulate the cases and record what it says: ``python -m bench.simgrid [--only NAME]``.
+"""Simulate the cases with SimGrid and record its times: ``python -m bench.simgrid [--only NAME]``.
 
 Needs Debian's python3-simgrid, which the system's Python imports, not this project. Prints our times beside
 SimGrid's.
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.simgrid.cases import CASES, RECORDS, ours, told
+from bench.simgrid.cases import CASES, RECORDS, case_json, ours
 
 SCRIPT = Path(__file__).with_name("with_simgrid.py")
 VARIANTS = {"with_latency": (), "without_latency": ("--without-latency",)}
@@ -23,7 +23,7 @@ VARIANTS = {"with_latency": (), "without_latency": ("--without-latency",)}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Record what is asked for, or everything."""
+    """Record the chosen cases, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench.simgrid", description=__doc__)
     parser.add_argument("--only", choices=list(CASES), help="this case")
     parser.add_argument("--python", default="/usr/bin/python3", help="one that has SimGrid's bindings")
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     print("|---|---|---|---|---|---|---|")
     for name in [given.only] if given.only else CASES:
         case = CASES[name]()
-        record = {"case": told(case), **recorded(told(case), given.python)}
+        record = {"case": case_json(case), **recorded(case_json(case), given.python)}
         given.output.mkdir(parents=True, exist_ok=True)
         text = json.dumps(record, separators=(",", ":"))
         (given.output / f"{name}.json").write_text(text + "\n", "utf-8")
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def recorded(case: dict[str, Any], python: str) -> dict[str, Any]:
-    """What SimGrid says of a case, with latencies and without."""
+    """Return SimGrid's result of a case, with and without latencies."""
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.json"
@@ -60,7 +60,7 @@ def recorded(case: dict[str, Any], python: str) -> dict[str, Any]:
 
 
 def summary(said: dict[str, Any]) -> dict[str, float]:
-    """When the last message was delivered, and the mean over all."""
+    """Return when the last message was delivered, and the mean over all."""
     finished = np.asarray(said["finished_seconds"], np.float64)
     return {"last": float(finished.max()), "mean": float(finished.mean())}
 

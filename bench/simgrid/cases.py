@@ -1,4 +1,4 @@
-"""Flows over fabrics on which every pair has one way, as our simulator takes them and as SimGrid does.
+"""Define flows on fabrics with one route per pair, for our simulator and for SimGrid.
 
 One rank a host; each sends its messages in their order, the next when the one before has left.
 """
@@ -52,26 +52,26 @@ class Case:
 
 
 def one_link() -> Case:
-    """A message at a time from one host to another through a switch: a byte, a packet, a megabyte."""
+    """Return single messages between two hosts through a switch: a byte, a packet, a megabyte."""
     sent = ((0, 1, 1, 0.0), (0, 1, 2048, 1e-3), (0, 1, 1_000_000, 2e-3))
     return _case(_star(2), [0, 1], _messages(*sent), "up-down")
 
 
 def two_flows() -> Case:
-    """Two hosts send to a third, whose cable they share; one sends twice as much."""
+    """Return two hosts that send to a third over its one cable; one sends twice as much."""
     sent = ((0, 2, 4 * MIB, 0.0), (1, 2, 8 * MIB, 0.0))
     return _case(_star(3), [0, 1, 2], _messages(*sent), "up-down")
 
 
 def ring() -> Case:
-    """Nine hosts on a ring, each sending to the next, the second or the third one."""
+    """Return nine hosts on a ring that send to the next, the second or the third one."""
     fabric = torus([9], capacity=RATE)
     sent = [(rank, (rank + 1 + rank % 3) % 9, MIB, 0.0) for rank in range(9)]
     return _case(fabric, range(9), _messages(*sent), "dimension-order")
 
 
 def fat_tree() -> Case:
-    """All to all of 16 hosts below four leaves of a real fat tree, by its forwarding tables."""
+    """Return all-to-all of 16 hosts below four leaves of a real fat tree, by its forwarding tables."""
     folder = DATA / "infiniband" / "fattree2-64-traffic"
     paths = [folder / "ibnetdiscover.txt", folder / "opensm-lfts.dump"]
     intake = plan(paths, Reading(cluster="tree"))
@@ -84,7 +84,7 @@ def fat_tree() -> Case:
 
 
 def uniform() -> Case:
-    """Each of 64 hosts of an 8 x 8 torus sends to eight others, drawn at random."""
+    """Return 64 hosts of an 8 x 8 torus that each send to eight others, drawn at random."""
     fabric = torus([8, 8], capacity=RATE)
     generator = np.random.default_rng(0)
     source = np.repeat(np.arange(64), 8)
@@ -104,7 +104,7 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 def ours(case: Case) -> Simulation:
-    """Our simulator's run, with a point of traffic for every message."""
+    """Run our simulator, with a point of traffic for every message."""
     placement = Placement(
         host_of_rank=case.host_of_rank,
         allocation=Allocation.of(case.fabric, case.host_of_rank.tolist(), 1),
@@ -115,8 +115,8 @@ def ours(case: Case) -> Simulation:
     )
 
 
-def told(case: Case) -> dict[str, Any]:
-    """A case as ``with_simgrid`` reads it: names of hosts, links, the way of each pair, messages."""
+def case_json(case: Case) -> dict[str, Any]:
+    """Return a case as ``with_simgrid`` reads it: hosts, links, the route of each pair, messages."""
     fabric, messages = case.fabric, case.messages
     latency = case.options.latency(len(fabric.links))
     pairs = sorted(set(zip(messages.rank.tolist(), messages.receiver.tolist(), strict=True)))
@@ -138,7 +138,7 @@ def told(case: Case) -> dict[str, Any]:
 
 
 def _ways(case: Case, pairs: list[tuple[int, int]]) -> list[tuple[tuple[int, int], list[int]]]:
-    """Rows of the links between the hosts of each pair of ranks; each carries all that is sent."""
+    """Return the rows of the links between the hosts of each pair of ranks."""
     routes = build_routes(case.routing, case.fabric, case.host_of_rank)
     found = []
     for source, target in pairs:
@@ -150,7 +150,7 @@ def _ways(case: Case, pairs: list[tuple[int, int]]) -> list[tuple[tuple[int, int
 
 
 def _star(hosts: int) -> Fabric:
-    """Hosts on one switch."""
+    """Return hosts on one switch."""
     host = list(range(hosts))
     return Fabric.from_arcs(
         [f"h{number}" for number in host] + ["switch"],

@@ -2,7 +2,7 @@
 
     /usr/bin/python3 bench/simgrid/with_simgrid.py CASE.json [--without-latency] > RESULT.json
 
-CASE.json is of ``bench.simgrid.cases.told``. Needs python3-simgrid and nothing of this project.
+CASE.json is of ``bench.simgrid.cases.case_json``. Needs python3-simgrid and nothing of this project.
 Every message of a rank begins when the one before it is delivered, and not before its time. A link and
 direction is a link of its own, so that opposite flows do not meet.
 
@@ -37,7 +37,7 @@ HEAD = """<?xml version='1.0'?>
 
 
 def platform(case: dict[str, Any], *, latency: bool) -> str:
-    """The hosts, links and routes as SimGrid reads them."""
+    """Build hosts, links and routes in SimGrid."""
     lines = [f"<host id={quoteattr(name)} speed='1Gf'/>" for name in case["hosts"]]
     for number, (capacity, seconds) in enumerate(case["links"]):
         waits = seconds if latency else 0.0
@@ -50,7 +50,7 @@ def platform(case: dict[str, Any], *, latency: bool) -> str:
 
 
 def simulated(case: dict[str, Any], *, latency: bool) -> list[float]:
-    """When each message was delivered, in seconds, in the order of the case."""
+    """Return when each message was delivered, in seconds, in the order of the case."""
     engine = simgrid.Engine([sys.argv[0], *(f"--cfg={setting}" for setting in SETTINGS)])
     with tempfile.NamedTemporaryFile("w", suffix=".xml", delete=False) as file:
         file.write(platform(case, latency=latency))
@@ -83,7 +83,7 @@ def simulated(case: dict[str, Any], *, latency: bool) -> list[float]:
 
 
 def _clock() -> float:
-    """Simulated seconds; the name differs between versions."""
+    """Return the simulated seconds; the name differs between versions."""
     engine = simgrid.Engine
     return float(engine.clock if hasattr(engine, "clock") else engine.get_clock())
 
@@ -102,13 +102,13 @@ def main() -> None:
         case = json.load(file)
     latency = "--without-latency" not in rest
     finished = simulated(case, latency=latency)
-    told = {
+    times = {
         "simgrid": simgrid.simgrid_version,
         "script": VERSION,
         "settings": list(SETTINGS),
         "finished_seconds": finished,
     }
-    json.dump(told, sys.stdout)
+    json.dump(times, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What simulated runs say of papers' claims and of static metrics: ``python -m bench.simulation [--small]``.
+"""Which placements run fastest when simulated? Run ``python -m bench.simulation [--small]``.
 
-One module a figure or question. What a paper says stands in ``values.toml``. Each run writes
+One module per figure or question. The papers' values are in ``values.toml``. Each run writes
 ``bench/results/simulation/NAME.json`` and, from all that are there, ``simulation.md`` and a plot each. Traces
 of CG and SP at 64 ranks are files of one's own: ``--traces FOLDER``; without them what needs them is left
 out, and named.

@@ -21,20 +21,20 @@ PARTS = {
     "speed": "speed",
 }
 HEAD = (
-    "# Simulated runs, ours beside the papers'",
+    "# Simulated runs compared with the papers",
     "",
-    "Written by `python -m bench.simulation`. A change is ours over the named baseline, less one. Where the "
-    "paper's value is empty, the text does not say it. How it is simulated: "
-    "[docs/mapping/simulation.md](../../../docs/mapping/simulation.md); what it says: "
+    "Written by `python -m bench.simulation`. A change is our value over the baseline, minus one. A "
+    "value of the paper is empty if its text does not give it. Method: "
+    "[docs/mapping/simulation.md](../../../docs/mapping/simulation.md); conclusions: "
     "[docs/mapping/simulation-evidence.md](../../../docs/mapping/simulation-evidence.md).",
 )
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run what is asked for."""
+    """Run the chosen parts, then write the page and the plots."""
     parser = argparse.ArgumentParser(prog="python -m bench.simulation", description=__doc__)
     parser.add_argument(
-        "--only", action="append", metavar="NAME", help=f"of {', '.join(PARTS)}; all unless told"
+        "--only", action="append", metavar="NAME", help=f"of {', '.join(PARTS)} (default: all)"
     )
     parser.add_argument("--traces", type=Path, metavar="FOLDER", help="holds trace_npb_*_64.csv.xz")
     parser.add_argument(
@@ -69,7 +69,7 @@ def _run(name: str, effort: Effort, output: Path) -> None:
         print(f"{name}: left out, {missing}", file=sys.stderr, flush=True)
         return
     taken = time.perf_counter() - begin
-    save(name, figure, {**effort.told(), "wall_seconds": round(taken, 1)}, output, VALUES)
+    save(name, figure, {**effort.to_json(), "wall_seconds": round(taken, 1)}, output, VALUES)
     print(f"{name}: {taken:.0f} s", file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Fabrics and programs that placements are tried on: three kinds of network, four programs of 64 ranks."""
+"""Define the fabrics and programs of the cases: three kinds of network, four programs of 64 ranks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Setting(NamedTuple):
     messages: Messages
 
     def seconds(self, placements: Sequence[Placement]) -> list[float]:
-        """Simulated completion times."""
+        """Return simulated completion times."""
         return side_by_side(self._seconds, placements)
 
     def _seconds(self, placement: Placement) -> float:
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
 
 
 def settings(effort: Effort) -> Iterator[Setting]:
-    """Every program on every fabric."""
+    """Return every program on every fabric."""
     sends = programs(effort)
     for name, (fabric, routing) in fabrics().items():
         for program, (profile, messages) in sends.items():
@@ -52,7 +52,7 @@ def settings(effort: Effort) -> Iterator[Setting]:
 
 
 def fabrics() -> dict[str, tuple[Fabric, str]]:
-    """64 hosts each, with the routing that is simulated."""
+    """Return fabrics of 64 hosts with the routing that is simulated."""
     return {
         "irregular, up*/down*": (irregular(16, capacity=1e9), "up-down"),
         "torus 4x4x4, dimension order": (torus((4, 4, 4), capacity=1e9), "dimension-order"),
@@ -61,7 +61,7 @@ def fabrics() -> dict[str, tuple[Fabric, str]]:
 
 
 def fat_tree() -> Fabric:
-    """64 hosts on 12 switches with the forwarding tables that opensm's ftree engine wrote."""
+    """Return 64 hosts on 12 switches with the forwarding tables that opensm's ftree engine wrote."""
     (scan,), (tables,) = (read_paths([FAT_TREE / name]) for name in ("ibnetdiscover.txt", "opensm-lfts.dump"))
     fabric = ibnetdiscover.parse(scan.files, Reading()).fabric
     assert fabric is not None
@@ -69,7 +69,7 @@ def fat_tree() -> Fabric:
 
 
 def programs(effort: Effort) -> dict[str, tuple[Profile, Messages]]:
-    """Traces sent at once, where there are any, and recorded profiles in rounds."""
+    """Return traces sent at once, if there are any, and recorded profiles in rounds."""
     found: dict[str, tuple[Profile, Messages]] = {}
     for program, recorded in (("cg", "npb_cg_S_64"), ("sp", "npb_sp_A_it5_64")):
         try:
@@ -85,7 +85,7 @@ def programs(effort: Effort) -> dict[str, tuple[Profile, Messages]]:
 
 
 def sent(effort: Effort) -> str:
-    """How programs send, in words."""
+    """Describe how programs send."""
     rounds = f"as recorded, in {ROUNDS} rounds, each begun when the one before is delivered"
     if effort.traces is None:
         return f"CG, SP, HPCG and LULESH {rounds}"

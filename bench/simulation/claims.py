@@ -1,4 +1,4 @@
-"""What the paper of 2004 claims of simulated runs, counted over networks."""
+"""Compare simulated runs with the claims of the paper of 2004, counted over networks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WHY_RANDOM = "largest over the networks; the mean of the random mappings and the
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """A simulated run as the figures show it.
+    """Result of a simulated run, with the values that the figures show.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class Tried:
     ours: Outcome
 
     def best(self, several: Sequence[Outcome], *, peak: bool) -> Outcome:
-        """The one of most throughput, or with `peak` of the lowest peak latency."""
+        """Return the outcome with the highest throughput, or with `peak` the lowest peak latency."""
         if peak:
             return min(several, key=lambda one: one.peak_latency)
         return max(several, key=lambda one: one.throughput)
 
     def gain(self, name: str, against: str, *, peak: bool) -> float:
-        """Throughput (peak latency) of ``paper`` or ``ours`` over the best of some others, less one.
+        """Return throughput (or peak latency) of ``paper`` or ``ours`` over the best of others, minus one.
 
         `against`: ``random``, ``local`` or ``half``.
         """
@@ -78,13 +78,13 @@ class Tried:
         return one.throughput / other.throughput - 1.0
 
     def over_mean_random(self, name: str) -> float:
-        """Throughput over the mean of the random mappings, less one."""
+        """Return throughput over the mean of the random mappings, minus one."""
         one: Outcome = getattr(self, name)
         return one.throughput / float(np.mean([other.throughput for other in self.random])) - 1.0
 
 
 def rows_of_cg(several: Sequence[Tried]) -> list[Row]:
-    """Throughput far beyond saturation (Figures 8 and 11)."""
+    """Compare throughput far beyond saturation (Figures 8 and 11)."""
     rows = []
     for name, called in FOUND.items():
         local = [one.gain(name, "local", peak=False) for one in several]
@@ -118,7 +118,7 @@ def rows_of_cg(several: Sequence[Tried]) -> list[Row]:
 
 
 def _rows_of_locality(called: str, local: Sequence[float], half: Sequence[float]) -> list[Row]:
-    """Gains of throughput over random mappings with locality, of all ranks and of half of them."""
+    """Compare throughput with random mappings with locality, of all ranks and of half of them."""
     row = partial(Row, paper="2004-locality", why=WHY_LOCALITY)
     more = f"CG: {called}, networks with {MORE:.0%} more throughput or more"
     enough, enough_half = (percent(sum(v >= MORE for v in gains), len(gains)) for gains in (local, half))
@@ -131,7 +131,7 @@ def _rows_of_locality(called: str, local: Sequence[float], half: Sequence[float]
 
 
 def rows_of_sp(several: Sequence[Tried]) -> list[Row]:
-    """Latency and traffic in bursts (Figures 9, 10, 12 and 13)."""
+    """Compare latency and traffic in bursts (Figures 9, 10, 12 and 13)."""
     rows = []
     for name, called in FOUND.items():
         peak = [_lowest(one, name) for one in several]
@@ -171,7 +171,7 @@ def rows_of_sp(several: Sequence[Tried]) -> list[Row]:
 
 
 def rows_of_rounds(program: str, several: Sequence[Tried]) -> list[Row]:
-    """Throughput of a program that is sent in rounds."""
+    """Compare throughput of a program that sends in rounds."""
     rows = []
     for name, called in FOUND.items():
         local = [one.gain(name, "local", peak=False) for one in several]

@@ -1,4 +1,4 @@
-"""Which static metric tells best how long a simulated run takes, over placements of all kinds.
+"""Find the static metric that best predicts the simulated time, over placements of all kinds.
 
 Every case is a fabric with its routing and a program; its 72 placements are simulated and judged by every
 metric. A metric's coefficient is the mean of its rank correlations over the cases; its interval comes from
@@ -57,7 +57,7 @@ SHOWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
-    """A fabric and a program, and what their placements cost.
+    """A fabric and a program, with the metrics and times of their placements.
 
     Attributes
     ----------
@@ -80,13 +80,13 @@ class Case:
     seconds: Floats
 
     def regret(self, metric: str) -> float:
-        """How much longer the placement takes that the metric puts first, of equals on average."""
+        """Return how much longer than the fastest a metric's best placement takes, averaged over ties."""
         first = self.values[metric] == self.values[metric].min()
         return float(self.seconds[first].mean() / self.seconds.min()) - 1.0
 
 
 def run(effort: Effort) -> Figure:
-    """All cases, then their coefficients."""
+    """Run all cases, then compute their coefficients."""
     cases: list[Case] = []
     for setting in settings(effort):
         cases.append(_case(setting, small=effort.small))
@@ -128,7 +128,7 @@ def _judged(setting: Setting, placement: Placement) -> Both:
 
 
 def _order(values: Sequence[tuple[float, ...]]) -> Floats:
-    """float64[n]: rank of each tuple from 0, equal ones (but for rounding) sharing the lowest."""
+    """Return the rank of each tuple from 0, ties (within rounding) sharing the lowest (float64[n])."""
     rounded = [tuple(float(f"{number:.9g}") for number in one) for one in values]
     number = {one: rank for rank, one in reversed(list(enumerate(sorted(rounded))))}
     return np.array([number[one] for one in rounded], np.float64)
@@ -139,7 +139,7 @@ def _rho(case: Case, metric: str) -> float:
 
 
 def _rows(cases: Sequence[Case]) -> list[Row]:
-    """All cases together, each fabric, the faster halves, and what trusting a metric costs."""
+    """Summarise all cases together, each fabric, the faster halves, and the cost of trusting a metric."""
     rows = _coefficients("all cases", cases)
     for fabric in dict.fromkeys(one.fabric for one in cases):
         rows += _means(fabric, [one for one in cases if one.fabric == fabric])
@@ -159,7 +159,7 @@ def _rows(cases: Sequence[Case]) -> list[Row]:
 
 
 def _coefficients(called: str, cases: Sequence[Case]) -> list[Row]:
-    """Mean coefficients with intervals, and how often each metric leads in resamples."""
+    """Return mean coefficients with intervals, and how often each metric leads in resamples."""
     generator = np.random.default_rng(0)
     chosen = [draws(len(one.seconds), RESAMPLES, generator) for one in cases]
     rho = {metric: _resampled(spearman, cases, chosen, metric) for metric in METRICS}
@@ -187,7 +187,7 @@ def _resampled(
     chosen: Sequence[Longs],
     metric: str,
 ) -> Floats:
-    """float64[resamples]: the mean coefficient over the cases."""
+    """Return the mean coefficient over the cases for each resample (float64[resamples])."""
     several = [
         statistic(one.values[metric][rows], one.seconds[rows])
         for one, rows in zip(cases, chosen, strict=True)
@@ -207,7 +207,7 @@ def _means(called: str, cases: Sequence[Case]) -> list[Row]:
 
 
 def _faster(case: Case) -> Case:
-    """The half of the placements that take least."""
+    """Return the faster half of the placements."""
     half = np.argsort(case.seconds, kind="stable")[: (len(case.seconds) + 1) // 2]
     return Case(
         fabric=case.fabric,
@@ -220,7 +220,7 @@ def _faster(case: Case) -> Case:
 
 
 def _panel(case: Case) -> Panel:
-    """Points: a metric over its least, and the time over the least."""
+    """Plot time over the least against a metric over its least."""
     return Panel(
         title=f"{case.fabric}; {case.program}",
         x="metric over its least",

@@ -1,4 +1,4 @@
-"""Orduna, Silla and Duato 2004, Figures 8 to 13: traffic and latency of simulated runs by mapping.
+"""Reproduce Orduna, Silla and Duato 2004, Figures 8 to 13: traffic and latency of simulated runs by mapping.
 
 The networks A and B of the figures, flits, buffers and the factor by which times were shortened are not
 published: twenty random networks, and how many of them satisfy each claim. Traces are shortened so that the
@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from bench.simulation.claims import FOUND, Outcome, Tried, rows_of_cg, rows_of_rounds, rows_of_sp
-from bench.simulation.runs import Effort, percent, problem, say, seated, side_by_side
+from bench.simulation.runs import Effort, percent, placed_by, problem, say, side_by_side
 from bench.support.figures import Figure, Row
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
@@ -79,12 +79,12 @@ class Mappings:
     ours: Placement
 
     def all(self) -> tuple[Placement, ...]:
-        """In the order of the fields."""
+        """Return the mappings in the order of the fields."""
         return (*self.random, *self.local, *self.half, self.paper, self.ours)
 
 
 def run(effort: Effort) -> Figure:
-    """CG and SP by their traces, IS, LU and MG in rounds, on every network."""
+    """Run CG and SP by their traces, and IS, LU and MG in rounds, on every network."""
     traces = {program: effort.trace(program) for program in OVER}
     networks, drawn = (2, 3) if effort.small else (NETWORKS, DRAWN)
     with_flits = max(round(effort.flits * networks), 1) if effort.flits > 0 else 0
@@ -122,10 +122,10 @@ def run(effort: Effort) -> Figure:
 def _mappings(fabric: Fabric, profile: Profile, network: int, drawn: int) -> Mappings:
     where: Problem = problem(fabric, profile, ROUTING)
     return Mappings(
-        random=tuple(seated("random", where, seed) for seed in range(drawn)),
-        local=tuple(seated("random-local", where, seed) for seed in range(drawn)),
-        half=tuple(seated("random-local:share=0.5", where, seed) for seed in range((drawn + 1) // 2)),
-        paper=seated(SEARCH, where, network),
+        random=tuple(placed_by("random", where, seed) for seed in range(drawn)),
+        local=tuple(placed_by("random-local", where, seed) for seed in range(drawn)),
+        half=tuple(placed_by("random-local:share=0.5", where, seed) for seed in range((drawn + 1) // 2)),
+        paper=placed_by(SEARCH, where, network),
         ours=place(
             fabric,
             profile,
@@ -139,7 +139,7 @@ def _mappings(fabric: Fabric, profile: Profile, network: int, drawn: int) -> Map
 def _traced(
     fabric: Fabric, program: str, trace: Trace, network: int, drawn: int
 ) -> tuple[Tried, tuple[Messages, list[Placement]]]:
-    """All mappings under one shortened trace; with it the four that the figures show."""
+    """Run all mappings under one shortened trace; also return the four that the figures show."""
     mappings = _mappings(fabric, trace.profile(), network, drawn)
     full = saturating_scale(trace, partial(_simulated, fabric, mappings.ours))
     messages = from_trace(trace, full * OVER[program])
@@ -158,7 +158,7 @@ def _in_rounds(fabric: Fabric, program: str, network: int, drawn: int) -> Tried:
 def _tried(
     fabric: Fabric, mappings: Mappings, messages: Messages, every: int, *, peak: bool
 ) -> tuple[Tried, list[Placement]]:
-    """Outcomes of all mappings; of the random ones the best by throughput, or by the lowest peak latency."""
+    """Return outcomes of all mappings; of the random ones the best by throughput or lowest peak latency."""
     several = mappings.all()
     runs = side_by_side(partial(_outcome, fabric, messages, every), several)
     one = len(mappings.random)
@@ -180,7 +180,7 @@ def _tried(
 
 
 def _by_flits(fabric: Fabric, program: str, shown: tuple[Messages, list[Placement]]) -> Tried:
-    """The four mappings that the figures show, flit by flit."""
+    """Run the four mappings that the figures show, flit by flit."""
     messages, best = shown
     runs = side_by_side(partial(_outcome, fabric, messages, EVERY[program], mode=FLITS), best)
     return Tried(random=(runs[0],), local=(runs[1],), half=(), paper=runs[2], ours=runs[3])
@@ -208,7 +208,7 @@ def _outcome(
 
 
 def _rows_of_flits(by_flits: dict[str, list[Tried]], found: dict[str, list[Tried]]) -> list[Row]:
-    """Whether flits say the same as packets, of the networks that were simulated both ways."""
+    """Compare flits with packets on the networks that were simulated both ways."""
     rows = []
     for program, several in by_flits.items():
         for name in ("paper", "ours") if several else ():
@@ -227,7 +227,7 @@ def _rows_of_flits(by_flits: dict[str, list[Tried]], found: dict[str, list[Tried
 
 
 def _panels(found: dict[str, list[Tried]], networks: int) -> tuple[Panel, ...]:
-    """As Figures 8 to 13: networks A and B are the first two."""
+    """Plot Figures 8 to 13; networks A and B are the first two."""
     panels = []
     for network, letter in list(enumerate("AB"))[:networks]:
         cg, sp = found["cg"][network], found["sp"][network]

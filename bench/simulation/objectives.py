@@ -1,4 +1,4 @@
-"""Which objective `almanac map` should search for: what each finds is simulated.
+"""Find the objective that `almanac map` should use: simulate the placements that each objective finds.
 
 A metric that predicts the time over placements of all kinds need not lead a search to the fastest one, so
 that the default is decided here: the default search, once for each objective, on the cases of
@@ -56,12 +56,12 @@ class Case:
 
     @property
     def over_least(self) -> Floats:
-        """float64[objectives]: geometric mean over seeds, over the least of all searches of the case."""
+        """Return geometric means over seeds, relative to the case's least (float64[objectives])."""
         return np.asarray(np.exp(np.log(self.seconds / self.seconds.min()).mean(axis=1)))
 
 
 def run(effort: Effort) -> Figure:
-    """All cases, then what each objective leads to."""
+    """Run all cases, then compare what each objective leads to."""
     cases = [_case(setting, small=effort.small) for setting in settings(effort)]
     steps, seeds = _sizes(effort.small)
     where = ", ".join(dict.fromkeys(one.fabric for one in cases))
@@ -76,7 +76,7 @@ def run(effort: Effort) -> Figure:
 
 
 def rows_of(cases: Sequence[Case]) -> list[Row]:
-    """All cases, then each fabric."""
+    """Summarise all cases, then each fabric."""
     rows = []
     over = np.stack([one.over_least for one in cases])
     near = (over <= over.min(axis=1, keepdims=True) * NEAR).sum(axis=0)
@@ -121,15 +121,15 @@ def _case(setting: Setting, *, small: bool) -> Case:
         seconds=np.array(seconds).reshape(len(OBJECTIVES), seeds),
         in_order=in_order,
     )
-    told = ", ".join(
+    times = ", ".join(
         f"{objective} {value:.3f}" for objective, value in zip(OBJECTIVES, case.over_least, strict=True)
     )
-    say(f"{case.fabric}, {case.program}: {told}")
+    say(f"{case.fabric}, {case.program}: {times}")
     return case
 
 
 def _sizes(small: bool) -> tuple[int, int]:
-    """Proposals and seeds."""
+    """Return the numbers of proposals and of seeds."""
     return (500, 1) if small else (STEPS, SEEDS)
 
 

@@ -1,4 +1,4 @@
-"""Placements that differ in kind: drawn, made by rule, searched for shorter or longer, and spoilt again."""
+"""Make placements of different kinds: random, by rule, searched for short or long, and partly spoilt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.simulation.runs import problem, seated
+from bench.simulation.runs import placed_by, problem
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS
 from mapping.placement.problem.problem import Problem
@@ -45,18 +45,18 @@ class Tried:
 
 
 def of_every_kind(fabric: Fabric, profile: Profile, routing: str, *, small: bool = False) -> list[Tried]:
-    """72 placements of a profile on all hosts of a fabric, a rank each; 15 where they shall be few."""
+    """Return 72 placements of a profile on all hosts of a fabric, one rank each (15 if small)."""
     where = problem(fabric, profile, routing, LINKS)
     drawn, half, rules = (2, 1, RULES[:3]) if small else (DRAWN, HALF_LOCAL, RULES)
-    found = [Tried(kind="random", placement=seated("random", where, seed)) for seed in range(drawn)]
+    found = [Tried(kind="random", placement=placed_by("random", where, seed)) for seed in range(drawn)]
     found += [
-        Tried(kind="random-local", placement=seated("random-local", where, seed)) for seed in range(drawn)
+        Tried(kind="random-local", placement=placed_by("random-local", where, seed)) for seed in range(drawn)
     ]
     found += [
-        Tried(kind="random, half local", placement=seated("random-local:share=0.5", where, seed))
+        Tried(kind="random, half local", placement=placed_by("random-local:share=0.5", where, seed))
         for seed in range(half)
     ]
-    found += [Tried(kind=text, placement=seated(text, where)) for text in rules]
+    found += [Tried(kind=text, placement=placed_by(text, where)) for text in rules]
     last: dict[str, Placement] = {}
     for objective in SEARCHES:
         for tried in _searched(fabric, profile, where, routing, objective, small):
@@ -71,7 +71,7 @@ def of_every_kind(fabric: Fabric, profile: Profile, routing: str, *, small: bool
 
 
 def exchanged(placement: Placement, count: int, generator: np.random.Generator) -> Placement:
-    """The placement after so many pairs of ranks, drawn one after the other, have changed hosts."""
+    """Return the placement after random pairs of ranks have swapped hosts."""
     hosts = placement.host_of_rank.copy()
     for _ in range(count):
         pair = generator.choice(len(hosts), 2, replace=False)
@@ -82,7 +82,7 @@ def exchanged(placement: Placement, count: int, generator: np.random.Generator) 
 def _searched(
     fabric: Fabric, profile: Profile, where: Problem, routing: str, objective: str, small: bool
 ) -> Iterator[Tried]:
-    """Searches of rising length, each from its own start."""
+    """Run searches of growing length, each from its own start."""
     steps, seeds = (STEPS[objective][::4], 1) if small else (STEPS[objective], SEEDS[objective])
     for count in steps:
         for seed in range(seeds):

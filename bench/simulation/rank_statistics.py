@@ -1,4 +1,4 @@
-"""Rank correlation, and how sure it is: Spearman's rho and Kendall's tau-b, with bootstrap intervals."""
+"""Compute rank correlations with bootstrap intervals: Spearman's rho and Kendall's tau-b."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ INTERVAL = (2.5, 97.5)
 
 
 def spearman(x: Floats, y: Floats) -> Floats:
-    """Spearman's rho along the last axis, equal values sharing their ranks; 0 where all of one are equal."""
+    """Return Spearman's rho along the last axis, ties sharing their ranks; 0 if all values are equal."""
     a, b = (np.asarray(rankdata(values, axis=-1), np.float64) for values in (x, y))
     a, b = (ranks - ranks.mean(axis=-1, keepdims=True) for ranks in (a, b))
     return _over((a * b).sum(axis=-1), (a * a).sum(axis=-1), (b * b).sum(axis=-1))
 
 
 def kendall(x: Floats, y: Floats) -> Floats:
-    """Kendall's tau-b along the last axis; 0 where all of one are equal."""
+    """Return Kendall's tau-b along the last axis; 0 if all values are equal."""
     a, b = (_signs(np.asarray(values, np.float64)) for values in (x, y))
     return _over(_summed(a, b), _summed(a, a), _summed(b, b))
 
 
 def draws(n: int, many: int, generator: np.random.Generator) -> Longs:
-    """int64[many, n]: resamples of so many cases with replacement."""
+    """Return resamples of cases with replacement (int64[many, n])."""
     return generator.integers(n, size=(many, n))
 
 
 def interval(values: Floats) -> tuple[float, float]:
-    """The ends of the interval of resampled values."""
+    """Return the ends of the interval of resampled values."""
     low, high = np.percentile(values, INTERVAL)
     return float(low), float(high)
 

@@ -1,4 +1,4 @@
-"""What the parts share: how much may be done, traces, placements by strategy, runs side by side."""
+"""Shared parts of the simulated runs: effort, traces, placements by strategy, parallel runs."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ Result = TypeVar("Result")
 
 
 class TracesMissing(Exception):
-    """A part needs traces, and there is no folder that holds them."""
+    """Raised when a part needs traces that are not available."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much a run may take.
+    """Limits of a run.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class Effort:
     traces: Path | None = None
     flits: float = 0.1
 
-    def told(self) -> dict[str, Any]:
-        """For the record, which leaves out where the traces lie."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the effort for the record, without the folder of the traces."""
         return {"small": self.small, "traces": self.traces is not None, "flits": self.flits}
 
     def trace(self, program: str) -> Trace:
-        """The trace of a program at 64 ranks; its first messages where the effort is small.
+        """Return the trace of a program at 64 ranks; only its first messages if the effort is small.
 
         Raises
         ------
@@ -83,7 +83,7 @@ def _read(path: Path) -> Trace:
 
 
 def problem(fabric: Fabric, profile: Profile, routing: str, distance: str = EQUIVALENT_2) -> Problem:
-    """All hosts of a fabric for a profile, a rank each, with distances by a convention."""
+    """Return the problem of a profile on all hosts of a fabric, one rank each, with the given distances."""
     allocation = Allocation.of(fabric, fabric.hosts.tolist())
     routes = build_routes(routing, fabric, allocation.hosts)
     return Problem(
@@ -91,8 +91,8 @@ def problem(fabric: Fabric, profile: Profile, routing: str, distance: str = EQUI
     )
 
 
-def seated(text: str, where: Problem, seed: int = 0) -> Placement:
-    """The placement of a strategy with its options, such as ``greedy:starts=8``, run once."""
+def placed_by(text: str, where: Problem, seed: int = 0) -> Placement:
+    """Return the placement of a strategy with its options, such as ``greedy:starts=8``, run once."""
     link = Chain.parse(text).strategy
     if link is None:
         raise ValueError(f"{text} does not begin with a strategy")
@@ -103,21 +103,21 @@ def seated(text: str, where: Problem, seed: int = 0) -> Placement:
 
 
 def side_by_side(run: Callable[[Case], Result], cases: Sequence[Case]) -> list[Result]:
-    """Results in the order of the cases, as many at a time as there are cores; kernels hold no lock."""
+    """Run the cases on all cores and return results in their order; kernels release the lock."""
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         return list(pool.map(run, cases))
 
 
 def say(text: str) -> None:
-    """A line of progress."""
+    """Print a line of progress."""
     print(f"  {text}", file=sys.stderr, flush=True)
 
 
 def percent(part: int, whole: int) -> str:
-    """Such as ``18 of 20 (90%)``."""
+    """Format a share such as ``18 of 20 (90%)``."""
     return f"{part} of {whole} ({part / max(whole, 1):.0%})"
 
 
 def span(values: Sequence[float]) -> str:
-    """Median, least and most of several numbers."""
+    """Format median, least and most of several numbers."""
     return f"median {np.median(values):.3g}, {min(values):.3g} to {max(values):.3g}"

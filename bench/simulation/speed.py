@@ -1,4 +1,4 @@
-"""How fast runs are simulated, and in how much memory: one core, without compilation."""
+"""Measure the speed and memory of simulated runs on one core, without compilation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REPEATS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is simulated."""
+    """One simulated case."""
 
     name: str
     fabric: Callable[[], Fabric]
@@ -47,7 +47,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Processor seconds to set up and to run; links crossed, packets that there was room for, messages."""
+    """Processor seconds to set up and to run; links crossed, capacity in packets, messages."""
 
     setting_up: float
     running: float
@@ -58,12 +58,12 @@ class Measured:
 
     @property
     def rate(self) -> float:
-        """Millions of hops a second of processor time."""
+        """Return millions of hops per second of processor time."""
         return self.hops / max(self.running, 1e-9) / 1e6
 
 
 def run(effort: Effort) -> Figure:
-    """Each case once to load or compile kernels, then the median of some."""
+    """Run each case once to load or compile kernels, then take the median of some runs."""
     rows: list[Row] = []
     for case in _cases(effort):
         measure(case)
@@ -117,7 +117,7 @@ def measure(case: Case) -> Measured:
 
 
 def uniform(ranks: int) -> Messages:
-    """Every rank sends so many others, which are drawn."""
+    """Return traffic in which every rank sends to several others, drawn at random."""
     generator = np.random.default_rng(ranks)
     source = np.repeat(np.arange(ranks), PARTNERS)
     target = (source + generator.integers(1, ranks, len(source))) % ranks
@@ -126,7 +126,7 @@ def uniform(ranks: int) -> Messages:
 
 
 def _cases(effort: Effort) -> list[Case]:
-    """Uniform traffic by size, then the traces."""
+    """Return uniform traffic by size, then the traces."""
     cases = [
         _uniform("torus 4x4x4", lambda: torus((4, 4, 4), capacity=1e9), "dimension-order"),
         _uniform("fat tree, 64 hosts", lambda: k_ary_n_tree(8, 2, capacity=1e9), "up-down"),

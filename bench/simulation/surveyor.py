@@ -1,4 +1,4 @@
-"""Hoefler and Snir 2011, Figure 6(c): 100 communication phases on 512 nodes of a BlueGene/P, simulated.
+"""Reproduce Hoefler and Snir 2011, Figure 6(c): simulate 100 communication phases on a BlueGene/P.
 
 Each phase sends what one product of the matrix with a vector sends, and begins when the one before is
 delivered.
@@ -44,7 +44,7 @@ WHY = (
 
 
 def run(effort: Effort) -> Figure:
-    """In order, at random, the best of the paper's three strategies, and ours; all three matrices."""
+    """Simulate ranks in order, at random, the best of the paper's three strategies, and ours."""
     sides, phases = ((4, 4, 4), 5) if effort.small else ((8, 8, 8), PHASES)
     fabric = torus(sides, capacity=CAPACITY)
     rows: list[Row] = []
@@ -80,7 +80,7 @@ def run(effort: Effort) -> Figure:
 
 
 def with_processors(fabric: Fabric) -> Fabric:
-    """A direct network with processors of their own at every node, on a cable as fast as six links.
+    """Return a direct network with a processor at every node, on a cable as fast as six links.
 
     Processors have the vertices of the nodes; routers come after them. In a direct network as such a node
     sends one packet at a time.
@@ -102,7 +102,7 @@ def _on(machine: Fabric, placement: Placement) -> Placement:
 
 
 def _times(fabric: Fabric, profile: Profile, mapped: dict[str, Mapped], phases: int) -> dict[str, float]:
-    """Simulated seconds of all phases by mapping."""
+    """Return the simulated seconds of all phases by mapping."""
     machine = with_processors(fabric)
     messages = from_profile(replace(profile, bytes=profile.bytes * phases), phases)
     placements = [_on(machine, one.placement) for one in mapped.values()]

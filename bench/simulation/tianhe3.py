@@ -1,4 +1,4 @@
-"""Li et al. 2020, Figure 3: communication time on Tianhe-3 by mapping, simulated.
+"""Reproduce Li et al. 2020, Figure 3: simulated communication time on Tianhe-3 by mapping.
 
 The paper measures on the machine and gives neither the capacities of its links nor the nodes of its jobs.
 Here a time step of each program is sent in rounds over two machines: as the generator has it, where leaf
@@ -16,7 +16,7 @@ import numpy as np
 
 from bench.papers.mapping.mapping_2011 import span
 from bench.papers.mapping.tianhe3 import CHIPS, programs
-from bench.simulation.runs import Effort, say, seated, side_by_side
+from bench.simulation.runs import Effort, placed_by, say, side_by_side
 from bench.support.figures import Figure, Row
 from ingest.generate.tianhe3 import tianhe3
 from mapping.distances.cost_model import CostModel
@@ -63,7 +63,7 @@ WHY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A program at a size on a machine: simulated seconds by strategy."""
+    """A program at one size on a machine: simulated seconds by strategy."""
 
     machine: str
     program: str
@@ -71,12 +71,12 @@ class Run:
     seconds: Mapping[str, float]
 
     def change(self, name: str, baseline: str) -> float:
-        """Over the baseline, less one."""
+        """Return the time over the baseline, minus one."""
         return self.seconds[name] / self.seconds[baseline] - 1.0
 
 
 def run(effort: Effort) -> Figure:
-    """All programs and sizes on both machines, as many scattered nodes as ranks."""
+    """Run all programs and sizes on both machines, with as many scattered nodes as ranks."""
     sizes, most = ((64,), MOST_PACKETS // 20) if effort.small else (SIZES, MOST_PACKETS)
     runs: list[Run] = []
     for program, make in programs().items():
@@ -98,7 +98,7 @@ def run(effort: Effort) -> Figure:
 
 
 def _case(program: str, profile: Profile, most: int) -> list[Run]:
-    """One program at one size: mapped once, simulated on both machines."""
+    """Map one program at one size once and simulate it on both machines."""
     fabric = tianhe3(6, 8, chips=CHIPS, capacities=MACHINES["full"])
     nodes = np.sort(np.random.default_rng(profile.ranks).choice(fabric.hosts, profile.ranks, replace=False))
     allocation = Allocation.of(fabric, nodes.tolist())
@@ -106,7 +106,7 @@ def _case(program: str, profile: Profile, most: int) -> list[Run]:
     where = Problem(
         profile=profile, allocation=allocation, routes=routes, own_distances=distances(SWITCHES, routes)
     )
-    placements = {name: seated(text, where) for name, text in STRATEGIES.items()}
+    placements = {name: placed_by(text, where) for name, text in STRATEGIES.items()}
     found = []
     for machine, capacities in MACHINES.items():
         sent_over = tianhe3(6, 8, chips=CHIPS, capacities=capacities)
@@ -125,7 +125,7 @@ def _case(program: str, profile: Profile, most: int) -> list[Run]:
 def _seconds(
     fabric: Fabric, profile: Profile, placements: Mapping[str, Placement], most: int
 ) -> dict[str, float]:
-    """Simulated seconds of all rounds by placement."""
+    """Return the simulated seconds of all rounds by placement."""
     packet = max(2048, int(profile.bytes.sum()) // most)
     run = partial(_simulated, fabric, from_profile(profile, ROUNDS), Options(packet_bytes=packet))
     return dict(zip(placements, side_by_side(run, list(placements.values())), strict=True))
@@ -137,7 +137,7 @@ def _simulated(fabric: Fabric, messages: Messages, options: Options, placement: 
 
 
 def _rows(machine: str, runs: list[Run]) -> list[Row]:
-    """Averages over sizes, as the text gives them, and the largest saving."""
+    """Return averages over sizes, as in the text, and the largest saving."""
     rows = []
     here = [one for one in runs if one.machine == machine]
     for program in programs():

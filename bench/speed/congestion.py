@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 def main() -> None:
-    """Run every case, record the results."""
+    """Run every case and record the results."""
     context = multiprocessing.get_context("spawn")
     results = {}
     for name in CASES:
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def measure(name: str) -> dict[str, float]:
-    """Sizes, shortest seconds after compilation and peak memory of one case."""
+    """Return sizes, shortest seconds after compilation and peak memory of one case."""
     case = CASES[name]()
     fabric, profile, placement, routing = case
     allocation = placement.allocation
@@ -89,14 +89,14 @@ MAX_SET_UP = 10_000
 
 
 def congestion(case: Case) -> float:
-    """Exact congestion from nothing but the fabric and the placement."""
+    """Compute exact congestion, given only the fabric and the placement."""
     traffic = host_traffic(case.profile, case.placement)
     routes = build_routes(case.routing, case.fabric, traffic.hosts)
     return evaluate_traffic(routes, traffic, float(case.profile.bytes.sum())).congestion_seconds
 
 
 def shortest(work: Callable[[], object]) -> float:
-    """Shortest time of `REPEATS` calls, in seconds, after one that does not count."""
+    """Return the shortest time of `REPEATS` calls, in seconds, after one that does not count."""
     work()
     seconds = []
     for _ in range(REPEATS):
@@ -107,7 +107,7 @@ def shortest(work: Callable[[], object]) -> float:
 
 
 def mesh(ranks: int, pairs: int) -> Profile:
-    """A finite-element-like guest: points scattered about a lattice, the nearest of them talk."""
+    """Return a finite-element-like guest: scattered points whose nearest neighbours communicate."""
     side = round(ranks ** (1 / 3))
     rng = np.random.default_rng(0)
     lattice = np.stack(np.unravel_index(np.arange(ranks), (side, side, -(-ranks // side**2))), axis=1)
@@ -119,32 +119,32 @@ def mesh(ranks: int, pairs: int) -> Profile:
     return Profile.from_edges(np.r_[a, b], np.r_[b, a], np.r_[size, size], ranks=ranks)
 
 
-def seated(fabric: Fabric, profile: Profile, order: Longs, slots: int = 1) -> Placement:
-    """Rank r on the slot ``order[r]`` of the first hosts."""
+def placed_in_order(fabric: Fabric, profile: Profile, order: Longs, slots: int = 1) -> Placement:
+    """Return the placement of rank r on the slot ``order[r]`` of the first hosts."""
     allocation = Allocation.of(fabric, fabric.hosts[: -(-profile.ranks // slots)].tolist(), slots)
     return Placement(host_of_rank=allocation.host_of_slot[order], allocation=allocation, strategy="given")
 
 
 def torus_in_order() -> Case:
-    """1,728 ranks of a mesh on a 12x12x12 torus, neighbours in the mesh near each other."""
+    """Return 1,728 ranks of a mesh on a 12x12x12 torus, mesh neighbours near each other."""
     fabric, profile = torus((12,) * 3), mesh(1728, 22_600)
-    return Case(fabric, profile, seated(fabric, profile, np.arange(1728)))
+    return Case(fabric, profile, placed_in_order(fabric, profile, np.arange(1728)))
 
 
 def torus_shuffled() -> Case:
-    """The same, ranks shuffled: the longest paths that a torus has to count."""
+    """Return the same with shuffled ranks: the longest paths that a torus has to count."""
     fabric, profile = torus((12,) * 3), mesh(1728, 22_600)
-    return Case(fabric, profile, seated(fabric, profile, np.random.default_rng(1).permutation(1728)))
+    return Case(fabric, profile, placed_in_order(fabric, profile, np.random.default_rng(1).permutation(1728)))
 
 
 def percs_in_order() -> Case:
-    """1,792 ranks of a mesh on the first 1,792 of 9,248 PERCS nodes."""
+    """Return 1,792 ranks of a mesh on the first 1,792 of 9,248 PERCS nodes."""
     fabric, profile = percs(), mesh(1792, 23_800)
-    return Case(fabric, profile, seated(fabric, profile, np.arange(1792)))
+    return Case(fabric, profile, placed_in_order(fabric, profile, np.arange(1792)))
 
 
 def director_tables(count: int = 100_000) -> Case:
-    """Random pairs on the forwarding tables of 2,304 hosts behind four directors."""
+    """Return random pairs on the forwarding tables of 2,304 hosts behind four directors."""
     devices = director_tree()
     scan = SourceFile(path="scan", data=ibnetdiscover_text(devices).encode(), modified_at=datetime.now(UTC))
     fabric = ibnetdiscover.parse([scan], Options()).fabric
@@ -154,14 +154,14 @@ def director_tables(count: int = 100_000) -> Case:
     ranks, rng = len(fabric.hosts), np.random.default_rng(0)
     pairs = rng.choice(ranks * ranks, count, replace=False)
     profile = Profile.from_edges(pairs // ranks, pairs % ranks, rng.random(len(pairs)), ranks=ranks)
-    return Case(fabric, profile, seated(fabric, profile, rng.permutation(ranks)), "tables")
+    return Case(fabric, profile, placed_in_order(fabric, profile, rng.permutation(ranks)), "tables")
 
 
 def large_fat_tree() -> Case:
-    """100,000 ranks of a mesh, shuffled, on 20,000 hosts of five slots under a three-level fat tree."""
+    """Return 100,000 shuffled ranks of a mesh on 20,000 five-slot hosts of a three-level fat tree."""
     fabric, profile = three_level(), mesh(100_000, 1_300_000)
     order = np.random.default_rng(0).permutation(100_000)
-    return Case(fabric, profile, seated(fabric, profile, order, slots=5))
+    return Case(fabric, profile, placed_in_order(fabric, profile, order, slots=5))
 
 
 CASES: dict[str, Callable[[], Case]] = {

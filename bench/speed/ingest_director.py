@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.support.machine import save
 from bench.support.paths import RESULTS
-from bench.support.separate_process import alone
+from bench.support.separate_process import measure_step
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
 from ingest.writers.infiniband import director_tree, forwarding_tables, ibnetdiscover_text, opensm_lfts_text
@@ -26,7 +26,7 @@ CLUSTER = "director"
 
 
 def main() -> None:
-    """Make the files, run every step, record the results."""
+    """Make the files, run every step and record the results."""
     with tempfile.TemporaryDirectory() as folder:
         home, files = Path(folder) / "home", Path(folder) / "files"
         files.mkdir()
@@ -34,10 +34,10 @@ def main() -> None:
         ensure_server(home, idle_seconds=600.0, progress=silent)
         try:
             steps = {
-                "parse": alone(parse, files, home),
-                "ingest_first": alone(bring_in, files, home),
-                "ingest_unchanged": alone(bring_in, files, home),
-                "read_back": alone(read_back, files, home),
+                "parse": measure_step(parse, files, home),
+                "ingest_first": measure_step(bring_in, files, home),
+                "ingest_unchanged": measure_step(bring_in, files, home),
+                "read_back": measure_step(read_back, files, home),
             }
         finally:
             stop(home)
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def make(files: Path) -> dict[str, int]:
-    """Write the scan and the dump of 2,304 hosts on four 648-port directors; their sizes."""
+    """Write the scan and the dump of 2,304 hosts on four 648-port directors; return their sizes."""
     devices = director_tree()
     tables = forwarding_tables(devices)
     (files / "ibnetdiscover.txt").write_text(ibnetdiscover_text(devices))
@@ -68,7 +68,7 @@ def parse(files: Path, home: Path) -> float:
 
 
 def bring_in(files: Path, home: Path) -> float:
-    """The whole call, the connection included."""
+    """Run the whole ingest, including the connection."""
     start = time.perf_counter()
     with Registry.open(home=home) as registry:
         ingest(registry, [files], Options(cluster=CLUSTER))
@@ -76,7 +76,7 @@ def bring_in(files: Path, home: Path) -> float:
 
 
 def read_back(files: Path, home: Path) -> float:
-    """The fabric with its tables from the graph, over an open connection."""
+    """Read the fabric with its tables from the graph, over an open connection."""
     with Registry.open(home=home) as registry:
         start = time.perf_counter()
         snapshot = registry.fabrics.read(CLUSTER)

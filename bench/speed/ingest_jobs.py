@@ -23,7 +23,7 @@ import numpy as np
 
 from bench.support.machine import save
 from bench.support.paths import DATA, RESULTS
-from bench.support.separate_process import alone
+from bench.support.separate_process import measure_step
 from ingest.generate.fat_trees import three_level
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
@@ -40,18 +40,18 @@ HOSTS = 20_000
 
 
 def main(jobs: int = JOBS) -> None:
-    """Make the file, run every step, record the results."""
+    """Make the file, run every step and record the results."""
     with tempfile.TemporaryDirectory() as folder:
         home, files = Path(folder) / "home", Path(folder) / "files"
         files.mkdir()
         make(files / "sacct.json", jobs)
         ensure_server(home, idle_seconds=600.0, progress=silent)
         try:
-            alone(fabric, files, home)
+            measure_step(fabric, files, home)
             steps = {
-                "parse": alone(parse, files, home),
-                "ingest_first": alone(bring_in, files, home),
-                "ingest_same_bytes": alone(bring_in, files, home),
+                "parse": measure_step(parse, files, home),
+                "ingest_first": measure_step(bring_in, files, home),
+                "ingest_same_bytes": measure_step(bring_in, files, home),
             }
         finally:
             stop(home)
@@ -60,7 +60,7 @@ def main(jobs: int = JOBS) -> None:
 
 
 def make(path: Path, jobs: int) -> None:
-    """Write the file, in one line as ``sacct --json=v0.0.38 | jq -c`` would."""
+    """Write the file in one line, as ``sacct --json=v0.0.38 | jq -c`` would."""
     texts = [json.dumps(record, separators=(",", ":")) for record in _records()]
     generator = np.random.default_rng(0)
     with path.open("w") as out:
@@ -75,7 +75,7 @@ def make(path: Path, jobs: int) -> None:
 
 
 def _records() -> list[dict[str, Any]]:
-    """The sample's jobs that ran, with places for the number and the hosts."""
+    """Return the sample's jobs that ran, with placeholders for number and hosts."""
     found = []
     for record in json.loads(gzip.decompress(SAMPLE.read_bytes()))["jobs"]:
         if not record["nodes"].startswith("node"):
@@ -104,7 +104,7 @@ def parse(files: Path, home: Path) -> float:
 
 
 def bring_in(files: Path, home: Path) -> float:
-    """The whole call, the connection included."""
+    """Run the whole ingest, including the connection."""
     start = time.perf_counter()
     with Registry.open(home=home) as registry:
         ingest(registry, [files], Options(cluster=CLUSTER))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.support.machine import save
 from bench.support.paths import RESULTS
-from bench.support.separate_process import alone
+from bench.support.separate_process import measure_step
 from ingest.formats.fabrics.infiniband_devices import Device
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
@@ -44,7 +44,7 @@ LATER, LAST = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)
 
 
 def main(pods: int = PODS) -> None:
-    """Make the files, run every step, record the results."""
+    """Make the files, run every step and record the results."""
     with tempfile.TemporaryDirectory() as folder:
         if shutil.disk_usage(folder).free < ROOM * pods / PODS:
             raise SystemExit(f"{folder} has no {ROOM * pods / PODS / 1e9:.0f} GB free: set TMPDIR")
@@ -53,14 +53,14 @@ def main(pods: int = PODS) -> None:
         sizes = make(files, pods)
         ensure_server(home, idle_seconds=600.0, progress=silent)
         try:
-            steps = {step.__name__: alone(step, files, home) for step in STEPS}
+            steps = {step.__name__: measure_step(step, files, home) for step in STEPS}
         finally:
             stop(home)
     save(RECORD if pods == PODS else None, sizes, steps)
 
 
 def make(files: Path, pods: int) -> dict[str, int]:
-    """Write the scan, one with some cables moved, and the dump of the tables; their sizes."""
+    """Write the scan, one with some cables moved, and the dump of the tables; return their sizes."""
     devices = three_level_tree(pods)
     tables = forwarding_tables(devices)
     (files / SCAN).write_text(ibnetdiscover_text(devices))
@@ -80,7 +80,7 @@ def make(files: Path, pods: int) -> dict[str, int]:
 
 
 def rewire(devices: list[Device]) -> None:
-    """Exchange the cables of hosts in pairs: each then hangs on the other's leaf."""
+    """Exchange the cables of hosts in pairs, so that each is on the other's leaf."""
     by_guid = {device.guid: device for device in devices}
     hosts = [device for device in devices if device.kind == "H"]
     for first in range(0, REWIRED, 2):
@@ -99,29 +99,29 @@ def parse(files: Path, home: Path) -> float:
 
 
 def save_first(files: Path, home: Path) -> float:
-    """Save it for the first time, once it has been read."""
+    """Save the parsed scan for the first time."""
     return _save(files / SCAN, None, home, new=True)
 
 
 def save_unchanged(files: Path, home: Path) -> float:
-    """Save the same wiring as seen a day later, once it has been read."""
+    """Save the same wiring as observed a day later, already parsed."""
     return _save(files / SCAN, LATER, home, new=False)
 
 
 def save_changed(files: Path, home: Path) -> float:
-    """Save the changed scan, once it has been read."""
+    """Save the changed scan, already parsed."""
     return _save(files / CHANGED, LAST, home, new=True)
 
 
 def ingest_changed_back(files: Path, home: Path) -> float:
-    """The whole call with the first wiring seen again later still: as many links differ, the other way."""
+    """Ingest the first wiring again, observed later still: as many links differ, the other way."""
     return _bring_in(
         files / SCAN, Options(cluster=CLUSTER, observed_at=datetime(2026, 1, 4, tzinfo=UTC)), home
     )
 
 
 def ingest_same_bytes(files: Path, home: Path) -> float:
-    """The very same call once more."""
+    """Ingest the very same file once more."""
     return ingest_changed_back(files, home)
 
 
@@ -133,17 +133,17 @@ def parse_tables(files: Path, home: Path) -> float:
 
 
 def ingest_tables(files: Path, home: Path) -> float:
-    """The whole call with the dump."""
+    """Ingest the dump of the tables."""
     return _bring_in(files / DUMP, Options(cluster=CLUSTER), home)
 
 
 def ingest_tables_same_bytes(files: Path, home: Path) -> float:
-    """The very same call once more."""
+    """Ingest the very same dump once more."""
     return ingest_tables(files, home)
 
 
 def read_back(files: Path, home: Path) -> float:
-    """The fabric with its tables from the graph, over an open connection."""
+    """Read the fabric with its tables from the graph, over an open connection."""
     with Registry.open(home=home) as registry:
         start = time.perf_counter()
         fabric = registry.fabrics.read(CLUSTER).fabric

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.support.machine import save
 from bench.support.paths import RESULTS
-from bench.support.separate_process import alone
+from bench.support.separate_process import measure_step
 from ingest.formats.profiles.edge_csv import csv_text
 from ingest.generate.patterns import random
 from ingest.options import Options
@@ -27,7 +27,7 @@ RANKS, PARTNERS = 20_000, 50
 
 
 def main() -> None:
-    """Make the file, run every step, record the results."""
+    """Make the file, run every step and record the results."""
     with tempfile.TemporaryDirectory() as folder:
         home, files = Path(folder) / "home", Path(folder) / "files"
         files.mkdir()
@@ -41,9 +41,9 @@ def main() -> None:
         ensure_server(home, idle_seconds=600.0, progress=silent)
         try:
             steps = {
-                "parse": alone(parse, files, home),
-                "ingest": alone(bring_in, files, home),
-                "read_back": alone(read_back, files, home),
+                "parse": measure_step(parse, files, home),
+                "ingest": measure_step(bring_in, files, home),
+                "read_back": measure_step(read_back, files, home),
             }
         finally:
             stop(home)
@@ -58,7 +58,7 @@ def parse(files: Path, home: Path) -> float:
 
 
 def bring_in(files: Path, home: Path) -> float:
-    """The whole call, the connection included."""
+    """Run the whole ingest, including the connection."""
     start = time.perf_counter()
     with Registry.open(home=home) as registry:
         ingest(registry, [files], Options(name=NAME))
@@ -66,7 +66,7 @@ def bring_in(files: Path, home: Path) -> float:
 
 
 def read_back(files: Path, home: Path) -> float:
-    """The profile from the graph, over an open connection."""
+    """Read the profile from the graph, over an open connection."""
     with Registry.open(home=home) as registry:
         start = time.perf_counter()
         stored = registry.profiles.read(NAME)

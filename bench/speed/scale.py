@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.speed.congestion import Case, congestion, director_tables, mesh, seated
+from bench.speed.congestion import Case, congestion, director_tables, mesh, placed_in_order
 from bench.support.machine import machine, now, peak_memory_gb
 from bench.support.paths import RESULTS
 from bench.support.plots import Curve, Panel, draw
@@ -54,7 +54,7 @@ SHORT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A curve: what is measured at which sizes.
+    """A curve: what is measured, and at which sizes.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Line:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure every point, record after each."""
+    """Measure every point and record after each."""
     parser = argparse.ArgumentParser(prog="python -m bench.speed.scale", description=__doc__)
     parser.add_argument("--only", action="append", choices=sorted(LINES), metavar="CURVE")
     parser.add_argument("--largest", type=int, default=1 << 30, help="leave larger sizes out")
@@ -102,12 +102,12 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def point(name: str, size: int) -> dict[str, float]:
-    """One point, and this process's peak memory."""
+    """Measure one point, and this process's peak memory."""
     return {**LINES[name].measure(size), "peak_memory_gb": peak_memory_gb()}
 
 
 def shortest(work: Callable[[], object]) -> float:
-    """Shortest time of several calls, in seconds, after one that does not count."""
+    """Return the shortest time of several calls, in seconds, after one that does not count."""
     begin = time.perf_counter()
     work()
     seconds: list[float] = []
@@ -119,29 +119,29 @@ def shortest(work: Callable[[], object]) -> float:
 
 
 def congestion_torus(ranks: int) -> dict[str, float]:
-    """Exact congestion on a cubic torus, ranks of a mesh shuffled: the longest paths that it has."""
+    """Compute exact congestion on a cubic torus, with the ranks of a mesh shuffled."""
     side = round(ranks ** (1 / 3))
     return _congestion(torus((side,) * 3), mesh(ranks, 13 * ranks), slots=1)
 
 
 def congestion_fat_tree(ranks: int) -> dict[str, float]:
-    """Exact congestion on a three-level fat tree, five ranks a host, shuffled."""
+    """Compute exact congestion on a three-level fat tree, five ranks a host, shuffled."""
     return _congestion(fat_tree(ranks), mesh(ranks, 13 * ranks), slots=5)
 
 
 def congestion_percs(ranks: int) -> dict[str, float]:
-    """Exact congestion on the first nodes of the PERCS network of 9,248, shuffled."""
+    """Compute exact congestion on the first nodes of the PERCS network of 9,248, shuffled."""
     return _congestion(percs(), mesh(ranks, 13 * ranks), slots=1)
 
 
 def congestion_tables(pairs: int) -> dict[str, float]:
-    """Exact congestion on forwarding tables of 2,304 hosts, random pairs."""
+    """Compute exact congestion on forwarding tables of 2,304 hosts, for random pairs."""
     case = director_tables(pairs)
     return {"seconds": shortest(lambda: congestion(case))}
 
 
 def placement(ranks: int, objective: str) -> dict[str, float]:
-    """A 3-dimensional stencil numbered at random, placed on hosts of five slots under a fat tree."""
+    """Place a randomly numbered 3-dimensional stencil on hosts of five slots under a fat tree."""
     fabric, profile = fat_tree(ranks), cube(ranks)
     allocation = Allocation.of(fabric, fabric.hosts[: -(-ranks // 5)].tolist(), 5)
     limit = SEARCH_SECONDS if ranks > 10_000 else SHORT_SECONDS
@@ -173,17 +173,17 @@ def placement(ranks: int, objective: str) -> dict[str, float]:
 
 
 def placement_hop_bytes(ranks: int) -> dict[str, float]:
-    """`placement` on hop-bytes."""
+    """Run `placement` with the objective hop-bytes."""
     return placement(ranks, "hop-bytes")
 
 
 def placement_congestion(ranks: int) -> dict[str, float]:
-    """`placement` on congestion."""
+    """Run `placement` with the objective congestion."""
     return placement(ranks, "congestion")
 
 
 def ohtma(ranks: int) -> dict[str, float]:
-    """OHTMA alone, LU on the first nodes of Tianhe-3, one rank each; distances apart."""
+    """Run OHTMA alone: LU on the first nodes of Tianhe-3, one rank each, distances computed before."""
     fabric = tianhe3(6, 8)
     allocation = Allocation.of(fabric, fabric.hosts[:ranks].tolist())
     routes = build_routes("shortest-paths", fabric, allocation.hosts)
@@ -196,12 +196,12 @@ def ohtma(ranks: int) -> dict[str, float]:
     strategy = Chain.parse("ohtma").strategy
     if strategy is None:
         raise SystemExit("ohtma is no strategy")
-    seat = strategy.strategy()
-    return {"seconds": shortest(lambda: seat(problem, np.random.default_rng(0)))}
+    place = strategy.strategy()
+    return {"seconds": shortest(lambda: place(problem, np.random.default_rng(0)))}
 
 
 def equivalent(switches: int) -> dict[str, float]:
-    """Equivalent distances of all pairs of switches of an irregular network, routes included."""
+    """Compute equivalent distances of all pairs of switches of an irregular network, with routes."""
     fabric = irregular(switches, hosts=1)
     name = f"up-down:root={fabric.names[fabric.switches[0]]}"
     return {
@@ -210,30 +210,30 @@ def equivalent(switches: int) -> dict[str, float]:
 
 
 def set_up_torus(ranks: int) -> dict[str, float]:
-    """Routes and distances of a cubic torus, as a search needs them."""
+    """Compute routes and distances of a cubic torus, as a search needs them."""
     side = round(ranks ** (1 / 3))
     return _set_up(torus((side,) * 3), slots=1)
 
 
 def set_up_fat_tree(ranks: int) -> dict[str, float]:
-    """Routes and distances of a three-level fat tree with five slots a host."""
+    """Compute routes and distances of a three-level fat tree with five slots a host."""
     return _set_up(fat_tree(ranks), slots=5)
 
 
 def set_up_percs(hosts: int) -> dict[str, float]:
-    """Routes and distances of so many PERCS nodes of 9,248."""
+    """Compute routes and distances of the first of 9,248 PERCS nodes."""
     return _set_up(percs(), slots=1, hosts=hosts)
 
 
 def fat_tree(ranks: int) -> Fabric:
-    """Three levels with a host for five ranks: 20,000 for 100,000."""
+    """Return a three-level fat tree with one host per five ranks: 20,000 for 100,000."""
     hosts = -(-ranks // 5)
     leaves = max(2, min(20, round((hosts / 2) ** (1 / 3))))
     return three_level(-(-hosts // leaves**2), leaves, leaves)
 
 
 def cube(ranks: int) -> Profile:
-    """A 7-point stencil of that many ranks, nearly cubic, numbered at random."""
+    """Return a nearly cubic 7-point stencil of that many ranks, numbered at random."""
     first = next(n for n in range(round(ranks ** (1 / 3)), 0, -1) if ranks % n == 0)
     rest = ranks // first
     second = next(n for n in range(round(rest**0.5), 0, -1) if rest % n == 0)
@@ -241,7 +241,7 @@ def cube(ranks: int) -> Profile:
 
 
 def markdown(record: dict[str, Any]) -> str:
-    """All points as one table."""
+    """Return all points as one table."""
     lines = ["# How cost grows", "", f"{record['date']}, {record['machine']['processor']}, ", ""]
     lines[2] += f"{record['machine']['cores']} cores. Written by `python -m bench.speed.scale`."
     lines += ["| what | size | seconds | limit | peak GB | beside |", "|---|---|---|---|---|---|"]
@@ -259,7 +259,7 @@ def markdown(record: dict[str, Any]) -> str:
 
 
 def panels(curves: dict[str, dict[str, Any]]) -> list[Panel]:
-    """Seconds and memory over the size."""
+    """Plot seconds and memory over the size."""
     drawn = []
     for key, label in (("seconds", "seconds"), ("peak_memory_gb", "peak memory, GB")):
         lines = tuple(
@@ -276,7 +276,7 @@ def panels(curves: dict[str, dict[str, Any]]) -> list[Panel]:
 
 def _congestion(fabric: Fabric, profile: Profile, slots: int) -> dict[str, float]:
     order = np.random.default_rng(0).permutation(profile.ranks)
-    case = Case(fabric, profile, seated(fabric, profile, order, slots=slots))
+    case = Case(fabric, profile, placed_in_order(fabric, profile, order, slots=slots))
     return {"seconds": shortest(lambda: congestion(case))}
 
 

@@ -1,4 +1,4 @@
-"""Records of figures as a page of tables, and as plots."""
+"""Write records of figures as a page of tables, and as plots."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from bench.support.plots import Curve, Panel, draw
 
 
 def write_page(folder: Path = RESULTS) -> Path:
-    """``papers.md`` from all records of a folder."""
+    """Write ``papers.md`` from all records of a folder."""
     path = folder / "papers.md"
     path.write_text(page(load(folder)))
     return path
 
 
 HEAD = (
-    "# The papers' figures, ours beside theirs",
+    "# Figures of the papers: published and reproduced",
     "",
-    "Written by `python -m bench.papers.mapping`. A change is ours over the named baseline, less one; "
-    "seconds are processor time of this machine. Where the paper's value is empty, the text does not say it.",
+    "Written by `python -m bench.papers.mapping`. A change is our value over the baseline, minus one; "
+    "seconds are processor time of this machine. A value of the paper is empty if its text does not give it.",
 )
 
 
 def page(
     records: list[dict[str, Any]], known: Mapping[str, Said] | None = None, head: Sequence[str] = HEAD
 ) -> str:
-    """Tables of all figures, then the sentences that the papers' values stand in.
+    """Return tables of all figures, then the papers' sentences with the compared values.
 
     Parameters
     ----------
     known : mapping of str to Said, optional
-        What the papers say; unless told, all of this folder's ``values.toml``.
+        The papers' claims (default: all of ``values.toml`` of `bench.papers.mapping`).
     head : sequence of str
-        Lines that the page begins with.
+        First lines of the page.
     """
     known, lines = said() if known is None else known, list(head)
     for record in records:
         lines += ["", *_section(record, known)]
     keys = {row["paper"] for record in records for row in record["rows"] if row["paper"]}
     sentences = dict.fromkeys(f'- {one.where}: "{one.quote}"' for key, one in known.items() if key in keys)
-    lines += ["", "## What the papers say", "", *sentences]
+    lines += ["", "## Sentences of the papers", "", *sentences]
     return "\n".join(lines) + "\n"
 
 
 def write_plots(folder: Path = RESULTS) -> list[Path]:
-    """A PNG for each record that has panels."""
+    """Draw a PNG for each record that has panels."""
     written = []
     for record in load(folder):
         panels = [
@@ -61,13 +61,13 @@ def write_plots(folder: Path = RESULTS) -> list[Path]:
 
 
 def _section(record: dict[str, Any], values: Mapping[str, Said]) -> list[str]:
-    """A figure's table; reasons are notes below it."""
+    """Return a figure's table; reasons are notes below it."""
     notes: dict[str, int] = {}
     lines = [f"## {record['title']}", "", record["setting"], ""]
     lines += [f"{record['date']}, {record['machine']['processor']}.", ""]
     if record["panels"]:
         lines += [f"![{record['title']}]({record['name']}.png)", ""]
-    lines += ["| what | paper | ours | against | why they differ |", "|---|---|---|---|---|"]
+    lines += ["| case | paper | ours | baseline | reason of the difference |", "|---|---|---|---|---|"]
     for row in record["rows"]:
         known = values.get(row["paper"])
         theirs = "" if known is None else f"{_cell(known.value)} ({known.where})"

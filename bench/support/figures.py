@@ -1,4 +1,4 @@
-"""What a figure's module returns, what the papers say, and both as files."""
+"""Define reproduced figures and the papers' claims, and save and load them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ RESULTS = paths.RESULTS / "papers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much a run may take.
+    """Limits of a run.
 
     Attributes
     ----------
     refine_seconds : float
-        Of threshold accepting after one strategy.
+        Time of threshold accepting after one strategy.
     search_seconds : float
-        Of our own default.
+        Time of our default search.
     small : bool
-        Few and small cases, to try that everything works.
+        Run few and small cases, as a trial.
     """
 
     refine_seconds: float = 5.0
@@ -39,7 +39,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Ours beside the paper's.
+    """Our value beside the paper's.
 
     Attributes
     ----------
@@ -47,11 +47,11 @@ class Row:
         Case and metric.
     ours : float or str
     baseline : str
-        What a percentage is against, or a unit.
+        Baseline of a percentage, or a unit.
     paper : str
-        Key in ``values.toml``; empty: the text does not say it.
+        Key in ``values.toml``, or empty if the text gives no value.
     why : str
-        Why they differ.
+        Reason of the difference.
     """
 
     what: str
@@ -63,13 +63,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure or table, reproduced.
+    """A reproduced figure or table.
 
     Attributes
     ----------
     title : str
     setting : str
-        What was run.
+        Description of the runs.
     rows : tuple of Row
     panels : tuple of Panel
     """
@@ -82,7 +82,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What a paper says.
+    """A claim of a paper.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Said:
 
 @cache
 def said(values: Path = VALUES) -> dict[str, Said]:
-    """Everything in ``values.toml``, or in another such file, by key."""
+    """Return all claims of ``values.toml``, or of another such file, by key."""
     return {key: Said(**entry) for key, entry in tomllib.loads(values.read_text()).items()}
 
 
@@ -116,14 +116,20 @@ def save(
         if row.paper and row.paper not in said(values):
             raise KeyError(f"{name}: {row.paper!r} is not in values.toml")
     folder.mkdir(parents=True, exist_ok=True)
-    record = {"name": name, "date": now(), "machine": machine(), "effort": _told(effort), **asdict(figure)}
+    record = {
+        "name": name,
+        "date": now(),
+        "machine": machine(),
+        "effort": _effort_fields(effort),
+        **asdict(figure),
+    }
     (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
-def _told(effort: Effort | Mapping[str, Any]) -> dict[str, Any]:
+def _effort_fields(effort: Effort | Mapping[str, Any]) -> dict[str, Any]:
     return asdict(effort) if isinstance(effort, Effort) else dict(effort)
 
 
 def load(folder: Path = RESULTS) -> list[dict[str, Any]]:
-    """All records that there are, by name."""
+    """Return all existing records, by name."""
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]

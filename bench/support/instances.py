@@ -1,6 +1,6 @@
-"""Mapping instances: those of a folder as in ``tests/data/bench``, and more made by formula.
+"""Define mapping instances: those of a folder such as ``tests/data/bench``, and generated ones.
 
-An instance has, beside fabric, profile and allocation, what other tools want to be told of the machine: the
+Besides fabric, profile and allocation, an instance has what other tools need to know of the machine: the
 sides of a full torus, or the sizes of nested groups of hosts.
 """
 
@@ -35,7 +35,7 @@ SHIPPED = DATA / "bench"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a tool can be told of the hosts of an allocation, in their order.
+    """Structure of an allocation's hosts, in their order, for tools that use it.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Instance(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """An instance, and what other tools may be told of its hosts.
+    """An instance, with what other tools may know of its hosts.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ FOLDER: dict[str, Shape] = {
 
 
 def read(folder: Path, host: str, guest: str) -> Instance:
-    """An instance of a folder: a guest on the first hosts of a machine, one rank each."""
+    """Read an instance of a folder: a guest on the first hosts of a machine, one rank each."""
     machine, traffic = np.load(folder / f"host_{host}.npz"), np.load(folder / f"guest_{guest}.npz")
     vertices, ranks = len(machine["h_indptr"]) - 1, len(traffic["g_indptr"]) - 1
     slots = np.zeros(vertices, int)
@@ -110,21 +110,21 @@ def read(folder: Path, host: str, guest: str) -> Instance:
 
 
 def recorded(folder: Path, host: str, guest: str) -> Contest:
-    """An instance of a folder."""
+    """Return an instance of a folder."""
     fabric, profile, allocation = read(folder, host, guest)
     shape = FOLDER.get(f"{host}/{guest}", Shape())
     return Contest(fabric=fabric, profile=profile, allocation=allocation, shape=shape)
 
 
 def anywhere(folder: Path, host: str, guest: str) -> Contest:
-    """The same with every host of the machine for us to choose from; other tools get the first ones."""
-    told = recorded(folder, host, guest)
-    everywhere = Allocation.of(told.fabric, told.fabric.hosts.tolist())
-    return replace(told, allocation=everywhere, peers_on_first=True)
+    """Return the same with all hosts of the machine for our search; other tools get the first ones."""
+    instance = recorded(folder, host, guest)
+    everywhere = Allocation.of(instance.fabric, instance.fabric.hosts.tolist())
+    return replace(instance, allocation=everywhere, peers_on_first=True)
 
 
 def generated() -> dict[str, Callable[[], Contest]]:
-    """More instances by name: other machines and sizes, real profiles, free hosts, several ranks a host."""
+    """Return more instances by name: other machines and sizes, real profiles, several ranks a host."""
     return {
         "torus8x8x16/stencil27-shuffled": lambda: _all(
             torus((8, 8, 16)), stencil((8, 8, 16), 27, bytes=(64, 8, 1), seed=1), sides=(8, 8, 16)
@@ -158,7 +158,7 @@ def generated() -> dict[str, Callable[[], Contest]]:
 
 
 def real(run: str) -> Profile:
-    """All traffic of a recorded run of ``tests/data/openmpi``."""
+    """Return all traffic of a recorded run of ``tests/data/openmpi``."""
     (recording,) = read_paths([DATA / "openmpi" / f"{run}.tar.gz"])
     profile = openmpi_monitoring.parse(recording.files, Options(name=run)).profile
     if profile is None:
@@ -178,7 +178,7 @@ def _product(kind: str, ranks: int) -> Profile:
 def _all(
     fabric: Fabric, profile: Profile, *, sides: tuple[int, ...] = (), groups: tuple[int, ...] = ()
 ) -> Contest:
-    """On all hosts with all their slots."""
+    """Allocate all hosts with all their slots."""
     allocation = Allocation.of(fabric, fabric.hosts.tolist(), fabric.slots[fabric.hosts].tolist())
     return Contest(
         fabric=fabric, profile=profile, allocation=allocation, shape=Shape(sides=sides, groups=groups)
@@ -186,13 +186,13 @@ def _all(
 
 
 def _first(fabric: Fabric, profile: Profile, *, groups: tuple[int, ...]) -> Contest:
-    """On as many of the first hosts as there are ranks."""
+    """Allocate as many of the first hosts as there are ranks."""
     allocation = Allocation.of(fabric, fabric.hosts[: profile.ranks].tolist())
     return Contest(fabric=fabric, profile=profile, allocation=allocation, shape=Shape(groups=groups))
 
 
 def _some(fabric: Fabric, profile: Profile, hosts: int) -> Contest:
-    """What a busy scheduler gives: runs of neighbouring hosts here and there."""
+    """Allocate as a busy scheduler does: runs of neighbouring hosts here and there."""
     generator = np.random.default_rng(hosts)
     free = np.ones(len(fabric.hosts), bool)
     chosen: list[int] = []

@@ -1,4 +1,4 @@
-"""What every record of a benchmark tells about where it was made."""
+"""Describe the machine for the records of benchmarks, and measure memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def machine() -> dict[str, str | int | float | None]:
-    """Processor, cores, memory, system and interpreter."""
+    """Return processor, cores, memory, system and interpreter."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -22,12 +22,12 @@ def machine() -> dict[str, str | int | float | None]:
 
 
 def now() -> str:
-    """Date and time, UTC."""
+    """Return date and time in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def save(results: Path | None, sizes: dict[str, int], steps: dict[str, Any]) -> None:
-    """Print a record of steps, and write it; None: it is a try, which is not recorded."""
+    """Print a record of steps and write it; with None (a trial) it is only printed."""
     text = json.dumps({"date": now(), "machine": machine(), "sizes": sizes, "steps": steps}, indent=2)
     if results is not None:
         results.parent.mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def save(results: Path | None, sizes: dict[str, int], steps: dict[str, Any]) -> 
 
 
 def peak_memory_gb(process: int | str = "self") -> float:
-    """Largest resident size so far of this process, or of another one by its id; Linux only."""
+    """Return the peak resident size so far of this process, or of another by its id (Linux only)."""
     # Not ru_maxrss: Linux hands a parent's on to the processes that it starts.
     text = Path(f"/proc/{process}/status").read_text()
     status = dict(line.split(":", 1) for line in text.splitlines())

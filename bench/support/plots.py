@@ -1,4 +1,4 @@
-"""Plots of benchmarks: lines over a size. Needs matplotlib (the extra ``bench``)."""
+"""Plot curves over a size. Needs matplotlib (the extra ``bench``)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES = 2
 
 
 def draw(path: Path, panels: Sequence[Panel]) -> None:
-    """Write panels beside and below each other as one PNG; the same panels give the same bytes."""
+    """Write panels in a grid as one PNG; the same panels give the same bytes."""
     from matplotlib.figure import Figure
 
     columns = min(COLUMNS, len(panels))

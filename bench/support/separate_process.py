@@ -1,4 +1,4 @@
-"""A step of a benchmark in a process of its own, so that its peak memory is its own."""
+"""Run a step of a benchmark in its own process, so that its peak memory is measured alone."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bench.support.machine import peak_memory_gb
 from registry.database.local.files import ServerFiles
 
 
-def alone(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[str, float]:
+def measure_step(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[str, float]:
     """Seconds, processor time and peak memory of a step in a fresh process.
 
-    Where an embedded server runs on `home`, also its processor time and its peak memory meanwhile. On Linux.
+    If an embedded server runs on `home`, its processor time and peak memory are included. Linux only.
     """
     server = _server(home)
     if server is not None:
@@ -27,15 +27,15 @@ def alone(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[
     before = 0.0 if server is None else _seconds(server)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
-        told = pool.submit(measured, step, files, home).result()
+        measured_step = pool.submit(measured, step, files, home).result()
     if server is not None:
-        told["server_cpu_seconds"] = round(_seconds(server) - before, 3)
-        told["server_peak_memory_gb"] = peak_memory_gb(server.pid)
-    return told
+        measured_step["server_cpu_seconds"] = round(_seconds(server) - before, 3)
+        measured_step["server_peak_memory_gb"] = peak_memory_gb(server.pid)
+    return measured_step
 
 
 def measured(step: Callable[[Path, Path], float], files: Path, home: Path) -> dict[str, float]:
-    """Seconds, processor time and peak memory of this process, which runs nothing else; Linux only."""
+    """Return seconds, processor time and peak memory of this process, which runs nothing else (Linux)."""
     before = time.process_time()
     seconds = step(files, home)
     return {

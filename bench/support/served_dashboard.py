@@ -1,4 +1,4 @@
-"""The dashboard as its command starts it, on a free port, and a browser that draws in software."""
+"""Serve the dashboard as its command does, on a free port, and start a browser that draws in software."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROBES = ("/_stcore/health", "/_stcore/host-config")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """A dashboard that runs: its address, and the process."""
+    """A running dashboard: its address and process."""
 
     url: str
     pid: int
@@ -39,13 +39,13 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """What a page did that it should not: errors in its console, requests to other hosts."""
+    """Recorder of a page's faults: errors in its console, requests to other hosts."""
 
     complaints: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
 
     def on(self, page: Page, host: str) -> None:
-        """Watch a page that may ask this host alone."""
+        """Watch a page that may send requests to this host alone."""
 
         def console(message: ConsoleMessage) -> None:
             probe = urlsplit(message.location["url"]).path.endswith(PROBES)
@@ -64,7 +64,7 @@ class Watch:
 
 @contextmanager
 def serve(environment: dict[str, str], folder: Path) -> Iterator[Served]:
-    """Serve the pages with these settings; what the server prints goes to a file in the folder."""
+    """Serve the pages with these settings; the server's output goes to a file in the folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -89,7 +89,7 @@ def serve(environment: dict[str, str], folder: Path) -> Iterator[Served]:
 
 @contextmanager
 def chromium(executable: str | None = None) -> Iterator[Browser]:
-    """The system's Chromium.
+    """Start the system's Chromium.
 
     Raises
     ------

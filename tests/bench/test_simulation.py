@@ -60,7 +60,7 @@ def test_what_needs_traces_is_left_out_and_named(tmp_path: Path, capsys: pytest.
 
 def test_a_page_sets_ours_beside_what_the_paper_says_of_runs(tmp_path: Path) -> None:
     figure = Figure(title="F", setting="S.", rows=(Row(what="w", ours=0.5, paper="2004-locality"),))
-    save("f", figure, Effort().told(), tmp_path, VALUES)
+    save("f", figure, Effort().to_json(), tmp_path, VALUES)
     text = page(load(tmp_path), said(VALUES), HEAD)
     assert "| w | 0.6 (2004, 5.2, Figure 8) | 0.5 |" in text
     assert said(VALUES)["2004-locality"].quote in text

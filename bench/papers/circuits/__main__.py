@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.papers.circuits import calibration, optimum, rings, speed, tables
-from bench.papers.circuits.experiment import Crew
+from bench.papers.circuits.experiment import WorkerPool
 from bench.papers.circuits.page import write_page
 from bench.papers.circuits.record import CALIBRATION, RESULTS, Effort, Part, calibrated, load, save
 from bench.papers.circuits.trial import Parameters
@@ -23,7 +23,7 @@ NAMES = (CALIBRATION, SPEED, OPTIMUM, TABLES, DEFAULTS, RINGS)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run what is asked for, record after each part."""
+    """Run the chosen parts and record each as it ends."""
     given = _parser().parse_args(arguments)
     small, default = given.small, Effort()
     effort = Effort(
@@ -37,25 +37,27 @@ def main(arguments: list[str] | None = None) -> None:
     )
     folder = given.output or (Path(tempfile.mkdtemp(prefix="reconfigure-")) if small else RESULTS)
     if not given.page_only:
-        with Crew(effort.workers) as crew:
+        with WorkerPool(effort.workers) as pool:
             for name in (name for name in NAMES if name in (given.only or NAMES)):
                 begin = time.perf_counter()
-                for parameters, part in run(name, effort, crew, calibrated(folder) or Parameters()):
+                for parameters, part in run(name, effort, pool, calibrated(folder) or Parameters()):
                     save(name, part, parameters, effort, folder)
                 print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
     records = load(folder, NAMES)
     print(write_page(records, folder), *write_plots(folder), file=sys.stderr)
 
 
-def run(name: str, effort: Effort, crew: Crew, parameters: Parameters) -> Iterator[tuple[Parameters, Part]]:
-    """A part as far as it has come, again and again to its end, and the parameters that it ran with."""
+def run(
+    name: str, effort: Effort, pool: WorkerPool, parameters: Parameters
+) -> Iterator[tuple[Parameters, Part]]:
+    """Yield a part after each of its steps until it is complete, with the parameters that it used."""
     if name == CALIBRATION:
-        yield calibration.run(effort, crew)
+        yield calibration.run(effort, pool)
         return
     if name == DEFAULTS:
         parameters = Parameters()
     rest = {OPTIMUM: optimum.run, TABLES: tables.run, DEFAULTS: tables.run_defaults, RINGS: rings.run}
-    parts = speed.run(parameters, effort) if name == SPEED else rest[name](parameters, effort, crew)
+    parts = speed.run(parameters, effort) if name == SPEED else rest[name](parameters, effort, pool)
     yield from ((parameters, part) for part in parts)
 
 
@@ -64,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.papers.circuits", description=__doc__)
     parser.add_argument("--only", action="append", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--small", action="store_true", help="few cases, to try it out; not recorded")
-    parser.add_argument("--seconds", type=float, help=f"of an experiment; {default.seconds:g} unless told")
+    parser.add_argument("--seconds", type=float, help=f"of an experiment; default: {default.seconds:g}")
     parser.add_argument("--calibration-seconds", type=float, default=default.calibration_seconds)
     parser.add_argument("--workers", type=int, default=default.workers, help="processes")
     parser.add_argument("--page-only", action="store_true", help="only write page and plots again")

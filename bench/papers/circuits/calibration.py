@@ -1,4 +1,4 @@
-"""What the paper does not publish, chosen so that its Table 1 comes out; nothing else is looked at.
+"""Choose the parameters that the paper does not publish so that its Table 1 is reproduced; use nothing else.
 
 Compared are, of each of the three rows: the improvement, the share of trials with the compute nodes as the
 bottleneck, the share without improvement, the throughput over that of a perfect balance, and the variation
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import IMPRECISION, Crew
+from bench.papers.circuits.experiment import IMPRECISION, WorkerPool
 from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.said import table
 from bench.papers.circuits.trial import Outcome, Parameters, Setting, loop, machine_of
@@ -48,7 +48,7 @@ LEAST_GAIN = 0.02
 
 
 class Row(NamedTuple):
-    """A row of Table 1, by column; the paper's or ours."""
+    """A row of Table 1 by column, from the paper or from our trials."""
 
     improvement: float
     compute_bound: float
@@ -58,18 +58,18 @@ class Row(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """Parameters, the three rows that they give, and how far these are from the paper's."""
+    """Parameters, the three rows that they give, and the distance of these from the paper's."""
 
     parameters: Parameters
     rows: tuple[Row, ...]
     loss: float
 
 
-def run(effort: Effort, crew: Crew) -> tuple[Parameters, Part]:
-    """Choose parameters; those, and the part for the page."""
+def run(effort: Effort, pool: WorkerPool) -> tuple[Parameters, Part]:
+    """Choose the parameters; return them and the part for the page."""
     since = time.perf_counter()
     trials, final = (4, 8) if effort.small else (TRIALS, FINAL_TRIALS)
-    tried: list[Tried] = [_tried(crew, Parameters(), trials)]
+    tried: list[Tried] = [_tried(pool, Parameters(), trials)]
     best, complete = tried[0], True
     stages = SMALL if effort.small else GRID
     for stage in stages:
@@ -77,17 +77,17 @@ def run(effort: Effort, crew: Crew) -> tuple[Parameters, Part]:
             if time.perf_counter() - since >= effort.calibration_seconds:
                 complete = False
                 break
-            tried.append(_tried(crew, given, trials))
+            tried.append(_tried(pool, given, trials))
         least = min(tried, key=lambda one: one.loss)
         best = least if least.loss < best.loss * (1 - LEAST_GAIN) else best
     order = sorted(tried, key=lambda one: one.loss)[:FINALISTS]
-    finalists = [_tried(crew, one.parameters, final) for one in order]
+    finalists = [_tried(pool, one.parameters, final) for one in order]
     best = min(finalists, key=lambda one: one.loss)
     return best.parameters, _part(tried, finalists, best, (trials, final), complete)
 
 
 def paper_rows() -> tuple[Row, ...]:
-    """Table 1 of the paper, with the variation that its numbers of trials tell."""
+    """Return Table 1 of the paper, with the variation implied by its numbers of trials."""
     return tuple(
         Row(
             improvement=row["improvement"],
@@ -101,7 +101,7 @@ def paper_rows() -> tuple[Row, ...]:
 
 
 def row_of(found: list[Outcome]) -> Row:
-    """A row of Table 1 from its trials."""
+    """Return a row of Table 1 computed from its trials."""
     throughput = np.array([one.throughput for one in found])
     return Row(
         improvement=float(np.mean([one.improvement for one in found])),
@@ -113,7 +113,7 @@ def row_of(found: list[Outcome]) -> Row:
 
 
 def loss(rows: Iterable[Row]) -> float:
-    """Mean square of the differences from the paper's Table 1, each in its scale."""
+    """Return the mean square of the scaled differences from the paper's Table 1."""
     squares = [
         ((getattr(ours, column) - getattr(theirs, column)) / SCALES[column]) ** 2
         for ours, theirs in zip(rows, paper_rows(), strict=True)
@@ -122,10 +122,10 @@ def loss(rows: Iterable[Row]) -> float:
     return float(np.mean(squares))
 
 
-def _tried(crew: Crew, parameters: Parameters, trials: int) -> Tried:
+def _tried(pool: WorkerPool, parameters: Parameters, trials: int) -> Tried:
     rows = tuple(
         row_of(
-            crew.run(
+            pool.run(
                 loop,
                 Setting(machine=machine_of(row), vertices=row["vertices"], parameters=parameters),
                 range(trials),
@@ -139,7 +139,7 @@ def _tried(crew: Crew, parameters: Parameters, trials: int) -> Tried:
 def _values(
     chosen: Parameters, stage: dict[str, tuple[Any, ...]], known: list[Parameters]
 ) -> Iterator[Parameters]:
-    """Parameters with all values of a stage that were not tried yet."""
+    """Return the parameters with all values of a stage that have not been tried yet."""
     for values in itertools.product(*stage.values()):
         given = replace(chosen, **dict(zip(stage, values, strict=True)))
         if given not in known:
@@ -159,18 +159,18 @@ def _part(
         data={
             "chosen": asdict(best.parameters),
             "complete": complete,
-            "tried": [_told(one) for one in tried],
-            "finalists": [_told(one) for one in finalists],
+            "tried": [_fields(one) for one in tried],
+            "finalists": [_fields(one) for one in finalists],
         },
     )
 
 
-def _told(one: Tried) -> dict[str, Any]:
+def _fields(one: Tried) -> dict[str, Any]:
     return {"loss": one.loss, **asdict(one.parameters), "rows": [row._asdict() for row in one.rows]}
 
 
 def _chosen(best: Tried) -> Table:
-    """Table 1, ours beside the paper's."""
+    """Make the table that compares our Table 1 with the paper's."""
     rows = []
     for number, (ours, theirs) in enumerate(zip(best.rows, paper_rows(), strict=True), start=1):
         rows.append((number, *(value for both in zip(theirs, ours, strict=True) for value in both)))
@@ -188,7 +188,7 @@ def _chosen(best: Tried) -> Table:
 
 
 def _ranking(finalists: list[Tried], trials: int) -> Table:
-    """The best sets, by their longer runs."""
+    """Make the table of the best parameter sets, by their longer runs."""
     order = sorted(finalists, key=lambda one: one.loss)
     return Table(
         title=f"The best {len(order)} sets, {trials} trials a row",
@@ -198,5 +198,5 @@ def _ranking(finalists: list[Tried], trials: int) -> Table:
 
 
 def _cells(parameters: Parameters) -> list[Cell]:
-    """Values as the page has them: no limit of steps is "all"."""
+    """Return parameter values as cells; no limit of steps becomes "all"."""
     return ["all" if value is None else value for value in asdict(parameters).values()]

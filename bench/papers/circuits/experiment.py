@@ -1,4 +1,4 @@
-"""Experiments: trials until the throughput is known well enough (section 4.3 of the paper)."""
+"""Run experiments: trials until the throughput is known precisely enough (section 4.3 of the paper)."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Trials(NamedTuple, Generic[T]):
     complete: bool
 
 
-class Crew:
-    """Processes that run trials; with one worker trials run in this one."""
+class WorkerPool:
+    """A pool of processes that run trials; with one worker, trials run in this process."""
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
@@ -64,13 +64,13 @@ class Crew:
             self._pool.shutdown(cancel_futures=True)
 
     def run(self, function: Callable[[Setting, int], T], setting: Setting, numbers: Iterable[int]) -> list[T]:
-        """Run trials of these numbers."""
+        """Run the trials with these numbers."""
         one = partial(function, setting)
         return list(map(one, numbers) if self._pool is None else self._pool.map(one, numbers))
 
 
 def experiment(
-    crew: Crew,
+    pool: WorkerPool,
     function: Callable[[Setting, int], T],
     setting: Setting,
     effort: Effort,
@@ -86,7 +86,7 @@ def experiment(
     found: list[T] = []
     since = time.perf_counter()
     while True:
-        found += crew.run(function, setting, range(len(found), len(found) + effort.batch))
+        found += pool.run(function, setting, range(len(found), len(found) + effort.batch))
         values = np.array([throughputs(one) for one in found])
         worst = max(imprecision(column) for column in values.T)
         enough = worst <= IMPRECISION and len(found) >= effort.fewest
@@ -96,7 +96,7 @@ def experiment(
 
 
 def half_width(values: Sequence[float] | Floats) -> float:
-    """Half of the 95% interval of the mean, by Student's t; infinite for one value."""
+    """Return half of the 95% interval of the mean, by Student's t (infinite for one value)."""
     count = len(values)
     if count < 2:
         return math.inf
@@ -104,10 +104,10 @@ def half_width(values: Sequence[float] | Floats) -> float:
 
 
 def imprecision(values: Sequence[float] | Floats) -> float:
-    """pi: half of the 95% interval over the mean (section 4.3)."""
+    """Return pi: half of the 95% interval divided by the mean (section 4.3)."""
     return half_width(values) / float(np.mean(values))
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Of positive numbers."""
+    """Return the geometric mean of positive numbers."""
     return math.exp(float(np.mean(np.log(np.fromiter(values, np.float64)))))

@@ -1,4 +1,4 @@
-"""How far the paper's loop and the best of ours are from the true optimum, on instances of few solutions."""
+"""Compare the paper's loop and our best search with the true optimum, on instances with few solutions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import Crew, geometric_mean
+from bench.papers.circuits.experiment import WorkerPool, geometric_mean
 from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.trial import Parameters, Setting
 from mapping.reconfiguration.bounds import loose_bound, throughput_bound
@@ -30,7 +30,7 @@ INSTANCES = 8
 
 
 class Distance(NamedTuple):
-    """Throughputs on one instance, each over the true optimum; the optimum is 1."""
+    """Throughputs on one instance, each divided by the true optimum."""
 
     paper: float
     ours: float
@@ -39,12 +39,12 @@ class Distance(NamedTuple):
     seconds: float
 
 
-def run(parameters: Parameters, effort: Effort, crew: Crew) -> Iterator[Part]:
-    """Random instances on nine machines; the part as it is after each."""
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+    """Run random instances on nine machines; yield the part after each machine."""
     found: dict[Machine, list[Distance]] = {}
     for machine in machines(effort.small):
         setting = Setting(machine=machine, vertices=VERTICES, parameters=parameters)
-        found[machine] = crew.run(distance, setting, range(2 if effort.small else INSTANCES))
+        found[machine] = pool.run(distance, setting, range(2 if effort.small else INSTANCES))
         yield _part(found)
 
 
@@ -63,7 +63,7 @@ def _part(found: dict[Machine, list[Distance]]) -> Part:
 
 
 def machines(small: bool) -> list[Machine]:
-    """All limits with all link speeds."""
+    """Return all limits with all link speeds."""
     every = [
         Machine(
             nodes=NODES,
@@ -79,7 +79,7 @@ def machines(small: bool) -> list[Machine]:
 
 
 def instance(number: int) -> Application:
-    """A random connected application: a tree and more edges, whole weights."""
+    """Draw a random connected application: a tree and more edges, with whole weights."""
     draw = np.random.default_rng(number)
     child = np.arange(1, VERTICES)
     parent = draw.integers(0, child)
@@ -93,7 +93,7 @@ def instance(number: int) -> Application:
 
 
 def distance(setting: Setting, number: int) -> Distance:
-    """The paper's loop, the best of ours and both bounds on an instance, over its optimum."""
+    """Compute the paper's loop, our best search and both bounds, relative to an instance's optimum."""
     application, machine, given = instance(number), setting.machine, setting.parameters
     begin = time.process_time()
     best = optimum(application, machine).solution.throughput

@@ -1,4 +1,4 @@
-"""Records as a page of tables."""
+"""Write the records as a page of tables."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from bench.papers.circuits.said import claims
 
 
 def write_page(records: list[dict[str, Any]], folder: Path) -> Path:
-    """``reconfigure.md``."""
+    """Write ``reconfigure.md``."""
     path = folder / "reconfigure.md"
     path.write_text(page(records))
     return path
 
 
 def page(records: list[dict[str, Any]]) -> str:
-    """Tables of all parts, then the sentences of the paper that they are compared with."""
+    """Return tables of all parts, then the sentences of the paper that they are compared with."""
     lines = [
-        "# Topology, partition and routes together: the paper's tables and figures, ours beside theirs",
+        "# Topology, partition and routes together: the paper's tables and figures, published and reproduced",
         "",
         "Written by `python -m bench.papers.circuits`. Ajwani, Ali, Hackett, Kirkland and Morrison, 2013. "
-        "Columns named *paper* are printed there; where a cell is empty, the text does not say it.",
+        "Columns named *paper* are printed there; an empty cell means that its text gives no value.",
     ]
     for record in records:
         lines += ["", *_section(record)]
     keys = dict.fromkeys(key for record in records for key in record["claims"])
     said = claims()
-    lines += ["", "## What the paper says", ""]
+    lines += ["", "## Sentences of the paper", ""]
     lines += dict.fromkeys(f'- {said[key].where}: "{said[key].quote}"' for key in keys)
     return "\n".join(lines) + "\n"
 
@@ -53,7 +53,7 @@ def _section(record: dict[str, Any]) -> list[str]:
 
 
 def cell(value: Cell) -> str:
-    """A value as the page has it."""
+    """Format a value for the page."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What a part returns, and records as files."""
+"""Define the result of a part, and save and load records."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CALIBRATION = "calibration"
 """Name of the part whose record holds the parameters of the others."""
 
 Cell = str | float | int | bool | None
-"""None: the paper does not say it, or it was not measured."""
+"""Value of a cell; None if the paper does not give it or it was not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much a run may take.
+    """Limits of a run.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table, with what is to be said about it."""
+    """A table with its notes."""
 
     title: str
     columns: tuple[str, ...]
@@ -86,7 +86,7 @@ class Part:
 
 
 def save(name: str, part: Part, parameters: Parameters, effort: Effort, folder: Path) -> Path:
-    """Write a part's record."""
+    """Write the record of a part."""
     folder.mkdir(parents=True, exist_ok=True)
     about = {"name": name, "date": now(), "machine": machine(), "effort": asdict(effort)}
     path = folder / f"{name}.json"
@@ -95,12 +95,12 @@ def save(name: str, part: Part, parameters: Parameters, effort: Effort, folder: 
 
 
 def load(folder: Path, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The records that there are, in the order of these names."""
+    """Return the existing records, in the order of these names."""
     paths = [folder / f"{name}.json" for name in names]
     return [json.loads(path.read_text()) for path in paths if path.exists()]
 
 
 def calibrated(folder: Path) -> Parameters | None:
-    """What the calibration of a folder chose; None where it has not run."""
+    """Return the parameters chosen by a folder's calibration, or None if it has not run."""
     found = load(folder, (CALIBRATION,))
     return Parameters(**found[0]["data"]["chosen"]) if found else None

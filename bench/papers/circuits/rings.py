@@ -1,4 +1,4 @@
-"""Table 3 and Figures 8 and 9: chordal rings and a torus as seeds instead of the condensed graph.
+"""Reproduce Table 3 and Figures 8 and 9: chordal rings and a torus as seeds, not the condensed graph.
 
 Each trial runs the paper's loop from all seeds on the same application. C(16; 3) and C(16; 5) are the same
 graph with other numbers of nodes (times 5): whatever differs between their rows is noise.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import Crew, Trials, experiment, geometric_mean, half_width
+from bench.papers.circuits.experiment import Trials, WorkerPool, experiment, geometric_mean, half_width
 from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.said import table
 from bench.papers.circuits.trial import FORKS, RINGS, Outcome, Pair, Parameters, Setting, forks, pair
@@ -20,7 +20,7 @@ from mapping.reconfiguration.problem import Machine
 from registry.model import Floats
 
 COMPUTE_SPEEDS = (100.0, 1000.0)
-"""Not told for Table 3 and Figures 8 and 9: both that Table 2 has."""
+"""Not published for Table 3 and Figures 8 and 9: both that Table 2 has."""
 WELL = -0.08
 """Throughput against the baseline from which on the paper counts a ring among the well-performing."""
 TWINS = FORKS.index("chordal-ring-3"), FORKS.index("chordal-ring-5")
@@ -54,7 +54,7 @@ class Case(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A scenario, its trials (an outcome for each of `FORKS`), and those where the best of ours ran too."""
+    """A scenario, its trials (an outcome for each of `FORKS`), and those that our best search ran too."""
 
     case: Case
     trials: Trials[tuple[Outcome, ...]]
@@ -62,17 +62,17 @@ class Found(NamedTuple):
 
 
 def cases(small: bool) -> list[Case]:
-    """Table 3's two, then those of the figures; one for a small try."""
+    """Return the two scenarios of Table 3, then those of the figures; only one for a small run."""
     table_3 = [Case(26, 200.0, vertices, speed) for vertices in (1000, 300) for speed in COMPUTE_SPEEDS]
     figures = [Case(*key, 300, speed) for key in LETTERS for speed in COMPUTE_SPEEDS]
     return [table_3[2]] if small else table_3 + figures
 
 
-def run(parameters: Parameters, effort: Effort, crew: Crew) -> Iterator[Part]:
-    """All scenarios; the part as it is after each."""
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+    """Run all scenarios; yield the part after each."""
     found: list[Found] = []
     for case in cases(effort.small):
-        found.append(_found(case, parameters, effort, crew))
+        found.append(_found(case, parameters, effort, pool))
         yield _part(found, effort)
 
 
@@ -96,7 +96,7 @@ def _part(found: list[Found], effort: Effort) -> Part:
     )
 
 
-def _found(case: Case, parameters: Parameters, effort: Effort, crew: Crew) -> Found:
+def _found(case: Case, parameters: Parameters, effort: Effort, pool: WorkerPool) -> Found:
     machine = Machine(
         nodes=16,
         max_degree=4,
@@ -105,12 +105,12 @@ def _found(case: Case, parameters: Parameters, effort: Effort, crew: Crew) -> Fo
         link_speed=case.link_speed,
     )
     setting = Setting(machine=machine, vertices=case.vertices, parameters=parameters)
-    trials = experiment(crew, forks, setting, effort, lambda one: [fork.throughput for fork in one])
-    return Found(case, trials, crew.run(pair, setting, range(effort.pairs)))
+    trials = experiment(pool, forks, setting, effort, lambda one: [fork.throughput for fork in one])
+    return Found(case, trials, pool.run(pair, setting, range(effort.pairs)))
 
 
 def deltas(found: list[tuple[Outcome, ...]], what: str) -> Floats:
-    """float64[trials, forks]: gain of each seed over the first, in each trial (section 5.1).
+    """Return each seed's gain over the first, in each trial (float64[trials, forks], section 5.1).
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def deltas(found: list[tuple[Outcome, ...]], what: str) -> Floats:
 
 
 def _mean(found: Found, what: str, fork: int) -> str:
-    """Mean and half of its 95% interval."""
+    """Format the mean and half of its 95% interval."""
     column = deltas(found.trials.found, what)[:, fork]
     return f"{column.mean():+.3f} ± {half_width(column):.3f}"
 
@@ -199,7 +199,7 @@ def _figures(found: list[Found]) -> Table:
 
 
 def _well(found: list[Found]) -> Table:
-    """What the text says of the figures' parts."""
+    """Make the table of the text's statements on the parts of the figures."""
     rows: list[tuple[Cell, ...]] = []
     torus = FORKS.index("torus")
     for one in found:
@@ -228,7 +228,7 @@ def _well(found: list[Found]) -> Table:
 
 
 def _twins(found: list[Found]) -> Table:
-    """C(16; 3) less C(16; 5): the noise floor."""
+    """Compare C(16; 3) with C(16; 5), which shows the noise."""
     said = {row["seed"]: row for row in table(3)}
     rows: list[tuple[Cell, ...]] = []
     for one in found:
@@ -255,14 +255,14 @@ def _twins(found: list[Found]) -> Table:
         ),
         rows=tuple(rows),
         notes=(
-            "Where 0 is within ±, the trials tell no difference, as they should. Differences in Table 3 "
+            "Where 0 is within ±, the trials show no difference, as they should. Differences in Table 3 "
             "below the paper's own of these two rows mean nothing",
         ),
     )
 
 
 def _best(found: list[Found]) -> Table:
-    """The best of ours against the loop from the condensed graph, and the bound."""
+    """Compare our best search with the loop from the condensed graph, and with the bound."""
     rows: list[tuple[Cell, ...]] = []
     for one in found:
         case, pairs = one.case, one.pairs
@@ -295,7 +295,7 @@ def _best(found: list[Found]) -> Table:
 
 
 def _panel(letter: str, found: list[Found], time: bool) -> Panel:
-    """A part of Figure 8, or of Figure 9."""
+    """Draw one part of Figure 8 or of Figure 9."""
     curves = []
     for one in found:
         if one.case.letter == letter:
@@ -313,7 +313,7 @@ def _panel(letter: str, found: list[Found], time: bool) -> Panel:
 
 
 def _numbers(one: Found) -> dict[str, Any]:
-    """A scenario in full."""
+    """Return all numbers of a scenario."""
     return {
         **one.case._asdict(),
         "trials": len(one.trials.found),

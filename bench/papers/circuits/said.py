@@ -1,4 +1,4 @@
-"""What the paper says: its tables in ``tables.toml``, sentences in ``values.toml``."""
+"""Read the paper's printed values: its tables in ``tables.toml``, sentences in ``values.toml``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def _tables() -> dict[str, list[dict[str, Any]]]:
 
 
 def table(number: int) -> list[dict[str, Any]]:
-    """Rows of Table 1, 2 or 3, as ``tables.toml`` names the columns."""
+    """Return the rows of Table 1, 2 or 3, with the column names of ``tables.toml``."""
     return _tables()[f"table-{number}"]
 
 
 def claims() -> dict[str, Said]:
-    """Sentences, by key."""
+    """Return the paper's sentences by key."""
     return said(VALUES)

@@ -1,4 +1,4 @@
-"""Time of large cases: 32 nodes and 10,000 vertices, which took the paper 3 minutes, and 64,000 vertices."""
+"""Time large cases: 32 nodes with 10,000 vertices (3 minutes in the paper), and with 64,000 vertices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Search = Callable[[Application, Machine, int], Reconfiguration]
 
 
 class Run(NamedTuple):
-    """One search of one application."""
+    """One search on one application."""
 
     method: str
     throughput: float
@@ -40,7 +40,7 @@ class Run(NamedTuple):
 
 
 def run(parameters: Parameters, effort: Effort) -> Iterator[Part]:
-    """Each method on each size, one process; the part as it is after each size."""
+    """Run each method on each size in one process; yield the part after each size."""
     prepare()
     cases = [*((32, 10_000, speeds) for speeds in SPEEDS), (32, 64_000, SPEEDS[-1])]
     rows: list[tuple[Cell, ...]] = []
@@ -59,7 +59,7 @@ def _part(rows: list[tuple[Cell, ...]]) -> Part:
     return Part(
         title="Time of large cases",
         setting="Stream graphs, max-degree 4, two links a node; one process on one core, kernels loaded. The "
-        f"best of ours is told to take {LIMIT:g} s, or {LARGE_LIMIT:g} s for 64,000 "
+        f"best of ours may take {LIMIT:g} s, or {LARGE_LIMIT:g} s for 64,000 "
         "vertices; half of that for its two loops, of which each makes one partition whatever the limit.",
         tables=(_table(rows),),
         claims=("minutes", "large"),
@@ -100,7 +100,7 @@ def _runs(setting: Setting, graphs: int, large: bool) -> list[Run]:
 
 
 def _cells(found: list[Run]) -> list[tuple[Cell, ...]]:
-    """A row for each method: means over applications."""
+    """Return a row for each method: means over the applications."""
     rows: list[tuple[Cell, ...]] = []
     for method in dict.fromkeys(one.method for one in found):
         of = [one for one in found if one.method == method]
@@ -133,7 +133,7 @@ def _table(rows: list[tuple[Cell, ...]]) -> Table:
         ),
         rows=tuple(rows),
         notes=(
-            "The paper: around 3 minutes for 32 nodes and 10,000 vertices, of speeds and links not told",
+            "The paper: around 3 minutes for 32 nodes and 10,000 vertices, with unpublished speeds and links",
             "As printed, the lowest expansion first: the heaviest vertices grow to hubs, matchings get "
             "small, and the coarsest graph stays large; this is where its time goes",
             "The bound here is that of vertex weights and heavy edges; no flows are computed",

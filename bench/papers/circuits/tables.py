@@ -1,4 +1,4 @@
-"""Tables 1 and 2 and Figure 6: how much the loop improves on its seed topology; and the best of ours.
+"""Reproduce Tables 1 and 2 and Figure 6: the loop's improvement over its seed topology; and our best search.
 
 The paper's algorithm runs until the throughput is known to 5%; on the first trials of each row the best of
 ours and the certified bound are computed on the same applications.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.papers.circuits.experiment import Crew, Trials, experiment, geometric_mean, imprecision
+from bench.papers.circuits.experiment import Trials, WorkerPool, experiment, geometric_mean, imprecision
 from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.said import table
 from bench.papers.circuits.trial import Outcome, Pair, Parameters, Setting, loop, machine_of, pair
@@ -41,7 +41,7 @@ NOTES = (
 
 
 class Line(NamedTuple):
-    """A row of a table: the paper's, its trials, and those on which the best of ours ran too."""
+    """A row of a table: the paper's values, its trials, and those that our best search ran too."""
 
     number: int
     said: dict[str, Any]
@@ -49,22 +49,22 @@ class Line(NamedTuple):
     pairs: list[Pair]
 
 
-def run(parameters: Parameters, effort: Effort, crew: Crew) -> Iterator[Part]:
-    """All rows of both tables, with calibrated parameters."""
-    return _run("Tables 1 and 2, Figure 6", CALIBRATED, parameters, effort, crew)
+def run(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+    """Run all rows of both tables with calibrated parameters."""
+    return _run("Tables 1 and 2, Figure 6", CALIBRATED, parameters, effort, pool)
 
 
-def run_defaults(parameters: Parameters, effort: Effort, crew: Crew) -> Iterator[Part]:
-    """The same with the parameters that users get unless they tell others."""
-    return _run("Tables 1 and 2, Figure 6, nothing calibrated", DEFAULTS, parameters, effort, crew)
+def run_defaults(parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+    """Run the same with the default parameters of the program."""
+    return _run("Tables 1 and 2, Figure 6, nothing calibrated", DEFAULTS, parameters, effort, pool)
 
 
-def _run(title: str, note: str, parameters: Parameters, effort: Effort, crew: Crew) -> Iterator[Part]:
-    """All rows of both tables, the first of each for a small try; the part as it is after each row."""
+def _run(title: str, note: str, parameters: Parameters, effort: Effort, pool: WorkerPool) -> Iterator[Part]:
+    """Run all rows of both tables (the first of each if small); yield the part after each row."""
     lines: list[Line] = []
     for number in (1, 2):
         for row in table(number)[:1] if effort.small else table(number):
-            lines.append(_line(number, row, parameters, effort, crew))
+            lines.append(_line(number, row, parameters, effort, pool))
             yield _part(title, note, lines, effort)
 
 
@@ -82,14 +82,14 @@ def _part(title: str, note: str, lines: list[Line], effort: Effort) -> Part:
     )
 
 
-def _line(number: int, row: dict[str, Any], parameters: Parameters, effort: Effort, crew: Crew) -> Line:
+def _line(number: int, row: dict[str, Any], parameters: Parameters, effort: Effort, pool: WorkerPool) -> Line:
     setting = Setting(machine=machine_of(row), vertices=row["vertices"], parameters=parameters)
-    trials = experiment(crew, loop, setting, effort, lambda one: (one.throughput,))
-    return Line(number, row, trials, crew.run(pair, setting, range(effort.pairs)))
+    trials = experiment(pool, loop, setting, effort, lambda one: (one.throughput,))
+    return Line(number, row, trials, pool.run(pair, setting, range(effort.pairs)))
 
 
 def summary(found: list[Outcome]) -> dict[str, float]:
-    """The columns of Tables 1 and 2, by the names of ``tables.toml``."""
+    """Return the columns of Tables 1 and 2, by the names of ``tables.toml``."""
     improvement = [one.improvement for one in found]
     return {
         "improvement": float(np.mean(improvement)),
@@ -102,7 +102,7 @@ def summary(found: list[Outcome]) -> dict[str, float]:
 
 
 def _table(number: int, lines: list[Line], note: str) -> Table:
-    """As the paper prints it, a column of ours beside each of its results."""
+    """Make the paper's table with a column of our results beside each of its own."""
     results = ("improvement", "compute_bound", "imprecision", "trials", "unchanged", "of_loose_bound")
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
@@ -121,7 +121,7 @@ def _table(number: int, lines: list[Line], note: str) -> Table:
 
 
 def _best(lines: list[Line]) -> Table:
-    """The paper's loop, the best of ours and the bound on the same applications."""
+    """Compare the paper's loop, our best search and the bound on the same applications."""
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
         pairs = line.pairs
@@ -162,7 +162,7 @@ def _best(lines: list[Line]) -> Table:
 
 
 def _iterations(lines: list[Line]) -> Table:
-    """Figure 6(b) in numbers."""
+    """Make the table of the numbers in Figure 6(b)."""
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
         best = np.array([one.best_iteration for one in line.trials.found])
@@ -176,7 +176,7 @@ def _iterations(lines: list[Line]) -> Table:
 
 
 def _trend(lines: list[Line]) -> Panel:
-    """Figure 6(a)."""
+    """Draw Figure 6(a)."""
     curves = []
     for label in ("paper", "ours"):
         points = []
@@ -191,7 +191,7 @@ def _trend(lines: list[Line]) -> Panel:
 
 
 def _histogram(lines: list[Line]) -> Panel:
-    """Figure 6(b): how many trials were best at which iteration."""
+    """Draw Figure 6(b): how many trials were best at which iteration."""
     chosen = [line for line in lines if (line.number, line.said["row"]) == TYPICAL] or lines[-1:]
     best = np.array([one.best_iteration for one in chosen[0].trials.found])
     count = np.bincount(np.minimum(best, SHOWN), minlength=SHOWN + 1) / len(best)
@@ -206,7 +206,7 @@ def _histogram(lines: list[Line]) -> Panel:
 
 
 def _numbers(line: Line) -> dict[str, Any]:
-    """A row in full."""
+    """Return all numbers of a row."""
     return {
         "table": line.number,
         "row": line.said["row"],

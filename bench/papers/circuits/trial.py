@@ -1,4 +1,4 @@
-"""A trial: an application drawn, a search on it, and what it found (sections 4.3 and 5.1 of the paper)."""
+"""Run one trial: draw an application, search, and return the result (sections 4.3 and 5.1 of the paper)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORKS = (CONDENSED, *RINGS, "torus")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """What the paper does not publish.
+    """The parameters that the paper does not publish.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Setting:
 
 
 class Outcome(NamedTuple):
-    """What a run of the loop gave.
+    """Result of one run of the loop.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Outcome(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The paper's loop and the best of ours on one application.
+    """Results of the paper's loop and of our best search on one application.
 
     Attributes
     ----------
@@ -119,12 +119,12 @@ class Pair(NamedTuple):
 
 
 def prepare() -> None:
-    """Have kernels loaded, so that no trial's time has that in it; for each process."""
+    """Load the kernels in each process, so that no trial's time includes it."""
     load_kernels(silent, searches=True)
 
 
 def machine_of(row: dict[str, float]) -> Machine:
-    """The machine of a row of the paper's tables."""
+    """Return the machine of a row of the paper's tables."""
     return Machine(
         nodes=int(row["nodes"]),
         max_degree=int(row["max_degree"]),
@@ -135,7 +135,7 @@ def machine_of(row: dict[str, float]) -> Machine:
 
 
 def draw(setting: Setting, number: int) -> Application:
-    """The application of a trial: another one for each number."""
+    """Draw the application of a trial, a different one for each number."""
     given = setting.parameters
     graph = stream_graph(
         setting.vertices,
@@ -150,18 +150,18 @@ def draw(setting: Setting, number: int) -> Application:
 
 
 def loop(setting: Setting, number: int) -> Outcome:
-    """The paper's loop from the condensed graph."""
+    """Run the paper's loop from the condensed graph."""
     return _loop(setting, draw(setting, number), number, CONDENSED)
 
 
 def forks(setting: Setting, number: int) -> tuple[Outcome, ...]:
-    """The paper's loop from each of `FORKS`, on the same application."""
+    """Run the paper's loop from each of `FORKS`, on the same application."""
     application = draw(setting, number)
     return tuple(_loop(setting, application, number, seed) for seed in FORKS)
 
 
 def pair(setting: Setting, number: int) -> Pair:
-    """The paper's loop, the best of ours and the bound, on the same application."""
+    """Run the paper's loop, our best search and the bound on the same application."""
     application = draw(setting, number)
     paper = _loop(setting, application, number, CONDENSED)
     highest = _reconfigured(setting, application, number, CONDENSED, HIGHEST)

@@ -1,4 +1,4 @@
-"""Run figures by name, or all; then write the page and the plots."""
+"""Run figures by name, or all, then write the page and the plots."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FIGURES = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run what is asked for."""
+    """Run the chosen figures, then write the page and the plots."""
     parser = argparse.ArgumentParser(prog="python -m bench.papers.mapping", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FIGURES)}; all unless told")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FIGURES)} (default: all)")
     parser.add_argument("--refine-seconds", type=float, default=Effort().refine_seconds)
     parser.add_argument("--search-seconds", type=float, default=Effort().search_seconds)
     parser.add_argument("--small", action="store_true", help="few and small cases, to try it out")

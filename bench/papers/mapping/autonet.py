@@ -1,4 +1,4 @@
-"""Orduna, Silla and Duato 2004, Tables 1 and 2: paths and equivalent distances of a 10-switch network."""
+"""Reproduce Orduna, Silla and Duato 2004, Tables 1 and 2: equivalent distances of a 10-switch network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOTS = ("switch6", "switch3")
 
 
 def run(effort: Effort) -> Figure:
-    """Equivalent distances by up*/down* from each root that the table allows, and from all others."""
+    """Compute equivalent distances by up*/down* from each root that the table allows, and from all others."""
     rows = []
     for switch in range(10):
         off = int((np.abs(table(f"switch{switch}") - np.array(TABLE_2)) > 0.005).sum())
@@ -50,7 +50,7 @@ def run(effort: Effort) -> Figure:
 
 
 def table(root: str) -> Floats:
-    """float64[10, 10]: equivalent distances between switches."""
+    """Return the equivalent distances between switches (float64[10, 10])."""
     fabric = autonet(hosts=1)
     routes = build_routes(f"up-down:root={root}", fabric, fabric.hosts)
     return distances(EQUIVALENT, routes).matrix()

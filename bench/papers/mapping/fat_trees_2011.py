@@ -1,4 +1,4 @@
-"""What Figures 5(c), 6(a) and 6(b) of Hoefler and Snir 2011 share: fat trees of real machines' sizes."""
+"""Shared parts of Figures 5(c), 6(a) and 6(b) of Hoefler and Snir 2011: fat trees of real machines' sizes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NETWORK = (
 
 
 def sizes(effort: Effort) -> tuple[int, ...]:
-    """Numbers of ranks."""
+    """Return the numbers of ranks."""
     return (64, 128) if effort.small else RANKS
 
 
 def series(fabric: Fabric, matrix: str, effort: Effort) -> list[dict[str, Mapped]]:
-    """All sizes of one guest on the first hosts."""
+    """Run all sizes of one guest on the first hosts."""
     counts = sizes(effort)
     return [
         compare(fabric, guest(matrix, ranks, effort.small), effort, search=ranks in (counts[0], counts[-1]))
@@ -29,7 +29,7 @@ def series(fabric: Fabric, matrix: str, effort: Effort) -> list[dict[str, Mapped
 
 
 def gains(matrix: str, found: list[dict[str, Mapped]], paper: str, effort: Effort) -> list[Row]:
-    """Best of the three strategies against both baselines, on all links and on those of the network."""
+    """Compare the best of the three strategies with both baselines, on all links and on network links."""
     rows = []
     few, many = sizes(effort)[0], sizes(effort)[-1]
     for metric, links in (("worst", "worst congestion"), ("network", "worst network congestion")):
@@ -55,7 +55,7 @@ def gains(matrix: str, found: list[dict[str, Mapped]], paper: str, effort: Effor
 
 
 def rcm_row(matrix: str, found: list[dict[str, Mapped]], paper: str) -> Row:
-    """How often greedy beats RCM."""
+    """Count how often greedy beats RCM."""
     better = sum(one["greedy"].network < one["rcm"].network for one in found)
     return Row(
         what=f"{matrix}: greedy better than RCM on network congestion",
@@ -67,7 +67,7 @@ def rcm_row(matrix: str, found: list[dict[str, Mapped]], paper: str) -> Row:
 
 
 def time_rows(found: list[dict[str, Mapped]], paper: str) -> list[Row]:
-    """Processor times of the three strategies over all sizes."""
+    """Return processor times of the three strategies over all sizes."""
     return [
         Row(
             what=f"{name}, time",

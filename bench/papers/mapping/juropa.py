@@ -1,4 +1,4 @@
-"""Hoefler and Snir 2011, Figure 5(c): audikw_1 on Juropa, 3,292 nodes."""
+"""Reproduce Hoefler and Snir 2011, Figure 5(c): audikw_1 on Juropa, 3,292 nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ingest.generate.fat_trees import juropa_like
 
 
 def run(effort: Effort) -> Figure:
-    """The audikw-like guest at all sizes."""
+    """Run the audikw-like guest at all sizes."""
     found = series(juropa_like(), "audikw", effort)
     rows = gains("audikw", found, "5c-range", effort)
     rows.append(rcm_row("audikw", found, "5c-rcm"))

@@ -1,4 +1,4 @@
-"""What the figures of Hoefler and Snir 2011 share: guests, strategies, refinement, and rows of results."""
+"""Shared parts of the figures of Hoefler and Snir 2011: guests, strategies, refinement, rows of results."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ STRATEGIES = {
 }
 """The paper's three (sections 3.1 to 3.3); greedy from eight start vertices, as its library in parallel.
 
-"Closest" is to the sender's host, as section 3.1 says, or to the host used last, as Algorithm 1 can be read.
+"Closest" is to the sender's host, as in section 3.1, or to the host used last, as Algorithm 1 can be read.
 RCM as printed removes vertices without slots from the host graph, or (whole) orders them, too.
 """
 THREE = ("greedy", "rcm", "recursive")
 OURS = "ours"
 SMALL = {"nlpkkt": 12, "F1": 2_000, "audikw": 4_000}
 FULL = {"nlpkkt": 80, "F1": F1_NODES, "audikw": AUDIKW_NODES}
-"""nlpkkt80 stands for nlpkkt240, which has 27 times as many rows and does not fit this memory."""
+"""nlpkkt80 replaces nlpkkt240, which has 27 times as many rows and does not fit this memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapped:
-    """A strategy's result.
+    """Result of one strategy.
 
     Attributes
     ----------
@@ -72,19 +72,19 @@ class Mapped:
 
 @cache
 def matrix(name: str, small: bool) -> SparseMatrix:
-    """A stand-in for one of the paper's three matrices."""
+    """Generate a substitute for one of the paper's three matrices."""
     size = (SMALL if small else FULL)[name]
     return kkt(size) if name == "nlpkkt" else crankshaft(size)
 
 
 @cache
 def guest(name: str, ranks: int, small: bool) -> Profile:
-    """Traffic of a sparse matrix-vector product on so many ranks, numbered as METIS numbers its parts."""
+    """Return the traffic of a sparse matrix-vector product, ranks numbered as METIS numbers its parts."""
     return product_traffic(matrix(name, small), ranks, name=f"{name}-{ranks}")
 
 
 def first_hosts(fabric: Fabric, ranks: int) -> Allocation:
-    """The paper's initial allocation: hosts in machine order, one rank each."""
+    """Return the paper's initial allocation: hosts in machine order, one rank each."""
     return Allocation.of(fabric, fabric.hosts[:ranks].tolist())
 
 
@@ -97,7 +97,7 @@ def compare(
     search: bool = False,
     allocation: Allocation | None = None,
 ) -> dict[str, Mapped]:
-    """Baselines, the paper's strategies refined by threshold accepting, and ours.
+    """Run the baselines, the paper's strategies refined by threshold accepting, and our search.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def compare(
 
 
 def judged(fabric: Fabric, profile: Profile, placement: Placement, seconds: float = 0.0) -> Mapped:
-    """Exact metrics over all shortest paths."""
+    """Return exact metrics over all shortest paths."""
     found: Evaluation = evaluate(fabric, profile, placement, CostModel(routing=ROUTING))
     return Mapped(
         worst=found.congestion_seconds,
@@ -141,12 +141,12 @@ def judged(fabric: Fabric, profile: Profile, placement: Placement, seconds: floa
 
 
 def change(found: dict[str, Mapped], name: str, baseline: str = "in-order", metric: str = "worst") -> float:
-    """A strategy's value over a baseline's, less one."""
+    """Return a strategy's value divided by a baseline's, minus one."""
     return float(getattr(found[name], metric) / getattr(found[baseline], metric) - 1.0)
 
 
 def best_of_three(found: dict[str, Mapped]) -> str:
-    """The paper's strategy with the lowest worst congestion, as its library chooses (Figure 4)."""
+    """Return the paper's strategy with the lowest worst congestion, as its library chooses (Figure 4)."""
     return min(THREE, key=lambda name: found[name].worst)
 
 
@@ -157,7 +157,7 @@ def panel(
     baseline: str = "in-order",
     metric: str = "worst",
 ) -> Panel:
-    """Change of the worst congestion, of all links or of the network's, by strategy over the ranks."""
+    """Plot the change of the worst congestion by strategy over the ranks, for all links or network links."""
     names = [name for name in (*STRATEGIES, "random", OURS) if name != baseline]
     return Panel(
         title=title,
@@ -175,7 +175,7 @@ def panel(
 
 
 def seconds_panel(title: str, x: Sequence[int], found: Sequence[dict[str, Mapped]]) -> Panel:
-    """Processor time of each strategy over the number of ranks."""
+    """Plot the processor time of each strategy over the number of ranks."""
     return Panel(
         title=title,
         x="ranks",
@@ -189,12 +189,12 @@ def seconds_panel(title: str, x: Sequence[int], found: Sequence[dict[str, Mapped
 
 
 def span(values: Sequence[float]) -> str:
-    """Smallest and largest of several numbers."""
+    """Format the smallest and largest of several numbers."""
     return f"{min(values):.3g} to {max(values):.3g}"
 
 
-def seat(text: str, problem: Problem) -> Ints:
-    """int32[ranks]: host index of each rank, by a strategy as a chain has it; seed 0."""
+def hosts_of_ranks(text: str, problem: Problem) -> Ints:
+    """Return each rank's host index (int32[ranks]) as found by a chain's strategy with seed 0."""
     strategy = Chain.parse(text).strategy
     if strategy is None:
         raise ValueError(f"{text} does not begin with a strategy")
@@ -203,17 +203,19 @@ def seat(text: str, problem: Problem) -> Ints:
 
 @cache
 def _warm(text: str) -> None:
-    """Compile a strategy's kernels, or load what is compiled, on a small problem."""
+    """Compile or load a strategy's kernels on a small problem."""
     fabric, profile = torus((2, 2, 2)), stencil((2, 2, 2), 7)
     where = first_hosts(fabric, profile.ranks)
-    seat(text, Problem(profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts)))
+    hosts_of_ranks(
+        text, Problem(profile=profile, allocation=where, routes=build_routes(ROUTING, fabric, where.hosts))
+    )
 
 
 def _refined(fabric: Fabric, profile: Profile, problem: Problem, text: str, seconds: float) -> Mapped:
-    """A strategy, timed alone, and threshold accepting after it."""
+    """Run a strategy, timed alone, and threshold accepting after it."""
     _warm(text)
     begin = time.process_time()
-    hosts = seat(text, problem)
+    hosts = hosts_of_ranks(text, problem)
     taken = time.process_time() - begin
     start = Placement(
         host_of_rank=problem.allocation.hosts[hosts], allocation=problem.allocation, strategy=text

@@ -1,4 +1,4 @@
-"""Hoefler and Snir 2011, Figure 5(b): the PERCS network of 9,248 nodes."""
+"""Reproduce Hoefler and Snir 2011, Figure 5(b): the PERCS network of 9,248 nodes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCATTERED = (
 
 
 def run(effort: Effort) -> Figure:
-    """All three matrices on the first nodes."""
+    """Run all three matrices on the first nodes."""
     sizes = (64, 128) if effort.small else RANKS
     fabric = percs()
     found: dict[str, list[dict[str, Mapped]]] = {name: [] for name in MATRICES}
@@ -80,7 +80,7 @@ def _rows(name: str, sizes: tuple[int, ...], found: list[dict[str, Mapped]]) -> 
 
 
 def _gains(case: str, found: dict[str, Mapped]) -> list[Row]:
-    """The best of the paper's three, and ours, against both baselines."""
+    """Compare the best of the paper's three strategies, and ours, with both baselines."""
     chosen = best_of_three(found)
     rows = []
     for baseline in ("in-order", "random"):
@@ -98,7 +98,7 @@ def _gains(case: str, found: dict[str, Mapped]) -> list[Row]:
 
 
 def _dilations(case: str, found: dict[str, Mapped]) -> list[Row]:
-    """Dilations, and how much a random placement gains."""
+    """Return dilations, and the gain of a random placement."""
     rows = [
         Row(
             what=f"{case}: {name}, average dilation",

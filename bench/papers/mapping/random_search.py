@@ -1,4 +1,4 @@
-"""Orduna, Silla and Duato 2004, Figure 7: random search on the mapping coefficient, SP on 64 workstations."""
+"""Reproduce Orduna et al. 2004, Figure 7: random search on the mapping coefficient, SP on 64 workstations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAME, NEAR = 1e-9, 0.01
 
 
 def run(effort: Effort) -> Figure:
-    """Ten seeds, forty failures, on twenty random networks of 16 switches."""
+    """Run ten seeds with forty failures on twenty random networks of 16 switches."""
     count = 3 if effort.small else NETWORKS
     profile = real("npb_sp_A_it5_64")
     found: list[Search] = []
@@ -46,7 +46,7 @@ def run(effort: Effort) -> Figure:
             SearchOptions(objective="mapping-coefficient", seconds=min(effort.search_seconds, 1.0)),
             CostModel(routing=ROUTING),
         )
-        # Every vertex of this network's hosts stands at its own index of the allocation.
+        # Every vertex of this network's hosts is at its own index of the allocation.
         hosts: Ints = ours.host_of_rank - allocation.hosts[0]
         better.append(problem.hop_bytes(hosts) / min(float(c[-1]) for c in found[-1].coefficients) - 1.0)
     return Figure(
@@ -104,7 +104,7 @@ def _early(coefficients: Floats) -> float:
 
 
 def _panel(one: Search) -> Panel:
-    """As Figure 7: all seeds one after the other."""
+    """Plot all seeds one after the other, as Figure 7 does."""
     values = np.concatenate(one.coefficients)
     x = tuple(map(float, range(len(values))))
     curve = Curve(label="random search", x=x, y=tuple(values.tolist()))

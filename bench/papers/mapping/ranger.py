@@ -1,4 +1,4 @@
-"""Hoefler and Snir 2011, Figures 6(a) and 6(b): congestion and mapping times on Ranger, 4,081 nodes."""
+"""Reproduce Hoefler and Snir 2011, Figures 6(a) and 6(b): congestion and mapping times on Ranger."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ingest.generate.fat_trees import ranger_like
 
 
 def run(effort: Effort) -> Figure:
-    """All three guests, as Figure 6(a) does not name its matrix."""
+    """Run all three guests, since Figure 6(a) does not name its matrix."""
     fabric = ranger_like()
     found = {name: series(fabric, name, effort) for name in MATRICES}
     rows: list[Row] = []

@@ -1,4 +1,4 @@
-"""Hoefler and Snir 2011, Figure 6(c): 512 nodes of a BlueGene/P, predicted from the worst congestion."""
+"""Reproduce Hoefler and Snir 2011, Figure 6(c): a BlueGene/P of 512 nodes, predicted from congestion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHY = "exact congestion over all shortest paths; the paper's by its Algorithm 3,
 
 
 def run(effort: Effort) -> Figure:
-    """All three guests on an 8x8x8 torus, ranks in order at the start."""
+    """Run all three guests on an 8x8x8 torus, with ranks in order at the start."""
     sides = (4, 4, 4) if effort.small else (8, 8, 8)
     fabric = torus(sides, capacity=425e6)
     ranks = sides[0] ** 3
@@ -56,7 +56,8 @@ def run(effort: Effort) -> Figure:
             ours="not reproduced",
             baseline="in-order",
             paper="6c-measured",
-            why="needs the machine; a prediction by congestion leaves out latency and computation",
+            why="measured on the machine; simulated seconds of these phases are in "
+            "bench/results/simulation/simulation.md",
         ),
         Row(
             what="threshold accepting, worst congestion",

@@ -1,4 +1,4 @@
-"""Li et al. 2020, Figure 2: hop-bytes of OHTMA against four other mappings on Tianhe-3."""
+"""Reproduce Li et al. 2020, Figure 2: hop-bytes of OHTMA against four other mappings on Tianhe-3."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import isqrt
 
 import numpy as np
 
-from bench.papers.mapping.mapping_2011 import seat
+from bench.papers.mapping.mapping_2011 import hosts_of_ranks
 from bench.support.figures import Effort, Figure, Row
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
@@ -55,7 +55,7 @@ WHY = (
 
 
 def run(effort: Effort) -> Figure:
-    """All programs and sizes, on the first nodes and on all of them."""
+    """Run all programs and sizes, on the first nodes and on all of them."""
     fabric = tianhe3(6, 8, chips=CHIPS)
     sizes = (64, 256) if effort.small else (256, 512, 1024, 2048, 4096)
     cost: dict[tuple[str, str, int], dict[str, float]] = {}
@@ -93,7 +93,7 @@ def run(effort: Effort) -> Figure:
 
 
 def programs() -> dict[str, Callable[[int], Profile]]:
-    """The six programs by number of ranks."""
+    """Return the six programs by number of ranks."""
     return {
         "bt": partial(nas.bt, steps=1),
         "cg": partial(nas.cg, iterations=1),
@@ -105,13 +105,13 @@ def programs() -> dict[str, Callable[[int], Profile]]:
 
 
 def _grid(ranks: int) -> tuple[int, int]:
-    """Powers of two, the first equal to the second or twice as large."""
+    """Return two powers of two, equal or the first twice the second."""
     bits = ranks.bit_length() - 1
     return 1 << bits - bits // 2, 1 << bits // 2
 
 
 def _mapped(fabric: Fabric, profile: Profile, where: str, effort: Effort) -> tuple[dict[str, float], float]:
-    """Hop-bytes of every strategy, and processor seconds of OHTMA."""
+    """Return the hop-bytes of every strategy, and processor seconds of OHTMA."""
     allocation = Allocation.of(fabric, _hosts(fabric, profile.ranks, where).tolist())
     routes = build_routes("shortest-paths", fabric, allocation.hosts)
     problem = Problem(
@@ -120,7 +120,7 @@ def _mapped(fabric: Fabric, profile: Profile, where: str, effort: Effort) -> tup
     found, taken = {}, 0.0
     for name, text in STRATEGIES.items():
         begin = time.process_time()
-        found[name] = problem.hop_bytes(seat(text, problem))
+        found[name] = problem.hop_bytes(hosts_of_ranks(text, problem))
         if name == "ohtma":
             taken = time.process_time() - begin
     placement = place(
@@ -135,7 +135,7 @@ def _mapped(fabric: Fabric, profile: Profile, where: str, effort: Effort) -> tup
 
 
 def _hosts(fabric: Fabric, ranks: int, where: str) -> Longs:
-    """Hosts of an allocation in machine order."""
+    """Return the hosts of an allocation in machine order."""
     if where == "scattered nodes":
         return np.sort(np.random.default_rng(ranks).choice(fabric.hosts, ranks, replace=False))
     return fabric.hosts[:ranks] if where == "first nodes" else fabric.hosts
@@ -147,7 +147,7 @@ def _indices(allocation: Allocation, vertices: Ints) -> Ints:
 
 
 def _rows(where: str, cost: dict[tuple[str, str, int], dict[str, float]]) -> list[Row]:
-    """Averages over sizes, as the text gives them, and the largest reduction against in order."""
+    """Return averages over sizes, as in the text, and the largest reduction against ranks in order."""
     rows = []
     for program in programs():
         found = [one for (place_, name, _), one in cost.items() if (place_, name) == (where, program)]

@@ -1,4 +1,4 @@
-"""Hoefler and Snir 2011, Figure 5(a): nlpkkt240 on cubic 3-dimensional tori of side 3 to 12."""
+"""Reproduce Hoefler and Snir 2011, Figure 5(a): nlpkkt240 on cubic 3-dimensional tori of side 3 to 12."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REAL = "nlpkkt80 for nlpkkt240; exact congestion over all shortest paths, the pa
 
 
 def run(effort: Effort) -> Figure:
-    """Both numberings of the same guests."""
+    """Run both numberings of the same guests."""
     sides = (3, 4) if effort.small else SIDES
     found: dict[str, list[dict[str, Mapped]]] = {order: [] for order in ORDERS}
     for side in sides:
@@ -43,7 +43,7 @@ def run(effort: Effort) -> Figure:
 
 
 def _rows(order: str, sides: tuple[int, ...], found: list[dict[str, Mapped]]) -> list[Row]:
-    """The paper's sentences under one numbering."""
+    """Compare with the paper's sentences under one numbering."""
     small, large = found[0], found[-1]
     why = f"{INITIAL}; {REAL}" if order == "METIS" else REAL
     against = f"in order, {order} numbering"
@@ -112,7 +112,7 @@ def _rows(order: str, sides: tuple[int, ...], found: list[dict[str, Mapped]]) ->
 
 
 def _by_algorithm_3(side: int, found: dict[str, Mapped], effort: Effort) -> list[Row]:
-    """The same placements on the largest torus with the paper's own estimate of congestion."""
+    """Evaluate the placements on the largest torus with the paper's own estimate of congestion."""
     fabric, profile = torus((side,) * 3), shuffled(guest("nlpkkt", side**3, effort.small), SEED)
     worst = {
         name: evaluate(

@@ -1,4 +1,4 @@
-"""Ours beside other tools in one run: ``python -m bench.quality.peers [FOLDER] [--seconds S]...``.
+"""Compare our placements with other tools' in one run: ``python -m bench.quality.peers [FOLDER]``.
 
 Tools that are installed are run again: Scotch's ``gmap`` (Debian package ``scotch``), PyScotch and
 Mt-KaHyPar (``pip install pyscotch mtkahypar``). What a folder's ``peers.jsonl`` records of tools

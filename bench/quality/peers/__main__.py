@@ -1,4 +1,4 @@
-"""Run ours and the other tools over many instances; writes ``bench/results/peers.json`` and ``peers.md``."""
+"""Run our search and other tools over many instances; write ``bench/results/peers.json`` and ``peers.md``."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ ANY = " (all hosts)"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run every instance, record after each."""
+    """Run every instance and record after each."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality.peers", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=SHIPPED)
-    parser.add_argument("--seconds", type=float, action="append", help="1, 10 and 30 unless told")
+    parser.add_argument(
+        "--seconds", type=float, action="append", help="limits of the searches (default: 1, 10 and 30)"
+    )
     parser.add_argument("--peer-seconds", type=float, default=60.0, help="limit of a process of another tool")
     parser.add_argument(
         "--only",
@@ -75,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _kept(path: Path, limits: Limits) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Instances of a record that was made here under the same limits, and those with every host."""
+    """Return the instances recorded here under the same limits, and those with every host."""
     record = json.loads(path.read_text()) if path.exists() else {}
     same = {"machine": machine(), "seconds": list(limits.seconds), "peer_seconds": limits.peer_seconds}
     same["seed"] = limits.seed
@@ -89,7 +91,7 @@ def _kept(path: Path, limits: Limits) -> tuple[dict[str, dict[str, Any]], dict[s
 
 
 def instances(folder: Path, with_generated: bool) -> dict[str, Callable[[], Contest]]:
-    """Those of the folder that it has, and the generated ones."""
+    """Return the instances found in the folder, and the generated ones."""
     found: dict[str, Callable[[], Contest]] = {}
     for name in FOLDER:
         host, guest = name.split("/")

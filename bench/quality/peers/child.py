@@ -1,4 +1,4 @@
-"""Tools with a Python interface: ``python -m bench.quality.peers.child FOLDER TOOL ...`` runs one and ends.
+"""Run one tool that has a Python interface: ``python -m bench.quality.peers.child FOLDER TOOL ...``.
 
 Reads the instance from the folder and leaves ``answer.npy`` there: the terminal of the target (PyScotch) or
 the host (Mt-KaHyPar) of each rank.
@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> None:
 
 
 def pyscotch(folder: Path, target: str, flags: str, seed: str) -> Longs:
-    """Map the guest on a target file, with a balance that lets no slot have two ranks if it is kept."""
+    """Map the guest onto a target file, with a balance that allows at most one rank per slot."""
     scotch = import_module("pyscotch")
 
     graph = scotch.Graph()
@@ -39,7 +39,7 @@ def pyscotch(folder: Path, target: str, flags: str, seed: str) -> Longs:
 
 
 def mtkahypar(folder: Path, preset: str) -> Longs:
-    """Steiner-tree mapping on the complete graph of the hosts' distances, with the slots as block weights."""
+    """Run Steiner-tree mapping on the complete graph of host distances, with slots as block weights."""
     tool = import_module("mtkahypar")
 
     given = np.load(folder / "request.npz")

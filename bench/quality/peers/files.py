@@ -1,4 +1,4 @@
-"""An instance as files that other tools read: Scotch graphs and targets, and arrays for Python ones."""
+"""Write an instance as files for other tools: Scotch graphs and targets, and arrays for Python ones."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ RESOLUTION = 4
 
 
 def first_slots(allocation: Allocation, ranks: int) -> Allocation:
-    """The hosts that ranks in order sit on: as many slots as ranks."""
+    """Return the slots used by ranks in order: as many as there are ranks."""
     left = np.clip(ranks - np.r_[0, np.cumsum(allocation.slots)[:-1]], 0, allocation.slots)
     return Allocation(hosts=allocation.hosts[left > 0], slots=left[left > 0].astype(np.int32))
 
 
 def guest_graph(contest: Contest) -> csr_array:
-    """Bytes between two ranks, both directions together, as whole numbers from 1 on."""
+    """Return the bytes between two ranks, both directions together, as whole numbers from 1."""
     profile = contest.profile
     pairs = coo_array((profile.bytes, (profile.sender, profile.partner)), shape=(profile.ranks,) * 2).tocsr()
     both = csr_array(pairs + pairs.T)
@@ -39,7 +39,7 @@ def guest_graph(contest: Contest) -> csr_array:
 
 
 def write_graph(path: Path, graph: csr_array) -> None:
-    """A Scotch graph with the weights of its edges."""
+    """Write a Scotch graph with edge weights."""
     rows = [f"0\n{graph.shape[0]}\t{graph.nnz}\n0\t010"]
     for begin, end in zip(graph.indptr[:-1].tolist(), graph.indptr[1:].tolist(), strict=True):
         ends = zip(graph.data[begin:end].tolist(), graph.indices[begin:end].tolist(), strict=True)
@@ -48,7 +48,7 @@ def write_graph(path: Path, graph: csr_array) -> None:
 
 
 def native_target(contest: Contest) -> str | None:
-    """Scotch's own description of the hosts, where it has one: a torus, or a tree of equal groups.
+    """Return Scotch's own description of the hosts if it has one: a torus, or a tree of equal groups.
 
     Its terminals are the slots of the allocation in order; None where the hosts fill neither, or are more
     than the ranks.
@@ -71,7 +71,7 @@ def native_target(contest: Contest) -> str | None:
 
 
 def _torus(sides: tuple[int, ...]) -> str | None:
-    """Scotch counts the first coordinate fastest, and has at most `MOST_SIDES`."""
+    """Return Scotch's description of a torus, which counts the first coordinate fastest."""
     if set(sides) == {2}:
         return f"hcub {len(sides)}\n"
     if len(sides) > MOST_SIDES:
@@ -81,7 +81,7 @@ def _torus(sides: tuple[int, ...]) -> str | None:
 
 
 def host_graph(contest: Contest, allocation: Allocation) -> tuple[csr_array, Longs]:
-    """The machine as an undirected graph of unit edges, and the vertex of each slot of an allocation.
+    """Return the machine as an undirected graph of unit edges, and the vertex of each slot.
 
     A host of several slots gets a vertex for each.
     """
@@ -90,9 +90,9 @@ def host_graph(contest: Contest, allocation: Allocation) -> tuple[csr_array, Lon
     one, other = fabric.links.source.astype(np.int64), fabric.links.target.astype(np.int64)
     count = len(fabric)
     if int(allocation.slots.max()) > 1:
-        seat = count + np.arange(len(vertex))
-        one, other = np.r_[one, vertex], np.r_[other, seat]
-        count, vertex = count + len(seat), seat
+        slot = count + np.arange(len(vertex))
+        one, other = np.r_[one, vertex], np.r_[other, slot]
+        count, vertex = count + len(slot), slot
     graph = coo_array((np.ones(2 * len(one)), (np.r_[one, other], np.r_[other, one])), shape=(count, count))
     both = graph.tocsr()
     both.data[:] = 1
@@ -102,7 +102,7 @@ def host_graph(contest: Contest, allocation: Allocation) -> tuple[csr_array, Lon
 
 
 def _level_costs(contest: Contest, sizes: list[int]) -> list[int]:
-    """Cost of a tree's levels, from the top: what a pair that parts there is farther apart than one below."""
+    """Return the cost of a tree's levels from the top: the additional distance of pairs that part there."""
     routes = build_routes("shortest-paths", contest.fabric, contest.allocation.hosts)
     slots = int(contest.allocation.slots[0])
     hops = np.kron(routes.distances, np.ones((slots, slots))) if slots > 1 else routes.distances

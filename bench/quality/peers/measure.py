@@ -1,4 +1,4 @@
-"""Ours and the other tools' placements of an instance, all scored by the same exact evaluation."""
+"""Run our search and the other tools on an instance, all scored by the same exact evaluation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COUNTS_SWITCHES = ("tianhe2304",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long things may take.
+    """Time limits.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Limits:
 
 
 def measure(name: str, contest: Contest, limits: Limits, recorded: list[dict[str, Any]]) -> dict[str, Any]:
-    """Record of an instance: bounds, peers with why some gave nothing, ours per objective and limit.
+    """Return the record of an instance: bounds, peers with reasons for failures, and our results.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def measure(name: str, contest: Contest, limits: Limits, recorded: list[dict[str
 
 
 def ours(contest: Contest, objective: str, seconds: float, seed: int) -> dict[str, Any]:
-    """One search of ours: the default portfolio, nothing told but the objective and the time."""
+    """Run one search with the default portfolio, given only the objective and the time."""
     fabric, profile, allocation = contest.fabric, contest.profile, contest.allocation
     set_up = _set_up(contest, objective) if seconds <= APART else 0.0
     begin = time.perf_counter()
@@ -110,13 +110,13 @@ def ours(contest: Contest, objective: str, seconds: float, seed: int) -> dict[st
 
 
 def score(contest: Contest, placement: Placement) -> dict[str, float]:
-    """The three metrics, exact, over all shortest paths."""
+    """Return the three metrics, exact, over all shortest paths."""
     found = evaluate(contest.fabric, contest.profile, placement, CostModel(routing="shortest-paths"))
     return {metric: float(getattr(found, metric)) for metric in METRICS}
 
 
 def best(peers: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """For each metric the lowest value of a valid result, and whose it is."""
+    """Return for each metric the lowest value of a valid result, and its peer."""
     valid = [peer for peer in peers if not peer.get("why")]
     found = {}
     for metric in METRICS:
@@ -126,7 +126,7 @@ def best(peers: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def read_recorded(folder: Path | None) -> list[dict[str, Any]]:
-    """All lines of a folder's ``peers.jsonl``; none where there is no such file."""
+    """Read all lines of a folder's ``peers.jsonl``; none if there is no such file."""
     path = None if folder is None else folder / "peers.jsonl"
     if path is None or not path.exists():
         return []
@@ -134,7 +134,7 @@ def read_recorded(folder: Path | None) -> list[dict[str, Any]]:
 
 
 def _set_up(contest: Contest, objective: str) -> float:
-    """Wall seconds of a search that may not search, the second time: the first compiles what no one kept."""
+    """Return the wall seconds of a search without time to search; of the second run: the first compiles."""
     fabric, profile, allocation = contest.fabric, contest.profile, contest.allocation
     for _ in range(2):
         begin = time.perf_counter()
@@ -160,7 +160,7 @@ def _baselines(contest: Contest) -> list[dict[str, Any]]:
 
 
 def _recorded(lines: list[dict[str, Any]], total_bytes: float) -> list[dict[str, Any]]:
-    """Recorded results in the terms of ours; invalid ones say so."""
+    """Return recorded results in our terms; invalid ones are marked."""
     found = []
     for line in lines:
         left_out = total_bytes if line["host"] in COUNTS_SWITCHES else 0.0
@@ -178,9 +178,9 @@ def _recorded(lines: list[dict[str, Any]], total_bytes: float) -> list[dict[str,
 
 
 def _scored(contest: Contest, answer: Answer) -> dict[str, Any]:
-    told = {"peer": answer.tool, "seconds": answer.seconds, "cpu_seconds": answer.cpu_seconds}
+    fields = {"peer": answer.tool, "seconds": answer.seconds, "cpu_seconds": answer.cpu_seconds}
     if answer.slot_of_rank is None:
-        return {**told, "why": answer.why}
+        return {**fields, "why": answer.why}
     first = first_slots(contest.allocation, contest.profile.ranks)
     allocation = first if "first slots" in answer.tool else contest.allocation
     placement = Placement(
@@ -188,4 +188,4 @@ def _scored(contest: Contest, answer: Answer) -> dict[str, Any]:
         allocation=contest.allocation,
         strategy=answer.tool,
     )
-    return {**told, **score(contest, placement), "why": ""}
+    return {**fields, **score(contest, placement), "why": ""}

@@ -1,4 +1,4 @@
-"""Ratios of ours to the best peer, their geometric means, and a table of them."""
+"""Compute the ratios of our results to the best peer, their geometric means, and a table of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAIRS = (
 
 
 def ratio(found: dict[str, Any], run: dict[str, Any], metric: str) -> float:
-    """Ours over the best peer; 1 where both are zero."""
+    """Return our value over the best peer's; 1 if both are zero."""
     peer = float(found["best_peer"][metric]["value"])
     mine = float(run[metric])
     if peer == 0.0:
@@ -34,12 +34,12 @@ def ratio(found: dict[str, Any], run: dict[str, Any], metric: str) -> float:
 
 
 def is_open(found: dict[str, Any], metric: str) -> bool:
-    """Whether the best peer leaves anything to gain, as far as the bound can tell."""
+    """Return True if the bound leaves room for a better result than the best peer's."""
     return float(found["best_peer"][metric]["value"]) > OPEN * float(found["bounds"][metric])
 
 
 def summary(instances: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each objective, metric and limit of time.
+    """Return a row for each objective, metric and time limit.
 
     Worst congestion is averaged over instances whose best peer is not at the bound already; on the others
     ours must meet the peer.
@@ -78,13 +78,13 @@ def summary(instances: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def geometric_mean(values: list[float]) -> float | None:
-    """None of nothing."""
+    """Return the geometric mean, or None if there are no values."""
     positive = [max(value, 1e-12) for value in values]
     return math.exp(sum(map(math.log, positive)) / len(positive)) if positive else None
 
 
 def markdown(record: dict[str, Any]) -> str:
-    """The record as a page: means, every instance, and tools that gave nothing."""
+    """Return the record as a page: means, every instance, and tools without result."""
     lines = [
         "# Ours beside other tools",
         "",

@@ -1,4 +1,4 @@
-"""Other tools, each run in a process of its own under a limit of time."""
+"""Run other tools, each in its own process under a time limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LARGEST_TARGET = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a tool gave.
+    """Result of one tool.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Answer:
 
 
 def missing() -> dict[str, str]:
-    """Tools that are not here, and how to install them."""
+    """Return the tools that are not installed, and how to install them."""
     found = {}
     if gmap() is None:
         found["Scotch gmap"] = "apt-get install scotch"
@@ -62,12 +62,12 @@ def missing() -> dict[str, str]:
 
 
 def gmap() -> str | None:
-    """Scotch's mapper; Debian calls it ``scotch_gmap``."""
+    """Return Scotch's mapper, which Debian calls ``scotch_gmap``."""
     return shutil.which("scotch_gmap") or shutil.which("gmap")
 
 
 def answers(contest: Contest, folder: Path, limit: float) -> Iterator[Answer]:
-    """Every tool that is here, in every variant, on all slots and, where these are more, the first ones.
+    """Run every installed tool in every variant, on all slots and, if more than ranks, on the first.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class _Target:
     why: str = ""
 
     def slots(self, terminals: Longs) -> Ints:
-        """Slots of the allocation by their numbers in the target."""
+        """Return the allocation's slots for their numbers in the target."""
         order = np.argsort(self.terminal)
         at = np.searchsorted(self.terminal, terminals, sorter=order)
         slot = order[np.minimum(at, len(order) - 1)]
@@ -117,7 +117,7 @@ class _Target:
 
 
 def _targets(contest: Contest, allocation: Allocation, folder: Path, limit: float) -> Iterator[_Target]:
-    """Scotch's own kind, where it has one for these hosts, and the machine as a graph."""
+    """Return Scotch's own description of the hosts, if it has one, and the machine as a graph."""
     native = native_target(contest) if len(allocation) == len(contest.allocation) else None
     if native is not None:
         (folder / "native.tgt").write_text(native)
@@ -155,7 +155,7 @@ def _pyscotch(kind: str, target: _Target, folder: Path, limit: float) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class _Mapping:
-    """Reads what a tool wrote: an array, or a Scotch file (a count, then vertex and terminal a line)."""
+    """Reader of a tool's output: an array, or a Scotch file (a count, then vertex and terminal per line)."""
 
     path: Path
     target: _Target
@@ -182,15 +182,15 @@ def _mtkahypar(
     )
     for preset in PRESETS:
         run, out = _child(folder, limit, "mtkahypar", preset)
-        yield _read(f"Mt-KaHyPar {preset.lower()}{where}", run, partial(_load_seats, out, allocation))
+        yield _read(f"Mt-KaHyPar {preset.lower()}{where}", run, partial(_load_slots, out, allocation))
 
 
-def _load_seats(path: Path, allocation: Allocation) -> Ints:
-    return _seats(np.load(path), allocation)
+def _load_slots(path: Path, allocation: Allocation) -> Ints:
+    return _slots_of_ranks(np.load(path), allocation)
 
 
-def _seats(host_of_rank: Longs, allocation: Allocation) -> Ints:
-    """Slots of ranks that a tool put on hosts, in order of rank; a host too full repeats its last slot."""
+def _slots_of_ranks(host_of_rank: Longs, allocation: Allocation) -> Ints:
+    """Return the slots of ranks that a tool assigned to hosts; an overfull host repeats its last slot."""
     order = np.argsort(host_of_rank, kind="stable")
     hosts = host_of_rank[order]
     within = np.arange(len(order)) - np.searchsorted(hosts, hosts)
@@ -201,14 +201,14 @@ def _seats(host_of_rank: Longs, allocation: Allocation) -> Ints:
 
 
 def _child(folder: Path, limit: float, *arguments: str) -> tuple[Answer, Path]:
-    """A tool with a Python interface, in an interpreter of its own."""
+    """Run a tool that has a Python interface in its own interpreter."""
     out = folder / "answer.npy"
     out.unlink(missing_ok=True)
     return _run([sys.executable, "-m", "bench.quality.peers.child", str(folder), *arguments], limit), out
 
 
 def _run(arguments: list[str], limit: float) -> Answer:
-    """A process; `why` tells what went wrong."""
+    """Run a process; `why` is the reason if it failed."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     try:
         done = subprocess.run(arguments, capture_output=True, text=True, timeout=limit, check=False)
@@ -222,7 +222,7 @@ def _run(arguments: list[str], limit: float) -> Answer:
 
 
 def _read(name: str, run: Answer, reader: Callable[[], Ints]) -> Answer:
-    """The answer of a process that ended well; more than one rank on a slot is none."""
+    """Return the answer of a successful process; more than one rank on a slot is a failure."""
     slot: Ints | None = None
     why = run.why
     if not why:

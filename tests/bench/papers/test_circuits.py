@@ -14,7 +14,7 @@ import pytest
 from bench.papers.circuits import calibration, optimum, rings, tables, trial
 from bench.papers.circuits.__main__ import NAMES, run
 from bench.papers.circuits.calibration import loss, paper_rows, row_of
-from bench.papers.circuits.experiment import Crew, experiment, geometric_mean, half_width, imprecision
+from bench.papers.circuits.experiment import WorkerPool, experiment, geometric_mean, half_width, imprecision
 from bench.papers.circuits.page import cell, page
 from bench.papers.circuits.record import Effort, Part, calibrated, load, save
 from bench.papers.circuits.said import claims, table
@@ -73,10 +73,10 @@ def test_an_experiment_ends_when_it_is_known_well_enough_or_late() -> None:
         return 1.0 + number
 
     effort = Effort(seconds=60.0, fewest=4, batch=2, most=10)
-    with Crew(1) as crew:
-        known = experiment(crew, steady, SETTING, effort, lambda one: (one,))
+    with WorkerPool(1) as pool:
+        known = experiment(pool, steady, SETTING, effort, lambda one: (one,))
         assert (len(known.found), known.complete) == (4, True)
-        wild = experiment(crew, rising, SETTING, effort, lambda one: (1.0, one))
+        wild = experiment(pool, rising, SETTING, effort, lambda one: (1.0, one))
         assert (wild.found, wild.complete) == ([1.0 + number for number in range(10)], False)
         assert wild.imprecision == imprecision(wild.found)
 
@@ -137,12 +137,12 @@ def test_a_row_is_the_mean_of_its_trials() -> None:
 def test_the_calibration_keeps_the_best_and_says_when_time_was_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "SMALL", ({"vertex_spread": (1.0, 2.2)},))
     monkeypatch.setattr(calibration, "loop", lambda setting, number: near(setting))
-    with Crew(1) as crew:
-        chosen, part = calibration.run(Effort(calibration_seconds=60.0, workers=1, small=True), crew)
+    with WorkerPool(1) as pool:
+        chosen, part = calibration.run(Effort(calibration_seconds=60.0, workers=1, small=True), pool)
         assert chosen == Parameters(vertex_spread=1.0)
         assert part.data["chosen"]["vertex_spread"] == 1.0
         assert [one["vertex_spread"] for one in part.data["tried"]] == [2.2, 1.0]
-        chosen, part = calibration.run(SMALL, crew)
+        chosen, part = calibration.run(SMALL, pool)
         assert chosen == Parameters()
         assert not part.data["complete"]
 
@@ -175,8 +175,8 @@ def test_a_part_runs_small_and_becomes_a_section(
     monkeypatch.setattr(optimum, "best_of", partial(best_of, trials=20))
     monkeypatch.setattr(trial, "TRIALS", 20)
     monkeypatch.setattr(trial, "throughput_bound", without_flows)
-    with Crew(1) as crew:
-        *_, (parameters, part) = run(name, SMALL, crew, Parameters(patience=1, steps=2))
+    with WorkerPool(1) as pool:
+        *_, (parameters, part) = run(name, SMALL, pool, Parameters(patience=1, steps=2))
     path = save(name, part, parameters, SMALL, tmp_path)
     assert json.loads(path.read_text())["parameters"]["steps"] == steps
     text = page(load(tmp_path, NAMES))

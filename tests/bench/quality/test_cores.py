@@ -1,4 +1,4 @@
-"""What is told of two threads beside one."""
+"""Reports of two threads compared with one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of chains beside the default."""
+"""Reports of chains compared with the default portfolio."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from bench.simgrid.__main__ import SCRIPT, VARIANTS, summary
-from bench.simgrid.cases import CASES, RECORDS, Case, ours, told
+from bench.simgrid.cases import CASES, RECORDS, Case, case_json, ours
 from mapping.simulation.options import Options
 from registry.model import Simulation
 from tests.support.max_min_flows import finished_seconds
@@ -58,7 +58,7 @@ def mean(simulation: Simulation) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_the_record_is_of_this_case_and_script(name: str) -> None:
     found = record(name)
-    assert found["case"] == told(case(name))
+    assert found["case"] == case_json(case(name))
     version = re.search(r"^VERSION = (\d+)$", SCRIPT.read_text("utf-8"), re.MULTILINE)
     assert version is not None
     for variant in VARIANTS:
