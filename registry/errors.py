@@ -1,26 +1,26 @@
-"""Every error that Fabric Almanac raises on purpose.
+"""Errors that Fabric Almanac raises on purpose.
 
     AlmanacError
-    |- InvalidValue           a value that a type of registry.model refuses (also a ValueError)
+    |- InvalidValue           a value that a data type does not accept (also a ValueError)
     |- InputError             a file that cannot be read: path, line, text, reason
-    |  `- UnknownFormat       no parser recognises the file: known formats
-    |- UnknownName            a name that nothing has: kind, name, close matches
-    |- PoorerSource           a fabric without ports in the place of one with them: cluster, source
+    |  `- UnknownFormat       a file that no parser recognises: known formats
+    |- UnknownName            a name that does not exist: kind, name, close matches
+    |- PoorerSource           a fabric without ports after one with ports: cluster, source
     |- InfeasibleAllocation   more ranks than slots
-    |- DisconnectedAllocation hosts that no path joins
-    |- UnreachablePair        two hosts between which the routing delivers nothing
+    |- DisconnectedAllocation hosts that no path connects
+    |- UnreachablePair        two hosts without a route
     |- InvalidPlacement       a placement that does not fit its profile or allocation
-    |- DeadlockFound          packets of a simulated run wait for each other: links, seconds
+    |- DeadlockFound          packets of a simulation wait for each other: links, seconds
     |- ConfigError            a setting that cannot be used: source, key, reason
     |- DatabaseError
     |  |- DatabaseUnavailable no server answers: uri, reason, remedy
-    |  |- SchemaVersionError  found, needed, the command that mends it
-    |  |- InconsistentGraph   what one transaction read does not fit together
-    |  `- WriteRefused        a statement that would write where only reading is allowed
+    |  |- SchemaVersionError  found, needed, command that fixes it
+    |  |- InconsistentGraph   a transaction read contradicting data
+    |  `- WriteRefused        a writing statement where only reading is allowed
     `- MissingExtra           an optional package that is not installed: package, command
 
-Errors carry fields, so that a page or a command can show them its own way; ``str(error)`` is one line.
-Nothing below the command line prints or exits.
+Errors have fields, so that pages and commands can format them; ``str(error)`` is one line. Nothing below the
+command line prints or exits.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 TEXT_LIMIT = 200
-"""Longest piece of an offending line that an error quotes, in characters."""
+"""Most characters of an offending line that an error quotes."""
 REASON_LIMIT = 2000
-"""Longest reason, in characters: some name what stands in a file, whatever its length."""
+"""Most characters of a reason: some quote names from files, which may be long."""
 
 
 class AlmanacError(Exception):
-    """Base of all errors raised on purpose.
+    """Base class of these errors.
 
     Attributes
     ----------
     reason : str
-        What is wrong and, where there is one, the remedy; one line, shortened to `REASON_LIMIT` characters.
+        What is wrong and what to do; one line, shortened to `REASON_LIMIT` characters.
     path : str or None
-        File that holds the fault.
+        File with the error.
     line : int or None
-        Line of the fault, from 1.
+        Line of the error, from 1.
     text : str or None
-        The offending text, shortened to `TEXT_LIMIT` characters.
+        Offending text, shortened to `TEXT_LIMIT` characters.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class AlmanacError(Exception):
 
 
 class InvalidValue(AlmanacError, ValueError):
-    """A field of a data type has a value that the type refuses.
+    """A field of a data type has an invalid value.
 
     Attributes
     ----------
@@ -87,35 +87,35 @@ class InvalidValue(AlmanacError, ValueError):
 
 
 class InputError(AlmanacError):
-    """A file, or a line of it, cannot be understood."""
+    """A file or a line of a file cannot be read."""
 
 
 class UnknownFormat(InputError):
-    """No parser recognises a file's content.
+    """No parser recognises the content of a file.
 
     Attributes
     ----------
     known : tuple of str
-        Names of the formats that there are.
+        Names of all formats.
     """
 
     def __init__(self, path: str | Path, known: Iterable[str], reason: str | None = None) -> None:
         self.known = tuple(known)
-        why = reason or "the content is of no format that is known here"
+        why = reason or "the content matches no known format"
         super().__init__(f"{why}; known formats: {', '.join(self.known)}", path=path)
 
 
 class UnknownName(AlmanacError):
-    """Nothing of that kind has that name.
+    """There is no thing of this kind with this name.
 
     Attributes
     ----------
     kind : str
-        What was looked for: ``cluster``, ``host``, ``profile``, ...
+        Kind of the thing: ``cluster``, ``host``, ``profile``, ...
     name : str
-        The name that was asked for.
+        Requested name.
     close : tuple of str
-        The closest names that exist, best first.
+        Closest existing names, best first.
     """
 
     def __init__(
@@ -140,20 +140,20 @@ class UnknownName(AlmanacError):
 
 
 class PoorerSource(AlmanacError):
-    """A fabric without ports would take the place of one whose ports are known.
+    """A fabric without ports would replace one with ports.
 
     Attributes
     ----------
     cluster, source : str
-        The formats that tell no ports.
+        `source`: formats of the fabric without ports.
     """
 
     def __init__(self, cluster: str, source: str) -> None:
         self.cluster = cluster
         self.source = source
         super().__init__(
-            f"{source} tells no ports, but those of {cluster} are known: a sketch would take the place of "
-            "the cables; give it in one call with a scan, which compares the two, or name another cluster"
+            f"{source} has no ports, those of {cluster} are known: a sketch would replace the cables; "
+            "ingest it together with a scan, which compares the two, or name another cluster"
         )
 
 
@@ -172,7 +172,7 @@ class InfeasibleAllocation(AlmanacError):
 
 
 class DisconnectedAllocation(AlmanacError):
-    """No path of the fabric joins two hosts of an allocation.
+    """No path of the fabric connects two hosts of an allocation.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class DisconnectedAllocation(AlmanacError):
 
 
 class UnreachablePair(AlmanacError):
-    """The routing delivers nothing between two hosts.
+    """The routing has no route between two hosts.
 
     Attributes
     ----------
@@ -206,17 +206,16 @@ class InvalidPlacement(AlmanacError):
 
 
 class DeadlockFound(AlmanacError):
-    """Packets of a simulated run wait for each other in a circle, and nothing moves any more.
+    """Packets of a simulation wait for each other in a circle, and nothing moves any more.
 
     Attributes
     ----------
     links : tuple of str
-        The links whose buffers wait for each other, each for the next and the last for the first, such as
-        ``"s1 -> s2"``.
+        Links whose buffers wait, each for the next and the last for the first, such as ``"s1 -> s2"``.
     seconds : float
         Simulated time when the last packet moved.
     delivered, messages : int
-        Messages delivered until then, and all.
+        Messages delivered by then, and all messages.
     """
 
     def __init__(self, links: Iterable[str], seconds: float, delivered: int, messages: int) -> None:
@@ -245,11 +244,11 @@ class ConfigError(AlmanacError):
 
 
 class DatabaseError(AlmanacError):
-    """The graph database refused or failed."""
+    """The graph database rejected a statement or failed."""
 
 
 class DatabaseUnavailable(DatabaseError):
-    """No server answers.
+    """No database server answers.
 
     Attributes
     ----------
@@ -263,13 +262,13 @@ class DatabaseUnavailable(DatabaseError):
 
 
 class SchemaVersionError(DatabaseError):
-    """The database holds a schema of another version.
+    """The database has a schema of another version.
 
     Attributes
     ----------
     found, needed : int
     command : str
-        The command that mends it.
+        Command that fixes it.
     """
 
     def __init__(self, found: int, needed: int, command: str) -> None:
@@ -280,20 +279,20 @@ class SchemaVersionError(DatabaseError):
 
 
 class InconsistentGraph(DatabaseError):
-    """What one transaction read does not fit together.
+    """A transaction read data that contradicts itself.
 
-    Servers that read committed data may show a transaction a state from before and one from after another
-    writer's commit; a transaction that ends so is tried again. Where it stays so, the graph is to be rebuilt.
+    A server may show a transaction one state before and one after the commit of another writer; such a
+    transaction is tried again. If the error persists, the graph must be rebuilt.
     """
 
 
 class WriteRefused(DatabaseError):
-    """A statement would write where only reading is allowed.
+    """A statement would write, but only reading is allowed.
 
     Attributes
     ----------
     keyword : str
-        The word of the statement that writes, or is not known to read.
+        Word of the statement that writes, or is not known to only read.
     """
 
     def __init__(self, keyword: str, statement: str) -> None:
@@ -316,12 +315,12 @@ class MissingExtra(AlmanacError):
 
 
 def close_names(name: str, known: Sequence[str], count: int = 3) -> tuple[str, ...]:
-    """Closest of the known names, best first; ignores case."""
+    """Return the closest of the known names, best first; case is ignored."""
     folded = {candidate.casefold(): candidate for candidate in known}
     found = difflib.get_close_matches(name.casefold(), list(folded), n=count, cutoff=0.5)
     return tuple(folded[key] for key in found)
 
 
 def shorten(text: str, limit: int = TEXT_LIMIT) -> str:
-    """The text cut to `limit` characters, the cut marked by three dots."""
+    """Return a text cut to `limit` characters; three dots mark the cut."""
     return text if len(text) <= limit else text[: limit - 3] + "..."

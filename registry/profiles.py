@@ -1,13 +1,12 @@
-"""Communication profiles: the blob is the truth, ranks and who sends to whom a graph beside it.
+"""Communication profiles: stored as arrays, and up to a size also as a graph of ranks.
 
-The id of a profile is a hash of its application and its edges: the same recording is one profile,
-however often and under however many names it is saved. A name belongs to the profile that was given
-it last; giving a profile a name that it has already had changes nothing.
+The id of a profile is a hash of its application and its edges, so the same recording is stored once, however
+often and under however many names it is saved. A name belongs to the profile that was given it last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,16 +14,29 @@ from typing import Any
 import numpy as np
 
 from registry.database import codec
-from registry.database.driver import Database, Transaction
-from registry.errors import DatabaseError, InvalidValue, UnknownName
+from registry.database.driver import Transaction
+from registry.database.record_store import Join, NewRecord, RecordKind, Records
+from registry.errors import UnknownName
 from registry.model import Profile
 
 MAX_GRAPH_PAIRS = 100_000
-"""Profiles with more pairs, or more ranks, than this are kept as a blob only (``in_graph`` is false)."""
+"""Profiles with more pairs or ranks than this are stored as arrays only (``in_graph`` is false)."""
+
+PROFILE = RecordKind(
+    name="profile",
+    label="Profile",
+    digits=16,
+    owner=Join("OF", "Application"),
+    listed=(
+        *("id", "name", "names", "application", "ranks", "pairs", "bytes", "messages"),
+        *("missing_ranks", "source", "recorded_at"),
+    ),
+)
 
 _COLUMNS = ("indptr", "partner", "bytes", "messages")
+_LIST = PROFILE.list_statement()
 
-_TAKE_APPLICATION = """
+_LOCK_APPLICATION = """
 MERGE (a:Application {id: $application})
 SET a.taken = true
 """
@@ -37,15 +49,6 @@ RETURN p.names AS names, p.named_at AS named_at
 _RENAME = """
 MATCH (p:Profile {id: $profile})
 SET p.name = $name, p.names = $names, p.named_at = $named_at
-"""
-
-_CREATE = """
-MATCH (a:Application {id: $application})
-CREATE (p:Profile {
-  id: $profile, name: $name, names: $names, named_at: $named_at, application: $application,
-  ranks: $ranks, pairs: $pairs, bytes: $bytes, messages: $messages, self_edges: $self_edges,
-  self_bytes: $self_bytes, missing_ranks: $missing_ranks, source: $source, recorded_at: $recorded_at,
-  in_graph: $in_graph, blob: $blob})-[:OF]->(a)
 """
 
 _CREATE_RANKS = """
@@ -67,38 +70,15 @@ WHERE $name IN p.names OR p.id STARTS WITH $name
 RETURN p.id AS id, p.names AS names, p.named_at AS named_at
 """
 
-_KNOWN = """
+_KNOWN_NAMES = """
 MATCH (p:Profile)
 RETURN collect(p.names) AS names
-"""
-
-_READ = """
-MATCH (p:Profile {id: $profile})
-RETURN p.name AS name, p.names AS names, p.application AS application, p.source AS source,
-       p.self_edges AS self_edges, p.self_bytes AS self_bytes, p.missing_ranks AS missing_ranks,
-       p.recorded_at AS recorded_at, p.blob AS blob
-"""
-
-_READ_MANY = """
-UNWIND $profiles AS id
-MATCH (p:Profile {id: id})
-RETURN p.id AS id, p.name AS name, p.names AS names, p.application AS application, p.source AS source,
-       p.self_edges AS self_edges, p.self_bytes AS self_bytes, p.missing_ranks AS missing_ranks,
-       p.recorded_at AS recorded_at, p.blob AS blob
-"""
-
-_LIST = """
-MATCH (p:Profile)
-RETURN p.id AS id, p.name AS name, p.names AS names, p.application AS application, p.ranks AS ranks,
-       p.pairs AS pairs, p.bytes AS bytes, p.messages AS messages, p.missing_ranks AS missing_ranks,
-       p.source AS source, p.recorded_at AS recorded_at
-ORDER BY recorded_at DESC, id
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredProfile:
-    """A profile with its id, all its names and when it was first saved (UTC)."""
+    """A profile with its id, all its names, and the time when it was first saved (UTC)."""
 
     id: str
     profile: Profile
@@ -108,7 +88,7 @@ class StoredProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileInfo:
-    """What a list tells of a profile; `bytes` and `messages` are totals."""
+    """A row of the list of profiles; `bytes` and `messages` are totals."""
 
     id: str
     name: str
@@ -123,14 +103,13 @@ class ProfileInfo:
     recorded_at: datetime
 
 
-class Profiles:
-    """What the registry knows of profiles."""
+class Profiles(Records[StoredProfile]):
+    """Stored profiles."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = PROFILE
 
     def read(self, name: str) -> StoredProfile:
-        """The profile that was given this name last, or that has this id or unique beginning of one.
+        """Return the profile that was given this name last, or that has this id or unique prefix of an id.
 
         Raises
         ------
@@ -139,65 +118,63 @@ class Profiles:
         """
 
         def work(transaction: Transaction) -> StoredProfile:
-            profile = find_profile(transaction, name)
-            return stored_profile(profile, name, transaction.run(_READ, profile=profile)[0])
+            row = transaction.run(PROFILE.read, ids=[find_profile(transaction, name)])[0]
+            return stored_profile(row["node"], name)
 
         return self._database.read(work)
 
     def read_many(self, ids: Iterable[str]) -> dict[str, StoredProfile]:
-        """Profiles by id, each once and under the name that it was given last; one statement.
+        """Return profiles by id, each under its latest name; one statement.
 
         Raises
         ------
         UnknownName
-            There is none of that id.
+            An id is not stored.
         """
         wanted = sorted(set(ids))
         if not wanted:
             return {}
-        rows = self._database.read(lambda transaction: transaction.run(_READ_MANY, profiles=wanted))
-        found = {row["id"]: stored_profile(row["id"], row["name"], row) for row in rows}
+        rows = self._rows(PROFILE.read, ids=wanted)
+        found = {row["node"]["id"]: stored_profile(row["node"]) for row in rows}
         if missing := sorted(set(wanted) - found.keys()):
             raise UnknownName("profile", missing[0])
         return found
 
     def list(self) -> tuple[ProfileInfo, ...]:
-        """All profiles, the newest first."""
-        rows = self._database.read(lambda transaction: transaction.run(_LIST))
+        """Return all profiles, the newest first."""
         return tuple(
             ProfileInfo(names=tuple(row.pop("names")), missing_ranks=tuple(row.pop("missing_ranks")), **row)
-            for row in rows
+            for row in self._rows(_LIST)
         )
 
 
-def save_profile(transaction: Transaction, profile: Profile, at: datetime) -> tuple[str, bool]:
-    """Save a profile; its id, and whether it, or its name for it, was not known before."""
+def save_profile(transaction: Transaction, profile: Profile, time: datetime) -> tuple[str, bool]:
+    """Save a profile; return its id and True if the profile or its name is new."""
     identity = profile_id(profile)
     name = profile.name or profile.application or identity
-    transaction.run(_TAKE_APPLICATION, application=profile.application)
+    transaction.run(_LOCK_APPLICATION, application=profile.application)
     known = transaction.run(_NAMES, profile=identity)
     if not known:
-        _create(transaction, identity, name, profile, at)
+        _create(transaction, identity, name, profile, time)
         return identity, True
     names, named_at = known[0]["names"], known[0]["named_at"]
     if name in names:
         return identity, False
-    transaction.run(
-        _RENAME, profile=identity, name=name, names=[*names, name], named_at=[*named_at, _moment(at)]
-    )
+    changed = {"names": [*names, name], "named_at": [*named_at, _time_text(time)]}
+    transaction.run(_RENAME, profile=identity, name=name, **changed)
     return identity, True
 
 
 def profile_id(profile: Profile) -> str:
-    """Hash of application, edges and missing ranks: 16 hexadecimal digits."""
-    columns = _columns(profile)
-    columns["application"] = [profile.application]
-    columns["missing_ranks"] = np.asarray(profile.missing_ranks, np.int64)
-    return codec.digest(columns)[:16]
+    """Return the id of a profile: 16 hexadecimal digits, a hash of application, edges and missing ranks."""
+    missing = np.asarray(profile.missing_ranks, np.int64)
+    return PROFILE.identity(
+        {**_columns(profile), "application": [profile.application], "missing_ranks": missing}
+    )
 
 
 def find_profile(transaction: Transaction, name: str) -> str:
-    """Id of the profile with that name or id; see `Profiles.read`.
+    """Return the id of the profile with this name or id; see `Profiles.read`.
 
     Raises
     ------
@@ -205,9 +182,9 @@ def find_profile(transaction: Transaction, name: str) -> str:
     """
     rows = transaction.run(_FIND, name=name) if name else []
     named = [
-        (moment, row["id"])
+        (time, row["id"])
         for row in rows
-        for given, moment in zip(row["names"], row["named_at"], strict=True)
+        for given, time in zip(row["names"], row["named_at"], strict=True)
         if given == name
     ]
     if named:
@@ -216,36 +193,51 @@ def find_profile(transaction: Transaction, name: str) -> str:
         return str(rows[0]["id"])
     if any(row["id"] == name for row in rows):
         return name
-    known = {given for names in transaction.run(_KNOWN)[0]["names"] for given in names}
+    known = {given for names in transaction.run(_KNOWN_NAMES)[0]["names"] for given in names}
     raise UnknownName("profile", name, sorted(known))
 
 
-def _create(transaction: Transaction, identity: str, name: str, profile: Profile, at: datetime) -> None:
+def stored_profile(node: dict[str, Any], name: str = "") -> StoredProfile:
+    """Return the profile of the properties of its node, under the given name if it has that name."""
+    columns = codec.unpack(node["blob"])
+    names = tuple(node["names"])
+    with PROFILE.reading(node["id"]):
+        profile = Profile(
+            **{column: columns[column] for column in _COLUMNS},
+            name=name if name in names else node["name"],
+            missing_ranks=tuple(node["missing_ranks"]),
+            **{field: node[field] for field in ("application", "source", "self_edges", "self_bytes")},
+        )
+    return StoredProfile(id=node["id"], profile=profile, names=names, recorded_at=node["recorded_at"])
+
+
+def _create(transaction: Transaction, identity: str, name: str, profile: Profile, time: datetime) -> None:
+    """Create the node of a profile and, if it is small enough, the graph of its ranks."""
     in_graph = profile.pairs <= MAX_GRAPH_PAIRS and profile.ranks <= MAX_GRAPH_PAIRS
-    transaction.run(
-        _CREATE,
-        profile=identity,
-        name=name,
-        names=[name],
-        named_at=[_moment(at)],
-        application=profile.application,
-        ranks=profile.ranks,
-        pairs=profile.pairs,
-        bytes=float(profile.bytes.sum()),
-        messages=int(profile.messages.sum()),
-        self_edges=profile.self_edges,
-        self_bytes=profile.self_bytes,
-        missing_ranks=list(profile.missing_ranks),
-        source=profile.source,
-        recorded_at=at,
-        in_graph=in_graph,
-        blob=codec.pack(_columns(profile)),
-    )
+    properties = {
+        "name": name,
+        "names": [name],
+        "named_at": [_time_text(time)],
+        "application": profile.application,
+        "ranks": profile.ranks,
+        "pairs": profile.pairs,
+        "bytes": float(profile.bytes.sum()),
+        "messages": int(profile.messages.sum()),
+        "self_edges": profile.self_edges,
+        "self_bytes": profile.self_bytes,
+        "missing_ranks": list(profile.missing_ranks),
+        "source": profile.source,
+        "recorded_at": time,
+        "in_graph": in_graph,
+        "blob": codec.pack(_columns(profile)),
+    }
+    PROFILE.create(transaction, [NewRecord(identity, properties, owner=profile.application)])
     if in_graph:
         _create_graph(transaction, identity, profile)
 
 
 def _create_graph(transaction: Transaction, identity: str, profile: Profile) -> None:
+    """Create a node per rank and a relationship per pair of ranks."""
     ranks = [f"{identity}/{index}" for index in range(profile.ranks)]
     transaction.run_columns(
         _CREATE_RANKS, {"id": ranks, "index": list(range(profile.ranks))}, profile=identity
@@ -265,25 +257,6 @@ def _columns(profile: Profile) -> dict[str, codec.Column]:
     return {name: getattr(profile, name) for name in _COLUMNS}
 
 
-def stored_profile(identity: str, asked: str, row: dict[str, Any]) -> StoredProfile:
-    """The profile of a row with its node's properties, under the name asked for where it has that name."""
-    names: Sequence[str] = row["names"]
-    columns = codec.unpack(row["blob"])
-    try:
-        profile = Profile(
-            **{name: columns[name] for name in _COLUMNS},
-            name=asked if asked in names else row["name"],
-            application=row["application"],
-            source=row["source"],
-            self_edges=row["self_edges"],
-            self_bytes=row["self_bytes"],
-            missing_ranks=tuple(row["missing_ranks"]),
-        )
-    except (KeyError, InvalidValue) as error:
-        raise DatabaseError(f"the stored profile {identity} is damaged: {error}") from error
-    return StoredProfile(id=identity, profile=profile, names=tuple(names), recorded_at=row["recorded_at"])
-
-
-def _moment(at: datetime) -> str:
-    """A time as text of one width, so that texts order as the times do."""
-    return at.astimezone(UTC).isoformat(timespec="microseconds")
+def _time_text(time: datetime) -> str:
+    """Return a time as text of fixed width, so that texts sort like times."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")

@@ -1,4 +1,4 @@
-"""How long work tells that it is alive: one call, any sink."""
+"""Progress reports of long work: one call, any receiver."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called now and then by long work; sinks throttle, and must not raise."""
+    """Function that long work calls from time to time; it limits its own output and must not raise."""
 
     def __call__(
         self, phase: str, done: float, total: float | None = None, best: float | None = None
     ) -> None:
-        """Tell that `done` of `total` units of `phase` are done.
+        """Report that `done` of `total` units of `phase` are done.
 
         Parameters
         ----------
         phase : str
-            What is being done, in a few words.
+            Description of the work in a few words.
         done, total : float
-            Units done and units in all (None: not known).
+            Units done and units in all (None: unknown).
         best : float, optional
             Value of the best result so far, in the unit of the objective.
         """
 
 
 def silent(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-    """Progress that goes nowhere: the default."""
+    """Report nothing: the default."""

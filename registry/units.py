@@ -1,4 +1,4 @@
-"""Numbers as people read them, in pages and tables: a unit that suits, no more digits than mean something."""
+"""Numbers with units for pages and tables: a suitable unit and few digits."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Unit(NamedTuple):
 
 
 def unit_for(values: Iterable[float], base: str) -> Unit:
-    """The unit in which the largest of the values is at least 1, where there is one.
+    """Return the unit in which the largest value is at least 1, or else the smallest unit.
 
     Parameters
     ----------
     base : str
-        `SECONDS`, `BYTES`, `RATE` or `HOPS`: what the values are in.
+        Base unit of the values: `SECONDS`, `BYTES`, `RATE` or `HOPS`.
     """
     largest = max((abs(value) for value in values), default=0.0)
     steps = _STEPS[base]
@@ -42,11 +42,11 @@ def unit_for(values: Iterable[float], base: str) -> Unit:
 
 
 def text(value: float, base: str) -> str:
-    """The value with a unit that suits, four digits: ``12.34 ms``."""
+    """Return a value with a suitable unit and four digits: ``12.34 ms``."""
     unit = unit_for([value], base)
     return f"{value / unit.size:.4g} {unit.name}"
 
 
 def moment_text(moment: datetime) -> str:
-    """A time in UTC to the second."""
+    """Return a time in UTC to the second."""
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,4 +1,4 @@
-"""The version of this code, as placements record it."""
+"""Version of this program, which every record stores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def code_version() -> str:
-    """Version of the installed distribution; ``unknown`` when run from a plain folder."""
+    """Return the version of the installed distribution, or ``unknown`` if none is installed."""
     try:
         return version("fabric-almanac")
     except PackageNotFoundError:

@@ -27,9 +27,8 @@ from registry.fabrics.observations import lock_cluster
 from registry.model import Allocation, Fabric, Floats, Metrics, Placement
 from registry.model.loaded_links import LoadedLinks
 from registry.model.rank_order import order_of_job
-from registry.records.placements.batches import save_placements
 from registry.records.placements.records import PRESENT, PROPOSED, PlacementRecord
-from registry.records.placements.saving import placement_id
+from registry.records.placements.saving import placement_id, save_placements
 from registry.registry import Registry
 from registry.running.advice import AdviceRecord
 from registry.version import code_version

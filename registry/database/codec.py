@@ -1,4 +1,4 @@
-"""Arrays as bytes properties: every blob says its codec, and each array's dtype and shape.
+"""Arrays as bytes: every blob holds its codec, and the dtype and shape of each array.
 
 Layout, little-endian::
 
@@ -8,9 +8,9 @@ Layout, little-endian::
     header   JSON     {"arrays": [[name, dtype, shape], ...], "codec": "zlib", "size": payload bytes}
     payload  zlib     the arrays one after the other, C order
 
-A sequence of strings is kept as the array type ``json``: its JSON text, with its length as shape.
-The same arrays always give the same bytes; ids are made from `digest`, which does not depend on how
-a blob is compressed. Nothing read is executed, and nothing larger than told is ever allocated.
+A sequence of strings is stored as the type ``json``: its JSON text, with its length as shape. The same arrays
+always give the same bytes; ids are made from `digest`, which does not depend on the compression. Nothing read
+is executed, and nothing larger than the header states is allocated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from registry.errors import DatabaseError
 
 MAX_BYTES = 1 << 30
-"""Largest payload, uncompressed, that is written or read."""
+"""Largest uncompressed payload that is written or read."""
 MAX_HEADER = 1 << 20
 MAX_DIMENSIONS = 4
 
@@ -38,13 +38,13 @@ _VERSION = 1
 _PREFIX = struct.Struct("<4sBI")
 _DTYPES = ("|b1", "|u1", "<i4", "<i8", "<u8", "<f8")
 _STRINGS = "json"
-_LEVEL = 1  # zlib: level 6 takes five times as long for a tenth less
+_LEVEL = 1  # zlib: level 6 takes five times as long and saves a tenth
 
 Column = NDArray[Any] | Sequence[str]
 
 
 def pack(columns: Mapping[str, Column]) -> bytes:
-    """The columns, in order, as one blob.
+    """Return the columns, in order, as one blob.
 
     Parameters
     ----------
@@ -54,17 +54,17 @@ def pack(columns: Mapping[str, Column]) -> bytes:
     Raises
     ------
     ValueError
-        A dtype that blobs do not hold, or more than `MAX_BYTES`.
+        A dtype that blobs cannot hold, or more than `MAX_BYTES`.
     """
     entries, payload = _plain(columns)
     if len(payload) > MAX_BYTES:
-        raise ValueError(f"{len(payload)} bytes do not fit into a blob of at most {MAX_BYTES}")
+        raise ValueError(f"{len(payload)} bytes are too many for a blob of at most {MAX_BYTES}")
     header = _json({"arrays": entries, "codec": "zlib", "size": len(payload)})
     return _PREFIX.pack(_MAGIC, _VERSION, len(header)) + header + zlib.compress(payload, _LEVEL)
 
 
 def digest(columns: Mapping[str, Column]) -> str:
-    """SHA-256, in hexadecimal, of the columns' names, dtypes, shapes and values."""
+    """Return the SHA-256, in hexadecimal, of the names, dtypes, shapes and values of the columns."""
     entries, payload = _plain(columns)
     state = hashlib.sha256(_json(entries))
     state.update(payload)
@@ -72,12 +72,12 @@ def digest(columns: Mapping[str, Column]) -> str:
 
 
 def unpack(blob: bytes) -> dict[str, Any]:
-    """The columns of a blob: read-only arrays, and tuples of str.
+    """Return the columns of a blob: read-only arrays, and tuples of str.
 
     Raises
     ------
     DatabaseError
-        The bytes are no blob, of a later version, cut, or not what their header says.
+        The bytes are no blob, of a later version, truncated, or do not match their header.
     """
     header, start = _header(blob)
     size, entries = header["size"], header["arrays"]
@@ -87,7 +87,7 @@ def unpack(blob: bytes) -> dict[str, Any]:
     except zlib.error as error:
         raise _damaged(str(error)) from error
     if len(payload) != size or not inflate.eof or inflate.unused_data:
-        raise _damaged(f"the payload is not the {size} bytes that the header tells")
+        raise _damaged(f"the payload is not of the {size} bytes in the header")
     columns: dict[str, Any] = {}
     offset = 0
     for name, dtype, shape in entries:
@@ -103,6 +103,7 @@ def unpack(blob: bytes) -> dict[str, Any]:
 
 
 def _plain(columns: Mapping[str, Column]) -> tuple[list[list[Any]], bytes]:
+    """Return the header entry of each column and the uncompressed payload."""
     entries: list[list[Any]] = []
     pieces: list[bytes] = []
     for name, values in columns.items():
@@ -110,7 +111,7 @@ def _plain(columns: Mapping[str, Column]) -> tuple[list[list[Any]], bytes]:
             array = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
             if array.dtype.str not in _DTYPES or array.ndim > MAX_DIMENSIONS:
                 raise ValueError(
-                    f"column {name!r}: a blob holds no {values.dtype} of {values.ndim} dimensions"
+                    f"column {name!r}: a blob cannot hold {values.dtype} of {values.ndim} dimensions"
                 )
             entries.append([name, array.dtype.str, list(array.shape)])
             pieces.append(array.tobytes())
@@ -126,22 +127,23 @@ def _json(value: object) -> bytes:
 
 
 def _header(blob: bytes) -> tuple[dict[str, Any], int]:
+    """Return the header of a blob and the position of its payload."""
     if len(blob) < _PREFIX.size:
         raise _damaged("shorter than its prefix")
     magic, version, length = _PREFIX.unpack_from(blob)
     if magic != _MAGIC:
-        raise _damaged("it does not begin like one")
+        raise _damaged("it does not begin like a blob")
     if version != _VERSION:
         raise DatabaseError(f"a stored array has codec version {version}, this program reads {_VERSION}")
     start = _PREFIX.size + length
     if length > MAX_HEADER or start > len(blob):
-        raise _damaged("its header is cut or too long")
+        raise _damaged("its header is truncated or too long")
     try:
         header = json.loads(blob[_PREFIX.size : start])
     except (ValueError, RecursionError) as error:
-        raise _damaged("its header is no JSON") from error
+        raise _damaged("its header is not JSON") from error
     if not _is_header(header):
-        raise _damaged("its header is not understood")
+        raise _damaged("its header is not valid")
     return header, start
 
 
@@ -173,16 +175,16 @@ def _strings(piece: bytes, shape: list[int]) -> tuple[str, ...]:
     try:
         values = json.loads(piece)
     except (ValueError, RecursionError) as error:
-        raise _damaged("a column of strings is no JSON") from error
+        raise _damaged("a column of strings is not JSON") from error
     if not isinstance(values, list) or len(values) != shape[0]:
-        raise _damaged(f"a column of strings is not the {shape[0]} that the header tells")
+        raise _damaged(f"a column of strings does not have the {shape[0]} entries of the header")
     if not all(isinstance(value, str) for value in values):
-        raise _damaged("a column of strings holds something else")
+        raise _damaged("a column of strings holds other values")
     return tuple(values)
 
 
 def _array(piece: bytes, dtype: str, shape: list[int]) -> NDArray[Any]:
-    # over bytes, so that the array is read-only
+    # an array over bytes is read-only
     return np.frombuffer(piece, dtype).reshape(shape)
 
 

@@ -1,9 +1,8 @@
-"""One Bolt connection to either server, Neo4j or ArcadeDB: the only module that knows the driver.
+"""Bolt connection to a Neo4j or ArcadeDB server, in the only module that imports the driver.
 
-Work is a function of a `Transaction` and may be called more than once: a transaction that met a
-conflict is rolled back and done again, so work must have no effect but on the database. Times go in
-and come out as aware `datetime` in UTC (ArcadeDB keeps no zone), bytes as `bytes`; numpy arrays and
-scalars are taken as lists and numbers.
+Work is a function of a `Transaction` and may be called several times: after a conflict the transaction is
+rolled back and repeated, so work must affect nothing but the database. Times are `datetime` in UTC (ArcadeDB
+stores no zone), bytes are `bytes`; numpy arrays and scalars are accepted as lists and numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self, TypeVar
 from urllib.parse import urlsplit
@@ -38,29 +37,27 @@ from registry.model import as_utc
 
 T = TypeVar("T")
 
+_PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 SCHEMES = frozenset({"bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"})
 BATCH = 10_000
 """Rows that one statement of `Transaction.run_columns` writes."""
 CONNECT_SECONDS = 10.0
 CONFLICT_SECONDS = 300.0
-"""How long a transaction that meets conflicts is tried again; longer than the longest ingest."""
+"""How long a transaction with conflicts is repeated; longer than the longest ingest."""
 RACE_ATTEMPTS = 5
-"""Tries of what may have lost a race to create: the loser finds it there when it tries again."""
+"""Attempts of a transaction that lost a race to create a node; the next attempt finds the node."""
 TORN_ATTEMPTS = 12
-"""Tries of what read one state from before and one from after another's commit; about 10 s in all."""
+"""Attempts of a transaction that read data before and after the commit of another one; about 10 s in all."""
 
-_PLAIN = frozenset({type(None), bool, int, float, str, bytes})
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-# Without a handler of its own the driver's log would reach the terminal through logging's last resort.
+# Without a handler the log of the driver would be printed by the last resort of `logging`.
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
 
 
 class Transaction(Protocol):
-    """What work can do inside a transaction."""
+    """Operations inside a transaction."""
 
     def run(self, statement: str, /, **parameters: object) -> list[dict[str, Any]]:
-        """Run one statement; rows as dicts by column."""
+        """Run one statement; return the rows as dictionaries by column."""
 
     def run_columns(
         self,
@@ -76,17 +73,17 @@ class Transaction(Protocol):
         Parameters
         ----------
         statement : str
-            Begins with ``UNWIND range(0, size($first) - 1) AS i``, where ``first`` is one of the
-            columns, and uses ``$column[i]``. Lists of rows or of maps were measured to be no faster.
+            Begins with ``UNWIND range(0, size($first) - 1) AS i``, with one of the columns as ``first``, and
+            uses ``$column[i]``. Lists of rows or of maps were measured to be no faster.
         columns : mapping of str to sequence
-            All of one length; none is written where that is 0.
+            All of the same length; nothing is written if that is 0.
         **parameters
-            The same for each batch.
+            Parameters that are the same for each batch.
         """
 
 
 class Database:
-    """A graph database: connect, then read and write in managed transactions.
+    """Connection to a graph database, with managed transactions.
 
     Attributes
     ----------
@@ -94,7 +91,7 @@ class Database:
     kind : str
         ``neo4j`` or ``arcadedb``.
     version : str
-        What the server calls itself.
+        Name and version of the server.
     """
 
     def __init__(self, driver: neo4j.Driver, uri: str, name: str | None) -> None:
@@ -108,16 +105,16 @@ class Database:
     def connect(
         cls, uri: str, *, user: str | None = None, password: str | None = None, name: str | None = None
     ) -> Self:
-        """Connect and verify with a query that address, password and database name are good.
+        """Connect, and check address, password and database name with a query.
 
         Parameters
         ----------
         uri : str
             ``bolt://host:port`` or ``neo4j://host:port``, with ``+s`` for TLS.
         user, password : str, optional
-            Neither for a server without authentication.
+            Omitted for a server without authentication.
         name : str, optional
-            Database on the server; the user's home database by default.
+            Database on the server (default: the user's home database).
 
         Raises
         ------
@@ -125,7 +122,7 @@ class Database:
         """
         if urlsplit(uri).scheme not in SCHEMES:
             raise DatabaseUnavailable(
-                uri, "that is no Bolt address", "give one such as bolt://localhost:7687"
+                uri, "this is not a Bolt address", "give one such as bolt://localhost:7687"
             )
         auth = None if user is None and password is None else (user or "neo4j", password or "")
         driver = None
@@ -135,7 +132,7 @@ class Database:
                 auth=auth,
                 connection_timeout=CONNECT_SECONDS,
                 connection_acquisition_timeout=CONNECT_SECONDS * 2,
-                # Hints on absent labels and the like say nothing in a registry that may be empty.
+                # Hints on missing labels mean nothing for a registry that may be empty.
                 notifications_min_severity="OFF",
                 warn_notification_severity="OFF",
             )
@@ -149,7 +146,7 @@ class Database:
         return database
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """What `work` returns of a read transaction.
+        """Run `work` in a read transaction and return its result.
 
         Raises
         ------
@@ -159,7 +156,7 @@ class Database:
         return self._managed(neo4j.READ_ACCESS, work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """What `work` returns of a write transaction: all of it is kept or nothing.
+        """Run `work` in a write transaction, which is committed as a whole or not at all; return its result.
 
         Raises
         ------
@@ -169,18 +166,17 @@ class Database:
         return self._managed(neo4j.WRITE_ACCESS, work)
 
     def query(self, statement: str, /, **parameters: object) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-        """Columns and rows of a user's own statement, which may only read.
+        """Return columns and rows of a user's own statement, which may only read.
 
-        ArcadeDB lets a read transaction write, so the statement is looked through first, on both
-        servers alike, and the transaction is rolled back whatever it did. ArcadeDB names no columns
-        where there are no rows.
+        ArcadeDB allows writes in read transactions, so the statement is checked first (for both servers) and
+        the transaction is always rolled back. ArcadeDB returns no column names if there are no rows.
 
         Raises
         ------
         WriteRefused
         DatabaseUnavailable
         DatabaseError
-            The server does not understand the statement.
+            The server rejects the statement.
         """
         word = writing_word(statement)
         if word is not None:
@@ -211,6 +207,7 @@ class Database:
         self.close()
 
     def _managed(self, access: str, work: Callable[[Transaction], T]) -> T:
+        """Run `work` in a transaction, again after conflicts."""
         deadline = time.monotonic() + CONFLICT_SECONDS
         pause = 0.02
         races = torn = 0
@@ -227,7 +224,7 @@ class Database:
                 again = (lost and races < RACE_ATTEMPTS) or (gone and torn < TORN_ATTEMPTS)
                 if not (again or _is_conflict(error)) or time.monotonic() + pause > deadline:
                     self._fail(error)
-            # Jitter keeps two writers from meeting again and again; it decides no result.
+            # Jitter keeps two writers from repeated conflicts; it does not affect results.
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
             pause = min(pause * 2, 2.0)
 
@@ -239,10 +236,10 @@ class Database:
 
     @contextmanager
     def _transaction(self, access: str) -> Iterator[neo4j.Transaction]:
-        """A transaction that is rolled back unless it is committed; an interrupt cuts its connection.
+        """Open a transaction that is rolled back unless it is committed; an interrupt closes its connection.
 
-        An answer of which a part was read cannot be gone on with: the driver would wait for ever.
-        It drops a connection of which it thinks that its task was cancelled, and the server rolls back.
+        After an interrupt within an answer the driver would wait for ever. It drops a connection if it thinks
+        that its task was cancelled, and the server rolls back.
         """
         try:
             with self._driver.session(database=self._name, default_access_mode=access) as session:
@@ -267,36 +264,11 @@ class Database:
 
 
 class _Interrupted(asyncio.CancelledError):
-    """What an interrupt goes through the driver as."""
+    """Form in which an interrupt passes through the driver."""
 
     def __init__(self, interrupt: KeyboardInterrupt) -> None:
         self.interrupt = interrupt
         super().__init__()
-
-
-def instants(name: str, values: Sequence[datetime | None]) -> dict[str, list[int | None]]:
-    """Columns for `Transaction.run_columns` of which `instant` makes times again, to the microsecond.
-
-    For many times: the driver takes some forty microseconds to send one, a hundred times a number.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column that `instant` is given.
-    values : sequence of datetime or None
-    """
-    since = [None if value is None else as_utc(value) - _EPOCH for value in values]
-    return {
-        f"{name}_s": [None if one is None else one.days * 86400 + one.seconds for one in since],
-        f"{name}_ns": [None if one is None else one.microseconds * 1000 for one in since],
-    }
-
-
-def instant(name: str) -> str:
-    """The expression for the time in row ``i`` of the columns that `instants` made of `name`; may be null."""
-    second, rest = f"${name}_s[i]", f"${name}_ns[i]"
-    time = f"datetime({{epochSeconds: {second}, nanosecond: {rest}}})"
-    return f"CASE WHEN {second} IS NULL THEN null ELSE {time} END"
 
 
 class _BoltTransaction:
@@ -326,7 +298,7 @@ class _BoltTransaction:
 
 
 def _outgoing(value: Any) -> Any:
-    """The value as the driver takes it, times in UTC: ArcadeDB drops the zone."""
+    """Return a value as the driver accepts it, with times in UTC, since ArcadeDB drops the zone."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, np.ndarray | np.generic):
@@ -341,7 +313,7 @@ def _outgoing(value: Any) -> Any:
 
 
 def _incoming(value: Any) -> Any:
-    """The value as the rest of the program takes it; graph elements become dicts of properties."""
+    """Return a value of the driver as plain Python; graph elements become dictionaries of properties."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, list):
@@ -360,23 +332,23 @@ def _incoming(value: Any) -> Any:
 
 
 def _is_conflict(error: Neo4jError | DriverError) -> bool:
-    """Whether another transaction was in the way; a server that is gone or too small is not waited for."""
+    """Return True for a conflict with another transaction; not if the server is gone or out of memory."""
     code = getattr(error, "code", None) or ""
     gone = isinstance(error, (ServiceUnavailable, SessionExpired))
     return error.is_retryable() and not gone and "OutOfMemory" not in code
 
 
 def _is_torn(error: Neo4jError | DriverError) -> bool:
-    """Whether something that was found is not there any more.
+    """Return True if a record that was found no longer exists.
 
-    ArcadeDB takes no lock before it commits, so another writer's commit may come between two reads of one
-    transaction, or between finding a record and reading it.
+    ArcadeDB locks nothing before the commit: another writer may commit between two reads of a transaction, or
+    between finding a record and reading it.
     """
     return getattr(error, "code", None) == "Neo.ClientError.Statement.EntityNotFound"
 
 
 def _is_lost_race(error: Neo4jError | DriverError) -> bool:
-    """Whether this may be the loser of two that create the same thing for the first time.
+    """Return True if two transactions may have created the same thing at the same time.
 
     ArcadeDB lets two MERGEs of one id collide, Neo4j two ``CREATE INDEX ... IF NOT EXISTS``.
     """
@@ -387,6 +359,7 @@ def _is_lost_race(error: Neo4jError | DriverError) -> bool:
 
 
 def _unavailable(uri: str, name: str | None, error: Exception) -> DatabaseUnavailable:
+    """Return the error for a server that does not answer, with what to do."""
     code = getattr(error, "code", None) or ""
     if isinstance(error, AuthError):
         return DatabaseUnavailable(
@@ -407,7 +380,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """What the operating system said where it was the one to refuse, else what the driver says."""
+    """Return the message of the operating system if there is one, else that of the driver."""
     deepest: BaseException | None = error
     while deepest is not None:
         if isinstance(deepest, OSError) and deepest.strerror:

@@ -1,6 +1,6 @@
-"""What the graph is made of: labels, relationships and indexes, as data.
+"""Labels, relationships and indexes of the graph, as data.
 
-Every label has a UNIQUE ``id``: a composed string, such as cluster and device GUID.
+Every label has a unique ``id``: a composed string, such as cluster and device GUID.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Index:
     name, label : str
     properties : tuple of str
     serves : str
-        The statements that it is there for.
+        Statements that use it.
     """
 
     name: str
@@ -61,7 +61,7 @@ LABELS: tuple[str, ...] = (
     "Simulation",
     "Reconfiguration",
 )
-"""Every label but ``Schema``; each has a UNIQUE ``id``, which also finds a node by its key."""
+"""Every label except ``Schema``; each has a unique ``id``, by which its nodes are found."""
 
 RELATIONSHIPS: tuple[Relationship, ...] = tuple(
     Relationship(type=kind, source=source, target=target)
@@ -109,7 +109,7 @@ RELATIONSHIPS: tuple[Relationship, ...] = tuple(
         ("Reconfiguration", "FOR", "Job"),
     )
 )
-"""Every relationship type, by the labels that it joins: what a dump has to carry."""
+"""Every relationship type with the labels that it connects: what a dump contains."""
 
 INDEXES: tuple[Index, ...] = (
     Index(
@@ -212,11 +212,11 @@ INDEXES: tuple[Index, ...] = (
 
 
 def constraint_statement(label: str) -> str:
-    """Statement that makes ``id`` unique on a label."""
+    """Return the statement that makes ``id`` unique for a label."""
     return f"CREATE CONSTRAINT {label.lower()}_id IF NOT EXISTS FOR (n:{label}) REQUIRE n.id IS UNIQUE"
 
 
 def index_statement(index: Index) -> str:
-    """Statement that makes an index."""
+    """Return the statement that creates an index."""
     properties = ", ".join(f"n.{name}" for name in index.properties)
     return f"CREATE INDEX {index.name} IF NOT EXISTS FOR (n:{index.label}) ON ({properties})"

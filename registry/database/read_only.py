@@ -1,9 +1,9 @@
-"""What makes a Cypher statement a write, decided by its words.
+"""Check that a Cypher statement only reads, by its words.
 
-Neo4j enforces read transactions, ArcadeDB does not, so a user's statement is looked through before it
-is sent to either. A statement may begin with a reading clause only, holds no writing clause outside
-strings, quoted names and comments, and calls only procedures of a list. The check errs on the safe
-side: a variable named ``set`` has to be written in backticks.
+Neo4j enforces read transactions, ArcadeDB does not, so the statement of a user is checked before it is sent
+to either server. It must begin with a reading clause, contain no writing clause outside strings, quoted names
+and comments, and call only listed procedures. The check errs on the safe side: a variable named ``set`` must
+be written in backticks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 OPENING_WORDS = frozenset({"MATCH", "OPTIONAL", "WITH", "UNWIND", "RETURN", "CALL", "SHOW"})
-"""What a reading statement begins with; commands on users and databases begin otherwise."""
+"""First words of reading statements; commands on users and databases begin with others."""
 PREFIXES = frozenset({"EXPLAIN", "PROFILE"})
 WRITING_WORDS = frozenset(
     {
@@ -27,7 +27,7 @@ WRITING_WORDS = frozenset(
         "FOREACH",
         "DROP",
         "TERMINATE",
-        # It writes nothing, but has the server open a file or an address.
+        # It writes nothing, but makes the server open a file or an address.
         "LOAD",
     }
 )
@@ -44,7 +44,7 @@ PROCEDURES = frozenset(
         "dbms.components",
     }
 )
-"""Procedures that may be called: no other is known to only read."""
+"""Procedures that may be called: they only read."""
 
 _TOKEN = re.compile(
     r"""(?P<blank>\s+|//[^\r\n]*|/\*.*?\*/)
@@ -59,16 +59,17 @@ _ESCAPE = re.compile(r"\\u+([0-9a-fA-F]{4})")
 
 
 def writing_word(statement: str) -> str | None:
-    """The word for which a statement counts as a write; None for one that only reads.
+    """Return the word that makes a statement a write, or None if the statement only reads.
 
-    Neo4j resolves ``\\uXXXX`` before it looks for strings and comments, ArcadeDB inside strings
-    only; both readings have to be harmless.
+    Neo4j resolves ``\\uXXXX`` before it parses strings and comments, ArcadeDB inside strings only; both
+    interpretations must be harmless.
     """
     resolved = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), statement)
     return _writing_word(statement) or (_writing_word(resolved) if resolved != statement else None)
 
 
 def _writing_word(statement: str) -> str | None:
+    """Return the word that makes a statement without escapes a write, or None."""
     tokens = list(_tokens(statement))
     opening = True
     for index, (kind, text) in enumerate(tokens):
@@ -96,7 +97,7 @@ def _tokens(statement: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_name(tokens: list[tuple[str, str]], index: int) -> bool:
-    """Whether the word is a property (``n.set``), a label or type (``:Set``) or a parameter."""
+    """Return True if the word is a property (``n.set``), a label or type (``:Set``) or a parameter."""
     if index == 0:
         return False
     before = tokens[index - 1][1]
@@ -106,7 +107,7 @@ def _is_name(tokens: list[tuple[str, str]], index: int) -> bool:
 
 
 def _procedure(tokens: list[tuple[str, str]]) -> str | None:
-    """The dotted name that follows CALL; None for a subquery."""
+    """Return the dotted name that follows CALL, or None for a subquery."""
     if tokens and tokens[0][1] in {"{", "("}:
         return None
     name = ""
@@ -114,7 +115,7 @@ def _procedure(tokens: list[tuple[str, str]]) -> str | None:
         if kind == "quoted":
             name += text[1:-1]
         elif kind == "word" or text == ".":
-            # Two words in a row: the name has ended, YIELD or the next clause follows.
+            # Two words in a row: the name has ended; YIELD or the next clause follows.
             if kind == "word" and name and not name.endswith("."):
                 break
             name += text

@@ -1,80 +1,259 @@
-"""Finding what has an id by the id or by a unique beginning of it."""
+"""Append-only records: stored once under a hash of their content, found by a prefix of it, newest first.
+
+Each kind of record (profiles, traces, placements, simulations, circuit plans) declares a `RecordKind`, which
+makes the statements; `Records` is the base of the classes through which the registry offers them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container
-from typing import Any, NamedTuple
+import json
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from registry.database.driver import Transaction
-from registry.errors import UnknownName
+from registry.database import codec
+from registry.database.driver import Database, Transaction
+from registry.errors import DatabaseError, UnknownName
+
+Stored = TypeVar("Stored")
+
+NODES_PER_BATCH = 500
+"""Records that one statement creates: they carry arrays."""
 
 
-class ById(NamedTuple):
-    """Statements about one kind of node.
+class Join(NamedTuple):
+    """A relationship between a record and another node.
 
     Attributes
     ----------
-    kind : str
-    label : str
-    read : str
-        A row for the node of the id ``$KIND``.
+    type, label : str
+        Type of the relationship, label of the other node.
+    incoming : bool
+        True if the relationship leads from the other node to the record.
     """
 
-    kind: str
+    type: str
     label: str
-    read: str
+    incoming: bool = False
+
+
+class NewRecord(NamedTuple):
+    """A record to be created.
+
+    Attributes
+    ----------
+    id : str
+    properties : mapping of str to object
+        Properties of the node; those that are None are left out.
+    owner : str
+        Id of the node at the other end of `RecordKind.owner`.
+    joined : mapping of Join to sequence of str
+        Ids of the nodes at the other end of `RecordKind.joins`.
+    """
+
+    id: str
+    properties: Mapping[str, object]
+    owner: str = ""
+    joined: Mapping[Join, Sequence[str]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordKind:
+    """A kind of record: its names, its relationships and the statements made from them.
+
+    Statements call the record ``n``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the kind in messages.
+    label : str
+    letter : str
+        First letter of ids.
+    digits : int
+        Hexadecimal digits of ids.
+    owner : Join or None
+        Relationship that is created together with the record.
+    joins : tuple of Join
+        Other relationships.
+    listed : tuple of str
+        Properties that a list reads.
+    read : str
+        Statement that returns a row per record of ``$ids``; default: its properties as ``node``.
+    """
+
+    name: str
+    label: str
+    letter: str = ""
+    digits: int = 12
+    owner: Join | None = None
+    joins: tuple[Join, ...] = ()
+    listed: tuple[str, ...] = ()
+    read: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.read:
+            text = f"UNWIND $ids AS id\nMATCH (n:{self.label} {{id: id}})\nRETURN n AS node\n"
+            object.__setattr__(self, "read", text)
 
     @property
-    def begun(self) -> str:
-        """The statement for ``ids``: those that begin with ``$beginning``."""
-        return f"MATCH (n:{self.label})\nWHERE n.id STARTS WITH $beginning\nRETURN collect(n.id) AS ids\n"
+    def known_statement(self) -> str:
+        """Statement for those of ``$ids`` that are stored."""
+        return f"UNWIND $ids AS id\nMATCH (n:{self.label} {{id: id}})\nRETURN collect(n.id) AS ids\n"
 
     @property
-    def ids(self) -> str:
-        """The statement for ``ids``: all."""
+    def prefix_statement(self) -> str:
+        """Statement for the ids that begin with ``$prefix``."""
+        return f"MATCH (n:{self.label})\nWHERE n.id STARTS WITH $prefix\nRETURN collect(n.id) AS ids\n"
+
+    @property
+    def ids_statement(self) -> str:
+        """Statement for all ids."""
         return f"MATCH (n:{self.label})\nRETURN collect(n.id) AS ids\n"
 
+    @property
+    def create_statement(self) -> str:
+        """Statement that creates a node per row of ``$id``, ``$properties`` and ``$owner``."""
+        match, path = "", ""
+        if self.owner is not None:
+            match = f"MATCH (o:{self.owner.label} {{id: $owner[i]}})\n"
+            path = f"-[:{self.owner.type}]->(o)"
+        return (
+            f"UNWIND range(0, size($id) - 1) AS i\n{match}"
+            f"CREATE (n:{self.label} {{id: $id[i]}}){path}\nSET n += $properties[i]\n"
+        )
 
-def require_all(transaction: Transaction, asked: ById, ids: Collection[str], found: Container[str]) -> None:
-    """Raise `UnknownName`, with the closest ids, for the first id that was not found."""
-    for one in ids:
-        if one not in found:
-            raise _unknown(transaction, asked, one)
+    def join_statement(self, join: Join) -> str:
+        """Return the statement that creates a relationship per row of ``$id`` and ``$other``."""
+        path = f"(o)-[:{join.type}]->(n)" if join.incoming else f"(n)-[:{join.type}]->(o)"
+        return (
+            f"UNWIND range(0, size($id) - 1) AS i\nMATCH (n:{self.label} {{id: $id[i]}})\n"
+            f"MATCH (o:{join.label} {{id: $other[i]}})\nCREATE {path}\n"
+        )
+
+    def list_statement(self, where: str = "", *, path: str = "", then: str = "", more: str = "") -> str:
+        """Return the statement for the rows of a list, the newest first.
+
+        Parameters
+        ----------
+        where : str
+            Condition on the record.
+        path : str
+            Path from the record to another node.
+        then, more : str
+            Clauses after the condition, and what they add to the rows.
+        """
+        condition = f"WHERE {where}\n" if where else ""
+        columns = ", ".join(f"n.{name} AS {name}" for name in self.listed)
+        return (
+            f"MATCH (n:{self.label}){path}\n{condition}{then}"
+            f"RETURN {columns}{more}\nORDER BY recorded_at DESC, id\n"
+        )
+
+    def statements(self) -> dict[str, str]:
+        """Return all statements of the kind by name, except lists."""
+        return {
+            "read": self.read,
+            "known": self.known_statement,
+            "prefix": self.prefix_statement,
+            "ids": self.ids_statement,
+            "create": self.create_statement,
+            **{f"join {join.type} {join.label}": self.join_statement(join) for join in self.joins},
+        }
+
+    def identity(self, columns: Mapping[str, codec.Column], provenance: object = None) -> str:
+        """Return the id of a record: the letter and a hash of its provenance (JSON) and its columns."""
+        if provenance is not None:
+            columns = {"provenance": [json.dumps(provenance, sort_keys=True)], **columns}
+        return self.letter + codec.digest(columns)[: self.digits]
+
+    def known(self, transaction: Transaction, ids: Collection[str]) -> set[str]:
+        """Return those of the ids that are stored."""
+        return set(transaction.run(self.known_statement, ids=sorted(set(ids)))[0]["ids"])
+
+    def create(self, transaction: Transaction, records: Sequence[NewRecord]) -> None:
+        """Create records whose ids are not stored yet, with their relationships."""
+        columns: dict[str, list[Any]] = {"id": [record.id for record in records]}
+        columns["properties"] = [
+            {name: value for name, value in record.properties.items() if value is not None}
+            for record in records
+        ]
+        if self.owner is not None:
+            columns["owner"] = [record.owner for record in records]
+        transaction.run_columns(self.create_statement, columns, batch=NODES_PER_BATCH)
+        for join in self.joins:
+            pairs = [(record.id, other) for record in records for other in record.joined.get(join, ())]
+            ends = {"id": [one for one, _ in pairs], "other": [other for _, other in pairs]}
+            transaction.run_columns(self.join_statement(join), ends)
+
+    def find(self, transaction: Transaction, prefix: str) -> dict[str, Any]:
+        """Return the row of the record with this id, or of the only one whose id begins with it.
+
+        Raises
+        ------
+        UnknownName
+            With the closest ids.
+        """
+        found = transaction.run(self.read, ids=[prefix])
+        if not found:
+            ids = transaction.run(self.prefix_statement, prefix=prefix)[0]["ids"] if prefix else []
+            if len(ids) != 1:
+                raise self._unknown(transaction, prefix)
+            found = transaction.run(self.read, ids=ids)
+        return found[0]
+
+    def require_all(self, transaction: Transaction, ids: Collection[str], found: Container[str]) -> None:
+        """Raise `UnknownName`, with the closest ids, for the first id that was not found."""
+        for one in ids:
+            if one not in found:
+                raise self._unknown(transaction, one)
+
+    @contextmanager
+    def reading(self, identity: str) -> Iterator[None]:
+        """Turn a missing or invalid field of the record that is being read into `DatabaseError`."""
+        try:
+            yield
+        except (KeyError, ValueError) as error:
+            raise DatabaseError(f"the stored {self.name} {identity} is damaged: {error}") from error
+
+    def _unknown(self, transaction: Transaction, text: str) -> UnknownName:
+        return UnknownName(self.name, text, transaction.run(self.ids_statement)[0]["ids"])
 
 
-def find_by_prefix(transaction: Transaction, asked: ById, text: str) -> dict[str, Any]:
-    """The row of what has this id, or the only one that begins so.
+class Records(Generic[Stored]):
+    """Stored records of one kind; the base of what the registry offers of each kind."""
 
-    Raises
-    ------
-    UnknownName
-        With the closest ids.
-    """
-    found = transaction.run(asked.read, **{asked.kind: text})
-    if not found:
-        begun = transaction.run(asked.begun, beginning=text)[0]["ids"] if text else []
-        if len(begun) != 1:
-            raise _unknown(transaction, asked, text)
-        found = transaction.run(asked.read, **{asked.kind: begun[0]})
-    return found[0]
+    kind: ClassVar[RecordKind]
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-def _unknown(transaction: Transaction, asked: ById, text: str) -> UnknownName:
-    return UnknownName(asked.kind, text, transaction.run(asked.ids)[0]["ids"])
+    def read(self, prefix: str) -> Stored:
+        """Return a record by its id or a unique beginning of it.
+
+        Raises
+        ------
+        UnknownName
+            With the closest ids.
+        """
+        return self._database.read(lambda transaction: self._stored(self.kind.find(transaction, prefix)))
+
+    def _stored(self, row: dict[str, Any]) -> Stored:
+        """Return the record of a row of `RecordKind.read`."""
+        raise NotImplementedError
+
+    def _rows(self, statement: str, limit: int | None = None, **parameters: object) -> list[dict[str, Any]]:
+        """Return the rows of a list in one read transaction, or the first rows if there is a limit."""
+        return self._database.read(
+            lambda transaction: limited_rows(transaction, statement, limit, **parameters)
+        )
 
 
 def limited_rows(
     transaction: Transaction, statement: str, limit: int | None, **parameters: object
 ) -> list[dict[str, Any]]:
-    """The first rows of a statement, all of them where no limit is given.
-
-    No limit is large enough to mean none on both servers.
-
-    Parameters
-    ----------
-    statement : str
-        Ends with its ``ORDER BY``.
-    """
-    if limit is None:
+    """Return the first rows of a statement that ends with its ``ORDER BY``, or all rows without a limit."""
+    if limit is None:  # no number means "no limit" on both servers
         return transaction.run(statement, **parameters)
     return transaction.run(f"{statement}LIMIT $limit", limit=limit, **parameters)

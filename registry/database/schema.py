@@ -1,7 +1,7 @@
-"""The numbered migrations that bring a database to the labels, keys and indexes of `registry.labels`.
+"""Numbered migrations that bring a database to the labels, keys and indexes of `registry.database.labels`.
 
-A database records its version in one ``(:Schema {id: 'schema', version})``. What is to be done is data;
-`migrate` runs it.
+A database stores its version in ``(:Schema {id: 'schema', version})``. Migrations are data that `migrate`
+runs.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Migration:
     Attributes
     ----------
     version : int
-        The version that it reaches; versions count from 1.
+        Version that it reaches; versions count from 1.
     about : str
     statements : tuple of str
-        Each runs in a transaction of its own and does nothing where it was run before, so that an
-        interrupted migration is just started again.
+        Each runs in its own transaction and changes nothing if it was run before: an interrupted migration
+        is started again.
     """
 
     version: int
@@ -68,41 +68,41 @@ _LABELS_1, _LABELS_2, _LABELS_3 = LABELS[:15], LABELS[15:19], LABELS[19:21]
 _LABELS_4, _LABELS_5 = LABELS[21:23], LABELS[23:]
 _INDEXES_1, _INDEXES_2, _INDEXES_3 = INDEXES[:4], INDEXES[4:10], INDEXES[10:13]
 _INDEXES_4, _INDEXES_5 = INDEXES[13:14], INDEXES[14:]
-"""What each version added."""
+"""Labels and indexes that each version added."""
 
-TELL_FORMATS_OF_RUNS = """
+ADD_FORMATS_TO_RUNS = """
 MATCH (r:IngestRun)
 WHERE r.formats IS NULL
 SET r.formats = split(r.source, ', '), r.error = '', r.error_kind = '', r.key = '',
     r.snapshot = '', r.routing = '', r.profiles = []
 """
 
-TELL_ROLES_OF_PLACEMENTS = """
+ADD_ROLES_TO_PLACEMENTS = """
 MATCH (p:Placement)
 WHERE p.role IS NULL
 SET p.role = CASE WHEN p.strategy = 'given' THEN 'present' ELSE 'proposed' END
 """
-"""What nobody searched for was reported or written by hand."""
+"""Placements that no search proposed were reported or written by hand."""
 
-TELL_SNAPSHOTS_OF_PLACEMENTS = """
+ADD_SNAPSHOTS_TO_PLACEMENTS = """
 MATCH (p:Placement)-[:IN]->(x:Content)
 WHERE p.snapshot IS NULL
 SET p.snapshot = x.id
 """
 
-TELL_PROFILES_OF_PLACEMENTS = """
+ADD_PROFILES_TO_PLACEMENTS = """
 MATCH (p:Placement)-[:OF]->(f:Profile)
 WHERE p.profile IS NULL
 SET p.profile = f.id, p.application = f.application
 """
 
-TELL_JOBS_OF_PLACEMENTS = """
+ADD_JOBS_TO_PLACEMENTS = """
 MATCH (j:Job)-[:HAS_PLACEMENT]->(p:Placement)
 WHERE p.job IS NULL
 SET p.job = j.job
 """
 
-TELL_ALLOCATIONS_OF_PLACEMENTS = """
+ADD_ALLOCATIONS_TO_PLACEMENTS = """
 MATCH (p:Placement)-[:ON]->(a:Allocation)
 WHERE p.allocation IS NULL
 SET p.allocation = a.id
@@ -123,20 +123,20 @@ MIGRATIONS: tuple[Migration, ...] = (
         statements=(
             *(constraint_statement(label) for label in _LABELS_2),
             *(index_statement(index) for index in _INDEXES_2),
-            TELL_FORMATS_OF_RUNS,
+            ADD_FORMATS_TO_RUNS,
         ),
     ),
     Migration(
         version=3,
-        about="advice on running jobs, drawings, and placements that tell their role and what they are about",
+        about="advice on running jobs, drawings, and placements with their role and what they refer to",
         statements=(
             *(constraint_statement(label) for label in _LABELS_3),
             *(index_statement(index) for index in _INDEXES_3),
-            TELL_ROLES_OF_PLACEMENTS,
-            TELL_SNAPSHOTS_OF_PLACEMENTS,
-            TELL_PROFILES_OF_PLACEMENTS,
-            TELL_JOBS_OF_PLACEMENTS,
-            TELL_ALLOCATIONS_OF_PLACEMENTS,
+            ADD_ROLES_TO_PLACEMENTS,
+            ADD_SNAPSHOTS_TO_PLACEMENTS,
+            ADD_PROFILES_TO_PLACEMENTS,
+            ADD_JOBS_TO_PLACEMENTS,
+            ADD_ALLOCATIONS_TO_PLACEMENTS,
         ),
     ),
     Migration(
@@ -165,53 +165,53 @@ IS_EMPTY = "MATCH (n) RETURN 1 AS one LIMIT 1"
 
 
 def current_version(database: Database) -> int:
-    """Schema version that a database holds; 0 for one that never held any."""
+    """Return the schema version of a database; 0 if it never had one."""
     rows = database.read(lambda transaction: transaction.run(READ_VERSION, id=SCHEMA_ID))
     return int(rows[0]["version"]) if rows else 0
 
 
 def is_half_loaded(database: Database) -> bool:
-    """Whether a load of a dump was begun here and not brought to its end."""
+    """Return True if the load of a dump was started in this database and not finished."""
     rows = database.read(lambda transaction: transaction.run(READ_VERSION, id=SCHEMA_ID))
     return bool(rows and rows[0]["loading"])
 
 
 def mark_loading(database: Database, loading: bool) -> None:
-    """Remember that a load has begun, or that it is complete."""
+    """Record that a load has started, or that it is complete."""
     statement = MARK_LOADING if loading else MARK_LOADED
     database.write(lambda transaction: transaction.run(statement, id=SCHEMA_ID))
 
 
 def is_empty(database: Database) -> bool:
-    """Whether a database has no nodes at all, not even a schema version."""
+    """Return True if a database has no nodes, not even a schema version."""
     return not database.read(lambda transaction: transaction.run(IS_EMPTY))
 
 
 def check_version(database: Database, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
-    """Raise where a database is not of the version that this program writes, or half loaded.
+    """Raise if a database has another schema version than this program, or is half loaded.
 
     Raises
     ------
     SchemaVersionError
     DatabaseError
-        The load of a dump was broken off.
+        The load of a dump was interrupted.
     """
     found, needed = current_version(database), migrations[-1].version
     if found != needed:
         raise SchemaVersionError(found, needed, MIGRATE_COMMAND if found < needed else UPGRADE_COMMAND)
     if is_half_loaded(database):
-        raise DatabaseError(f"the load of a dump was broken off here: {LOAD_COMMAND}")
+        raise DatabaseError(f"the load of a dump was interrupted here: {LOAD_COMMAND}")
 
 
 def migrate(database: Database, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> tuple[int, ...]:
-    """Bring a database to this program's version; the versions that were reached on the way.
+    """Migrate a database to the version of this program; return the versions that were reached.
 
     Raises
     ------
     SchemaVersionError
-        The database is of a newer version than this program.
+        The database has a newer version than this program.
     DatabaseError
-        The database holds a graph that is not of this program.
+        The database holds a graph of another program.
     """
     found = current_version(database)
     if found > migrations[-1].version:
@@ -239,7 +239,7 @@ def _apply(database: Database, migration: Migration) -> None:
 
 
 def _run_alone(database: Database, statement: str) -> None:
-    """Neo4j refuses to change the schema and data in one transaction."""
+    """Run a statement in its own transaction: Neo4j cannot change schema and data in one."""
 
     def work(transaction: Transaction) -> None:
         transaction.run(statement)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from registry.counters.sweeps import Retention, roll_up, save_sweep
+from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Database, Transaction
-from registry.database.progress_transaction import ProgressTransaction
 from registry.fabrics.intended import save_wiring
 from registry.fabrics.layouts import save_layouts, seat
 from registry.fabrics.observations import (
@@ -36,8 +36,8 @@ from registry.model import CounterSweep, Fabric, Job
 from registry.model.intake import Intake, Receipt
 from registry.profiles import save_profile
 from registry.progress import Progress
-from registry.records.placements.batches import save_placement
 from registry.records.placements.records import PRESENT, PlacementRecord
+from registry.records.placements.saving import save_placement
 from registry.records.traces import save_trace
 from registry.version import code_version
 

@@ -1,4 +1,4 @@
-"""Allocations: hosts in order with their slots; one node for all jobs and placements that share it."""
+"""Allocations: hosts in order with their slots; jobs and placements with the same one share a node."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RETURN collect(d.name) AS names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSlots:
-    """Hosts by name, in order, with the ranks that each takes."""
+    """Hosts by name, in order, with the number of ranks of each."""
 
     cluster: str
     hosts: tuple[str, ...]
@@ -55,13 +55,13 @@ class HostSlots:
 
     @property
     def id(self) -> str:
-        """Hash of hosts and slots, in their order."""
+        """Cluster and a hash of hosts and slots, in their order."""
         text = json.dumps([self.hosts, self.slots])
         return f"{self.cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def save_allocations(transaction: Transaction, cluster: str, wanted: Iterable[HostSlots]) -> None:
-    """Save those that are not there yet; their hosts must be known (`require_hosts`)."""
+    """Save the allocations that are not stored yet; their hosts must be known (`require_hosts`)."""
     by_id = {allocation.id: allocation for allocation in wanted}
     known = set(transaction.run(_KNOWN, allocations=sorted(by_id))[0]["ids"])
     new = {name: by_id[name] for name in sorted(by_id.keys() - known)}
@@ -84,7 +84,7 @@ def save_allocations(transaction: Transaction, cluster: str, wanted: Iterable[Ho
 
 
 def require_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) -> None:
-    """Raise `UnknownName`, with the closest names, for a host that the cluster never had."""
+    """Raise `UnknownName`, with the closest names, for a host that was never part of the cluster."""
     wanted = sorted(set(hosts))
     if not wanted:
         return
@@ -93,5 +93,5 @@ def require_hosts(transaction: Transaction, cluster: str, hosts: Iterable[str]) 
     missing = [name for name in wanted if name not in known]
     if missing:
         names = transaction.run(_HOSTS, cluster=cluster)[0]["names"]
-        remedy = "" if names else f"no fabric of cluster {cluster!r} was ingested yet"
+        remedy = "" if names else f"no fabric of cluster {cluster!r} has been ingested"
         raise UnknownName("host", missing[0], names, remedy=remedy)

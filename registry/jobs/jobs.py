@@ -1,12 +1,11 @@
-"""Jobs as their scheduler told of them, where they ran, and which profile each was.
+"""Jobs as reported by their scheduler, with the hosts on which they ran and their profiles.
 
-A job told of again is brought up to date: what the newer record says counts, what it leaves open is
-kept, and slots that it only guesses do not replace better known ones of the same hosts. Hosts are joined to
-the job through allocations, profiles by `attach`; of both the latest counts and none is taken away.
+A job that is reported again is updated: fields of the newer record count, its empty fields keep the older
+value, and guessed slots do not replace reported ones of the same hosts. A job is joined to hosts through
+allocations, to profiles by `attach`; the latest of each counts and none is removed.
 
-A year's accounting is more than one transaction of a server can hold: it is saved in `batches`. Each job is
-saved as a whole, with where it ran, and saving it again adds nothing: what an interrupted call has not saved
-is saved by the same call again.
+One transaction cannot hold the accounting of a year: it is saved in `batches`. Each job is saved as a whole
+and saving it again adds nothing, so an interrupted call can be repeated.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from registry.database.driver import Database, Transaction, instant, instants
+from registry.database.bulk_writes import instant, instants
+from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics.observations import lock_cluster
 from registry.jobs.allocations import HostSlots, save_allocations
@@ -24,10 +24,10 @@ from registry.model import Job
 from registry.profiles import find_profile
 
 JOB_FIELDS = tuple(field.name for field in fields(Job) if field.name not in ("id", "hosts", "slots"))
-"""Fields of a `Job` that its node keeps as they are."""
+"""Fields of a `Job` that are stored as properties of the same name."""
 JOBS_A_TRANSACTION = 5_000
 HOSTS_A_TRANSACTION = 50_000
-"""Hosts of the jobs of one transaction, each time that one is named: a relationship each."""
+"""Hosts of all jobs of one transaction, each counted as often as it occurs: one relationship each."""
 
 _TIMES = ("submitted_at", "started_at", "ended_at")
 _VALUES = ", ".join(f"j.{name} = {instant(name) if name in _TIMES else f'${name}[i]'}" for name in JOB_FIELDS)
@@ -99,7 +99,7 @@ CREATE (j)-[:RAN {at: $at}]->(p)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredJob:
-    """A job, its cluster, and the id of the profile that it ran, where that is known."""
+    """A job with its cluster and the id of its profile, or None if the profile is unknown."""
 
     id: str
     cluster: str
@@ -109,18 +109,18 @@ class StoredJob:
 
 
 class Jobs:
-    """What the registry knows of jobs."""
+    """Stored jobs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def read(self, job: str, cluster: str | None = None) -> StoredJob:
-        """A job by the scheduler's id.
+        """Return a job by the scheduler's id.
 
         Parameters
         ----------
         cluster : str, optional
-            Needed where two clusters have a job of that id.
+            Needed if two clusters have a job with this id.
 
         Raises
         ------
@@ -129,12 +129,12 @@ class Jobs:
         return self._database.read(lambda transaction: find_job(transaction, job, cluster))
 
     def list(self, cluster: str | None = None) -> tuple[StoredJob, ...]:
-        """Jobs of a cluster, or of all, the latest started first; those that never started last."""
+        """Return the jobs of a cluster or of all, the latest started first and those never started last."""
 
         def work(transaction: Transaction) -> list[StoredJob]:
             found = transaction.run(_KEYS) if cluster is None else transaction.run(_KEYS_OF, cluster=cluster)
             keys, listed = found[0]["keys"], list[StoredJob]()
-            for start in range(0, len(keys), JOBS_A_TRANSACTION):  # more do not fit into a server's memory
+            for start in range(0, len(keys), JOBS_A_TRANSACTION):  # more exceed the memory of a server
                 some = keys[start : start + JOBS_A_TRANSACTION]
                 listed += stored_jobs(transaction.run(_STORED, jobs=some))
             return listed
@@ -142,7 +142,7 @@ class Jobs:
         return tuple(sorted(self._database.read(work), key=_newest_first))
 
     def attach(self, job: str, profile: str, cluster: str | None = None) -> str:
-        """Remember which profile, by name or id, a job ran; the profile's id.
+        """Record the profile, by name or id, that a job ran; return the id of the profile.
 
         Raises
         ------
@@ -167,7 +167,7 @@ def jobs_of_user(database: Database, user: str) -> frozenset[str]:
 
 
 def batches(jobs: Iterable[Job]) -> list[tuple[Job, ...]]:
-    """The jobs in their order, as many at a time as a transaction takes; a job's hosts are never parted."""
+    """Return the jobs in batches of one transaction, in order; the hosts of a job are never split."""
     found: list[tuple[Job, ...]] = []
     batch: list[Job] = []
     hosts = 0
@@ -181,24 +181,23 @@ def batches(jobs: Iterable[Job]) -> list[tuple[Job, ...]]:
 
 
 def save_jobs(transaction: Transaction, cluster: str, jobs: Sequence[Job], as_of: datetime, seq: int) -> int:
-    """Save jobs of a cluster that is taken; the number of those that told something new.
+    """Save jobs of a locked cluster; return the number of new or changed jobs.
 
-    Their hosts must be known (`registry.jobs.allocations.require_hosts`), and no more of them given than
-    `batches` puts together.
+    Their hosts must be known (`registry.jobs.allocations.require_hosts`), and they must be one of `batches`.
     """
     keys = list(dict.fromkeys(job_key(cluster, job.id) for job in jobs))
     known = {stored.id: stored for stored in stored_jobs(transaction.run(_STORED, jobs=keys))}
-    told = dict(known)
+    merged = dict(known)
     for job in jobs:
-        stored = _told(cluster, job, as_of)
-        before = told.get(stored.id)
-        told[stored.id] = stored if before is None else _merge(before, stored)
-    changed = [told[key] for key in keys if key not in known or _differs(told[key], known[key])]
+        key = job_key(cluster, job.id)
+        stored = StoredJob(id=key, cluster=cluster, job=job, profile=None, as_of=as_of)
+        merged[key] = _merge(merged[key], stored) if key in merged else stored
+    changed = [merged[key] for key in keys if key not in known or _differs(merged[key], known[key])]
     _write(transaction, cluster, changed)
     moved = [
         stored
         for stored in changed
-        if stored.job.hosts and (stored.id not in known or _room(stored) != _room(known[stored.id]))
+        if stored.job.hosts and (stored.id not in known or _slots(stored) != _slots(known[stored.id]))
     ]
     allocations = [
         HostSlots(cluster=cluster, hosts=stored.job.hosts, slots=stored.job.slots) for stored in moved
@@ -213,12 +212,12 @@ def save_jobs(transaction: Transaction, cluster: str, jobs: Sequence[Job], as_of
 
 
 def job_key(cluster: str, job: str) -> str:
-    """Id of a job's node."""
+    """Return the id of a job's node."""
     return f"{cluster}/{job}"
 
 
 def find_job(transaction: Transaction, job: str, cluster: str | None = None) -> StoredJob:
-    """See `Jobs.read`."""
+    """Return a job by the scheduler's id; see `Jobs.read`."""
     found = stored_jobs(transaction.run(_READ, job=job))
     mine = [stored for stored in found if cluster in (None, stored.cluster)]
     if len(mine) == 1:
@@ -232,9 +231,9 @@ def find_job(transaction: Transaction, job: str, cluster: str | None = None) -> 
 
 
 def stored_jobs(rows: Sequence[dict[str, Any]]) -> list[StoredJob]:
-    """The jobs of rows with `id`, `cluster`, `as_of` and `JOB_FIELDS`.
+    """Return the jobs of rows with `id`, `cluster`, `as_of` and `JOB_FIELDS`.
 
-    Of the rows' lists `hosts`, `slots` and `profiles` the last entry counts.
+    The last entry of the lists `hosts`, `slots` and `profiles` counts.
     """
     jobs = []
     for row in rows:
@@ -256,31 +255,27 @@ def stored_jobs(rows: Sequence[dict[str, Any]]) -> list[StoredJob]:
     return jobs
 
 
-def _told(cluster: str, job: Job, as_of: datetime) -> StoredJob:
-    return StoredJob(id=job_key(cluster, job.id), cluster=cluster, job=job, profile=None, as_of=as_of)
-
-
-def _merge(before: StoredJob, told: StoredJob) -> StoredJob:
-    """Field by field what the newer record says, or else the older one."""
-    newer, older = (told, before) if told.as_of >= before.as_of else (before, told)
+def _merge(known: StoredJob, given: StoredJob) -> StoredJob:
+    """Return one job of two records: each field of the newer one, or of the older one if it is empty."""
+    newer, older = (given, known) if given.as_of >= known.as_of else (known, given)
     plain = {name: getattr(newer.job, name) or getattr(older.job, name) for name in JOB_FIELDS}
-    room = newer if newer.job.hosts else older
+    allocated = newer if newer.job.hosts else older
     if set(newer.job.hosts) == set(older.job.hosts) and _certainty(older.job) > _certainty(newer.job):
-        room = older
-    plain["guessed"] = room.job.guessed
-    hosts, slots = _room(room)
-    merged = Job(id=told.job.id, hosts=hosts, slots=slots, **plain)
-    return replace(before, job=merged, as_of=newer.as_of)
+        allocated = older
+    plain["guessed"] = allocated.job.guessed
+    hosts, slots = _slots(allocated)
+    merged = Job(id=given.job.id, hosts=hosts, slots=slots, **plain)
+    return replace(known, job=merged, as_of=newer.as_of)
 
 
 def _certainty(job: Job) -> int:
-    """How well a record knows the slots: as told, an even share of its ranks, an even share of CPUs."""
+    """Return how reliable the slots are: 2 as reported, 1 an even share of ranks, 0 an even share of CPUs."""
     return 2 if not job.guessed else 1 if job.ranks else 0
 
 
-def _differs(told: StoredJob, known: StoredJob) -> bool:
-    """Whether anything but the file that tells it is new."""
-    return replace(told.job, source=known.job.source) != known.job
+def _differs(given: StoredJob, known: StoredJob) -> bool:
+    """Return True if the two jobs differ in more than their source."""
+    return replace(given.job, source=known.job.source) != known.job
 
 
 def _write(transaction: Transaction, cluster: str, changed: Sequence[StoredJob]) -> None:
@@ -294,7 +289,7 @@ def _write(transaction: Transaction, cluster: str, changed: Sequence[StoredJob])
     transaction.run_columns(_MERGE, columns, cluster=cluster)
 
 
-def _room(stored: StoredJob) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _slots(stored: StoredJob) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return stored.job.hosts, stored.job.slots
 
 

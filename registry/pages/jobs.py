@@ -1,4 +1,7 @@
-"""Jobs page by page with what a table shows of them, and one job with its placements: a statement each."""
+"""Reads for the pages of jobs: a page of the table of jobs, and one job with its placements.
+
+Each function runs one statement.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ from registry.records.placements.rows import INFO, placement_info, profile_names
 from registry.running.advice import StoredAdvice, stored_advice
 
 
-def _asked(of_cluster: bool) -> str:
-    """The jobs that a filter lets through, each with its parts and its newest advice."""
+def _matching(of_cluster: bool) -> str:
+    """Return the clauses for the jobs that match a filter, with allocation, profile and newest advice."""
     return f"""
 MATCH (j:Job)
 WHERE {"j.cluster = $cluster AND" if of_cluster else ""} ($user IS NULL OR j.user = $user)
@@ -34,8 +37,8 @@ WHERE $minimum_gain IS NULL OR advice.gain >= $minimum_gain
 
 
 def _with_placement(carried: str) -> str:
-    """Of a job's placements that were evaluated the newest present one, or else the newest: ``p``."""
-    # by their names, present ones come before proposed ones; to sort those of all jobs takes twice as long
+    """Return the clauses for a job's latest evaluated placement ``p``, present ones first."""
+    # "present" < "proposed"; sorting the placements of all jobs takes twice as long
     return f"""
 OPTIONAL MATCH (j)-[:HAS_PLACEMENT]->(p:Placement)
 WHERE p.congestion_seconds IS NOT NULL
@@ -47,7 +50,7 @@ WITH {carried}, reduce(best = head(judged), q IN judged |
 
 
 def _cut(*carried: str) -> str:
-    """The page out of all jobs in order; one row without a job where it is empty."""
+    """Return the clauses that cut a page out of all jobs in order; an empty page is one row without a job."""
     parts = ", ".join(f"one[{number}] AS {name}" for number, name in enumerate(carried))
     return f"""
 WITH {", ".join(carried)}
@@ -61,24 +64,26 @@ WITH {_COUNTED}, {parts}
 
 
 _COUNTED = "total, profile_ids, profile_names"
-_PARTS = ("j", "room", "profile", "application", "advice")
-_TOLD = f"""
+_PARTS = ("j", "allocation", "profile", "application", "advice")
+_RETURN = f"""
 RETURN total, {JOB_COLUMNS}, application, advice, CASE WHEN p IS NOT NULL THEN {INFO} END AS placement,
        profile_ids, profile_names
 """
 
 
 def _page(of_cluster: bool) -> str:
-    return _asked(of_cluster) + _cut(*_PARTS) + _with_placement(f"{_COUNTED}, {', '.join(_PARTS)}") + _TOLD
+    return (
+        _matching(of_cluster) + _cut(*_PARTS) + _with_placement(f"{_COUNTED}, {', '.join(_PARTS)}") + _RETURN
+    )
 
 
 def _page_by_ratio(of_cluster: bool) -> str:
-    """Looks at the placements of all jobs, not only at those of the page."""
+    """Return the statement that filters by ratio: it reads the placements of all jobs, not of a page."""
     judged = (
         _with_placement(", ".join(_PARTS))
         + "WHERE p.congestion_seconds >= $ratio * p.bound_congestion_seconds"
     )
-    return _asked(of_cluster) + judged + _cut(*_PARTS, "p") + _TOLD
+    return _matching(of_cluster) + judged + _cut(*_PARTS, "p") + _RETURN
 
 
 _PAGE, _PAGE_OF_CLUSTER = _page(False), _page(True)
@@ -109,8 +114,8 @@ WHERE j.job = $job AND ($cluster IS NULL OR j.cluster = $cluster)
 {with_allocation_and_profile()}
 {with_advice()}
 OPTIONAL MATCH (j)-[:HAS_PLACEMENT]->(p:Placement)
-WITH j, room, profile, application, advice, p ORDER BY p.recorded_at DESC, p.id
-WITH j, room, profile, application, advice,
+WITH j, allocation, profile, application, advice, p ORDER BY p.recorded_at DESC, p.id
+WITH j, allocation, profile, application, advice,
      collect(CASE WHEN p IS NOT NULL THEN {INFO} END) AS placements
 {profile_names("j")}
 RETURN {JOB_COLUMNS}, application, advice, placements, profile_ids, profile_names
@@ -119,21 +124,21 @@ RETURN {JOB_COLUMNS}, application, advice, placements, profile_ids, profile_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs are asked for; what is None, or empty, is not looked at.
+    """Conditions on jobs; None or empty conditions are ignored.
 
     Attributes
     ----------
     cluster, user, application, state : str or None
     users : tuple of str or None
-        One of these.
+        Jobs of one of these users.
     since, until : datetime or None
-        Jobs that ran, or waited, between the two.
+        Jobs that ran or waited between the two.
     minimum_gain : float or None
-        At least so much is possible by their newest advice.
+        Jobs with at least this gain by their newest advice.
     minimum_ratio : float or None
-        The worst link of their placement is at least so many times its certified bound.
+        Jobs whose worst link is at least so many times its certified bound.
     text : str
-        The job's id begins with it, or its name has it, in whatever case.
+        Jobs whose id begins with it, or whose name contains it, ignoring case.
     """
 
     cluster: str | None = None
@@ -150,17 +155,17 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A job in a table.
+    """A row of the table of jobs.
 
     Attributes
     ----------
     stored : StoredJob
     application : str or None
-        Of its profile.
+        Application of its profile.
     placement : StoredPlacementInfo or None
-        Of those that were evaluated the newest present one, or else the newest.
+        Latest evaluated placement; present ones come before proposed ones.
     advice : StoredAdvice or None
-        The newest.
+        Latest advice.
     """
 
     stored: StoredJob
@@ -171,7 +176,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPage:
-    """Some of the jobs that were asked for, and how many there are in all."""
+    """Some of the matching jobs, and the number of all of them."""
 
     rows: tuple[JobRow, ...]
     total: int
@@ -179,13 +184,13 @@ class JobPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobChoices:
-    """What there is to choose from, sorted.
+    """Choices of the filters, sorted.
 
     Attributes
     ----------
     users, applications, states : tuple of str
     clusters : mapping of str to str
-        Id of the newest content of each cluster.
+        Id of the latest snapshot of each cluster.
     """
 
     users: tuple[str, ...]
@@ -196,7 +201,7 @@ class JobChoices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFile:
-    """A job with all that is known of it; placements the newest first."""
+    """A job with its placements (the newest first) and its latest advice."""
 
     stored: StoredJob
     application: str | None
@@ -205,37 +210,37 @@ class JobFile:
 
 
 class JobPages:
-    """What the registry knows of jobs, as pages show it."""
+    """Reads for the pages of jobs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def page(self, asked: JobFilter, *, limit: int = 100, offset: int = 0) -> JobPage:
-        """Jobs that a filter lets through, the latest started first; those that never started come last.
+    def page(self, wanted: JobFilter, *, limit: int = 100, offset: int = 0) -> JobPage:
+        """Return the jobs that match a filter, the latest started first; jobs that never started come last.
 
         Parameters
         ----------
         limit, offset : int
-            So many jobs, behind so many.
+            At most `limit` jobs, after the first `offset`.
         """
-        given: dict[str, Any] = {
-            "user": asked.user,
-            "users": None if asked.users is None else list(asked.users),
-            "state": asked.state,
-            "application": asked.application,
-            "since": None if asked.since is None else as_utc(asked.since),
-            "until": None if asked.until is None else as_utc(asked.until),
-            "text": asked.text,
-            "minimum_gain": asked.minimum_gain,
+        parameters: dict[str, Any] = {
+            "user": wanted.user,
+            "users": None if wanted.users is None else list(wanted.users),
+            "state": wanted.state,
+            "application": wanted.application,
+            "since": None if wanted.since is None else as_utc(wanted.since),
+            "until": None if wanted.until is None else as_utc(wanted.until),
+            "text": wanted.text,
+            "minimum_gain": wanted.minimum_gain,
             "offset": offset,
             "end": offset + limit,
         }
-        if asked.cluster is not None:
-            given["cluster"] = asked.cluster
-        if asked.minimum_ratio is not None:
-            given["ratio"] = asked.minimum_ratio
-        statement = _statement(asked)
-        rows = self._database.read(lambda transaction: transaction.run(statement, **given))
+        if wanted.cluster is not None:
+            parameters["cluster"] = wanted.cluster
+        if wanted.minimum_ratio is not None:
+            parameters["ratio"] = wanted.minimum_ratio
+        statement = _statement(wanted)
+        rows = self._database.read(lambda transaction: transaction.run(statement, **parameters))
         found = [row for row in rows if row["id"] is not None]
         jobs = stored_jobs(found)
         return JobPage(
@@ -244,7 +249,7 @@ class JobPages:
         )
 
     def choices(self, cluster: str | None = None) -> JobChoices:
-        """Users and states of the jobs of a cluster, or of all; all applications and clusters."""
+        """Return users and states of the jobs of a cluster or of all, and all applications and clusters."""
         (row,) = self._database.read(lambda transaction: transaction.run(_CHOICES, cluster=cluster))
         return JobChoices(
             users=_names(row["users"]),
@@ -254,14 +259,14 @@ class JobPages:
         )
 
     def open(self, job: str, cluster: str | None = None) -> JobFile:
-        """A job with all that is known of it.
+        """Return a job with its placements and its latest advice.
 
         Parameters
         ----------
         job : str
-            The scheduler's id, or cluster and id with ``/`` between them.
+            Scheduler's id, or cluster and id joined by ``/``.
         cluster : str, optional
-            Needed where two clusters have a job of that id.
+            Needed if two clusters have a job with this id.
 
         Raises
         ------
@@ -274,7 +279,7 @@ class JobPages:
         def work(transaction: Transaction) -> JobFile:
             rows = transaction.run(_OPEN, job=job, cluster=cluster)
             if len(rows) != 1:
-                stored = find_job(transaction, job, cluster)  # tells which there are
+                stored = find_job(transaction, job, cluster)  # raises with the known jobs
                 raise DatabaseError(f"job {stored.id} changed while it was read")
             (row,), (stored,) = rows, stored_jobs(rows)
             names = dict(zip(row["profile_ids"], row["profile_names"], strict=True))
@@ -288,10 +293,10 @@ class JobPages:
         return self._database.read(work)
 
 
-def _statement(asked: JobFilter) -> str:
-    if asked.minimum_ratio is None:
-        return _PAGE if asked.cluster is None else _PAGE_OF_CLUSTER
-    return _PAGE_BY_RATIO if asked.cluster is None else _PAGE_OF_CLUSTER_BY_RATIO
+def _statement(wanted: JobFilter) -> str:
+    if wanted.minimum_ratio is None:
+        return _PAGE if wanted.cluster is None else _PAGE_OF_CLUSTER
+    return _PAGE_BY_RATIO if wanted.cluster is None else _PAGE_OF_CLUSTER_BY_RATIO
 
 
 def _row(row: dict[str, Any], stored: StoredJob) -> JobRow:
@@ -305,7 +310,7 @@ def _row(row: dict[str, Any], stored: StoredJob) -> JobRow:
 
 
 def _newest_first(row: JobRow) -> tuple[bool, float, str, str]:
-    """The order in which the page was cut: what came after it has mixed the rows."""
+    """Return the sort key of the page: later clauses do not keep the order of rows."""
     job = row.stored.job
     started = job.started_at
     return started is None, -started.timestamp() if started else 0.0, row.stored.cluster, job.id

@@ -1,6 +1,6 @@
-"""Placements with all that they are about: one statement, for pages.
+"""Reads for pages that show placements: each with its fabric and its profile; one statement.
 
-`Placements.read`, `Fabrics.read_content` and `Profiles.read` give it piece by piece.
+`Placements.read`, `Fabrics.read_content` and `Profiles.read` return the same in several.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.database.driver import Database, Transaction
-from registry.database.record_store import require_all
 from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.fabrics import Snapshot
 from registry.fabrics.routings import unpack_tables
 from registry.profiles import StoredProfile, stored_profile
-from registry.records.placements.placements import BY_ID
 from registry.records.placements.records import StoredPlacement
-from registry.records.placements.rows import stored_placement
+from registry.records.placements.rows import PLACEMENT, stored_placement
 
 _OPEN = """
 UNWIND $placements AS wanted
@@ -37,7 +35,7 @@ RETURN p, x.id AS content, x.blob AS blob, observed_at, f, f.id AS profile, j.jo
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpenPlacement:
-    """A placement, the fabric that it is on (with the tables that it was judged by), and its profile."""
+    """A placement with its fabric, including the forwarding tables of its evaluation, and its profile."""
 
     stored: StoredPlacement
     snapshot: Snapshot
@@ -45,7 +43,7 @@ class OpenPlacement:
 
 
 def open_placement(database: Database, placement: str) -> OpenPlacement:
-    """A placement by its id, with all that it is about.
+    """Return a placement by its id, with its fabric and profile; one statement.
 
     Raises
     ------
@@ -56,18 +54,18 @@ def open_placement(database: Database, placement: str) -> OpenPlacement:
 
 
 def open_placements(database: Database, placements: Sequence[str]) -> dict[str, OpenPlacement]:
-    """Placements by their ids, each with all that it is about: one statement.
+    """Return placements by their ids, each with its fabric and profile; one statement.
 
     Raises
     ------
     UnknownName
-        The first that there is not, with the closest ids.
+        The first id that is not stored, with the closest ids.
     """
     ids = list(dict.fromkeys(placements))
 
     def work(transaction: Transaction) -> dict[str, OpenPlacement]:
         found = {opened.stored.id: opened for opened in map(_opened, transaction.run(_OPEN, placements=ids))}
-        require_all(transaction, BY_ID, ids, found)
+        PLACEMENT.require_all(transaction, ids, found)
         return found
 
     return database.read(work)
@@ -88,5 +86,5 @@ def _opened(row: dict[str, Any]) -> OpenPlacement:
             routing=stored.routing,
             fabric=unpack_fabric(row["blob"], tables=tables, observed_at=row["observed_at"]),
         ),
-        profile=None if profile is None else stored_profile(profile["id"], profile["name"], profile),
+        profile=None if profile is None else stored_profile(profile),
     )

@@ -1,6 +1,6 @@
-"""Simulated runs with the fabrics that they are on: one statement, for pages.
+"""Reads for the simulations page: simulations, each with its fabric; one statement.
 
-`Simulations.read` and `Fabrics.read_content` give it piece by piece.
+`Simulations.read` and `Fabrics.read_content` return the same in several.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.database.driver import Database, Transaction
-from registry.database.record_store import require_all
 from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.fabrics import Snapshot
-from registry.records.simulations import BY_ID, StoredSimulation, stored_simulation
+from registry.records.simulations import SIMULATION, StoredSimulation, stored_simulation
 
 _OPEN = """
 UNWIND $simulations AS wanted
@@ -26,19 +25,19 @@ RETURN s AS node, x.id AS content, x.blob AS blob, observed_at
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpenSimulation:
-    """A simulated run, and the fabric that it is on, without forwarding tables."""
+    """A simulation with its fabric, without forwarding tables."""
 
     stored: StoredSimulation
     snapshot: Snapshot
 
 
 def open_simulations(database: Database, simulations: Sequence[str]) -> dict[str, OpenSimulation]:
-    """Simulated runs by their ids, each with its fabric: one statement.
+    """Return simulations by their ids, each with its fabric; one statement.
 
     Raises
     ------
     UnknownName
-        The first that there is not, with the closest ids.
+        The first id that is not stored, with the closest ids.
     """
     ids = list(dict.fromkeys(simulations))
 
@@ -48,14 +47,14 @@ def open_simulations(database: Database, simulations: Sequence[str]) -> dict[str
         for row in transaction.run(_OPEN, simulations=ids):
             opened = _opened(row, snapshots)
             found[opened.stored.id] = opened
-        require_all(transaction, BY_ID, ids, found)
+        SIMULATION.require_all(transaction, ids, found)
         return found
 
     return database.read(work)
 
 
 def _opened(row: dict[str, Any], snapshots: dict[str, Snapshot]) -> OpenSimulation:
-    """A run; a fabric of several is unpacked once."""
+    """Return a simulation; a fabric that several share is unpacked once."""
     stored = stored_simulation(row["node"])
     if stored.content not in snapshots:
         at = row["observed_at"]

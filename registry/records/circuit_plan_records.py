@@ -1,4 +1,4 @@
-"""A proposed configuration with its provenance: to be saved, as stored, and as a row of the history."""
+"""A circuit plan with its provenance: to be saved, as stored, and as a row of a list."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from registry.model.circuit_plan import CircuitPlan
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircuitPlanRecord:
-    """A proposed configuration to be saved.
+    """A circuit plan to be saved.
 
     Attributes
     ----------
     cluster : str or None
-        Whose optical switch it is for.
+        Cluster whose optical switch it is for.
     hosts : tuple of str
-        Hosts that are the switch's nodes, in their order; empty where nodes are only numbered.
+        Host of each node of the switch, in their order; empty if nodes are only numbered.
     profiles : tuple of str
-        Ids of the profiles that it was proposed for, a job's each where there are jobs.
+        Ids of the profiles that it was made for; with jobs, one profile per job.
     ranks : tuple of int
-        Of each of them: ``plan.node_of_vertex`` has their ranks one profile after the other.
+        Ranks of each profile: ``plan.node_of_vertex`` holds them one profile after the other.
     jobs : tuple of str
-        The scheduler's ids of the jobs that ran, one a profile: their ranks stayed where they are.
+        Scheduler's ids of the running jobs, one per profile; their ranks are not moved.
     plan : CircuitPlan
     parameters : mapping of str to str, int, float or bool
-        Of the search.
+        Parameters of the search.
     wall_seconds : float
-        Spent on it.
+        Time that the search took.
     code_version : str
     """
 
@@ -46,7 +46,7 @@ class CircuitPlanRecord:
 
     def __post_init__(self) -> None:
         if not self.profiles:
-            raise InvalidValue("CircuitPlanRecord.profiles", "is for no profile")
+            raise InvalidValue("CircuitPlanRecord.profiles", "needs at least one profile")
         if len(self.ranks) != len(self.profiles) or sum(self.ranks) != len(self.plan.node_of_vertex):
             reason = (
                 f"are {sum(self.ranks)} of {len(self.ranks)} profiles, not {len(self.plan.node_of_vertex)}"
@@ -60,13 +60,13 @@ class CircuitPlanRecord:
             raise InvalidValue("CircuitPlanRecord.cluster", "jobs run on a cluster")
 
     def node_name(self, node: int) -> str:
-        """The host that is a node, or the node's number where hosts are not told."""
+        """Return the host of a node, or the number of the node if hosts are not known."""
         return self.hosts[node] if self.hosts else str(node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredCircuitPlan(CircuitPlanRecord):
-    """A proposed configuration as it was saved.
+    """A circuit plan as it was saved.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class StoredCircuitPlan(CircuitPlanRecord):
     recorded_at : datetime
         UTC.
     applied_at : datetime or None
-        When the switch was last said to have been set so; UTC.
+        Time when the switch was last set to this plan, UTC.
     """
 
     id: str
@@ -84,18 +84,19 @@ class StoredCircuitPlan(CircuitPlanRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitPlanInfo:
-    """A row of the history of proposed configurations.
+    """A row of the list of circuit plans.
 
     Attributes
     ----------
     profile_names, applications : tuple of str
-        Names that the profiles were given last, and of what they are; each once, ascending.
+        Latest names and applications of the profiles; each once, ascending.
     circuits, removed, inserted : int
-        Circuits in all, to take away and to put in; of the last two None where the present ones are unknown.
+        Number of circuits in all, to remove and to insert; the last two are None if the present circuits are
+        unknown.
     throughput, present_throughput, upper_bound : float or None
-        Applications a second; None where nothing limits it, or it is not known.
+        Applications per second; None if unlimited or unknown.
     gain, break_even_seconds : float or None
-        None where they are not known; of the second also where nothing is gained.
+        None if unknown; `break_even_seconds` also if nothing is gained.
     """
 
     id: str

@@ -1,7 +1,7 @@
-"""Proposed configurations in the graph: append-only, each joined to cluster, profiles and jobs.
+"""Circuit plans, each joined to its cluster, profiles and jobs.
 
-The id of one is a hash of provenance and result. Whoever finds the same again adds nothing; the seconds spent
-and the moment are no part of it. That a switch was set so is told by the time at which it was.
+The id of a plan is a hash of provenance and result: saving the same plan again adds nothing. The seconds that
+the search took and the time of saving do not count. When the switch was set to a plan is its `applied_at`.
 """
 
 from __future__ import annotations
@@ -9,33 +9,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from registry.database import codec
-from registry.database.driver import Database, Transaction
-from registry.database.record_store import ById, find_by_prefix, limited_rows
-from registry.errors import DatabaseError, InvalidValue, UnknownName
+from registry.database.driver import Transaction
+from registry.database.record_store import Join, NewRecord, RecordKind, Records
+from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.observations import lock_cluster
 from registry.jobs.jobs import job_key
 from registry.model import as_utc
 from registry.model.circuit_plan import CircuitPlan, CircuitRoutes
-from registry.records.circuit_plan_records import (
-    CircuitPlanInfo,
-    CircuitPlanRecord,
-    StoredCircuitPlan,
-)
-from registry.records.optical_switches import applied, known_cluster
+from registry.records.circuit_plan_records import CircuitPlanInfo, CircuitPlanRecord, StoredCircuitPlan
+from registry.records.optical_switches import read_switch, require_cluster, write_switch
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
-"""Before anything was saved."""
-
-_KNOWN = """
-MATCH (r:Reconfiguration {id: $reconfiguration})
-RETURN r.id AS id
-"""
+"""A time before anything was saved."""
 
 _PROFILES = """
 UNWIND $ids AS id
@@ -49,42 +41,11 @@ MATCH (j:Job {id: id})
 RETURN collect(j.id) AS ids
 """
 
-_CREATE = """
-CREATE (r:Reconfiguration {id: $reconfiguration})
-SET r += $properties
-"""
-
-_OF_CLUSTER = """
-MATCH (r:Reconfiguration {id: $reconfiguration})
-MATCH (c:Cluster {id: $cluster})
-CREATE (r)-[:OF]->(c)
-"""
-
-_FOR_PROFILE = """
-UNWIND range(0, size($profile) - 1) AS i
-MATCH (r:Reconfiguration {id: $reconfiguration})
-MATCH (p:Profile {id: $profile[i]})
-CREATE (r)-[:FOR]->(p)
-"""
-
-_FOR_JOB = """
-UNWIND range(0, size($job) - 1) AS i
-MATCH (r:Reconfiguration {id: $reconfiguration})
-MATCH (j:Job {id: $job[i]})
-CREATE (r)-[:FOR]->(j)
-"""
-
 _APPLIED = """
-MATCH (r:Reconfiguration {id: $reconfiguration})
-SET r.applied_at = $at
+MATCH (n:Reconfiguration {id: $id})
+SET n.applied_at = $time
+RETURN n AS node
 """
-
-_READ = """
-MATCH (r:Reconfiguration {id: $configuration})
-RETURN r AS node
-"""
-
-_BY_ID = ById("configuration", "Reconfiguration", _READ)
 
 _ARRAYS = (
     *("node_of_vertex", "source", "target", "link_load", "present_source", "present_target"),
@@ -94,44 +55,40 @@ _NUMBERS = (
     *("compute_speed", "link_speed", "throughput", "compute_throughput", "communication_throughput"),
     *("present_throughput", "upper_bound", "reconfiguration_seconds", "gain", "break_even_seconds"),
 )
-"""Fields of a `CircuitPlan`, in the blob; as properties only where they are finite."""
+"""Fields of a `CircuitPlan` that are stored in the blob; finite ones also as properties."""
 _ROUTES = ("one", "other", "bytes", "first", "circuit")
-"""Fields of its `CircuitRoutes`, in the blob with a prefix; not there in plans that were saved before."""
+"""Fields of `CircuitRoutes`, stored in the blob with a prefix; plans of earlier versions have none."""
 _PLAIN = ("nodes", "max_degree", "max_edges", "bound", "complete", "seed", "method")
-_INFO = (
-    *("id", "recorded_at", "applied_at", "cluster", "profiles", "jobs", "nodes", "max_degree", "max_edges"),
-    *("circuits", "removed", "inserted", "throughput", "present_throughput", "upper_bound", "bound", "gain"),
-    *("reconfiguration_seconds", "break_even_seconds", "method", "seed", "complete", "parameters"),
-    *("wall_seconds", "code_version"),
+
+_OF_CLUSTER, _FOR_PROFILE, _FOR_JOB = Join("OF", "Cluster"), Join("FOR", "Profile"), Join("FOR", "Job")
+CIRCUIT_PLAN = RecordKind(
+    name="circuit plan",
+    label="Reconfiguration",
+    letter="r",
+    joins=(_OF_CLUSTER, _FOR_PROFILE, _FOR_JOB),
+    listed=(
+        *("id", "recorded_at", "applied_at", "cluster", "profiles", "jobs", "nodes", "max_degree"),
+        *("max_edges", "circuits", "removed", "inserted", "throughput", "present_throughput"),
+        *("upper_bound", "bound", "gain", "reconfiguration_seconds", "break_even_seconds", "method"),
+        *("seed", "complete", "parameters", "wall_seconds", "code_version"),
+    ),
 )
-_NAMED = f"""
-OPTIONAL MATCH (r)-[:FOR]->(p:Profile)
-WITH r, collect(p.name) AS names, collect(p.application) AS applications
-RETURN {", ".join(f"r.{name} AS {name}" for name in _INFO)}, names, applications
-ORDER BY recorded_at DESC, id
+_NAMES = """OPTIONAL MATCH (n)-[:FOR]->(p:Profile)
+WITH n, collect(p.name) AS names, collect(p.application) AS applications
 """
-
-_LIST = f"""
-MATCH (r:Reconfiguration)
-WHERE r.recorded_at > $since
-{_NAMED}
-"""
-
-_LIST_OF_CLUSTER = f"""
-MATCH (r:Reconfiguration)
-WHERE r.cluster = $cluster AND r.recorded_at > $since
-{_NAMED}
-"""
+_LIST = CIRCUIT_PLAN.list_statement("n.recorded_at > $since", then=_NAMES, more=", names, applications")
+_LIST_OF_CLUSTER = CIRCUIT_PLAN.list_statement(
+    "n.cluster = $cluster AND n.recorded_at > $since", then=_NAMES, more=", names, applications"
+)
 
 
-class CircuitPlans:
-    """What the registry knows of proposed configurations."""
+class CircuitPlans(Records[StoredCircuitPlan]):
+    """Stored circuit plans."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = CIRCUIT_PLAN
 
     def save(self, record: CircuitPlanRecord) -> str:
-        """Save a proposed configuration; its id. One that is there already adds nothing.
+        """Save a circuit plan and return its id; one that is stored already adds nothing.
 
         Raises
         ------
@@ -144,94 +101,111 @@ class CircuitPlans:
 
         def work(transaction: Transaction) -> None:
             if record.cluster is not None:
-                known_cluster(transaction, record.cluster)
+                require_cluster(transaction, record.cluster)
                 lock_cluster(transaction, record.cluster)
-            if transaction.run(_KNOWN, reconfiguration=identity):
+            if CIRCUIT_PLAN.known(transaction, [identity]):
                 return
             _check(transaction, record)
-            _create(transaction, identity, record, datetime.now(UTC))
+            joined = {
+                _OF_CLUSTER: [record.cluster] if record.cluster is not None else [],
+                _FOR_PROFILE: list(dict.fromkeys(record.profiles)),
+                _FOR_JOB: [job_key(record.cluster or "", job) for job in dict.fromkeys(record.jobs)],
+            }
+            properties = _properties(record, datetime.now(UTC))
+            CIRCUIT_PLAN.create(transaction, [NewRecord(identity, properties, joined=joined)])
 
         self._database.write(work)
         return identity
 
-    def read(self, reconfiguration: str) -> StoredCircuitPlan:
-        """A proposed configuration by its id or a unique beginning of it.
-
-        Raises
-        ------
-        UnknownName
-            With the closest ids.
-        """
-
-        def work(transaction: Transaction) -> StoredCircuitPlan:
-            return _stored(find_by_prefix(transaction, _BY_ID, reconfiguration)["node"])
-
-        return self._database.read(work)
-
     def list(
         self, cluster: str | None = None, *, since: datetime | None = None, limit: int | None = None
     ) -> tuple[CircuitPlanInfo, ...]:
-        """Proposed configurations of a cluster or all of them, the newest first; one statement.
+        """Return the circuit plans of a cluster or of all clusters, the newest first; one statement.
 
         Parameters
         ----------
         since : datetime, optional
-            Saved after that.
+            Only plans saved after this time.
         limit : int, optional
-            So many at most.
+            At most so many.
         """
         after = _EVER if since is None else as_utc(since)
+        if cluster is not None:
+            rows = self._rows(_LIST_OF_CLUSTER, limit, cluster=cluster, since=after)
+        else:
+            rows = self._rows(_LIST, limit, since=after)
+        return tuple(map(_info, rows))
 
-        def work(transaction: Transaction) -> list[dict[str, Any]]:
-            if cluster is not None:
-                return limited_rows(transaction, _LIST_OF_CLUSTER, limit, cluster=cluster, since=after)
-            return limited_rows(transaction, _LIST, limit, since=after)
-
-        return tuple(_info(row) for row in self._database.read(work))
-
-    def apply(self, reconfiguration: str) -> StoredCircuitPlan:
-        """Remember that the cluster's switch is set now as was proposed: these are its circuits from now on.
+    def apply(self, prefix: str) -> StoredCircuitPlan:
+        """Record that the optical switch of the plan's cluster is now set to the plan.
 
         Parameters
         ----------
-        reconfiguration : str
-            Id, or a unique beginning of it.
+        prefix : str
+            Id of the plan, or a unique beginning of it.
 
         Raises
         ------
         UnknownName
-            No such configuration; the cluster has no optical switch.
+            No such plan; the cluster has no optical switch.
         InvalidValue
-            It is for no cluster's switch, or the switch has other hosts or limits by now.
+            The plan is for no cluster, or the switch now has other hosts or limits.
         """
 
         def work(transaction: Transaction) -> StoredCircuitPlan:
-            found = _stored(find_by_prefix(transaction, _BY_ID, reconfiguration)["node"])
+            found = self._stored(CIRCUIT_PLAN.find(transaction, prefix))
             if found.cluster is None:
-                raise InvalidValue("reconfiguration", f"{found.id} is for no cluster's switch")
-            at = datetime.now(UTC)
+                raise InvalidValue("circuit plan", f"{found.id} is for no cluster's switch")
+            time = datetime.now(UTC)
             lock_cluster(transaction, found.cluster)
-            applied(transaction, found, at)
-            transaction.run(_APPLIED, reconfiguration=found.id, at=at)
-            return _stored(transaction.run(_READ, configuration=found.id)[0]["node"])
+            switch = read_switch(transaction, found.cluster)
+            if switch.hosts != found.hosts:
+                raise InvalidValue("circuit plan", f"{found.id} is for other hosts than the switch has now")
+            changed = replace(switch, circuits=found.plan.circuits, plan=found.id)
+            write_switch(transaction, changed, time)
+            return self._stored(transaction.run(_APPLIED, id=found.id, time=time)[0])
 
         return self._database.write(work)
 
+    def _stored(self, row: dict[str, Any]) -> StoredCircuitPlan:
+        node = row["node"]
+        columns = codec.unpack(node["blob"])
+        with CIRCUIT_PLAN.reading(node["id"]):
+            plan = CircuitPlan(
+                **{name: node[name] for name in _PLAIN},
+                **dict(zip(_NUMBERS, columns["numbers"].tolist(), strict=True)),
+                **{name: columns[name] for name in _ARRAYS},
+                bottleneck=columns["bottleneck"],
+                routes=_routes(columns),
+            )
+            return StoredCircuitPlan(
+                id=node["id"],
+                recorded_at=node["recorded_at"],
+                applied_at=node.get("applied_at"),
+                cluster=node.get("cluster"),
+                hosts=columns["hosts"],
+                profiles=tuple(node["profiles"]),
+                ranks=tuple(columns["ranks"].tolist()),
+                jobs=tuple(node["jobs"]),
+                plan=plan,
+                parameters=json.loads(node["parameters"]),
+                wall_seconds=node["wall_seconds"],
+                code_version=node["code_version"],
+            )
+
 
 def circuit_plan_id(record: CircuitPlanRecord) -> str:
-    """``r`` and 12 hexadecimal digits: a hash of provenance and result."""
-    plan = record.plan
+    """Return the id of a circuit plan: ``r`` and 12 hexadecimal digits, a hash of provenance and result."""
     provenance = {
         **{name: getattr(record, name) for name in ("cluster", "hosts", "profiles", "jobs", "code_version")},
-        **{name: getattr(plan, name) for name in _PLAIN},
+        **{name: getattr(record.plan, name) for name in _PLAIN},
         "parameters": dict(record.parameters),
     }
-    text = json.dumps(provenance, sort_keys=True)
-    return "r" + codec.digest({"provenance": [text], **_columns(record)})[:12]
+    return CIRCUIT_PLAN.identity(_columns(record), provenance)
 
 
 def _check(transaction: Transaction, record: CircuitPlanRecord) -> None:
-    """Raise where what the record names is not there, or does not fit."""
+    """Raise if something that the record names is not stored or does not fit."""
     found = transaction.run(_PROFILES, ids=sorted(set(record.profiles)))
     ranks = {row["id"]: row["ranks"] for row in found}
     for profile, count in zip(record.profiles, record.ranks, strict=True):
@@ -246,23 +220,13 @@ def _check(transaction: Transaction, record: CircuitPlanRecord) -> None:
         raise UnknownName("job", keys[missing[0]])
 
 
-def _create(transaction: Transaction, identity: str, record: CircuitPlanRecord, at: datetime) -> None:
-    transaction.run(_CREATE, reconfiguration=identity, properties=_properties(record, at))
-    if record.cluster is not None:
-        transaction.run(_OF_CLUSTER, reconfiguration=identity, cluster=record.cluster)
-    profiles = list(dict.fromkeys(record.profiles))
-    transaction.run_columns(_FOR_PROFILE, {"profile": profiles}, reconfiguration=identity)
-    jobs = [job_key(record.cluster or "", job) for job in dict.fromkeys(record.jobs)]
-    transaction.run_columns(_FOR_JOB, {"job": jobs}, reconfiguration=identity)
-
-
-def _properties(record: CircuitPlanRecord, at: datetime) -> dict[str, Any]:
-    """Properties of the node; what its relationships tell stands here too."""
+def _properties(record: CircuitPlanRecord, time: datetime) -> dict[str, Any]:
+    """Return the properties of the node, including the ids of the nodes that it is joined to."""
     plan = record.plan
     known = len(plan.present_source) > 0
-    properties: dict[str, Any] = {
+    return {
         "cluster": record.cluster,
-        "recorded_at": at,
+        "recorded_at": time,
         "profiles": list(record.profiles),
         "jobs": list(record.jobs),
         "circuits": len(plan.source),
@@ -273,28 +237,24 @@ def _properties(record: CircuitPlanRecord, at: datetime) -> dict[str, Any]:
         "code_version": record.code_version,
         "blob": codec.pack(_columns(record)),
         **{name: getattr(plan, name) for name in _PLAIN},
-        **{name: _finite(getattr(plan, name)) for name in _NUMBERS},
+        **{name: getattr(plan, name) for name in _NUMBERS if math.isfinite(getattr(plan, name))},
     }
-    return {name: value for name, value in properties.items() if value is not None}
 
 
 def _columns(record: CircuitPlanRecord) -> dict[str, codec.Column]:
+    """Return the arrays of the blob."""
     plan = record.plan
-    return {
+    columns: dict[str, codec.Column] = {
         **{name: getattr(plan, name) for name in _ARRAYS},
         "numbers": np.array([getattr(plan, name) for name in _NUMBERS], np.float64),
         "bottleneck": plan.bottleneck,
         "hosts": record.hosts,
         "ranks": np.array(record.ranks, np.int64),
-        **_route_columns(plan.routes),
     }
-
-
-def _route_columns(routes: CircuitRoutes | None) -> dict[str, codec.Column]:
-    if routes is None:
-        return {}
-    of_nodes = np.array([routes.of_nodes])
-    return {"route_of_nodes": of_nodes, **{f"route_{name}": getattr(routes, name) for name in _ROUTES}}
+    if plan.routes is not None:
+        columns["route_of_nodes"] = np.array([plan.routes.of_nodes])
+        columns |= {f"route_{name}": getattr(plan.routes, name) for name in _ROUTES}
+    return columns
 
 
 def _routes(columns: Mapping[str, Any]) -> CircuitRoutes | None:
@@ -304,35 +264,6 @@ def _routes(columns: Mapping[str, Any]) -> CircuitRoutes | None:
     return CircuitRoutes(of_nodes=of_nodes, **{name: columns[f"route_{name}"] for name in _ROUTES})
 
 
-def _stored(node: Mapping[str, Any]) -> StoredCircuitPlan:
-    columns = codec.unpack(node["blob"])
-    try:
-        numbers = dict(zip(_NUMBERS, columns["numbers"].tolist(), strict=True))
-        plan = CircuitPlan(
-            **{name: node[name] for name in _PLAIN},
-            **numbers,
-            **{name: columns[name] for name in _ARRAYS},
-            bottleneck=columns["bottleneck"],
-            routes=_routes(columns),
-        )
-        return StoredCircuitPlan(
-            id=node["id"],
-            recorded_at=node["recorded_at"],
-            applied_at=node.get("applied_at"),
-            cluster=node.get("cluster"),
-            hosts=columns["hosts"],
-            profiles=tuple(node["profiles"]),
-            ranks=tuple(columns["ranks"].tolist()),
-            jobs=tuple(node["jobs"]),
-            plan=plan,
-            parameters=json.loads(node["parameters"]),
-            wall_seconds=node["wall_seconds"],
-            code_version=node["code_version"],
-        )
-    except (KeyError, ValueError) as error:
-        raise DatabaseError(f"the stored configuration {node['id']} is damaged: {error}") from error
-
-
 def _info(row: dict[str, Any]) -> CircuitPlanInfo:
     names, applications = (tuple(sorted(set(row.pop(name)))) for name in ("names", "applications"))
     lists: dict[str, Any] = {name: tuple(row.pop(name)) for name in ("profiles", "jobs")}
@@ -340,7 +271,3 @@ def _info(row: dict[str, Any]) -> CircuitPlanInfo:
     return CircuitPlanInfo(
         profile_names=names, applications=applications, parameters=parameters, **lists, **row
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

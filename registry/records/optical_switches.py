@@ -1,13 +1,13 @@
-"""Optical switches of clusters: which hosts are their nodes, their limits, and how they are set now.
+"""Optical switches of clusters: their hosts, limits and present circuits.
 
-They are properties of the cluster: one switch each, as it was told of last.
+A cluster has at most one switch, stored as properties of the cluster.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,10 +16,9 @@ from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.observations import lock_cluster
 from registry.model.arrays import first_repeat
 from registry.model.circuit_plan import Circuits
-from registry.records.circuit_plan_records import StoredCircuitPlan
 
 SET_UP = "almanac cluster optical CLUSTER --max-degree N --max-edges N --link-speed BYTES/S"
-"""The command that tells the registry of a switch."""
+"""Command that describes a switch to the registry."""
 
 _CLUSTERS = """
 MATCH (c:Cluster)
@@ -53,31 +52,31 @@ SET c.optical_hosts = $hosts, c.optical_max_degree = $max_degree, c.optical_max_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpticalSwitch:
-    """An optical switch that joins hosts of a cluster by circuits.
+    """An optical switch that connects hosts of a cluster by circuits.
 
     Attributes
     ----------
     cluster : str
     hosts : tuple of str
-        Its nodes, in their order: circuits name them by number.
+        Host of each node; circuits refer to nodes by number.
     max_degree, max_edges : int
-        Circuits that may end at a host, and that the switch can hold; enough to join all hosts.
+        Most circuits at a host, and in all; enough to connect all hosts.
     link_speed : float
         Bytes/s of a circuit, both directions together; finite, above 0.
     compute_seconds : float
-        That each rank computes while it sends what its profile holds, the ranks of a host one after the
-        other; 0: computing does not count.
+        Time that each rank computes while it sends its profile once, the ranks of a host one after the other;
+        0: computation is ignored.
     circuits : tuple of (int, int)
-        As it is set now: hosts that each joins, the lower first, ascending; empty where that is not known.
+        Present circuits: the two nodes of each, the lower first, ascending; empty if unknown.
     plan : str
-        Id of the proposal that it was set by; empty where it was not, or that is not known.
+        Id of the circuit plan that the switch is set to; empty if none or unknown.
     at : datetime or None
-        When all this was told; UTC.
+        Time of this description, UTC.
 
     Raises
     ------
     InvalidValue
-        Naming the field and the value.
+        With the field and its value.
     """
 
     cluster: str
@@ -93,13 +92,13 @@ class OpticalSwitch:
     def __post_init__(self) -> None:
         nodes = len(self.hosts)
         if nodes < 2:
-            raise InvalidValue("OpticalSwitch.hosts", f"are {nodes}, a switch joins at least 2")
+            raise InvalidValue("OpticalSwitch.hosts", f"are {nodes}, a switch connects at least 2")
         if twice := first_repeat(self.hosts):
             raise InvalidValue("OpticalSwitch.hosts", f"{twice!r} is named twice")
         least = {"max_degree": min(nodes - 1, 2), "max_edges": nodes - 1}
         for name, low in least.items():
             if getattr(self, name) < low:
-                reason = f"is {getattr(self, name)}, must be at least {low} to join {nodes} hosts"
+                reason = f"is {getattr(self, name)}, must be at least {low} to connect {nodes} hosts"
                 raise InvalidValue(f"OpticalSwitch.{name}", reason)
         if not 0.0 < self.link_speed < math.inf:
             reason = f"is {self.link_speed}, must be finite and above zero"
@@ -110,6 +109,7 @@ class OpticalSwitch:
         self._check_circuits()
 
     def _check_circuits(self) -> None:
+        """Raise if a circuit is invalid, or if they exceed a limit of the switch."""
         given, ends = list(self.circuits), [0] * len(self.hosts)
         if given != sorted(set(given)) or any(not 0 <= a < b < len(self.hosts) for a, b in given):
             reason = f"must be pairs a < b of 0 .. {len(self.hosts) - 1}, ascending, each once"
@@ -126,28 +126,28 @@ class OpticalSwitch:
 
 
 class OpticalSwitches:
-    """What the registry knows of optical switches: one a cluster at most."""
+    """Stored optical switches: at most one per cluster."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def read(self, cluster: str) -> OpticalSwitch:
-        """The switch of a cluster.
+        """Return the switch of a cluster.
 
         Raises
         ------
         UnknownName
-            No such cluster, or nothing was told of a switch of it.
+            No such cluster, or it has no optical switch.
         """
-        return self._database.read(lambda transaction: _read(transaction, cluster))
+        return self._database.read(lambda transaction: read_switch(transaction, cluster))
 
     def list(self) -> tuple[OpticalSwitch, ...]:
-        """All switches, by cluster; one statement."""
+        """Return all switches by cluster; one statement."""
         rows = self._database.read(lambda transaction: transaction.run(_LIST))
         return tuple(_switch(row["node"]) for row in rows)
 
     def save(self, switch: OpticalSwitch) -> OpticalSwitch:
-        """Remember a switch, in the place of what was known of it; as it is stored.
+        """Save the description of a switch in place of the earlier one; return it as stored.
 
         Raises
         ------
@@ -156,44 +156,28 @@ class OpticalSwitches:
         """
 
         def work(transaction: Transaction) -> OpticalSwitch:
-            known_cluster(transaction, switch.cluster)
+            require_cluster(transaction, switch.cluster)
             lock_cluster(transaction, switch.cluster)
-            _write(transaction, switch, datetime.now(UTC))
-            return _read(transaction, switch.cluster)
+            write_switch(transaction, switch, datetime.now(UTC))
+            return read_switch(transaction, switch.cluster)
 
         return self._database.write(work)
 
 
-def known_cluster(transaction: Transaction, cluster: str) -> None:
-    """Raise `UnknownName`, with the closest, where there is no such cluster."""
+def require_cluster(transaction: Transaction, cluster: str) -> None:
+    """Raise `UnknownName`, with the closest names, if there is no such cluster."""
     if not transaction.run(_CLUSTER, cluster=cluster):
         raise UnknownName("cluster", cluster, transaction.run(_CLUSTERS)[0]["ids"])
 
 
-def applied(transaction: Transaction, plan: StoredCircuitPlan, at: datetime) -> None:
-    """Set the circuits of a cluster that is taken to those of a plan for its switch.
-
-    Raises
-    ------
-    UnknownName
-        The cluster has no switch.
-    InvalidValue
-        The switch has other hosts, or limits that the plan does not keep.
-    """
-    assert plan.cluster is not None
-    now = _read(transaction, plan.cluster)
-    if now.hosts != plan.hosts:
-        raise InvalidValue("reconfiguration", f"{plan.id} is for other hosts than the switch has now")
-    _write(transaction, replace(now, circuits=plan.plan.circuits, plan=plan.id), at)
-
-
-def _read(transaction: Transaction, cluster: str) -> OpticalSwitch:
+def read_switch(transaction: Transaction, cluster: str) -> OpticalSwitch:
+    """Return the switch of a cluster; see `OpticalSwitches.read`."""
     found = transaction.run(_READ, cluster=cluster)
     if not found:
-        known_cluster(transaction, cluster)
+        require_cluster(transaction, cluster)
     node = found[0]["node"]
     if node.get("optical_max_degree") is None:
-        raise UnknownName("optical switch of cluster", cluster, remedy=f"tell of it: {SET_UP}")
+        raise UnknownName("optical switch of cluster", cluster, remedy=f"describe it with {SET_UP}")
     return _switch(node)
 
 
@@ -211,7 +195,8 @@ def _switch(node: Mapping[str, Any]) -> OpticalSwitch:
     )
 
 
-def _write(transaction: Transaction, switch: OpticalSwitch, at: datetime) -> None:
+def write_switch(transaction: Transaction, switch: OpticalSwitch, time: datetime) -> None:
+    """Save the description of the switch of a locked cluster."""
     transaction.run(
         _WRITE,
         cluster=switch.cluster,
@@ -223,5 +208,5 @@ def _write(transaction: Transaction, switch: OpticalSwitch, at: datetime) -> Non
         source=[one for one, _ in switch.circuits],
         target=[other for _, other in switch.circuits],
         plan=switch.plan,
-        at=at,
+        at=time,
     )

@@ -1,7 +1,7 @@
-"""Simulated runs in the graph: append-only, each joined to its placement, its fabric and what it replayed.
+"""Simulations of placements, each joined to its placement, its fabric and the messages that it replayed.
 
-The id of one is a hash of provenance and result. Whoever simulates the same again adds nothing; the seconds
-spent and the moment are no part of it.
+The id of a simulation is a hash of provenance and result: saving the same run again adds nothing. The seconds
+that it took and the time of saving do not count.
 """
 
 from __future__ import annotations
@@ -13,16 +13,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from registry.database import codec
-from registry.database.driver import Database, Transaction
-from registry.database.record_store import ById, find_by_prefix, limited_rows
-from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, UnknownName
+from registry.database.driver import Transaction
+from registry.database.record_store import Join, NewRecord, RecordKind, Records
+from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.fabrics.observations import lock_cluster, read_content
 from registry.model import Simulation
-
-_KNOWN = """
-MATCH (s:Simulation {id: $simulation})
-RETURN s.id AS id
-"""
 
 _PLACEMENT = """
 MATCH (p:Placement {id: $placement})
@@ -39,97 +34,62 @@ MATCH (t:Trace {id: $trace})
 RETURN t.profile AS profile
 """
 
-_CREATE = """
-MATCH (p:Placement {id: $placement})
-CREATE (s:Simulation {id: $simulation})-[:OF]->(p)
-SET s += $properties
-"""
-
-_IN_CONTENT = """
-MATCH (s:Simulation {id: $simulation})
-MATCH (x:Content {id: $content})
-CREATE (s)-[:IN]->(x)
-"""
-
-_REPLAYS_PROFILE = """
-MATCH (s:Simulation {id: $simulation})
-MATCH (f:Profile {id: $profile})
-CREATE (s)-[:REPLAYS]->(f)
-"""
-
-_REPLAYS_TRACE = """
-MATCH (s:Simulation {id: $simulation})
-MATCH (t:Trace {id: $trace})
-CREATE (s)-[:REPLAYS]->(t)
-"""
-
-_READ = """
-MATCH (s:Simulation {id: $simulation})
-RETURN s AS node
-"""
-
-BY_ID = ById("simulation", "Simulation", _READ)
-
 _NUMBERS = (
     *("mode", "routing", "seed", "complete", "completion_seconds", "delivered_bytes", "messages"),
     *("packet_hops", "mean_latency_seconds"),
 )
-"""Fields of a `Simulation` that are properties; the others are arrays."""
+"""Fields of a `Simulation` that are stored as properties; the others are arrays."""
 _ARRAYS = (
     *("link_bytes", "link_busy_seconds", "delivered_at", "delivered", "latency_seconds"),
     "latency_over_time",
 )
+_PLAIN = ("id", "cluster", "recorded_at", "placement", "profile", "wall_seconds", "code_version")
+"""Fields of a `StoredSimulation` that are properties of the same name, and always there."""
 _PERCENTILES = {"median_latency_seconds": 50.0, "latency_99_seconds": 99.0, "max_latency_seconds": 100.0}
-"""Told in lists."""
-_INFO = (
-    *("id", "recorded_at", "cluster", "snapshot", "placement", "profile", "trace", *_NUMBERS),
-    *(*_PERCENTILES, "parameters", "wall_seconds", "code_version"),
+"""Percentiles of the latency that lists show."""
+
+_IN = Join("IN", "Content")
+_REPLAYS_PROFILE, _REPLAYS_TRACE = Join("REPLAYS", "Profile"), Join("REPLAYS", "Trace")
+SIMULATION = RecordKind(
+    name="simulation",
+    label="Simulation",
+    letter="s",
+    owner=Join("OF", "Placement"),
+    joins=(_IN, _REPLAYS_PROFILE, _REPLAYS_TRACE),
+    listed=(
+        *("id", "recorded_at", "cluster", "snapshot", "placement", "profile", "trace", *_NUMBERS),
+        *(*_PERCENTILES, "parameters", "wall_seconds", "code_version"),
+    ),
 )
-_TOLD = f"""
-RETURN {", ".join(f"s.{name} AS {name}" for name in _INFO)}
-ORDER BY recorded_at DESC, id
-"""
 
-_LIST = f"""
-MATCH (s:Simulation)
-{_TOLD}
-"""
-
-_LIST_OF_CLUSTER = f"""
-MATCH (s:Simulation)
-WHERE s.cluster = $cluster
-{_TOLD}
-"""
-
-_LIST_OF_PLACEMENT = f"""
-MATCH (s:Simulation)-[:OF]->(p:Placement {{id: $placement}})
-WHERE $cluster IS NULL OR s.cluster = $cluster
-{_TOLD}
-"""
+_LIST = SIMULATION.list_statement()
+_LIST_OF_CLUSTER = SIMULATION.list_statement("n.cluster = $cluster")
+_LIST_OF_PLACEMENT = SIMULATION.list_statement(
+    "$cluster IS NULL OR n.cluster = $cluster", path="-[:OF]->(:Placement {id: $placement})"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimulationRecord:
-    """A simulated run to be saved.
+    """A simulation to be saved.
 
     Attributes
     ----------
     placement : str
-        Id of the saved placement.
+        Id of the stored placement.
     content : str
-        Id of the snapshot on whose fabric it was simulated, as `Fabrics.read` gives it: the placement's own,
-        or another one of its cluster.
+        Id of the snapshot on whose fabric it ran: the placement's own, or another one of its cluster.
     tables : str or None
         Id of the forwarding tables that were used.
     profile : str
         Id of the profile whose messages were sent.
     trace : str or None
-        Id of the profile's trace that was replayed; None where the profile was turned into rounds.
+        Id of the profile's trace that was replayed; None if the profile was sent in rounds.
     simulation : Simulation
     parameters : mapping of str to str, int, float or bool
-        Of the simulator, and how messages were made.
+        Parameters of the simulator and of the messages.
     wall_seconds : float
-        Spent on it.
+        Time that the simulator took.
     code_version : str
     """
 
@@ -146,7 +106,7 @@ class SimulationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredSimulation(SimulationRecord):
-    """A simulated run as it was saved.
+    """A simulation as it was saved.
 
     Attributes
     ----------
@@ -162,12 +122,12 @@ class StoredSimulation(SimulationRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationInfo:
-    """A row of the history of simulated runs.
+    """A row of the list of simulations.
 
     Attributes
     ----------
     snapshot : str
-        Id of the content.
+        Id of the snapshot.
     median_latency_seconds, latency_99_seconds, max_latency_seconds : float
         Percentiles 50, 99 and 100 of the latency of messages.
     """
@@ -197,18 +157,17 @@ class SimulationInfo:
 
     @property
     def throughput(self) -> float:
-        """Delivered bytes a simulated second; 0 where the run took no time."""
+        """Delivered bytes per simulated second; 0 if the run took no time."""
         return self.delivered_bytes / self.completion_seconds if self.completion_seconds > 0.0 else 0.0
 
 
-class Simulations:
-    """What the registry knows of simulated runs."""
+class Simulations(Records[StoredSimulation]):
+    """Stored simulations."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = SIMULATION
 
     def save(self, record: SimulationRecord) -> str:
-        """Save a simulated run; its id. One that is there already adds nothing.
+        """Save a simulation and return its id; one that is stored already adds nothing.
 
         Raises
         ------
@@ -217,7 +176,7 @@ class Simulations:
         InvalidPlacement
             The placement has another number of ranks than the profile.
         InvalidValue
-            The links are not those of the snapshot, the trace is of another profile, or the snapshot of
+            The links are not those of the snapshot, the trace belongs to another profile, or the snapshot to
             another cluster than the placement.
         """
         identity = simulation_id(record)
@@ -225,55 +184,45 @@ class Simulations:
         def work(transaction: Transaction) -> None:
             cluster = _cluster(transaction, record.placement)
             lock_cluster(transaction, cluster)
-            if transaction.run(_KNOWN, simulation=identity):
+            if SIMULATION.known(transaction, [identity]):
                 return
             _check(transaction, record, cluster)
-            _create(transaction, identity, record, cluster, datetime.now(UTC))
+            replayed = {_REPLAYS_PROFILE: [record.profile]}
+            if record.trace is not None:
+                replayed = {_REPLAYS_TRACE: [record.trace]}
+            properties = _properties(record, cluster, datetime.now(UTC))
+            joined = {_IN: [record.content], **replayed}
+            SIMULATION.create(transaction, [NewRecord(identity, properties, record.placement, joined)])
 
         self._database.write(work)
         return identity
 
-    def read(self, simulation: str) -> StoredSimulation:
-        """A simulated run by its id or a unique beginning of it.
-
-        Raises
-        ------
-        UnknownName
-            With the closest ids.
-        """
-
-        def work(transaction: Transaction) -> StoredSimulation:
-            return stored_simulation(find_by_prefix(transaction, BY_ID, simulation)["node"])
-
-        return self._database.read(work)
-
     def list(
         self, cluster: str | None = None, *, placement: str | None = None, limit: int | None = None
     ) -> tuple[SimulationInfo, ...]:
-        """Simulated runs that fit what is given, the newest first; one statement.
+        """Return the simulations that match, the newest first; one statement.
 
         Parameters
         ----------
-        placement : str, optional
-            Id of a placement.
+        cluster, placement : str, optional
+            Only simulations on this cluster, of the placement with this id.
         limit : int, optional
-            So many at most.
+            At most so many.
         """
-
-        def work(transaction: Transaction) -> list[dict[str, Any]]:
-            if placement is not None:
-                asked = {"placement": placement, "cluster": cluster}
-                return limited_rows(transaction, _LIST_OF_PLACEMENT, limit, **asked)
-            if cluster is not None:
-                return limited_rows(transaction, _LIST_OF_CLUSTER, limit, cluster=cluster)
-            return limited_rows(transaction, _LIST, limit)
-
-        rows = self._database.read(work)
+        if placement is not None:
+            rows = self._rows(_LIST_OF_PLACEMENT, limit, placement=placement, cluster=cluster)
+        elif cluster is not None:
+            rows = self._rows(_LIST_OF_CLUSTER, limit, cluster=cluster)
+        else:
+            rows = self._rows(_LIST, limit)
         return tuple(SimulationInfo(parameters=json.loads(row.pop("parameters")), **row) for row in rows)
+
+    def _stored(self, row: dict[str, Any]) -> StoredSimulation:
+        return stored_simulation(row["node"])
 
 
 def simulation_id(record: SimulationRecord) -> str:
-    """``s`` and 12 hexadecimal digits: a hash of provenance and result."""
+    """Return the id of a simulation: ``s`` and 12 hexadecimal digits, a hash of provenance and result."""
     simulation = record.simulation
     provenance = {
         **{name: getattr(record, name) for name in ("placement", "content", "tables", "profile", "trace")},
@@ -281,8 +230,30 @@ def simulation_id(record: SimulationRecord) -> str:
         "parameters": dict(record.parameters),
         "code_version": record.code_version,
     }
-    text = json.dumps(provenance, sort_keys=True)
-    return "s" + codec.digest({"provenance": [text], **_columns(simulation)})[:12]
+    return SIMULATION.identity(_columns(simulation), provenance)
+
+
+def stored_simulation(node: Mapping[str, Any]) -> StoredSimulation:
+    """Return the simulation of the properties of its node.
+
+    Raises
+    ------
+    DatabaseError
+        The stored data is damaged.
+    """
+    columns = codec.unpack(node["blob"])
+    with SIMULATION.reading(node["id"]):
+        simulation = Simulation(
+            **{name: node[name] for name in _NUMBERS}, **{name: columns[name] for name in _ARRAYS}
+        )
+    return StoredSimulation(
+        content=node["snapshot"],
+        tables=node.get("tables"),
+        trace=node.get("trace"),
+        simulation=simulation,
+        parameters=json.loads(node["parameters"]),
+        **{name: node[name] for name in _PLAIN},
+    )
 
 
 def _cluster(transaction: Transaction, placement: str) -> str:
@@ -293,7 +264,7 @@ def _cluster(transaction: Transaction, placement: str) -> str:
 
 
 def _check(transaction: Transaction, record: SimulationRecord, cluster: str) -> None:
-    """Raise where what the record names is not there, or does not fit."""
+    """Raise if something that the record names is not stored or does not fit."""
     fabric = read_content(transaction, record.content)
     if fabric is None:
         raise UnknownName("snapshot", record.content)
@@ -317,24 +288,12 @@ def _check(transaction: Transaction, record: SimulationRecord, cluster: str) -> 
             raise InvalidValue("SimulationRecord.trace", f"{record.trace} is of another profile")
 
 
-def _create(
-    transaction: Transaction, identity: str, record: SimulationRecord, cluster: str, at: datetime
-) -> None:
-    properties = _properties(record, cluster, at)
-    transaction.run(_CREATE, placement=record.placement, simulation=identity, properties=properties)
-    transaction.run(_IN_CONTENT, simulation=identity, content=record.content)
-    if record.trace is None:
-        transaction.run(_REPLAYS_PROFILE, simulation=identity, profile=record.profile)
-    else:
-        transaction.run(_REPLAYS_TRACE, simulation=identity, trace=record.trace)
-
-
-def _properties(record: SimulationRecord, cluster: str, at: datetime) -> dict[str, Any]:
-    """Properties of the node; what its relationships tell stands here too."""
+def _properties(record: SimulationRecord, cluster: str, time: datetime) -> dict[str, Any]:
+    """Return the properties of the node, including the ids of the nodes that it is joined to."""
     simulation = record.simulation
-    properties: dict[str, Any] = {
+    return {
         "cluster": cluster,
-        "recorded_at": at,
+        "recorded_at": time,
         "snapshot": record.content,
         "tables": record.tables,
         "placement": record.placement,
@@ -347,39 +306,7 @@ def _properties(record: SimulationRecord, cluster: str, at: datetime) -> dict[st
         **{name: getattr(simulation, name) for name in _NUMBERS},
         **{name: simulation.latency(percentile) for name, percentile in _PERCENTILES.items()},
     }
-    return {name: value for name, value in properties.items() if value is not None}
 
 
 def _columns(simulation: Simulation) -> dict[str, codec.Column]:
     return {name: getattr(simulation, name) for name in _ARRAYS}
-
-
-def stored_simulation(node: Mapping[str, Any]) -> StoredSimulation:
-    """A run from the properties of its node.
-
-    Raises
-    ------
-    DatabaseError
-        What is stored is damaged.
-    """
-    columns = codec.unpack(node["blob"])
-    try:
-        simulation = Simulation(
-            **{name: node[name] for name in _NUMBERS}, **{name: columns[name] for name in _ARRAYS}
-        )
-    except (KeyError, InvalidValue) as error:
-        raise DatabaseError(f"the stored simulation {node['id']} is damaged: {error}") from error
-    return StoredSimulation(
-        id=node["id"],
-        cluster=node["cluster"],
-        recorded_at=node["recorded_at"],
-        placement=node["placement"],
-        content=node["snapshot"],
-        tables=node.get("tables"),
-        profile=node["profile"],
-        trace=node.get("trace"),
-        simulation=simulation,
-        parameters=json.loads(node["parameters"]),
-        wall_seconds=node["wall_seconds"],
-        code_version=node["code_version"],
-    )

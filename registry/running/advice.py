@@ -1,4 +1,4 @@
-"""What remapping a running job would give, job by job and time by time: append-only."""
+"""Advice on running jobs: what another placement would gain, by job and time; append-only."""
 
 from __future__ import annotations
 
@@ -77,25 +77,25 @@ WHERE {_RUNS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceRecord:
-    """What was found for a running job.
+    """Advice on a running job.
 
     Attributes
     ----------
     cluster, job : str
-        The scheduler's id of the job.
+        Name of the cluster; the scheduler's id of the job.
     at : datetime
-        The fabric and the jobs were looked at as of this time; with a time zone.
+        Time of the fabric and the jobs that were examined; with a time zone.
     present : str
-        Id of the saved placement that the job runs with.
+        Id of the stored placement that the job runs with.
     proposed : str or None
-        Id of a better one; None where none was found.
+        Id of a better placement, or None if none was found.
     present_seconds, proposed_seconds : float
-        Worst link of each with the others' traffic as background, seconds a period; the same where none
-        better was found.
+        Load of the worst link of each with the traffic of other jobs, in seconds per period; equal if no
+        better placement was found.
     in_background : int
-        Jobs whose traffic was the background.
+        Number of jobs whose traffic was the background.
     moved : int
-        Ranks that sit elsewhere in the proposed placement.
+        Number of ranks that the proposed placement moves.
     """
 
     cluster: str
@@ -110,7 +110,7 @@ class AdviceRecord:
 
     @property
     def gain(self) -> float:
-        """Present over proposed worst link: >= 1, and 1 where there is nothing to gain."""
+        """Present worst link divided by the proposed one: >= 1, and 1 if there is nothing to gain."""
         if self.proposed is None or self.proposed_seconds <= 0.0:
             return 1.0
         return max(1.0, self.present_seconds / self.proposed_seconds)
@@ -118,7 +118,7 @@ class AdviceRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAdvice(AdviceRecord):
-    """An advice as it was saved.
+    """Advice as it was saved.
 
     Attributes
     ----------
@@ -129,13 +129,13 @@ class StoredAdvice(AdviceRecord):
 
 
 class Advices:
-    """What the registry knows of advice."""
+    """Stored advice."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def save(self, records: Sequence[AdviceRecord]) -> tuple[str, ...]:
-        """Save advice, all of it or nothing; the id of each. One that is there already adds nothing.
+        """Save all advice or none; return the id of each. Advice that is stored already adds nothing.
 
         Raises
         ------
@@ -160,16 +160,16 @@ class Advices:
     def list(
         self, cluster: str | None = None, *, running_at: datetime | None = None, limit: int | None = None
     ) -> tuple[StoredAdvice, ...]:
-        """The newest advice of each job, the largest gain first.
+        """Return the newest advice of each job, the largest gain first.
 
         Parameters
         ----------
         cluster : str, optional
-            All clusters, unless told.
+            Only jobs on this cluster.
         running_at : datetime, optional
-            Only of jobs that run then.
+            Only jobs that run at this time.
         limit : int, optional
-            So many at most.
+            At most so many.
         """
         moment = None if running_at is None else as_utc(running_at)
 
@@ -183,17 +183,17 @@ class Advices:
 
 
 def advice_id(record: AdviceRecord) -> str:
-    """Cluster, job and time: a job is advised once at a time."""
+    """Return the id of advice: cluster, job and time, as a job has one advice at a time."""
     return f"{record.cluster}/{record.job}/{as_utc(record.at).isoformat()}"
 
 
 def stored_advice(node: dict[str, Any]) -> StoredAdvice:
-    """The advice of a node's properties."""
+    """Return the advice of the properties of its node."""
     return StoredAdvice(**{field.name: node.get(field.name) for field in fields(StoredAdvice)})  # type: ignore[arg-type]
 
 
 def _check(transaction: Transaction, records: Iterable[AdviceRecord]) -> None:
-    """Raise `UnknownName` for a job or placement that there is not."""
+    """Raise `UnknownName` for a job or placement that is not stored."""
     jobs = {job_key(record.cluster, record.job): record.job for record in records}
     known = set(transaction.run(_JOBS, ids=sorted(jobs))[0]["ids"])
     if missing := sorted(jobs.keys() - known):

@@ -1,4 +1,4 @@
-"""The jobs that run on a cluster at a time, and the fabric under them: one statement."""
+"""Jobs that run on a cluster at a time, with the fabric; read in one statement."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _PLACED = (
     *("id", "recorded_at", "snapshot", "tables", "profile", "routing", "rails", "strategy", "objective"),
     *("parameters", "seed", "seconds", "steps", "complete", "host_of_rank", *METRICS),
 )
-_TOLD = {
+_JOB_COLUMNS = {
     **JOB_EXPRESSIONS,
     "application": "application",
     "advice": "advice",
     "loads": "l.blob",
-    "seats": "b.hosts",
-    "seat_slots": "b.slots",
+    "allocation_hosts": "b.hosts",
+    "allocation_slots": "b.slots",
     "rank_hosts": "CASE WHEN p.snapshot <> content.id THEN p.hosts END",
     **{f"p_{name}": f"p.{name}" for name in _PLACED},
 }
-_PARTS = "content, j, room, profile, application, advice"
+_PARTS = "content, j, allocation, profile, application, advice"
 
-# of a job's placements only ids are gathered: servers limit what a statement holds
+# only the ids of a job's placements are collected: servers limit the size of a statement's data
 _RUNNING = f"""
 MATCH (o:Observation)-[:SAW]->(content:Content)
 WHERE o.cluster = $cluster AND o.at <= $at
@@ -71,7 +71,7 @@ CALL {{
   WHERE p.snapshot = content.id
   OPTIONAL MATCH (p)-[:ON]->(b:Allocation)
   WHERE p.snapshot <> content.id
-  RETURN collect([{", ".join(_TOLD.values())}]) AS jobs
+  RETURN collect([{", ".join(_JOB_COLUMNS.values())}]) AS jobs
 }}
 RETURN o.at AS at, content.id AS content, content.blob AS blob, routing, lids, guids, ports, jobs
 """
@@ -79,7 +79,7 @@ RETURN o.at AS at, content.id AS content, content.blob AS blob, routing, lids, g
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PresentPlacement:
-    """How a job really runs, as it was reported.
+    """Placement with which a job runs, as reported.
 
     Attributes
     ----------
@@ -87,21 +87,21 @@ class PresentPlacement:
     recorded_at : datetime
         UTC.
     snapshot : str
-        Id of the fabric that it was judged on.
+        Id of the snapshot on which it was evaluated.
     tables : str or None
-        Id of the forwarding tables that it was judged by.
+        Id of the forwarding tables of its evaluation.
     profile : str or None
-        Id of the profile that it was judged with.
+        Id of the profile of its evaluation.
     routing, rails : str
-        Rules that it was judged by; empty where it was not evaluated.
+        Rules of its evaluation; empty if it was not evaluated.
     placement : Placement or None
-        On the fabric of `Running.snapshot`, whichever it was judged on; None where hosts are missing there.
+        The placement on the fabric of `Running.snapshot`; None if that fabric lacks hosts.
     missing_hosts : tuple of str
-        Its hosts that `Running.snapshot` lacks.
+        Hosts that `Running.snapshot` lacks.
     metrics : Metrics or None
-        As it was judged.
+        Metrics of its evaluation.
     loads : LoadedLinks or None
-        What it puts on the links of `Running.snapshot`; only where it was judged on that very fabric.
+        Loads of the links of `Running.snapshot`; None unless it was evaluated on that snapshot.
     """
 
     id: str
@@ -119,18 +119,18 @@ class PresentPlacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunningJob:
-    """A job that runs.
+    """A running job.
 
     Attributes
     ----------
     stored : StoredJob
-        With the id of its profile, where one is attached.
+        The job, with the id of its profile if one is attached.
     application : str or None
-        Of that profile.
+        Application of the profile.
     present : PresentPlacement or None
-        The newest placement that was reported for the job.
+        Latest placement that was reported for the job.
     advice : StoredAdvice or None
-        The newest.
+        Latest advice.
     """
 
     stored: StoredJob
@@ -141,14 +141,14 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Running:
-    """What runs on a cluster at a time.
+    """Jobs that run on a cluster at a time.
 
     Attributes
     ----------
     snapshot : Snapshot
-        The fabric as of then, with the forwarding tables as of then where there are any.
+        Fabric at that time, with its forwarding tables if there are any.
     jobs : tuple of RunningJob
-        Started then or before, and not ended or ended later; the latest started first, then by id.
+        Jobs that had started and not ended; the latest started first, then by id.
     at : datetime
         UTC.
     """
@@ -159,17 +159,17 @@ class Running:
 
 
 def running(database: Database, cluster: str, at: datetime | None = None) -> Running:
-    """What runs on a cluster at a time.
+    """Return the jobs that run on a cluster at a time, with the fabric; one statement.
 
     Parameters
     ----------
     at : datetime, optional
-        Now, unless told.
+        Default: now.
 
     Raises
     ------
     UnknownName
-        No such cluster, or nothing was seen of it until then.
+        No such cluster, or no fabric of it had been ingested by then.
     """
     moment = datetime.now(UTC) if at is None else as_utc(at)
 
@@ -182,45 +182,51 @@ def running(database: Database, cluster: str, at: datetime | None = None) -> Run
     return database.read(work)
 
 
-def _running(cluster: str, at: datetime, row: dict[str, Any]) -> Running:
+def _running(cluster: str, time: datetime, row: dict[str, Any]) -> Running:
+    """Return the fabric and the running jobs of a row of `_RUNNING`."""
     tables = None
     if row["lids"] is not None:
         tables = unpack_tables(row["lids"], row["guids"], row["ports"])
     fabric = unpack_fabric(row["blob"], tables=tables, observed_at=row["at"])
     vertex = {name: number for number, name in enumerate(fabric.names)}
-    rows = [dict(zip(_TOLD, values, strict=True)) for values in row["jobs"]]
-    jobs = [_job(told, stored, vertex) for told, stored in zip(rows, stored_jobs(rows), strict=True)]
+    rows = [dict(zip(_JOB_COLUMNS, values, strict=True)) for values in row["jobs"]]
+    jobs = [_job(one, stored, vertex) for one, stored in zip(rows, stored_jobs(rows), strict=True)]
     snapshot = Snapshot(
         cluster=cluster, id=row["content"], observed_at=row["at"], routing=row["routing"], fabric=fabric
     )
-    return Running(snapshot=snapshot, jobs=tuple(sorted(jobs, key=_newest_first)), at=at)
+    return Running(snapshot=snapshot, jobs=tuple(sorted(jobs, key=_newest_first)), at=time)
 
 
 def _job(row: dict[str, Any], stored: StoredJob, vertex: Mapping[str, int]) -> RunningJob:
-    told = {name: row[f"p_{name}"] for name in _PLACED}
+    placed = {name: row[f"p_{name}"] for name in _PLACED}
     return RunningJob(
         stored=stored,
         application=row["application"],
-        present=None if told["id"] is None else _present(row, told, vertex),
+        present=None if placed["id"] is None else _present(row, placed, vertex),
         advice=None if row["advice"] is None else stored_advice(row["advice"]),
     )
 
 
-def _present(row: dict[str, Any], told: dict[str, Any], vertex: Mapping[str, int]) -> PresentPlacement:
-    missing = [] if row["rank_hosts"] is None else sorted({*row["rank_hosts"], *row["seats"]} - vertex.keys())
-    metrics = {name: told[name] for name in METRICS}
+def _present(row: dict[str, Any], placed: dict[str, Any], vertex: Mapping[str, int]) -> PresentPlacement:
+    """Return the present placement of a row, on the fabric with these vertices."""
+    missing = (
+        []
+        if row["rank_hosts"] is None
+        else sorted({*row["rank_hosts"], *row["allocation_hosts"]} - vertex.keys())
+    )
+    metrics = {name: placed[name] for name in METRICS}
     try:
-        placement = None if missing else _placement(row, told, vertex)
+        placement = None if missing else _placement(row, placed, vertex)
     except (KeyError, InvalidValue) as error:
-        raise DatabaseError(f"the stored placement {told['id']} is damaged: {error}") from error
+        raise DatabaseError(f"the stored placement {placed['id']} is damaged: {error}") from error
     return PresentPlacement(
-        id=told["id"],
-        recorded_at=told["recorded_at"],
-        snapshot=told["snapshot"],
-        tables=told["tables"],
-        profile=told["profile"],
-        routing=told["routing"],
-        rails=told["rails"] or "",
+        id=placed["id"],
+        recorded_at=placed["recorded_at"],
+        snapshot=placed["snapshot"],
+        tables=placed["tables"],
+        profile=placed["profile"],
+        routing=placed["routing"],
+        rails=placed["rails"] or "",
         placement=placement,
         missing_hosts=tuple(missing),
         metrics=None if None in metrics.values() else Metrics(**metrics),
@@ -228,23 +234,23 @@ def _present(row: dict[str, Any], told: dict[str, Any], vertex: Mapping[str, int
     )
 
 
-def _placement(row: dict[str, Any], told: dict[str, Any], vertex: Mapping[str, int]) -> Placement:
-    """The placement on the fabric that runs now: by vertices where it was judged on it, else by names."""
-    vertices = codec.unpack(told["host_of_rank"])
+def _placement(row: dict[str, Any], placed: dict[str, Any], vertex: Mapping[str, int]) -> Placement:
+    """Return the placement on the present fabric: by vertices if it was evaluated on it, else by names."""
+    vertices = codec.unpack(placed["host_of_rank"])
     if row["rank_hosts"] is not None:
         vertices |= {
             "host_of_rank": [vertex[name] for name in row["rank_hosts"]],
-            "hosts": [vertex[name] for name in row["seats"]],
-            "slots": row["seat_slots"],
+            "hosts": [vertex[name] for name in row["allocation_hosts"]],
+            "slots": row["allocation_slots"],
         }
     return Placement(
         host_of_rank=vertices["host_of_rank"],
         allocation=Allocation(hosts=vertices["hosts"], slots=vertices["slots"]),
-        parameters=json.loads(told["parameters"]),
+        parameters=json.loads(placed["parameters"]),
         core_of_rank=vertices.get("core_of_rank"),
         cpu_of_rank=vertices.get("cpu_of_rank"),
         **{
-            name: told[name]
+            name: placed[name]
             for name in ("strategy", "objective", "routing", "seed", "seconds", "steps", "complete")
         },
     )

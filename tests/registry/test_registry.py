@@ -21,7 +21,7 @@ import pytest
 import registry as registry_package
 from registry.database.driver import Database
 from registry.database.local.server import ServerAddress
-from registry.database.record_store import ById
+from registry.database.record_store import RecordKind
 from registry.database.schema import MIGRATIONS, WRITE_VERSION
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName
 from registry.fabrics.contents import canonical, content_hash
@@ -58,15 +58,17 @@ def counts(database: Database) -> tuple[int, int]:
 
 
 def statements() -> Iterator[tuple[str, str]]:
-    """Every statement constant of the registry."""
+    """Every statement constant of the registry, and the statements of every kind of record."""
+    kinds: dict[str, RecordKind] = {}
     for module in pkgutil.walk_packages(registry_package.__path__, "registry."):
         if module.name not in WHOLE_GRAPH:
             for constant, value in vars(importlib.import_module(module.name)).items():
                 if isinstance(value, str) and constant.isupper() and CYPHER.match(value):
                     yield f"{module.name}.{constant}", value
-                if isinstance(value, ById):
-                    yield f"{module.name}.{constant}.begun", value.begun
-                    yield f"{module.name}.{constant}.ids", value.ids
+                if isinstance(value, RecordKind):
+                    kinds[value.name] = value
+    for kind in kinds.values():
+        yield from ((f"{kind.name} {name}", text) for name, text in kind.statements().items())
 
 
 def test_all_of_an_intake_is_saved_and_told(registry: Registry) -> None:

@@ -1,14 +1,14 @@
-"""The file of a dump: gzipped JSON, a value a line, closed by a digest of all before it.
+"""File format of dumps: gzipped JSON, one value per line, with a digest of all lines at the end.
 
     {"format": "fabric-almanac-dump", "version": 1, "schema": 1, "counts": {"Cluster": 1, ...}}
-    {"section": "Cluster"}                      a label: one node's properties a line
+    {"section": "Cluster"}                      a label: one line per node, its properties
     {"id": "ndr", "name": "ndr"}
-    {"section": "Content-OF->Cluster"}          a kind of relationship: ends and properties a line
+    {"section": "Content-OF->Cluster"}          a relationship: one line each, ends and properties
     ["ndr:5f0c", "ndr", {}]
     {"end": {"lines": 5, "sha256": "..."}}
 
-Times are ``{"$time": ...}`` in UTC, bytes ``{"$bytes": ...}`` in base64. Nothing in the file says when
-or where it was written: the same registry gives the same bytes.
+Times are ``{"$time": ...}`` in UTC, bytes ``{"$bytes": ...}`` in base64. The file does not contain the time or
+place of writing: the same registry gives the same bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from registry.model import as_utc
 FORMAT = "fabric-almanac-dump"
 VERSION = 1
 LINE_BYTES = 1 << 30
-"""Longest line that is read: the base64 of the largest blob and more."""
+"""Longest line that is read; the base64 of the largest blob is shorter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Header:
     schema : int
         Schema version of the registry.
     counts : mapping of str to int
-        Lines of each section.
+        Number of lines of each section.
     """
 
     schema: int
@@ -54,14 +54,14 @@ class Header:
 
 
 class DumpWriter:
-    """Writes lines and keeps their digest.
+    """Writer of lines that computes their digest.
 
     Attributes
     ----------
     records : int
-        Lines written that are neither header nor section.
+        Number of records written.
     bytes : int
-        Length of all lines written.
+        Length of all lines written, uncompressed.
     """
 
     def __init__(self, file: gzip.GzipFile, header: Header) -> None:
@@ -95,7 +95,7 @@ class DumpWriter:
 
 @contextmanager
 def writing(path: Path, header: Header) -> Iterator[DumpWriter]:
-    """A dump that appears under its name only when it is complete."""
+    """Open a dump for writing; it gets its name only when it is complete."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         with fresh.open("xb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
@@ -108,12 +108,12 @@ def writing(path: Path, header: Header) -> Iterator[DumpWriter]:
 
 
 def verify(path: Path) -> Header:
-    """The header of a dump, after all of the file was found to be as it was written.
+    """Return the header of a dump, after the digest of the whole file was checked.
 
     Raises
     ------
     InputError
-        The file is no dump, damaged, or cut off.
+        The file is no dump, damaged, or truncated.
     """
     header: Header | None = None
     digest, last, number = hashlib.sha256(), b"", 0
@@ -124,12 +124,12 @@ def verify(path: Path) -> Header:
         last = line
     end = {"end": {"lines": number - 1, "sha256": digest.hexdigest()}}
     if header is None or last != encode(end).encode() + b"\n":
-        raise InputError("the dump is cut off or damaged: its last line does not fit the rest", path=path)
+        raise InputError("the dump is truncated or damaged: its last line does not match the rest", path=path)
     return header
 
 
 def records(path: Path) -> Iterator[tuple[str, int, int, Any]]:
-    """Section, line number, length in bytes and value of each record of a verified dump."""
+    """Yield section, line number, length in bytes and value of each record of a verified dump."""
     section = ""
     for number, line in _lines(path):
         value = _decode(path, number, line)
@@ -140,7 +140,7 @@ def records(path: Path) -> Iterator[tuple[str, int, int, Any]]:
 
 
 def encode(value: object) -> str:
-    """A value as one line of JSON; the same value is always the same text."""
+    """Return a value as one line of JSON; the same value always gives the same text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_tagged)
 
 
@@ -166,7 +166,7 @@ def _decode(path: Path, number: int, line: bytes) -> Any:
         return json.loads(line, object_hook=_untagged)
     except (ValueError, TypeError) as error:
         text = line[:200].decode("utf-8", "replace")
-        raise InputError(f"no line of a dump: {error}", path=path, line=number, text=text) from error
+        raise InputError(f"not a line of a dump: {error}", path=path, line=number, text=text) from error
 
 
 def _header(path: Path, line: bytes) -> Header:
@@ -178,7 +178,7 @@ def _header(path: Path, line: bytes) -> Header:
                     f"the dump is of version {header.version}, this program reads {VERSION}", path=path
                 )
             return header
-    raise InputError("this is no dump of a registry", path=path, line=1)
+    raise InputError("this is not a dump of a registry", path=path, line=1)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -191,6 +191,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     raise InputError("the line is too long for a dump", path=path, line=number)
                 yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"the dump is cut off or damaged: {error}", path=path, line=number + 1) from error
+        raise InputError(f"the dump is truncated or damaged: {error}", path=path, line=number + 1) from error
     except OSError as error:
         raise InputError(error.strerror or str(error), path=path) from error

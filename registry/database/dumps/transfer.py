@@ -1,8 +1,8 @@
-"""A whole registry to one file and back: the backup, and the way from one server to the other.
+"""Dump a whole registry to one file and load it: for backups, and to move between servers.
 
-It knows labels and relationships only by the tables of `registry.labels`, and refuses a database that
-holds anything else, so that nothing is left behind unsaid. A file is checked to its end before a load
-writes; a load that is broken off leaves a mark, with which nothing but a new load opens the database.
+Labels and relationships are those of `registry.database.labels`; a database with any others is an error, so
+that nothing is left out silently. A file is checked to its end before a load writes. An interrupted load
+leaves a mark, after which only a new load opens the database.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from registry.errors import DatabaseError, InputError
 from registry.progress import Progress, silent
 
 PAGE_BYTES = 8 << 20
-"""About how much one statement reads or writes, in bytes of the file's lines."""
+"""Approximate size of what one statement reads or writes, in bytes of the file's lines."""
 PAGE_ROWS = 10_000
 FIRST_PAGE_ROWS = 16
-"""Nodes of a label that are read first, to learn how large they are."""
+"""Number of nodes of a label that are read first, to learn their size."""
 
 COUNT_NODES = "MATCH (n:{label}) RETURN count(n) AS count"
 COUNT_ALL_NODES = "MATCH (n) WHERE NOT n:Schema RETURN count(n) AS count"
@@ -73,20 +73,20 @@ _PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transferred:
-    """What a dump or a load carried."""
+    """Number of nodes and relationships of a dump or a load."""
 
     nodes: int
     relationships: int
 
 
 def dump(database: Database, path: Path, progress: Progress = silent) -> Transferred:
-    """Write all of a registry to one file, which appears only when it is complete.
+    """Write a whole registry to one file, which gets its name only when it is complete.
 
     Raises
     ------
     SchemaVersionError
     DatabaseError
-        The registry was written to meanwhile, or holds what the schema does not know.
+        The registry was written to meanwhile, or holds unknown labels or relationships.
     """
     check_version(database)
     writes, counts = _count(database, SUM_OF_WRITES), _known_counts(database)
@@ -100,7 +100,7 @@ def dump(database: Database, path: Path, progress: Progress = silent) -> Transfe
                 if sink.records % 1000 == 0:
                     progress("reading the registry", sink.records, total)
         progress("reading the registry", sink.records, total)
-        # every writer of a cluster counts itself; of what belongs to none, nothing is ever deleted
+        # every writer of a cluster counts itself; nodes of no cluster are never deleted
         changed = _known_counts(database) != counts or _count(database, SUM_OF_WRITES) != writes
         if sink.records != total or changed:
             raise DatabaseError("the registry was written to while it was dumped: dump it again")
@@ -110,12 +110,12 @@ def dump(database: Database, path: Path, progress: Progress = silent) -> Transfe
 def load(database: Database, path: Path, progress: Progress = silent) -> Transferred:
     """Fill an empty database from a dump.
 
-    A load that was broken off is begun anew: what it had written is deleted first.
+    An interrupted load starts again: what it had written is deleted first.
 
     Raises
     ------
     InputError
-        The file is no dump, damaged, cut off, or of another schema; nothing was written.
+        The file is no dump, damaged, truncated, or of another schema; nothing was written.
     DatabaseError
         The database is not empty.
     SchemaVersionError
@@ -132,7 +132,7 @@ def load(database: Database, path: Path, progress: Progress = silent) -> Transfe
         _clear(database, progress)
     elif _count(database, COUNT_ALL_NODES):
         raise DatabaseError(
-            f"the database at {database.uri} is not empty: a dump is loaded into an empty one only"
+            f"the database at {database.uri} is not empty: a dump can only be loaded into an empty one"
         )
     mark_loading(database, True)
     _write_all(database, path, sum(header.counts.values()), progress)
@@ -160,12 +160,12 @@ def _count(database: Database, statement: str) -> int:
 
 
 def _known_counts(database: Database) -> dict[str, int]:
-    """Number of nodes of each label and of relationships of each kind.
+    """Return the number of nodes of each label and of relationships of each kind.
 
     Raises
     ------
     DatabaseError
-        There are others.
+        There are other labels or relationships.
     """
     counts = {label: _count(database, COUNT_NODES.format(label=label)) for label in LABELS}
     nodes = sum(counts.values())
@@ -183,7 +183,7 @@ def _known_counts(database: Database) -> dict[str, int]:
 
 
 def _section_lines(database: Database, section: str) -> Iterator[str]:
-    """Lines of one section, in the order of ids."""
+    """Yield the lines of one section, in the order of ids."""
     kind = _by_name().get(section)
     label = section if kind is None else kind.source
     found = database.read(lambda transaction: transaction.run(READ_IDS.format(label=label)))
@@ -206,7 +206,7 @@ def _section_lines(database: Database, section: str) -> Iterator[str]:
 
 
 def _paged(ids: Sequence[str], read: Callable[[Sequence[str]], list[str]]) -> Iterator[str]:
-    """Lines for all ids; a page takes as many ids as the last one lets expect to fit."""
+    """Yield the lines for all ids; the size of a page follows from the last page."""
     size, start = FIRST_PAGE_ROWS, 0
     while start < len(ids):
         lines = read(ids[start : start + size])
@@ -217,12 +217,12 @@ def _paged(ids: Sequence[str], read: Callable[[Sequence[str]], list[str]]) -> It
 
 
 def _clear(database: Database, progress: Progress) -> None:
-    """Delete what a broken load has left; a little at a time, for servers keep a transaction in memory."""
+    """Delete what an interrupted load has left, in small transactions, as servers hold them in memory."""
     deleted = 0
     for label in LABELS:
         while count := _delete_some(database, label):
             deleted += count
-            progress("deleting what a broken load has left", deleted)
+            progress("deleting what an interrupted load has left", deleted)
 
 
 def _delete_some(database: Database, label: str) -> int:
@@ -247,12 +247,12 @@ class _Row:
 
     @property
     def shape(self) -> tuple[tuple[str, bool], ...]:
-        """Names of the properties, and which are times: rows of one shape share a statement."""
+        """Names of the properties, each with True if it is a time; rows of one shape share a statement."""
         return tuple((name, isinstance(self.properties[name], datetime)) for name in sorted(self.properties))
 
 
 def _batches(path: Path) -> Iterator[tuple[str, list[_Row]]]:
-    """Section and rows of one transaction each."""
+    """Yield the section and the rows of each transaction."""
     section, rows, length = "", list[_Row](), 0
     for name, number, size, value in records(path):
         if rows and (name != section or length + size > PAGE_BYTES or len(rows) == PAGE_ROWS):
@@ -266,7 +266,7 @@ def _batches(path: Path) -> Iterator[tuple[str, list[_Row]]]:
 
 
 def _row(path: Path, section: str, number: int, value: Any) -> _Row:
-    """A record, after everything that goes into a statement's text was looked at."""
+    """Return a record; everything that becomes text of a statement is checked."""
     ends: tuple[str, ...] = ()
     properties = value
     if section in _by_name() and isinstance(value, list) and len(value) == 3:
@@ -274,11 +274,12 @@ def _row(path: Path, section: str, number: int, value: Any) -> _Row:
     elif section not in LABELS:
         raise InputError(f"the schema has no {section!r}", path=path, line=number)
     if not isinstance(properties, dict) or not all(map(_PROPERTY.fullmatch, properties)):
-        raise InputError("no properties of a node or relationship", path=path, line=number)
+        raise InputError("these are not the properties of a node or relationship", path=path, line=number)
     return _Row(ends, properties)
 
 
 def _write(transaction: Transaction, section: str, rows: Sequence[_Row]) -> None:
+    """Create nodes or relationships, one statement per shape."""
     kind = _by_name().get(section)
     for shape, group in groupby(sorted(rows, key=lambda row: row.shape), key=lambda row: row.shape):
         some = list(group)
@@ -303,7 +304,7 @@ def _assignments(shape: Sequence[tuple[str, bool]]) -> str:
 def _columns(
     shape: Sequence[tuple[str, bool]], rows: Sequence[_Row]
 ) -> tuple[dict[str, list[Any]], list[datetime]]:
-    """A column a property; times as numbers of few distinct moments, for they are slow to send."""
+    """Return a column per property; times are indices into the list of distinct times, as sending is slow."""
     number: dict[datetime, int] = {}
     columns: dict[str, list[Any]] = {}
     for k, (name, is_time) in enumerate(shape):

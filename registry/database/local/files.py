@@ -1,15 +1,15 @@
-"""What the local graph server and those who look for it keep on disk.
+"""Files of the local graph server and of the processes that look for it.
 
     HOME/server/start.lock   held while a server is looked for, started, or about to stop by itself
-    HOME/server/run.lock     held by the supervisor as long as it lives: one server a data folder
-    HOME/server/state.json   where the server is, written by the supervisor (0600)
-    HOME/server/password     of the server's only user, made once (0600)
+    HOME/server/run.lock     held by the supervisor as long as it lives: one server per data folder
+    HOME/server/state.json   address of the server, written by the supervisor (0600)
+    HOME/server/password     password of the server's only user, created once (0600)
     HOME/server/java.args    argument file of the Java process (0600)
-    HOME/server/used         touched by each process that is given the address
+    HOME/server/used         touched by each process that gets the address
     HOME/server/server.log   output of the last start
     HOME/graph/              the server's data
 
-The supervisor imports this and so keeps a process of a few megabytes: no numpy, no driver here.
+The supervisor imports this module and must stay small: no numpy, no driver here.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ USER = "root"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerState:
-    """What the supervisor tells of its server.
+    """State of a server, as written by its supervisor.
 
     Attributes
     ----------
     supervisor, java : int
-        Process ids; `java` is 0 while no Java process was started.
+        Process ids; `java` is 0 until the Java process is started.
     bolt_port : int
         0 until the server listens.
     machine : str
-        Host name: on a shared file system the processes may be another machine's.
+        Host name: on a shared file system the processes may run on another machine.
     started_at : float
         Seconds since the epoch.
     idle_seconds : float
-        The server stops by itself after so long without use.
+        The server stops by itself after this time without use.
     """
 
     supervisor: int
@@ -56,18 +56,18 @@ class ServerState:
 
 @dataclass(frozen=True, slots=True)
 class ServerFiles:
-    """Paths of one data folder."""
+    """Paths in one data folder."""
 
     home: Path
 
     @property
     def folder(self) -> Path:
-        """Folder of everything but the data."""
+        """Folder of everything except the data."""
         return self.home / "server"
 
     @property
     def start_lock(self) -> Path:
-        """Lock that makes starts, stops and look-ups go one after the other."""
+        """Lock for starts, stops and look-ups of the server."""
         return self.folder / "start.lock"
 
     @property
@@ -92,7 +92,7 @@ class ServerFiles:
 
     @property
     def used(self) -> Path:
-        """File whose time stamp is the last time that the address was given out."""
+        """File whose time stamp is the last time that a process got the address."""
         return self.folder / "used"
 
     @property
@@ -106,20 +106,20 @@ class ServerFiles:
         return self.home / "graph"
 
     def prepare(self) -> None:
-        """Make the folders, closed to other users."""
+        """Create the folders, closed to other users."""
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder.mkdir(exist_ok=True, mode=0o700)
         self.data.mkdir(exist_ok=True, mode=0o700)
 
     def read_password(self) -> str:
-        """The password; made at random where there is none yet."""
+        """Return the password; create a random one if there is none."""
         with suppress(FileNotFoundError):
             return self.password.read_text("ascii")
         write_private(self.password, secrets.token_urlsafe(24))
         return self.password.read_text("ascii")
 
     def read_state(self) -> ServerState | None:
-        """What the supervisor wrote; None without a readable state file."""
+        """Return the state that the supervisor wrote, or None without a readable state file."""
         try:
             return ServerState(**json.loads(self.state.read_text("utf-8")))
         except (FileNotFoundError, TypeError, ValueError):
@@ -140,15 +140,14 @@ def write_private(path: Path, text: str) -> None:
 
 
 def machine_name() -> str:
-    """Name of this machine."""
+    """Return the name of this machine."""
     return socket.gethostname()
 
 
 def process(pid: int, *arguments: str) -> psutil.Process | None:
-    """The living process with that id, if its command line holds those arguments.
+    """Return the living process with this id if its command line contains the arguments, else None.
 
-    Process ids are used again; arguments that only our process has keep us from taking, and
-    killing, somebody else's.
+    Process ids are reused: the arguments keep us from killing the process of another program.
     """
     if not pid:
         return None
@@ -161,7 +160,7 @@ def process(pid: int, *arguments: str) -> psutil.Process | None:
 
 
 def resident_bytes(found: psutil.Process | None) -> int:
-    """Resident memory of a process; 0 for one that is gone."""
+    """Return the resident memory of a process; 0 if it has ended."""
     try:
         return int(found.memory_info().rss) if found else 0
     except psutil.Error:
@@ -169,7 +168,7 @@ def resident_bytes(found: psutil.Process | None) -> int:
 
 
 def end_process(found: psutil.Process | None, patience: float) -> None:
-    """Ask a process to end, kill it when it has not ended after `patience` seconds."""
+    """Ask a process to end; kill it if it has not ended after `patience` seconds."""
     if found is None:
         return
     with suppress(psutil.NoSuchProcess):

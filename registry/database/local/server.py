@@ -1,8 +1,8 @@
-"""The local graph server that is there with nothing installed: finds it, starts it on demand, stops it.
+"""Find, start on demand and stop the local graph server, which needs no installation.
 
 ArcadeDB runs as a child of a detached supervisor (`registry.database.local.supervisor`) and listens on
-loopback only; every process of the same user finds it by the files of `registry.database.local.files`. It is
-never opened inside a process of ours, for that would lock all others out.
+loopback only; every process of the same user finds it by the files of `registry.database.local.files`. No
+other process opens the database files, since that would lock out all others.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from registry.progress import Progress, silent
 
 IDLE_SECONDS = 900.0
 START_SECONDS = 120.0
-"""Longest wait for a start, a predecessor's stop included."""
+"""Longest wait for a start, including the stop of an earlier server."""
 ANSWER_SECONDS = 20.0
-"""Longest wait from listening to the first answer."""
+"""Longest wait for the first answer of a listening server."""
 STOP_SECONDS = 40.0
 SUPERVISOR = "registry.database.local.supervisor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAddress:
-    """What it takes to connect to a server.
+    """Address and credentials of a server.
 
     Attributes
     ----------
     uri, user, password, name : str
         Arguments of `Database.connect`.
     pid : int or None
-        Process that owns the server, where it is a local one of ours.
+        Supervisor of the server, if it is the local one.
     home : Path or None
-        Its data folder.
+        Data folder of the local server.
     """
 
     uri: str
@@ -66,7 +66,7 @@ class ServerAddress:
     home: Path | None = None
 
     def connect(self) -> Database:
-        """Connect to it.
+        """Connect to the server.
 
         Raises
         ------
@@ -77,7 +77,7 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """A local server that runs.
+    """State of a running local server.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class ServerStatus:
     started_at : float
         Seconds since the epoch.
     idle_seconds : float
-        It stops after so long without use.
+        It stops after this time without use.
     memory_bytes : int
         Resident memory of the server.
     """
@@ -99,24 +99,24 @@ class ServerStatus:
 def ensure_server(
     home: Path, *, idle_seconds: float = IDLE_SECONDS, progress: Progress = silent
 ) -> ServerAddress:
-    """Address of the server of a data folder, which is started where none answers.
+    """Return the address of the server of a data folder; start the server if none answers.
 
     Parameters
     ----------
     home : Path
-        Data folder; made where it is missing.
+        Data folder; created if it is missing.
     idle_seconds : float
-        A server that is started now stops by itself after so long without an open connection.
+        A server that is started now stops by itself after this time without an open connection.
 
     Raises
     ------
     DatabaseUnavailable
-        It does not start, or another machine runs one on the folder.
+        The server does not start, or another machine runs one on the folder.
     """
     files = ServerFiles(home.resolve())
     if not hasattr(os, "fork"):
-        raise _failure(files, "it needs Linux or macOS; here give the address of a Neo4j")
-    with _alone(files):
+        raise _failure(files, "it needs Linux or macOS; on this system give the address of a Neo4j server")
+    with _exclusive(files):
         files.used.touch(0o600)
         running = _running(files)
         if running is not None and _answers(running):
@@ -126,7 +126,7 @@ def ensure_server(
 
 
 def status(home: Path) -> ServerStatus | None:
-    """The running server of a data folder; None where there is none. Starts nothing."""
+    """Return the running server of a data folder, or None; starts nothing."""
     files = ServerFiles(home.resolve())
     state = files.read_state()
     address = _running(files)
@@ -141,37 +141,37 @@ def status(home: Path) -> ServerStatus | None:
 
 
 def stop(home: Path) -> bool:
-    """Stop the server of a data folder; False where none was running.
+    """Stop the server of a data folder; return False if none was running.
 
     Raises
     ------
     DatabaseUnavailable
-        Another machine runs it, or it does not end.
+        Another machine runs it.
     """
     files = ServerFiles(home.resolve())
     if not files.folder.is_dir():
         return False
-    with _alone(files):
+    with _exclusive(files):
         was_running = _running(files) is not None
         _end(files)
     return was_running
 
 
 @contextmanager
-def _alone(files: ServerFiles) -> Iterator[None]:
-    """Look, start and stop one process after the other."""
+def _exclusive(files: ServerFiles) -> Iterator[None]:
+    """Hold the lock under which processes find, start and stop the server one at a time."""
     try:
         files.prepare()
         with FileLock(files.start_lock, timeout=START_SECONDS * 2):
             yield
     except Timeout as error:
-        raise _failure(files, "another process has been starting it for long") from error
+        raise _failure(files, "another process has been starting it for too long") from error
     except OSError as error:
         raise _failure(files, str(error)) from error
 
 
 def _running(files: ServerFiles) -> ServerAddress | None:
-    """The address that the state file tells, if both processes live on this machine."""
+    """Return the address of the state file if both processes live on this machine, else None."""
     state = files.read_state()
     if state is None or not state.bolt_port or state.machine != machine_name():
         return None
@@ -196,11 +196,12 @@ def _answers(address: ServerAddress) -> bool:
 
 
 def _start(files: ServerFiles, idle_seconds: float, progress: Progress) -> ServerAddress:
-    told = _launch(files, idle_seconds, progress)
-    if "bolt_port" not in told:
-        raise _failure(files, str(told.get("error", "its supervisor ended")))
+    """Start the server and return its address once it answers."""
+    report = _launch(files, idle_seconds, progress)
+    if "bolt_port" not in report:
+        raise _failure(files, str(report.get("error", "its supervisor ended")))
     state = files.read_state()
-    address = _running(files) if state and state.bolt_port == told["bolt_port"] else None
+    address = _running(files) if state and state.bolt_port == report["bolt_port"] else None
     if address is None:
         raise _failure(files, "it ended at once")
     try:
@@ -212,12 +213,12 @@ def _start(files: ServerFiles, idle_seconds: float, progress: Progress) -> Serve
 
 
 def _await_answer(files: ServerFiles, address: ServerAddress) -> None:
-    """Wait until a server that listens answers a query: on a first start it makes its database meanwhile.
+    """Wait until a listening server answers a query: on its first start it creates its database.
 
     Raises
     ------
     DatabaseUnavailable
-        It does not answer for long, or has ended.
+        It does not answer in time, or has ended.
     """
     deadline = time.monotonic() + ANSWER_SECONDS
     while True:
@@ -232,7 +233,7 @@ def _await_answer(files: ServerFiles, address: ServerAddress) -> None:
 
 
 def _launch(files: ServerFiles, idle_seconds: float, progress: Progress) -> dict[str, object]:
-    """What the supervisor says after it has started the server or failed to; empty if it died."""
+    """Start the supervisor and return its report; empty if it died."""
     files.read_password()
     command = [sys.executable, "-P", "-m", SUPERVISOR, str(files.home), str(idle_seconds)]
     package_root = str(Path(registry.__file__).parents[1])
@@ -249,16 +250,16 @@ def _launch(files: ServerFiles, idle_seconds: float, progress: Progress) -> dict
         while (waited := time.monotonic() - began) < START_SECONDS:
             progress("starting the local graph server", waited)
             try:
-                said, _ = supervisor.communicate(timeout=0.5)
+                line, _ = supervisor.communicate(timeout=0.5)
             except subprocess.TimeoutExpired:
                 continue
-            return dict(json.loads(said)) if said.strip() else {}
+            return dict(json.loads(line)) if line.strip() else {}
     _end(files)
     return {"error": f"it did not start within {START_SECONDS:.0f} s"}
 
 
 def _end(files: ServerFiles) -> None:
-    """End the processes that the state file tells of; the data folder is free afterwards."""
+    """End the processes of the state file; the data folder is free afterwards."""
     state = files.read_state()
     if state is None:
         return
@@ -271,6 +272,7 @@ def _end(files: ServerFiles) -> None:
 
 
 def _require_unlocked(files: ServerFiles, state: ServerState) -> None:
+    """Raise if a supervisor on another machine holds the lock of the data folder."""
     try:
         with FileLock(files.run_lock, timeout=0):
             return

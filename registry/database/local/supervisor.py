@@ -1,9 +1,9 @@
-"""The detached process that owns the local graph server: starts Java, watches it, stops it.
+"""Detached process that starts, watches and stops the Java process of the local graph server.
 
-``python -m registry.database.local.supervisor HOME IDLE_SECONDS`` leaves the terminal and its parent, takes
-the data folder's lock and prints one line of JSON when the server listens (``{"bolt_port": ...}``) or
-cannot (``{"error": ...}``). The Java process never outlives it: it is stopped on the way out, and on
-Linux the kernel kills it when the supervisor is killed.
+``python -m registry.database.local.supervisor HOME IDLE_SECONDS`` leaves the terminal and its parent, locks
+the data folder and prints one line of JSON when the server listens (``{"bolt_port": ...}``) or has failed
+(``{"error": ...}``). The Java process never outlives it: the supervisor stops it before it ends, and on Linux
+the kernel kills it if the supervisor is killed.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from registry.database.local.files import (
 
 LISTEN_SECONDS = 60.0
 LOCK_SECONDS = 45.0
-"""Longer than a predecessor takes to stop."""
+"""Longer than an earlier server takes to stop."""
 STOP_SECONDS = 20.0
 ATTEMPTS = 3
-"""Pairs of ports that are tried."""
+"""Number of pairs of ports that are tried."""
 HEAP = "1g"
 PR_SET_PDEATHSIG = 1
 MAIN_CLASS = "com.arcadedb.server.ArcadeDBServer"
 
 
 class StartFailed(Exception):
-    """The server does not come up; the message says why."""
+    """The server does not start; the message is the reason."""
 
 
 class PortTaken(StartFailed):
-    """Another program was faster to bind the port that was free a moment ago."""
+    """Another program took the port that was free a moment ago."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the supervisor; see the module's description."""
+    """Run the supervisor; see the module docstring."""
     files, idle_seconds = ServerFiles(Path(arguments[0])), float(arguments[1])
     _leave_parent()
     report = _take_over_streams(files)
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
 
 
 def die_with_parent() -> Callable[[], None]:
-    """What a child of this process runs before its program, so that the kernel kills it with us (Linux)."""
+    """Return a function for child processes, so that the kernel kills them with this one (Linux)."""
     libc = ctypes.CDLL(None)
     parent = os.getpid()
 
@@ -95,9 +95,10 @@ def die_with_parent() -> Callable[[], None]:
 
 
 def _supervise(files: ServerFiles, state: ServerState, report: Callable[[dict[str, object]], None]) -> None:
+    """Start the server, report it, watch it and stop it."""
     old = files.read_state()
     if old is not None:
-        # Its supervisor is gone, or we would not hold the lock: without a kernel that did it, do it.
+        # Its supervisor is gone, or we would not have the lock; end Java unless the kernel has done so.
         end_process(process(old.java, _argument(files)), STOP_SECONDS)
     files.log.write_bytes(b"")
     java = None
@@ -114,7 +115,7 @@ def _supervise(files: ServerFiles, state: ServerState, report: Callable[[dict[st
 
 
 def _start(files: ServerFiles, state: ServerState) -> tuple[subprocess.Popen[bytes], ServerState]:
-    """A server that listens where it should, and its state."""
+    """Start a server on free ports; return its process and state."""
     for _ in range(ATTEMPTS - 1):
         with suppress(PortTaken):
             return _start_once(files, state)
@@ -137,7 +138,7 @@ def _start_once(files: ServerFiles, state: ServerState) -> tuple[subprocess.Pope
 
 
 def _watch(files: ServerFiles, state: ServerState, java: subprocess.Popen[bytes]) -> None:
-    """Return when Java has ended or nobody has used the server for long enough."""
+    """Return when Java has ended or the server has been unused for `idle_seconds`."""
     pause = min(1.0, max(0.05, state.idle_seconds / 4))
     connected = 0.0
     while java.poll() is None:
@@ -147,8 +148,7 @@ def _watch(files: ServerFiles, state: ServerState, java: subprocess.Popen[bytes]
         if time.time() - max(connected, files.used.stat().st_mtime) <= state.idle_seconds:
             continue
         try:
-            # Who gets the address touches `used` under this lock: it is given out before we look
-            # again, or not until we are gone.
+            # A process that gets the address touches `used` under this lock: before we look, or after our end.
             with FileLock(files.start_lock, timeout=0):
                 if time.time() - files.used.stat().st_mtime > state.idle_seconds:
                     files.state.unlink(missing_ok=True)
@@ -162,7 +162,7 @@ def _is_connected(java: subprocess.Popen[bytes], port: int) -> bool:
 
 
 def _await_listening(java: subprocess.Popen[bytes], ports: set[int]) -> None:
-    """Wait until Java listens on all ports, and on loopback alone."""
+    """Wait until Java listens on all ports, on loopback only."""
     deadline = time.monotonic() + LISTEN_SECONDS
     while time.monotonic() < deadline:
         if java.poll() is not None:
@@ -170,7 +170,7 @@ def _await_listening(java: subprocess.Popen[bytes], ports: set[int]) -> None:
         missing = ports - _listening(java)
         if not missing:
             return
-        # ArcadeDB does not end where it finds a port taken: it stays, half dead.
+        # ArcadeDB does not end if a port is taken: it goes on without it.
         if {port for port in missing if _is_taken(port)} - _listening(java):
             raise PortTaken("another program took its port")
         time.sleep(0.1)
@@ -199,6 +199,7 @@ def _is_taken(port: int) -> bool:
 
 
 def _java_arguments(files: ServerFiles, bolt: int, http: int) -> str:
+    """Return the argument file of the Java process."""
     settings = {
         "server.rootPath": files.data,
         "server.rootPasswordPath": files.password,
@@ -235,7 +236,7 @@ def _quoted(argument: str) -> str:
 
 
 def _wheel() -> Path:
-    # Found without importing it: the package would load a Java machine into this process.
+    # Not imported: the package would load a Java virtual machine into this process.
     found = importlib.util.find_spec("arcadedb_embedded")
     if found is None or not found.submodule_search_locations:
         raise StartFailed("the package arcadedb-embedded is not installed")
@@ -243,7 +244,7 @@ def _wheel() -> Path:
 
 
 def _run_java(files: ServerFiles) -> subprocess.Popen[bytes]:
-    # The server keeps the first password it was given; the file is the one to go by.
+    # The server keeps its first password; the file is authoritative.
     (files.data / "config" / "server-users.jsonl").unlink(missing_ok=True)
     java = _wheel() / "jre" / "bin" / "java"
     if not os.access(java, os.X_OK):
@@ -258,7 +259,7 @@ def _run_java(files: ServerFiles) -> subprocess.Popen[bytes]:
 
 
 def _argument(files: ServerFiles) -> str:
-    """The one argument of our Java processes, by which they are known."""
+    """Return the only argument of our Java processes, which identifies them."""
     return f"@{files.arguments}"
 
 
@@ -283,7 +284,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _leave_parent() -> None:
-    """Go on as a child of init: whoever started us may end, or live on, without waiting for us."""
+    """Become a child of init: the process that started us may end, and need not wait for us."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -291,7 +292,7 @@ def _leave_parent() -> None:
 
 
 def _take_over_streams(files: ServerFiles) -> Callable[[dict[str, object]], None]:
-    """Send all output to the log; what is returned writes one line to the first standard output."""
+    """Send all output to the log; return a function that writes one line to the original output."""
     pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     log = os.open(files.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nowhere = os.open(os.devnull, os.O_RDONLY)
@@ -302,7 +303,7 @@ def _take_over_streams(files: ServerFiles) -> Callable[[dict[str, object]], None
     os.close(nowhere)
 
     def report(message: dict[str, object]) -> None:
-        # Only the first is of interest; and where who started us has gone, the state file tells the next.
+        # Only the first report counts; if the parent has ended, the next process reads the state file.
         with suppress(OSError, ValueError), pipe:
             pipe.write(json.dumps(message) + "\n")
 

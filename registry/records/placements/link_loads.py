@@ -1,7 +1,7 @@
-"""What a placement puts on the links, as bytes: the loaded ones only, where these are the fewer.
+"""Loads of links as bytes: only the loaded links if that is shorter, otherwise all.
 
-A job on some of a machine's hosts loads few of its links; all of them as numbers took half a gigabyte for a
-thousand jobs on 10,000 hosts.
+A job on some hosts loads few links of a machine: the loads of all links took half a gigabyte for a thousand
+jobs on 10,000 hosts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from registry.model.loaded_links import LoadedLinks
 
 
 def pack_loads(link_bytes: Floats) -> bytes:
-    """A blob of ``float64[m]`` bytes on the links of a fabric."""
+    """Return the blob of the loads ``float64[m]`` of the links of a fabric, in bytes."""
     loaded = LoadedLinks.of(link_bytes)
     if loaded.link.nbytes + loaded.bytes.nbytes >= link_bytes.nbytes:
         return codec.pack({"link_bytes": link_bytes})
@@ -24,12 +24,12 @@ def pack_loads(link_bytes: Floats) -> bytes:
 
 
 def unpack_loads(blob: bytes) -> LoadedLinks:
-    """The loads of a blob, of either form.
+    """Return the loads of a blob of either form.
 
     Raises
     ------
     DatabaseError
-        The blob is damaged or holds something else.
+        The blob is damaged or holds other data.
     """
     columns = codec.unpack(blob)
     try:

@@ -1,6 +1,6 @@
-"""Placements with what they cost and where they come from: append-only, found again by a short id.
+"""Placements with their cost and provenance: saved once, found by a short id, listed as rows or as columns.
 
-`placement_saving` tells what is written of one, `placement_batches` writes, `placement_rows` reads back.
+`saving` makes what is stored of a placement, `rows` reads it back.
 """
 
 from __future__ import annotations
@@ -9,22 +9,25 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from registry.database.driver import Database, Transaction
-from registry.database.record_store import ById, find_by_prefix
+from registry.database.driver import Transaction
+from registry.database.record_store import Records
 from registry.fabrics.observations import lock_cluster
 from registry.fabrics.timeline import FOREVER
 from registry.model import as_utc
 from registry.model.placement_series import PlacementSeries
-from registry.records.placements.batches import save_placement, save_placements
-from registry.records.placements.columns import (
+from registry.records.placements.records import PlacementRecord, StoredPlacement, StoredPlacementInfo
+from registry.records.placements.rows import (
     BEGINNING,
+    INFO,
+    PLACEMENT,
     READ_SERIES,
     READ_SERIES_OF_CLUSTER,
+    placement_info,
     placement_series,
+    profile_names,
+    stored_placement,
 )
-from registry.records.placements.records import PlacementRecord, StoredPlacement, StoredPlacementInfo
-from registry.records.placements.rows import INFO, placement_info, profile_names, stored_placement
-from registry.records.placements.saving import placement_id
+from registry.records.placements.saving import placement_id, save_placement, save_placements
 
 __all__ = [
     "PlacementRecord",
@@ -35,27 +38,17 @@ __all__ = [
     "save_placement",
 ]
 
-_READ = """
-MATCH (p:Placement {id: $placement})-[:IN]->(x:Content)
-OPTIONAL MATCH (p)-[:OF]->(f:Profile)
-OPTIONAL MATCH (j:Job)-[:HAS_PLACEMENT]->(p)
-OPTIONAL MATCH (p)-[:HAS_LOADS]->(l:LinkLoads)
-RETURN p, x.id AS content, f.id AS profile, j.job AS job, l.blob AS loads
-"""
-
-BY_ID = ById("placement", "Placement", _READ)
-
 _COUNT = """
 MATCH (p:Placement)
 RETURN count(p) AS placements
 """
 
-_ASKED = """
+_FILTER = """
 ($cluster IS NULL OR p.cluster = $cluster) AND ($application IS NULL OR p.application = $application)
 AND (p.recorded_at < $before OR (p.recorded_at = $before AND p.id > $after_id))
 """
 
-_TELL = f"""
+_RETURN = f"""
 WITH collect({INFO}) AS placements
 {profile_names("placements")}
 RETURN placements, profile_ids, profile_names
@@ -64,57 +57,56 @@ _ORDER = "WITH p ORDER BY p.recorded_at DESC, p.id"
 
 _HISTORY = f"""
 MATCH (p:Placement)
-WHERE p.recorded_at <= $before AND {_ASKED}
+WHERE p.recorded_at <= $before AND {_FILTER}
 {_ORDER}
-{_TELL}
+{_RETURN}
 """
 
 _HISTORY_OF_CLUSTER = f"""
 MATCH (p:Placement)
-WHERE p.cluster = $cluster AND {_ASKED}
+WHERE p.cluster = $cluster AND {_FILTER}
 {_ORDER}
-{_TELL}
+{_RETURN}
 """
 
 _HISTORY_OF_JOB = f"""
 MATCH (j:Job)-[:HAS_PLACEMENT]->(p:Placement)
-WHERE j.job = $job AND {_ASKED}
+WHERE j.job = $job AND {_FILTER}
 {_ORDER}
-{_TELL}
+{_RETURN}
 """
 
-_SOME, _SOME_OF_CLUSTER, _SOME_OF_JOB = (
+_PAGE, _PAGE_OF_CLUSTER, _PAGE_OF_JOB = (
     statement.replace(_ORDER, f"{_ORDER} LIMIT $limit")
     for statement in (_HISTORY, _HISTORY_OF_CLUSTER, _HISTORY_OF_JOB)
 )
-"""The same, so many at most: no limit is large enough to mean none on both servers."""
+"""The same statements with a limit: no number means "no limit" on both servers."""
 
 
-class Placements:
-    """What the registry knows of placements."""
+class Placements(Records[StoredPlacement]):
+    """Stored placements."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = PLACEMENT
 
     def save(self, record: PlacementRecord) -> str:
-        """Save a placement; its id. One that is there already adds nothing.
+        """Save a placement and return its id; one that is stored already adds nothing.
 
         Raises
         ------
         UnknownName
-            No such content, profile or job.
+            No such snapshot, profile or job.
         InvalidPlacement
-            Ranks, vertices or link loads do not fit profile or fabric.
+            Ranks, vertices or link loads do not fit the profile or the fabric.
         """
         return self.save_many([record])[0]
 
     def save_many(self, records: Sequence[PlacementRecord]) -> tuple[str, ...]:
-        """Save placements, all of them or none; the id of each.
+        """Save all placements or none; return the id of each.
 
         Raises
         ------
         UnknownName, InvalidPlacement
-            As `save`.
+            See `save`.
         """
 
         def work(transaction: Transaction) -> tuple[str, ...]:
@@ -125,26 +117,9 @@ class Placements:
 
         return self._database.write(work) if records else ()
 
-    def read(self, placement: str) -> StoredPlacement:
-        """A placement by its id or a unique beginning of it.
-
-        Raises
-        ------
-        UnknownName
-        """
-
-        def work(transaction: Transaction) -> StoredPlacement:
-            return stored_placement(find_by_prefix(transaction, BY_ID, placement))
-
-        return self._database.read(work)
-
     def count(self) -> int:
-        """How many placements there are."""
-
-        def work(transaction: Transaction) -> int:
-            return int(transaction.run(_COUNT)[0]["placements"])
-
-        return self._database.read(work)
+        """Return the number of stored placements."""
+        return int(self._rows(_COUNT)[0]["placements"])
 
     def history(
         self,
@@ -155,53 +130,52 @@ class Placements:
         limit: int | None = None,
         before: StoredPlacementInfo | None = None,
     ) -> tuple[StoredPlacementInfo, ...]:
-        """Placements that fit what is given, the newest first; one statement.
+        """Return the placements that match, the newest first; one statement.
 
         Parameters
         ----------
+        cluster, application, job : str, optional
+            Only placements on this cluster, of this application, of this job.
         limit : int, optional
-            So many at most.
+            At most so many.
         before : StoredPlacementInfo, optional
-            Only what comes behind this row: the last one of the page before.
+            Only placements after this row: the last one of the previous page.
         """
-        asked: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "cluster": cluster,
             "application": application,
             "before": FOREVER if before is None else as_utc(before.recorded_at),
             "after_id": "" if before is None else before.id,
         }
-        whole, some = _HISTORY, _SOME
+        whole, page = _HISTORY, _PAGE
         if job is not None:
-            whole, some = _HISTORY_OF_JOB, _SOME_OF_JOB
-            asked["job"] = job
+            whole, page = _HISTORY_OF_JOB, _PAGE_OF_JOB
+            parameters["job"] = job
         elif cluster is not None:
-            whole, some = _HISTORY_OF_CLUSTER, _SOME_OF_CLUSTER
+            whole, page = _HISTORY_OF_CLUSTER, _PAGE_OF_CLUSTER
         if limit is not None:
-            asked["limit"] = limit
-        statement = whole if limit is None else some
-
-        def work(transaction: Transaction) -> list[dict[str, Any]]:
-            return transaction.run(statement, **asked)
-
-        (row,) = self._database.read(work)
+            whole, parameters["limit"] = page, limit
+        (row,) = self._database.read(lambda transaction: transaction.run(whole, **parameters))
         names = dict(zip(row["profile_ids"], row["profile_names"], strict=True))
         return tuple(placement_info(values, names) for values in row["placements"])
 
     def series(
         self, cluster: str | None = None, application: str | None = None, since: datetime | None = None
     ) -> PlacementSeries:
-        """Placements that fit what is given as columns, the oldest first; one statement.
+        """Return the placements that match as columns, the oldest first; one statement.
 
         Parameters
         ----------
         since : datetime, optional
-            Recorded then or later.
+            Only placements recorded at this time or later.
         """
-        asked = {"application": application, "since": BEGINNING if since is None else as_utc(since)}
+        earliest = BEGINNING if since is None else as_utc(since)
+        parameters: dict[str, Any] = {"application": application, "since": earliest}
+        if cluster is None:
+            (row,) = self._rows(READ_SERIES, **parameters)
+        else:
+            (row,) = self._rows(READ_SERIES_OF_CLUSTER, cluster=cluster, **parameters)
+        return placement_series(row)
 
-        def work(transaction: Transaction) -> list[dict[str, Any]]:
-            if cluster is None:
-                return transaction.run(READ_SERIES, **asked)
-            return transaction.run(READ_SERIES_OF_CLUSTER, cluster=cluster, **asked)
-
-        return placement_series(self._database.read(work)[0])
+    def _stored(self, row: dict[str, Any]) -> StoredPlacement:
+        return stored_placement(row)

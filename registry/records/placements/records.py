@@ -9,7 +9,7 @@ from datetime import datetime
 from registry.model import Evaluation, Metrics, Placement
 
 PRESENT, PROPOSED = ROLES = ("present", "proposed")
-"""How a job really ran, as it was reported; what a search found."""
+"""Roles of placements: how a job runs, as reported; what a search proposed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,8 +20,7 @@ class PlacementRecord:
     ----------
     cluster : str
     content : str
-        Id of the snapshot whose fabric, as `Fabrics.read` gives it, the placement's vertices and the
-        evaluation's links index.
+        Id of the snapshot: the placement's vertices and the evaluation's links are those of its fabric.
     routing : str or None
         Id of the forwarding tables that were used.
     profile, job : str or None
@@ -29,7 +28,7 @@ class PlacementRecord:
     placement : Placement
     evaluation : Evaluation or None
     in_order, random : Metrics or None
-        The same ranks in order, and placed at random (mean).
+        Metrics of the same ranks in order, and placed at random (mean).
     code_version : str
     role : str
         `PRESENT` or `PROPOSED`.
@@ -68,12 +67,12 @@ class StoredPlacement(PlacementRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPlacementInfo:
-    """A row of the history. Metrics are None where the placement was not evaluated.
+    """A row of the history. Metrics are None if the placement was not evaluated.
 
     Attributes
     ----------
     snapshot : str
-        Id of the content.
+        Id of the snapshot.
     profile, profile_id, application, job : str or None
         Name, id and application of the profile; the scheduler's id of the job.
     role : str

@@ -1,15 +1,15 @@
-"""What is written of a placement: its id, its node's properties, and which links it loads most.
+"""Placements saved: ids, properties, relationships and link loads.
 
-The id is a hash of provenance and result: cluster, content, tables, profile, job, allocation, ranks,
-strategy, parameters, seed, objective, routing, other jobs' load and code version. Whoever finds the same
-placement the same way again adds nothing; the seconds spent and the moment are no part of it.
+The id of a placement is a hash of provenance and result: cluster, snapshot, tables, profile, job, allocation,
+ranks, strategy, parameters, seed, objective, routing, load of other jobs and code version. Saving the same
+placement again adds nothing. The seconds that the search took and the time of saving do not count.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -17,21 +17,117 @@ from typing import Any
 import numpy as np
 
 from registry.database import codec
-from registry.errors import InvalidPlacement, InvalidValue
+from registry.database.driver import Transaction
+from registry.database.record_store import NODES_PER_BATCH, NewRecord
+from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.fabrics.derived import device_id
-from registry.jobs.allocations import HostSlots
+from registry.fabrics.facts import device_keys
+from registry.fabrics.observations import read_content
+from registry.jobs.allocations import HostSlots, require_hosts, save_allocations
+from registry.jobs.jobs import find_job, job_key
 from registry.model import Fabric, Floats, Placement
-from registry.records.placements.records import ROLES, PlacementRecord
-from registry.records.placements.rows import BASELINES, EVALUATED, EVALUATED_LATER
+from registry.records.placements.link_loads import pack_loads
+from registry.records.placements.records import PRESENT, ROLES, PlacementRecord
+from registry.records.placements.rows import (
+    BASELINES,
+    EVALUATED,
+    EVALUATED_LATER,
+    OF_JOB,
+    OF_PROFILE,
+    ON_ALLOCATION,
+    PLACEMENT,
+)
+
+_PRESENT = f"""
+UNWIND $placements AS id
+MATCH (p:Placement {{id: id}})
+WHERE p.role <> '{PRESENT}'
+SET p.role = '{PRESENT}'
+"""
+
+_PROFILES = """
+UNWIND $profiles AS id
+MATCH (f:Profile {id: id})
+RETURN collect(f.id) AS ids, collect(f.ranks) AS ranks, collect(f.application) AS applications
+"""
+
+_JOBS = """
+UNWIND $jobs AS id
+MATCH (j:Job {id: id})
+RETURN collect(j.id) AS ids
+"""
+
+_HAS_LOADS = """
+UNWIND range(0, size($placement) - 1) AS i
+MATCH (p:Placement {id: $placement[i]})
+CREATE (p)-[:HAS_LOADS]->(:LinkLoads {id: $placement[i], blob: $blob[i]})
+"""
+
+_LOADS = """
+UNWIND range(0, size($placement) - 1) AS i
+MATCH (p:Placement {id: $placement[i]})
+MATCH (d:Device {id: $device[i]})
+CREATE (p)-[:LOADS {src_port: $src_port[i], dst: $dst[i], dst_port: $dst_port[i], bytes: $bytes[i],
+                    seconds: $seconds[i]}]->(d)
+"""
 
 HOTTEST = 200
-"""Loaded link directions that are kept as relationships; all of them are in the blob."""
+"""Most loaded link directions that are stored as relationships; all of them are in the blob."""
 LOADS = ("device", "src_port", "dst", "dst_port", "bytes", "seconds")
-"""Columns of `hottest_links`."""
+"""Columns of `_hottest_links`."""
+
+
+def save_placements(
+    transaction: Transaction, placed: Sequence[tuple[PlacementRecord, datetime]]
+) -> tuple[str, ...]:
+    """Save placements on locked clusters, each with its time; return their ids.
+
+    All of them take about a dozen statements, as many as one alone.
+
+    Raises
+    ------
+    UnknownName, InvalidPlacement
+        See `Placements.save`; then none is saved.
+    """
+    fabrics = _fabrics(transaction, {record.content for record, _ in placed})
+    applications = _check(transaction, [record for record, _ in placed], fabrics)
+    ids = tuple(placement_id(record) for record, _ in placed)
+    known = PLACEMENT.known(transaction, ids)
+    present = {name for name, (record, _) in zip(ids, placed, strict=True) if record.role == PRESENT}
+    if known & present:  # a job now runs with a placement that was proposed
+        transaction.run(_PRESENT, placements=sorted(known & present))
+    new = {name: one for name, one in zip(ids, placed, strict=True) if name not in known}
+    slots = {name: host_slots(record, fabrics[record.content]) for name, (record, _) in new.items()}
+    _save_allocations(transaction, list(slots.values()))
+    PLACEMENT.create(
+        transaction,
+        [
+            NewRecord(
+                name,
+                _properties(record, fabrics[record.content], time, applications.get(record.profile or "")),
+                owner=record.content,
+                joined={
+                    ON_ALLOCATION: [slots[name].id],
+                    OF_PROFILE: [] if record.profile is None else [record.profile],
+                    OF_JOB: [] if record.job is None else [job_key(record.cluster, record.job)],
+                },
+            )
+            for name, (record, time) in new.items()
+        ],
+    )
+    _save_loads(transaction, {name: record for name, (record, _) in new.items()}, fabrics)
+    return ids
+
+
+def save_placement(transaction: Transaction, record: PlacementRecord, time: datetime) -> tuple[str, bool]:
+    """Save one placement on a locked cluster; return its id and True if it is new."""
+    known = PLACEMENT.known(transaction, [placement_id(record)])
+    (identity,) = save_placements(transaction, [(record, time)])
+    return identity, identity not in known
 
 
 def placement_id(record: PlacementRecord) -> str:
-    """``p`` and 12 hexadecimal digits: a hash of provenance and result."""
+    """Return the id of a placement: ``p`` and 12 hexadecimal digits, a hash of provenance and result."""
     placement, evaluation = record.placement, record.evaluation
     provenance = {
         "cluster": record.cluster,
@@ -47,24 +143,13 @@ def placement_id(record: PlacementRecord) -> str:
         "seed": placement.seed,
         "code_version": record.code_version,
     }
-    if evaluation is not None and evaluation.background:  # else the ids are those of before it counted
+    if evaluation is not None and evaluation.background:  # otherwise ids stay those of earlier versions
         provenance["background"] = evaluation.background
-    text = json.dumps(provenance, sort_keys=True)
-    return "p" + codec.digest({"provenance": [text], **_vertices(placement)})[:12]
+    return PLACEMENT.identity(_vertices(placement), provenance)
 
 
-def check_fits(record: PlacementRecord, fabric: Fabric, ranks: int | None) -> None:
-    """Raise where a placement does not fit the fabric that it is on, or its profile.
-
-    Parameters
-    ----------
-    ranks : int or None
-        Of the profile; None where there is none.
-
-    Raises
-    ------
-    InvalidPlacement, InvalidValue
-    """
+def _check_fits(record: PlacementRecord, fabric: Fabric, ranks: int | None) -> None:
+    """Raise if a placement does not fit its fabric or its profile of so many ranks."""
     placement, evaluation = record.placement, record.evaluation
     if record.role not in ROLES:
         raise InvalidValue("PlacementRecord.role", f"must be one of {', '.join(ROLES)}")
@@ -78,25 +163,18 @@ def check_fits(record: PlacementRecord, fabric: Fabric, ranks: int | None) -> No
         raise InvalidPlacement(f"{placement.ranks} ranks are placed, the profile has {ranks}")
 
 
-def properties_of(
-    record: PlacementRecord, fabric: Fabric, at: datetime, application: str | None = None
+def _properties(
+    record: PlacementRecord, fabric: Fabric, time: datetime, application: str | None
 ) -> dict[str, Any]:
-    """Properties of a placement's node.
+    """Return the properties of a placement's node.
 
-    What its relationships tell stands here too: 20,000 of them are not followed for a history.
-
-    Parameters
-    ----------
-    at : datetime
-        When it is recorded.
-    application : str, optional
-        Of the profile.
+    They include what the relationships lead to: a history need not follow 20,000 of them.
     """
     placement = record.placement
     hosts = _hosts(fabric, placement.host_of_rank)
     properties: dict[str, Any] = {
         "cluster": record.cluster,
-        "recorded_at": at,
+        "recorded_at": time,
         "role": record.role,
         "snapshot": record.content,
         "profile": record.profile,
@@ -118,12 +196,11 @@ def properties_of(
         "hosts": hosts,
         "rank_order": hashlib.sha256("\n".join(hosts).encode()).hexdigest()[:16],
     }
-    properties |= _judged(record)
-    return {name: value for name, value in properties.items() if value is not None}
+    return properties | _evaluated(record)
 
 
 def host_slots(record: PlacementRecord, fabric: Fabric) -> HostSlots:
-    """The allocation of a placement, by names."""
+    """Return the allocation of a placement by host names."""
     allocation = record.placement.allocation
     return HostSlots(
         cluster=record.cluster,
@@ -132,17 +209,10 @@ def host_slots(record: PlacementRecord, fabric: Fabric) -> HostSlots:
     )
 
 
-def hottest_links(
+def _hottest_links(
     cluster: str, fabric: Fabric, keys: Sequence[str], link_bytes: Floats
 ) -> dict[str, list[Any]]:
-    """Of the links that take longest: the device at the sending end, and properties of LOADS.
-
-    Parameters
-    ----------
-    keys : sequence of str
-        Of `device_keys` of the fabric.
-    link_bytes : float64[m]
-    """
+    """Return the columns `LOADS` of the links that take longest; keys are `device_keys` of the fabric."""
     links = fabric.links
     loaded = np.flatnonzero(link_bytes)
     seconds = link_bytes[loaded] / links.capacity[loaded]
@@ -158,8 +228,8 @@ def hottest_links(
     }
 
 
-def _judged(record: PlacementRecord) -> dict[str, Any]:
-    """Metrics, bounds and baselines."""
+def _evaluated(record: PlacementRecord) -> dict[str, Any]:
+    """Return the metrics, bounds and baselines of a record as properties."""
     properties: dict[str, Any] = {}
     if record.evaluation is not None:
         properties |= {name: getattr(record.evaluation, name) for name in (*EVALUATED, *EVALUATED_LATER)}
@@ -195,3 +265,61 @@ def _routing(record: PlacementRecord) -> str:
 
 def _hosts(fabric: Fabric, vertices: np.ndarray[Any, Any]) -> list[str]:
     return [fabric.names[v] for v in vertices.tolist()]
+
+
+def _fabrics(transaction: Transaction, contents: set[str]) -> dict[str, Fabric]:
+    """Return the fabric of each snapshot."""
+    fabrics = {}
+    for content in sorted(contents):
+        fabric = read_content(transaction, content)
+        if fabric is None:
+            raise UnknownName("snapshot", content)
+        fabrics[content] = fabric
+    return fabrics
+
+
+def _check(
+    transaction: Transaction, records: Sequence[PlacementRecord], fabrics: Mapping[str, Fabric]
+) -> dict[str, str]:
+    """Raise if a record does not fit; return the application of each profile by id."""
+    wanted = sorted({record.profile for record in records if record.profile is not None})
+    found = transaction.run(_PROFILES, profiles=wanted)[0]
+    ranks = dict(zip(found["ids"], found["ranks"], strict=True))
+    for record in records:
+        if record.profile is not None and record.profile not in ranks:
+            raise UnknownName("profile", record.profile)
+        _check_fits(record, fabrics[record.content], ranks.get(record.profile or ""))
+    jobs = {job_key(record.cluster, record.job): record for record in records if record.job is not None}
+    missing = sorted(jobs.keys() - set(transaction.run(_JOBS, jobs=sorted(jobs))[0]["ids"]))
+    for key in missing[:1]:  # raises with the closest names
+        find_job(transaction, jobs[key].job or "", jobs[key].cluster)
+    return dict(zip(found["ids"], found["applications"], strict=True))
+
+
+def _save_allocations(transaction: Transaction, wanted: Sequence[HostSlots]) -> None:
+    """Save the allocations of placements, cluster by cluster."""
+    for cluster in sorted({one.cluster for one in wanted}):
+        mine = [one for one in wanted if one.cluster == cluster]
+        require_hosts(transaction, cluster, {host for one in mine for host in one.hosts})
+        save_allocations(transaction, cluster, mine)
+
+
+def _save_loads(
+    transaction: Transaction, records: Mapping[str, PlacementRecord], fabrics: Mapping[str, Fabric]
+) -> None:
+    """Save the loads of all links as blobs, and the most loaded links as relationships."""
+    keys = {content: device_keys(fabric) for content, fabric in fabrics.items()}
+    blobs: dict[str, bytes] = {}
+    columns: dict[str, list[Any]] = {"placement": [], **{name: [] for name in LOADS}}
+    for name, record in records.items():
+        if record.evaluation is None:
+            continue
+        loads = record.evaluation.link_bytes
+        blobs[name] = pack_loads(loads)
+        hottest = _hottest_links(record.cluster, fabrics[record.content], keys[record.content], loads)
+        columns["placement"] += [name] * len(hottest["device"])
+        for column in LOADS:
+            columns[column] += hottest[column]
+    nodes: dict[str, list[Any]] = {"placement": list(blobs), "blob": list(blobs.values())}
+    transaction.run_columns(_HAS_LOADS, nodes, batch=NODES_PER_BATCH)
+    transaction.run_columns(_LOADS, columns)

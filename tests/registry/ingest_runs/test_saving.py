@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.database.driver import Transaction, instant, instants
+from registry.database.bulk_writes import instant, instants
+from registry.database.driver import Transaction
 from registry.errors import UnknownName
 from registry.ingest_runs import saving
 from registry.ingest_runs.runs import SAVED

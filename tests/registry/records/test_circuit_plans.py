@@ -191,7 +191,7 @@ def test_a_plan_is_found_by_a_beginning_of_its_id(known: Registry) -> None:
     for name in ("r", "", "x"):
         with pytest.raises(UnknownName) as caught:
             known.circuit_plans.read(name)
-        assert caught.value.kind == "configuration"
+        assert caught.value.kind == "circuit plan"
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Database, Transaction
-from registry.database.progress_transaction import ProgressTransaction
 
 
 def test_rows_are_told_batch_by_batch_and_all_written(database: Database) -> None:
