@@ -1,4 +1,4 @@
-"""Views of the data types for other libraries: networkx, pandas, py2neo; each is imported on use."""
+"""Conversion of data types for networkx, pandas and py2neo; each library is imported on use."""
 
 from __future__ import annotations
 
@@ -33,28 +33,26 @@ _PROFILE_DATA = ("name", "application", "source", "self_edges", "self_bytes", "m
 
 
 def to_networkx(thing: Fabric | Profile) -> nx.MultiDiGraph[str] | nx.DiGraph[int]:
-    """A fabric as a MultiDiGraph over names, a profile as a DiGraph over ranks.
+    """Return a fabric as a MultiDiGraph over names, or a profile as a DiGraph over ranks.
 
-    Vertices of a fabric carry what `registry.fabrics.facts.DeviceFact` tells of them: ``kind slots forwards
-    guid`` and what is known of adapters, ports, LIDs, level and coordinates. An edge, one a cable and
-    direction, carries ``capacity cables src_port dst_port src_guid dst_guid``, the GUIDs being those of
-    adapters. Edges of a profile carry ``bytes messages``. Forwarding tables are left behind.
+    Vertices of a fabric have the fields of `registry.fabrics.facts.DeviceFact` as attributes. Edges, one per
+    cable and direction, have ``capacity cables src_port dst_port src_guid dst_guid`` (GUIDs of adapters).
+    Edges of a profile have ``bytes messages``. Forwarding tables are left out.
     """
     return _fabric_graph(thing) if isinstance(thing, Fabric) else _profile_graph(thing)
 
 
 def from_networkx(graph: nx.Graph[Any]) -> Fabric | Profile:
-    """The opposite of `to_networkx`, and a reader of plain graphs.
+    """Return the fabric or profile of a graph: the inverse of `to_networkx`, also for plain graphs.
 
-    A graph whose edges carry ``capacity`` (bytes/s) is a fabric, one whose edges carry ``bytes`` a
-    profile over ranks 0, 1, ... Of a fabric only capacities are needed: as in `Fabric.from_arcs` all
-    vertices take one rank and forward unless told, and names are sorted. An undirected edge runs both
-    ways.
+    A graph with ``capacity`` (bytes/s) on all edges is a fabric, one with ``bytes`` a profile over ranks
+    0, 1, ... A fabric needs only capacities: by default, as in `Fabric.from_arcs`, each vertex has one slot
+    and forwards. Names are sorted. An undirected edge counts in both directions.
 
     Raises
     ------
     InvalidValue
-        Neither, or values that the types refuse.
+        The graph is neither, or has invalid values.
     """
     directed = graph if graph.is_directed() else graph.to_directed()
     edges = list(directed.edges(data=True))
@@ -63,11 +61,11 @@ def from_networkx(graph: nx.Graph[Any]) -> Fabric | Profile:
         return _fabric(directed, edges)
     if kind == "profile" or (kind is None and edges and all("bytes" in data for *_, data in edges)):
         return _profile(directed, edges)
-    raise InvalidValue("graph", "its edges carry neither all a capacity (a fabric) nor all bytes (a profile)")
+    raise InvalidValue("graph", "not all edges have a capacity (a fabric) or bytes (a profile)")
 
 
 def fabric_tables(fabric: Fabric) -> dict[str, pd.DataFrame]:
-    """Tables ``vertices``, ``links`` and ``adapters`` of a fabric, with names in place of indices."""
+    """Return tables ``vertices``, ``links`` and ``adapters`` of a fabric, with names instead of indices."""
     import pandas as pd
 
     names = np.asarray(fabric.names, object)
@@ -112,7 +110,7 @@ def fabric_tables(fabric: Fabric) -> dict[str, pd.DataFrame]:
 
 
 def profile_table(profile: Profile) -> pd.DataFrame:
-    """A row an ordered pair of ranks that talks: ``source target bytes messages``."""
+    """Return a row per ordered pair of ranks with messages: ``source target bytes messages``."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -126,7 +124,7 @@ def profile_table(profile: Profile) -> pd.DataFrame:
 
 
 def history_table(rows: Iterable[StoredPlacementInfo]) -> pd.DataFrame:
-    """A row a placement; bounds and baselines as columns ``bound_*``, ``in_order_*``, ``random_*``."""
+    """Return a row per placement, with bounds and baselines as ``bound_*``, ``in_order_*``, ``random_*``."""
     import pandas as pd
 
     return pd.DataFrame([_flat(asdict(row)) for row in rows])
@@ -135,15 +133,15 @@ def history_table(rows: Iterable[StoredPlacementInfo]) -> pd.DataFrame:
 def py2neo_graph(
     uri: str, *, user: str | None = None, password: str | None = None, name: str | None = None
 ) -> Any:
-    """A py2neo ``Graph`` on the database of a registry, for analysts who know that library.
+    """Return a py2neo ``Graph`` on the database of a registry.
 
-    Its connections are closed by ``graph.service.connector.close()``.
+    Close its connections with ``graph.service.connector.close()``.
 
     Parameters
     ----------
     uri, user, password, name
-        As in `Registry.open`; of the local server, what ``registry.database.local.server.ensure_server``
-        tells.
+        See `Registry.open`; those of the local server are returned by
+        ``registry.database.local.server.ensure_server``.
 
     Raises
     ------
@@ -151,7 +149,7 @@ def py2neo_graph(
         py2neo is not installed.
     """
     with warnings.catch_warnings():
-        # py2neo, no longer maintained, leans on parts of the standard library that are on their way out.
+        # py2neo is no longer maintained and uses deprecated parts of the standard library.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             import py2neo
@@ -162,6 +160,7 @@ def py2neo_graph(
 
 
 def _fabric_graph(fabric: Fabric) -> nx.MultiDiGraph[str]:
+    """Return a fabric as a graph."""
     import networkx as nx
 
     wiring = canonical(fabric)
@@ -177,6 +176,7 @@ def _fabric_graph(fabric: Fabric) -> nx.MultiDiGraph[str]:
 
 
 def _profile_graph(profile: Profile) -> nx.DiGraph[int]:
+    """Return a profile as a graph."""
     import networkx as nx
 
     about = {name: getattr(profile, name) for name in _PROFILE_DATA}
@@ -194,6 +194,7 @@ def _profile_graph(profile: Profile) -> nx.DiGraph[int]:
 
 
 def _fabric(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]]]) -> Fabric:
+    """Return the fabric of a graph."""
     try:
         devices = [_device(str(node), data) for node, data in graph.nodes(data=True)]
         links = [
@@ -216,9 +217,10 @@ def _fabric(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]
 
 
 def _device(name: str, data: dict[str, Any]) -> DeviceFact:
+    """Return the facts about a device from the attributes of its node."""
     kind = data.get("kind") or KINDS[0 if data.get("slots", 1) else 1]
     coordinates = data.get("coordinates")
-    told: dict[str, Any] = {field: tuple(data.get(field, ())) for field in DEVICE_LISTS}
+    lists: dict[str, Any] = {field: tuple(data.get(field, ())) for field in DEVICE_LISTS}
     return DeviceFact(
         key=name,
         name=name,
@@ -228,11 +230,12 @@ def _device(name: str, data: dict[str, Any]) -> DeviceFact:
         guid=str(data.get("guid", "")),
         level=data.get("level"),
         coordinates=None if coordinates is None else tuple(coordinates),
-        **told,
+        **lists,
     )
 
 
 def _profile(graph: nx.Graph[Any], edges: Sequence[tuple[Any, Any, dict[str, Any]]]) -> Profile:
+    """Return the profile of a graph."""
     ranks = graph.number_of_nodes()
     if set(graph.nodes) != set(range(ranks)):
         raise InvalidValue("graph", f"the nodes of a profile are the ranks 0 .. {ranks - 1}")

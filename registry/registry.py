@@ -1,4 +1,4 @@
-"""The registry: one database with all that is known of fabrics, profiles, jobs and placements."""
+"""The registry: one database with fabrics, profiles, jobs, placements and other results."""
 
 from __future__ import annotations
 
@@ -88,24 +88,24 @@ class Registry:
         idle_seconds: float | None = None,
         progress: Progress = silent,
     ) -> Self:
-        """Connect to a server, and make the schema where the database is empty.
+        """Connect to a server, and create the schema if the database is empty.
 
         Parameters
         ----------
         uri : str, optional
-            Bolt address of a server; the local one of this user, started on demand, unless told.
+            Bolt address of a server (default: the local server of this user, started on demand).
         user, password, name : str, optional
             Credentials and database of a server named by `uri`.
         home : Path, optional
-            Data folder of the local server; see `default_home`.
+            Data folder of the local server (default: `default_home`).
         idle_seconds : float, optional
-            How long the local server outlives its last use, where this call starts it.
+            Time without use after which the local server stops, if this call starts it.
 
         Raises
         ------
         DatabaseUnavailable
         SchemaVersionError
-            The database holds a schema of another version.
+            The database has a schema of another version.
         """
         if uri is None:
             address = ensure_server(
@@ -127,23 +127,22 @@ class Registry:
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
         """Save an intake in one transaction; very many jobs in several (`registry.ingest_runs.saving`).
 
-        What is there already adds nothing. An intake that was read from files is recorded as a run of
-        `runs`, also where it was unchanged, and where it failed.
+        Data that are stored already add nothing. An intake that was read from files is recorded in `runs`,
+        also if nothing changed or the call failed.
 
         Raises
         ------
         UnknownName
-            A job's or placement's host that the cluster does not have, tables or counters of a cluster
-            of which no fabric was seen until then, counters of a LID that nothing has; with the closest
-            names.
+            A host of a job or placement is not part of the cluster; tables or counters of a cluster without
+            an earlier fabric; counters of an unknown LID. With the closest names.
         """
-        begun = intake.started_at or datetime.now(UTC)
+        started_at = intake.started_at or datetime.now(UTC)
         try:
-            seen = draft_observation(restore_guids(self.database, intake))
-            return save_intake(self.database, intake, seen, progress)
+            draft = draft_observation(restore_guids(self.database, intake))
+            return save_intake(self.database, intake, draft, progress)
         except Exception as error:
             if intake.files:
-                self.failed(attempt_of(intake, begun), error)
+                self.failed(attempt_of(intake, started_at), error)
             raise
 
     def running(self, cluster: str, at: datetime | None = None) -> Running:
@@ -156,27 +155,27 @@ class Registry:
         return running(self.database, cluster, at)
 
     def last_seen(self, cluster: str, at: datetime) -> Snapshot | None:
-        """The fabric of a cluster as of a time; None where none was seen until then."""
+        """Return the fabric of a cluster at a time, or None if none had been ingested by then."""
         try:
             return self.fabrics.read(cluster, at)
         except UnknownName:
             return None
 
     def same(self, key: str) -> RunInfo | None:
-        """The last good run that read the very same; see `Runs.same`."""
+        """Return the last good run with the same input; see `Runs.same`."""
         return self.runs.same(key)
 
     def unchanged(self, attempt: Attempt, known: RunInfo) -> None:
-        """Record a run that was known to change nothing; see `Runs.unchanged`."""
+        """Record a run that changes nothing; see `Runs.unchanged`."""
         self.runs.unchanged(attempt, known)
 
     def failed(self, attempt: Attempt, error: BaseException) -> None:
-        """Record that a call that reads files failed; never raises, for the error itself counts more."""
+        """Record that a call failed; never raises, as the error itself is more important."""
         seconds = (datetime.now(UTC) - attempt.started_at).total_seconds()
         self.runs.failed(attempt, error, seconds)
 
     def close(self) -> None:
-        """Close the connections; a local server goes on until it is idle."""
+        """Close the connections; a local server runs on until it is idle."""
         self.database.close()
 
     def __enter__(self) -> Self:
@@ -192,8 +191,8 @@ class Registry:
 
 
 def default_home() -> Path:
-    """Data folder of this user's local server: ALMANAC_HOME, or else in the XDG data folder."""
+    """Return the data folder of this user's local server: ALMANAC_HOME, or else in the XDG data folder."""
     from platformdirs import user_data_path
 
-    told = os.environ.get("ALMANAC_HOME")
-    return Path(told).expanduser() if told else user_data_path("almanac")
+    home = os.environ.get("ALMANAC_HOME")
+    return Path(home).expanduser() if home else user_data_path("almanac")

@@ -25,7 +25,7 @@ from registry.database.driver import Transaction
 from registry.database.local.server import ensure_server
 from registry.errors import InvalidValue
 from registry.fabrics.observations import draft_observation
-from registry.ingest_runs.runs import FAILED, SAVED, UNCHANGED, Attempt, record_run
+from registry.ingest_runs.runs import FAILED, SAVED, UNCHANGED, Attempt, RunResult, record_run
 from registry.ingest_runs.saving import Saving
 from registry.model import CounterSweep, Fabric, Floats
 from registry.model.intake import Intake
@@ -210,16 +210,15 @@ def _save(
     def work(transaction: Transaction) -> tuple[str, str]:
         receipt = Saving(transaction, intake, at, silent).save(seen, intake.jobs)
         content, routing = receipt.snapshot or "", receipt.routing or ""
-        record_run(
-            transaction,
-            attempt,
-            SAVED,
+        result = RunResult(
+            outcome=SAVED,
             seconds=seconds,
             jobs=receipt.jobs,
             snapshot=content,
             routing=routing,
             profiles=receipt.profiles,
         )
+        record_run(transaction, attempt, result)
         return content, routing
 
     return registry.database.write(work)

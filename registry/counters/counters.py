@@ -1,4 +1,4 @@
-"""Port counters of clusters: sweeps, what was counted between two times, what each link carried."""
+"""Port counters of clusters: sweeps, growth between two times, rates of links."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ Sweeps = tuple[CounterSweep, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepInfo:
-    """What a list tells of a sweep: when, of how many ports, which counters, read from which format."""
+    """A row of the list of sweeps: time, number of ports, counters, format of the source."""
 
     id: str
     at: datetime
@@ -88,11 +88,11 @@ class SweepInfo:
 
 
 class Counters:
-    """What the registry knows of port counters.
+    """Stored port counters.
 
     Examples
     --------
-    Where a cluster was busiest at noon, as shares of the links' capacity::
+    Find the busiest links at noon by utilisation::
 
         with Registry.open() as registry:
             fabric = registry.fabrics.read("hpc1", noon).fabric
@@ -106,12 +106,12 @@ class Counters:
     def list(
         self, cluster: str, start: datetime | None = None, end: datetime | None = None
     ) -> tuple[SweepInfo, ...]:
-        """Sweeps that are kept in full, by time; of all times, unless told.
+        """Return the sweeps of a period (default: all) that are not rolled up, by time.
 
         Raises
         ------
         UnknownName
-            No counters of such a cluster were saved.
+            No counters of this cluster are stored.
         """
 
         def work(transaction: Transaction) -> tuple[SweepInfo, ...]:
@@ -123,32 +123,32 @@ class Counters:
         return self._database.read(work)
 
     def read(self, cluster: str, at: datetime | None = None) -> CounterSweep:
-        """The last sweep at or before a time; the last there is, unless told.
+        """Return the last sweep at or before a time (default: the latest).
 
         Raises
         ------
         UnknownName
-            No counters were saved of such a cluster, or of that time.
+            No counters of this cluster, or of this time, are stored.
         """
 
         def work(transaction: Transaction) -> CounterSweep:
             found = transaction.run(_LAST, cluster=cluster, at=_until(at))
             if not found:
-                raise _no_counters(transaction, cluster, "no sweep was saved at or before that time")
+                raise _no_counters(transaction, cluster, "no sweep at or before that time is stored")
             return unpack_sweep(found[0]["blob"], found[0]["at"])
 
         return self._database.read(work)
 
     def between(self, cluster: str, start: datetime, end: datetime | None = None) -> CounterDeltas:
-        """What was counted from `start` to `end` (to the last sweep, unless told).
+        """Return the growth of counters from `start` to `end` (default: the latest sweep).
 
-        The time is cut at sweeps: what those after `start` add, up to `end`, each counted from the last one
-        before it. Roll-ups that touch the time count as a whole.
+        It is the sum of the growth to each sweep after `start` and up to `end` from the sweep before it.
+        Roll-ups that overlap the period count as a whole.
 
         Raises
         ------
         UnknownName
-            No two sweeps, and no roll-up, lie there.
+            The period has no two sweeps and no roll-up.
         """
 
         def work(transaction: Transaction) -> CounterDeltas:
@@ -159,28 +159,28 @@ class Counters:
             ]
             parts += _added(transaction, cluster, first, last)
             if not parts:
-                raise _no_counters(transaction, cluster, "no two sweeps lie in that time")
+                raise _no_counters(transaction, cluster, "there are no two sweeps in that period")
             return total(parts)
 
         return self._database.read(work)
 
     def rates(self, cluster: str, at: datetime | None = None, *, over: timedelta | None = None) -> LinkRates:
-        """What each link of the fabric as of a time carried a second.
+        """Return the rates of the links of the fabric at a time.
 
         Rows are those of ``registry.fabrics.read(cluster, at).fabric.links``.
 
         Parameters
         ----------
         at : datetime, optional
-            The last sweep's, unless told.
+            Default: the latest sweep.
         over : timedelta, optional
-            Mean over at least so long before the last sweep at or before `at`; the time since the sweep
-            before it, unless told. Where sweeps were rolled up: the hour or day that `at` lies in.
+            Mean over at least this time before the last sweep at or before `at` (default: since the sweep
+            before it). If sweeps were rolled up: the hour or day of `at`.
 
         Raises
         ------
         UnknownName
-            Fewer than two sweeps, and no roll-up, until then; no fabric of that cluster.
+            Fewer than two sweeps and no roll-up at or before the time; no fabric of the cluster.
         """
 
         def work(transaction: Transaction) -> LinkRates:
@@ -190,14 +190,14 @@ class Counters:
         return self._database.read(work)
 
     def roll_up(self, cluster: str, rule: Retention | None = None, now: datetime | None = None) -> int:
-        """Roll up what is older than a rule keeps; the number of sweeps that went.
+        """Roll up sweeps older than a rule allows; return the number of deleted sweeps.
 
-        Saving does the same by the rule's default values.
+        Saving a sweep does the same with the default rule.
 
         Parameters
         ----------
         now : datetime, optional
-            The clock's time, unless told: sweeps of later times do not make others old.
+            Present time (default: the clock); sweeps with later times do not make others old.
         """
         moment = datetime.now(UTC) if now is None else as_utc(now)
 
@@ -232,7 +232,7 @@ def rates_of(fabric: Fabric, sweeps: Sweeps) -> LinkRates | None:
 
 
 def _added(transaction: Transaction, cluster: str, start: datetime, until: datetime) -> list[CounterDeltas]:
-    """What the sweeps after `start` add, counted from the last ones before, traffic and others alike."""
+    """Return the growth to each sweep after `start`, counted from the last sweeps before it."""
     rolled = rolled_until(transaction, cluster)
     first = start if rolled is None else max(start, rolled)
     begin = start
@@ -245,7 +245,7 @@ def _added(transaction: Transaction, cluster: str, start: datetime, until: datet
 
 
 def _grown(transaction: Transaction, cluster: str, at: datetime, over: timedelta | None) -> CounterDeltas:
-    """Growth until the last sweep at or before a time; of a roll-up where the sweeps are gone."""
+    """Return the growth until the last sweep at or before a time, or that of a roll-up."""
     after = transaction.run(_LAST_TRAFFIC, cluster=cluster, at=at)
     if after:
         back = timedelta(microseconds=1) if over is None else over
@@ -261,7 +261,7 @@ def _grown(transaction: Transaction, cluster: str, at: datetime, over: timedelta
 
 
 def _fabric(transaction: Transaction, cluster: str, at: datetime) -> Fabric:
-    # counters may be older than the first scan of their cluster
+    # counters may be older than the first scan of the cluster
     found = content_as_of(transaction, cluster, at) or content_as_of(transaction, cluster, FOREVER)
     fabric = None if found is None else read_content(transaction, found[1])
     if fabric is None:

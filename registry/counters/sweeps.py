@@ -1,8 +1,8 @@
-"""Sweeps of port counters in the graph: one node a sweep, and roll-ups of those that have grown old.
+"""Sweeps of port counters in the graph: one node per sweep, and roll-ups of old ones.
 
-Sweeps are ordered by time, and those of one moment by arrival. What is older than `Retention.full` is
-rolled up: what each sweep adds is summed by its hour, later by the day, and the sweeps go. Those that told a
-counter of a port last stay: what comes next is counted from there.
+Sweeps are ordered by time, those of the same time by arrival. Sweeps older than `Retention.full` are rolled
+up: their growth is summed by hour, later by day, and the sweeps are deleted. Sweeps with the last value of a
+counter of a port stay, as later growth is counted from it.
 """
 
 from __future__ import annotations
@@ -89,16 +89,16 @@ DETACH DELETE r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long counters are kept in which detail, counted back from the newest sweep (or now, if earlier).
+    """How long counters are stored in which detail, before the latest sweep (or now, if earlier).
 
     Attributes
     ----------
     full : timedelta
-        Every sweep.
+        Period with every sweep.
     hourly : timedelta
-        Their growth, hour by hour; at least `full`.
+        Period with growth by hour; at least `full`.
     daily : timedelta or None
-        Day by day; None: for ever.
+        Period with growth by day; None: unlimited.
     """
 
     full: timedelta = timedelta(days=7)
@@ -119,18 +119,19 @@ def save_sweep(
     source: str = "",
     digest: str = "",
 ) -> tuple[str, bool]:
-    """Save a sweep of a cluster that is taken, where it belongs in time.
+    """Save a sweep of a locked cluster.
 
     Returns
     -------
     id : str
-        Empty where the sweep lies in a time that was rolled up already: it is left out.
+        Id of the sweep; empty if its period is already rolled up and it is left out.
     new : bool
+        True if the sweep is new.
 
     Raises
     ------
     InvalidValue
-        A device is named by its LID: see `CounterSweep.with_guids`.
+        A device has a LID instead of a GUID: see `CounterSweep.with_guids`.
     """
     if bool(sweep.lid.any()):
         raise InvalidValue("CounterSweep.guid", "is needed for every port")
@@ -157,49 +158,43 @@ def save_sweep(
 
 
 def rolled_until(transaction: Transaction, cluster: str) -> datetime | None:
-    """Until when counters are rolled up; sweeps until then only tell from where it is counted."""
+    """Return the time until which counters are rolled up; earlier sweeps are only the start of the count."""
     until: datetime | None = transaction.run(_ROLLED_UNTIL, cluster=cluster)[0]["until"]
     return until
 
 
 def sweep_id(cluster: str, sweep: CounterSweep) -> str:
-    """Id of a sweep: a hash of its time and its counters, behind the cluster's name."""
+    """Return the id of a sweep: the cluster and a hash of time and counters."""
     text = f"{as_utc(sweep.at).isoformat()}\n{codec.digest(_sweep_columns(sweep))}"
     return f"{cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def read_sweep(transaction: Transaction, sweep: str) -> CounterSweep | None:
-    """The sweep with that id."""
+    """Return the sweep with this id, or None."""
     found = transaction.run(_SWEEP, sweep=sweep)
     return unpack_sweep(found[0]["blob"], found[0]["at"]) if found else None
 
 
 def roll_up(transaction: Transaction, cluster: str, now: datetime, rule: Retention) -> int:
-    """Roll up what is older than the rule keeps, of a cluster that is taken.
-
-    Returns
-    -------
-    int
-        Number of sweeps that went.
-    """
+    """Roll up old counters of a locked cluster by a rule; return the number of deleted sweeps."""
     found = transaction.run(_OLDEST, cluster=cluster)[0]
     if found["newest"] is None:
         return 0
     newest = min(found["newest"], as_utc(now))
-    gone = 0
+    deleted = 0
     if found["oldest"] < (before := _floor(newest - rule.full, HOUR)):
-        gone = _sweeps_to_hours(transaction, cluster, before)
+        deleted = _sweeps_to_hours(transaction, cluster, before)
     _hours_to_days(transaction, cluster, _floor(newest - rule.hourly, DAY))
     if rule.daily is not None:
         old = transaction.run(
             _ROLLUPS_BEFORE, cluster=cluster, period=DAY, before=_floor(newest - rule.daily, DAY)
         )
         transaction.run(_DELETE_ROLLUPS, rollups=[row["id"] for row in old])
-    return gone
+    return deleted
 
 
 def unpack_sweep(blob: bytes, at: datetime) -> CounterSweep:
-    """The sweep of a blob."""
+    """Return the sweep of a blob."""
     columns = codec.unpack(blob)
     try:
         return CounterSweep(
@@ -215,7 +210,7 @@ def unpack_sweep(blob: bytes, at: datetime) -> CounterSweep:
 
 
 def unpack_rollup(row: dict[str, Any]) -> CounterDeltas:
-    """The deltas of a row with blob, start, until and pieces."""
+    """Return the deltas of a row with `blob`, `start`, `until` and `pieces`."""
     columns = codec.unpack(row["blob"])
     try:
         return CounterDeltas(
@@ -235,7 +230,7 @@ def unpack_rollup(row: dict[str, Any]) -> CounterDeltas:
 
 
 def _sweeps_to_hours(transaction: Transaction, cluster: str, before: datetime) -> int:
-    """Roll up the sweeps before a full hour; those from which the next ones are counted stay."""
+    """Roll up the sweeps before a full hour, except those from which later growth is counted."""
     rows = transaction.run(_SWEEPS_BEFORE, cluster=cluster, before=before)
     read = [read_sweep(transaction, row["id"]) for row in rows]
     sweeps = [sweep for sweep in read if sweep is not None]
@@ -244,26 +239,26 @@ def _sweeps_to_hours(transaction: Transaction, cluster: str, before: datetime) -
         hours.setdefault(_floor(part.end, HOUR), []).append(part)
     for bucket, parts in hours.items():
         _add_rollup(transaction, cluster, HOUR, bucket, parts)
-    stay = _told_last(sweeps)
+    stay = _have_last_values(sweeps)
     gone = [row["id"] for row, stays in zip(rows, stay, strict=True) if not stays]
     transaction.run(_DELETE_SWEEPS, sweeps=gone)
     return len(gone)
 
 
-def _told_last(sweeps: Sequence[CounterSweep]) -> list[bool]:
-    """Which of them tell a counter of a port that no later one tells."""
-    told: dict[tuple[int, int], set[str]] = {}
+def _have_last_values(sweeps: Sequence[CounterSweep]) -> list[bool]:
+    """Return True for each sweep with a counter of a port that no later sweep has."""
+    later_names: dict[tuple[int, int], set[str]] = {}
     stay = []
     for sweep in reversed(sweeps):
         known = sweep.values != NOT_COUNTED
         ports = zip(sweep.guid.tolist(), sweep.port.tolist(), strict=True)
-        news = False
+        last = False
         for port, cells in zip(ports, known, strict=True):
             names = {name for name, cell in zip(sweep.names, cells.tolist(), strict=True) if cell}
-            later = told.setdefault(port, set())
-            news |= not names <= later
+            later = later_names.setdefault(port, set())
+            last |= not names <= later
             later |= names
-        stay.append(news)
+        stay.append(last)
     return stay[::-1]
 
 
@@ -280,7 +275,7 @@ def _hours_to_days(transaction: Transaction, cluster: str, before: datetime) -> 
 def _add_rollup(
     transaction: Transaction, cluster: str, period: str, bucket: datetime, parts: Sequence[CounterDeltas]
 ) -> None:
-    """Write a roll-up, or add to the one that is there: late sweeps may end in the same hour."""
+    """Save a roll-up, or add to the stored one: late sweeps may belong to the same hour."""
     identity = f"{cluster}/{period}/{bucket.isoformat()}"
     known = transaction.run(_ROLLUP, rollup=identity)
     whole = total([*map(unpack_rollup, known), *parts])
@@ -317,7 +312,7 @@ def _sweep_columns(sweep: CounterSweep) -> dict[str, codec.Column]:
         "guid": sweep.guid,
         "port": sweep.port,
         "names": sweep.names,
-        # a counter after the other: equal neighbours pack well
+        # one counter after the other: equal neighbours compress well
         "values": np.ascontiguousarray(sweep.values.T),
         "saturated": np.ascontiguousarray(sweep.saturated.T),
     }

@@ -1,12 +1,12 @@
-"""A fabric as LibTopoMap's weighted map: ``num: N w``, names, then each vertex with ``neighbour(weight)``.
+"""Weighted map of LibTopoMap: ``num: N w``, names, then each vertex with ``neighbour(weight)``.
 
-A weight is the capacity of all cables of a pair in one direction, as a multiple of a unit: the largest that
-makes all of them whole, down to a thousandth of the smallest capacity, else that thousandth, rounded. The
-file has no place for the unit (`unit`): reading it back with ``--rate`` unit gives the capacities. Ports,
-adapters, parallel cables and which vertices are hosts are left out.
+A weight is the capacity of all cables of a pair in one direction, as a multiple of a unit: the largest unit
+with which all weights are whole, down to a thousandth of the smallest capacity, else that thousandth,
+rounded. The file does not contain the unit (`unit`): reading it with ``--rate`` unit gives the capacities.
+Ports, adapters, parallel cables and the kinds of vertices are left out.
 
-The library reads names up to a blank: blanks in switches' names become ``_``; a host's name must be one word,
-as ranks find themselves by it.
+The library reads names up to a blank: blanks in names of switches become ``_``; the name of a host must be
+one word, since ranks look it up.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from registry.errors import InvalidValue
 from registry.model import HOST, Fabric
 
 FINEST = 1000
-"""Parts of the smallest capacity that the unit may be."""
+"""Smallest unit: the smallest capacity divided by this."""
 
 
 def write(fabric: Fabric) -> str:
-    """The map; vertices in the fabric's order.
+    """Return the map; vertices in the fabric's order.
 
     Raises
     ------
     InvalidValue
-        A fabric without links; a host whose name is not one word.
+        The fabric has no links, or the name of a host is not one word.
     """
     weights = np.maximum(1, np.rint(fabric.capacity / unit(fabric))).astype(np.int64).tolist()
     lines = [f"num: {len(fabric)} w"]
@@ -39,15 +39,15 @@ def write(fabric: Fabric) -> str:
 
 
 def unit(fabric: Fabric) -> float:
-    """Bytes/s of weight 1.
+    """Return the bytes/s of weight 1.
 
     Raises
     ------
     InvalidValue
-        A fabric without links.
+        The fabric has no links.
     """
     if not len(fabric.capacity):
-        raise InvalidValue("fabric.links", "there are none, which a map needs")
+        raise InvalidValue("fabric.links", "a map needs at least one link")
     ratio = np.unique(fabric.capacity) / fabric.capacity.min()
     for parts in range(1, FINEST + 1):
         whole = np.rint(ratio * parts)
@@ -57,7 +57,7 @@ def unit(fabric: Fabric) -> float:
 
 
 def _names(fabric: Fabric) -> list[str]:
-    """Names of one word, unique."""
+    """Return unique names of one word."""
     found: list[str] = []
     seen = {name for name in fabric.names if not any(map(str.isspace, name))}
     for name, kind in zip(fabric.names, fabric.kind.tolist(), strict=True):
@@ -67,12 +67,12 @@ def _names(fabric: Fabric) -> list[str]:
             found.append(name)
             continue
         if kind == HOST:
-            raise InvalidValue("fabric.names", f"host {name!r} is not one word, as ranks would look for it")
-        plain = alone = "_".join(name.split())
+            raise InvalidValue("fabric.names", f"host {name!r} is not one word: ranks could not find it")
+        plain = unique = "_".join(name.split())
         count = 1
-        while alone in seen:
+        while unique in seen:
             count += 1
-            alone = f"{plain}-{count}"
-        seen.add(alone)
-        found.append(alone)
+            unique = f"{plain}-{count}"
+        seen.add(unique)
+        found.append(unique)
     return found

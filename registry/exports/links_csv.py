@@ -1,9 +1,8 @@
-"""A fabric's links as CSV, a row a cable and direction, for tables and scripts.
+"""Links of a fabric as CSV for tables and scripts, one row per cable and direction.
 
-Capacities are bytes/s. GUIDs are node GUIDs: a host's are its adapters'. Ports and GUIDs are empty where they
-are not known. The source's kind, slots and whether it forwards others' traffic are told in each of its rows;
-a vertex without links has a row without a target. LIDs, levels, coordinates and names of adapters are left
-out.
+Capacities are in bytes/s. GUIDs are node GUIDs; those of hosts are of their adapters. Unknown ports and GUIDs
+are empty. Each row has kind, slots and forwarding of its source; a vertex without links has a row without a
+target. LIDs, levels, coordinates and names of adapters are left out.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ COLUMNS = (
 
 
 def write(fabric: Fabric) -> str:
-    """A header and the rows, in the fabric's order of links.
+    """Return a header and the rows, in the fabric's order of links.
 
     Raises
     ------
     InvalidValue
-        A name that would break a line.
+        A name contains a line break or other unprintable characters.
     """
     for name in fabric.names:
         if not name.isprintable() or name != name.strip():
@@ -62,12 +61,12 @@ def write(fabric: Fabric) -> str:
 
 
 def _end(fabric: Fabric, vertex: int, adapter: int, port: int) -> tuple[str, str, int | str]:
-    """Name, GUID and port of a link's end."""
+    """Return name, GUID and port of an end of a link."""
     guid = fabric.adapters.guid[adapter] if adapter >= 0 else fabric.guid[vertex]
     return fabric.names[vertex], format_guid(int(guid)), port if port >= 0 else ""
 
 
 def _vertex(fabric: Fabric, vertex: int) -> tuple[str, int, int]:
-    """Kind, slots and whether it forwards."""
+    """Return kind, slots and forwarding of a vertex."""
     kind = "host" if fabric.kind[vertex] == HOST else "switch"
     return kind, int(fabric.slots[vertex]), int(fabric.forwards[vertex])

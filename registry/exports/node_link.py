@@ -1,6 +1,6 @@
-"""A fabric as node-link JSON, as networkx and D3 read it; nothing but forwarding tables is left out.
+"""Node-link JSON of a fabric for networkx and D3; only forwarding tables are left out.
 
-``networkx.node_link_graph(json.load(file), edges="links")``. Attributes are those of
+Read it with ``networkx.node_link_graph(json.load(file), edges="links")``. Attributes are those of
 `registry.interchange.to_networkx`.
 """
 
@@ -14,9 +14,9 @@ from registry.model import Fabric
 
 
 def write(fabric: Fabric) -> str:
-    """One line of JSON."""
+    """Return one line of JSON."""
     import networkx as nx
 
     graph: nx.Graph[Any] = to_networkx(fabric)
-    told = nx.node_link_data(graph, edges="links")
-    return json.dumps(told, separators=(",", ":"), allow_nan=False) + "\n"
+    data = nx.node_link_data(graph, edges="links")
+    return json.dumps(data, separators=(",", ":"), allow_nan=False) + "\n"

@@ -1,24 +1,24 @@
-"""A fabric as Slurm's ``topology.conf`` for ``TopologyPlugin=topology/block``: a block a group of hosts.
+"""Slurm's ``topology.conf`` for ``TopologyPlugin=topology/block``: one block per group of hosts.
 
-A block is what hangs on the same leaf switches (`registry.exports.tiers`). ``BlockSizes`` is the number of
-hosts of the smallest block: Slurm plans with blocks of one size, hosts beyond it in larger ones are spare.
-Hosts on no switch stand in a comment. Source: topology.conf(5) of Slurm 23.11 and later, not seen accepted.
+A block is the hosts on the same leaf switches (`registry.exports.switch_tree`). ``BlockSizes`` is the number
+of hosts of the smallest block: Slurm uses blocks of one size, more hosts of larger ones are spare. Hosts
+without a switch are listed in a comment. Source: topology.conf(5) of Slurm 23.11 and later; not tested with
+Slurm.
 """
 
 from __future__ import annotations
 
-from registry.exports.hostlists import fold
-from registry.exports.tiers import tiers
+from registry.exports.switch_tree import fold, tiers
 from registry.model import Fabric
 
 
 def write(fabric: Fabric) -> str:
-    """Lines of ``BlockName=`` and one of ``BlockSizes=``.
+    """Return lines with ``BlockName=`` and one with ``BlockSizes=``.
 
     Raises
     ------
     InvalidValue
-        No host is on a switch; a host's name that Slurm cannot take.
+        No host is on a switch, or Slurm cannot accept a host's name.
     """
     found = tiers(fabric)
     lines = ["# Slurm topology/block, from the wiring as it was seen"]

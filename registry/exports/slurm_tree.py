@@ -1,27 +1,26 @@
-"""A fabric as Slurm's ``topology.conf`` for ``TopologyPlugin=topology/tree``, from the wiring that was seen.
+"""Slurm's ``topology.conf`` for ``TopologyPlugin=topology/tree``, from the observed wiring.
 
-A switch of the file stands for all that play its part (`registry.exports.tiers`); comments name them.
-``LinkSpeed`` is the least Gbit/s of anything below towards it, which Slurm does not use; it is left out below
-1. Hosts on no switch cannot stand in a tree: a comment names them. Source: topology.conf(5).
+A switch of the file represents all switches with its function (`registry.exports.switch_tree`); comments list
+them. ``LinkSpeed`` is the least Gbit/s from anything below to it, which Slurm does not use; it is left out
+below 1. Hosts without a switch are listed in a comment. Source: topology.conf(5).
 """
 
 from __future__ import annotations
 
-from registry.exports.hostlists import fold
-from registry.exports.tiers import GIGABIT, Tier, tiers
+from registry.exports.switch_tree import GIGABIT, Tier, fold, tiers
 from registry.model import Fabric
 
 _SHOWN = 8
-"""Most switches that a comment names."""
+"""Most switches that a comment lists."""
 
 
 def write(fabric: Fabric) -> str:
-    """Lines of ``SwitchName=``, a switch above others after these.
+    """Return lines with ``SwitchName=``; a switch comes after those below it.
 
     Raises
     ------
     InvalidValue
-        No host is on a switch; a host's name that Slurm cannot take.
+        No host is on a switch, or Slurm cannot accept a host's name.
     """
     found = tiers(fabric)
     lines = ["# Slurm topology/tree, from the wiring as it was seen"]
@@ -35,7 +34,7 @@ def write(fabric: Fabric) -> str:
 
 
 def _comment(tier: Tier) -> list[str]:
-    """What a switch stands for, where that is more than its name says."""
+    """Return a comment with the switches that a switch represents, unless it is only itself."""
     if tier.stands_for == (tier.name,) or not tier.stands_for:
         return []
     shown = [name.replace("\\", "/") for name in tier.stands_for[:_SHOWN]]

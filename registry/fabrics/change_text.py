@@ -1,4 +1,4 @@
-"""Changes of a fabric in words, a line each."""
+"""Changes of a fabric as text, one line each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from registry.fabrics.changes import Cable, Changes
 
 
 def in_words(changes: Changes) -> list[str]:
-    """What appeared, vanished, was renamed, got another capacity or other routes; empty where nothing did."""
+    """Return a line per change of devices, cables, capacities and routes; empty if nothing changed."""
     lines = [f"switch {name} appeared" for name in changes.switches_appeared]
     lines += [f"switch {name} vanished" for name in changes.switches_vanished]
     lines += [f"host {name} appeared" for name in changes.hosts_appeared]
@@ -26,7 +26,7 @@ def in_words(changes: Changes) -> list[str]:
 
 
 def summary(changes: Changes) -> str:
-    """The changes counted, in one line: ``2 cables vanished, 1 host appeared``; ``nothing changed``."""
+    """Return the numbers of changes in one line: ``2 cables vanished, 1 host appeared``."""
     counts = (
         *((len(getattr(changes, f"switches_{how}")), "switch", "switches", how) for how in _HOW),
         *((len(getattr(changes, f"hosts_{how}")), "host", "hosts", how) for how in _HOW),
@@ -35,12 +35,12 @@ def summary(changes: Changes) -> str:
         (len(changes.capacity_changed), "cable", "cables", "changed in speed"),
         (len(changes.switches_rerouted), "switch", "switches", "rerouted"),
     )
-    told = [f"{count:,} {one if count == 1 else many} {what}" for count, one, many, what in counts if count]
-    return ", ".join(told) or "nothing changed"
+    parts = [f"{count:,} {one if count == 1 else many} {what}" for count, one, many, what in counts if count]
+    return ", ".join(parts) or "nothing changed"
 
 
 def ends(cable: Cable) -> str:
-    """A cable by its ends: ``leaf1 port 4 - spine2 port 1``."""
+    """Return a cable by its ends: ``leaf1 port 4 - spine2 port 1``."""
     return f"{_end(cable.source, cable.source_port)} - {_end(cable.target, cable.target_port)}"
 
 

@@ -1,9 +1,8 @@
-"""What differs between two states of a fabric: machines, cables, capacities, names.
+"""Differences between two states of a fabric: devices, cables, capacities, names.
 
-A switch is the same one where its GUID is; a host where its adapters' GUIDs are, most of them where
-they went different ways. What no GUID tells is known by its name. A cable is the same one where both
-its ends are: device, adapter and port; where a source tells no ports, by how many cables join two
-devices.
+Switches are identified by their GUID, hosts by the GUIDs of (most of) their adapters, devices without GUIDs
+by name. Cables are identified by both ends: device, adapter and port; without ports, only the number of
+cables between two devices is compared.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ End = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rename:
-    """A device that was found under another name."""
+    """A device with a new name."""
 
     kind: str
     old: str
@@ -29,16 +28,16 @@ class Rename:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cable:
-    """A cable, or a bundle of them where ports are not known.
+    """A cable, or a bundle of cables if ports are unknown.
 
     Attributes
     ----------
     source, target : str
-        The devices at its ends, by name.
+        Names of the devices at its ends.
     source_port, target_port : int
-        `registry.model.NO_PORT` where unknown.
+        Ports; `registry.model.NO_PORT` if unknown.
     source_guid, target_guid : str
-        Adapter at a host's end; empty elsewhere.
+        Adapter at a host; empty at a switch.
     cables : int
     capacity, capacity_back : float
         Data bytes/s of all its cables together, from source to target and back.
@@ -57,7 +56,7 @@ class Cable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityChange:
-    """A cable that stayed but got another capacity."""
+    """A cable with another capacity."""
 
     before: Cable
     after: Cable
@@ -65,16 +64,16 @@ class CapacityChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What differs between two states; names are those of the state that has the thing.
+    """Differences between two states; names are those of the state that has the device.
 
     Attributes
     ----------
     start, end : datetime or None
-        When the two states were seen, UTC.
+        Times of the two states, UTC.
     start_snapshot, end_snapshot : str or None
-        Ids of their contents.
+        Ids of their snapshots.
     switches_rerouted : tuple of str
-        GUIDs of switches whose forwarding table differs; empty too where one state has no tables.
+        GUIDs of switches whose forwarding table differs; also empty if one state has no tables.
     """
 
     start: datetime | None = None
@@ -93,7 +92,7 @@ class Changes:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing differs in wiring, names or tables."""
+        """True if wiring, names and tables are the same."""
         return not any(
             (
                 self.hosts_appeared,
@@ -110,7 +109,7 @@ class Changes:
 
 
 def compare(before: Fabric, after: Fabric) -> Changes:
-    """What of the wiring and the names differs between two fabrics."""
+    """Return the differences in wiring and names between two fabrics."""
     same = _same_devices(before, after)
     identity = [same.get(v, len(before) + v) for v in range(len(after))]
     old = _cables(before, list(range(len(before))))
@@ -145,7 +144,7 @@ def compare(before: Fabric, after: Fabric) -> Changes:
 
 
 def _same_devices(before: Fabric, after: Fabric) -> dict[int, int]:
-    """Vertex of `before` for each vertex of `after` that is the same device."""
+    """Return the vertex of `before` for each vertex of `after` that is the same device."""
     shared: Counter[tuple[int, int]] = Counter()
     for owner in (_switch_guids, _host_guids):
         old = owner(before)
@@ -189,13 +188,13 @@ def _host_guids(fabric: Fabric) -> dict[int, int]:
 
 
 def _other_switch(before: Fabric, older: int, after: Fabric, vertex: int) -> bool:
-    """Whether two GUIDs say that it is another switch in the old one's place."""
+    """Return True if GUIDs show that another switch took the place of the old one."""
     guids = int(before.guid[older]), int(after.guid[vertex])
     return all(guids) and guids[0] != guids[1]
 
 
 def _cables(fabric: Fabric, identity: list[int]) -> dict[tuple[End, End], Cable]:
-    """Cables by their ends; of a cable that runs both ways, the one row of both."""
+    """Return the cables by their ends; both directions of a cable are one row."""
     links = fabric.links
     guids = [*map(format_guid, fabric.adapters.guid.tolist()), ""]
     source, target = links.source.tolist(), links.target.tolist()
@@ -233,7 +232,7 @@ def _cable(fabric: Fabric, ends: tuple[End, End], vertices: tuple[int, int], tot
 
 
 def _part(cable: Cable, count: int) -> Cable:
-    """So many cables of a bundle."""
+    """Return `count` cables of a bundle."""
     share = count / cable.cables
     return replace(
         cable,

@@ -1,8 +1,7 @@
-"""What a fabric is made of: its canonical form, its hash, and its bytes; `facts` tells it device by device.
+"""Canonical form, hash and bytes of a fabric's wiring.
 
-The same wiring always has the same hash, in whatever order a file told it. The order of vertices is
-that of their names, of adapters that of (host, name, GUID), of links that of the data type. The time
-of the scan and the forwarding tables are no part of it.
+The same wiring always has the same hash, whatever the order in a file. Vertices are sorted by name, adapters
+by (host, name, GUID), links as in `Links`. The time of the scan and the forwarding tables do not count.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ ADAPTER_COLUMNS = (
 
 
 def canonical(fabric: Fabric) -> Fabric:
-    """The same wiring with sorted names, adapters and links, without tables and time."""
+    """Return the same wiring with sorted names, adapters and links, without tables and time."""
     order = np.asarray(sorted(range(len(fabric)), key=fabric.names.__getitem__), np.int64)
     vertex = _inverse(order)
     adapters, adapter = _canonical_adapters(fabric.adapters, vertex)
@@ -55,7 +54,7 @@ def canonical(fabric: Fabric) -> Fabric:
         forwards=fabric.forwards[order],
         guid=fabric.guid[order],
         lid=fabric.lid[order],
-        # the data type's own order is stable: rows that it cannot tell apart stay by capacity
+        # the order of `Links` is stable: rows that are equal in it stay sorted by capacity
         links=moved.take(np.lexsort((moved.cables, moved.capacity))),
         adapters=adapters,
         ports=_moved_ports(fabric.ports, vertex, adapter),
@@ -65,19 +64,19 @@ def canonical(fabric: Fabric) -> Fabric:
 
 
 def content_hash(fabric: Fabric) -> str:
-    """Hash of a canonical fabric's wiring: 16 hexadecimal digits."""
+    """Return the hash of a canonical fabric's wiring: 16 hexadecimal digits."""
     return codec.digest(_columns(fabric))[:16]
 
 
 def pack_fabric(fabric: Fabric) -> bytes:
-    """A fabric's wiring as a blob."""
+    """Return a fabric's wiring as a blob."""
     return codec.pack(_columns(fabric))
 
 
 def unpack_fabric(
     blob: bytes, *, tables: ForwardingTables | None = None, observed_at: datetime | None = None
 ) -> Fabric:
-    """The fabric of a blob, with what is kept apart from it.
+    """Return the fabric of a blob, with forwarding tables and time of observation.
 
     Raises
     ------
@@ -105,13 +104,13 @@ def _columns(fabric: Fabric) -> dict[str, codec.Column]:
             columns[name] = values
     columns |= {f"link_{name}": getattr(fabric.links, name) for name in LINK_COLUMNS}
     columns |= {f"adapter_{name}": getattr(fabric.adapters, name) for name in ADAPTER_COLUMNS}
-    if len(fabric.ports):  # else the bytes and the hash are those of before there were any
+    if len(fabric.ports):  # otherwise bytes and hash stay those of earlier versions
         columns |= {f"ports_{name}": getattr(fabric.ports, name) for name in PORT_COLUMNS}
     return columns
 
 
 def _moved_ports(ports: Ports, vertex: Ints, adapter: Ints) -> Ports:
-    """The rows with the new numbers of vertices and adapters, in canonical order."""
+    """Return the ports with new numbers of vertices and adapters, in canonical order."""
     if not len(ports):
         return ports
     moved = Ports(
@@ -125,7 +124,7 @@ def _moved_ports(ports: Ports, vertex: Ints, adapter: Ints) -> Ports:
 
 
 def _canonical_adapters(adapters: Adapters, vertex: Ints) -> tuple[Adapters, Ints]:
-    """Adapters in canonical order, and the new place of each old one."""
+    """Return the adapters in canonical order, and the new index of each old one."""
     if not len(adapters):
         return adapters, np.zeros(1, np.int32)
     host = vertex[adapters.host].tolist()

@@ -1,7 +1,7 @@
-"""The graph to query: devices, their states and the links between them, each valid for a time.
+"""Derived graph for queries: devices, their states and the links between them, each valid for a time.
 
-It follows from the observations and can be rebuilt from them; `timeline` says what one more
-observation changes. As of any time it tells the same as the content that was seen last.
+It is computed from the observations and can be rebuilt from them; `timeline` gives the changes by one more
+observation. At any time it contains the same as the last snapshot.
 """
 
 from __future__ import annotations
@@ -139,21 +139,21 @@ def apply(
     at: datetime,
     until: datetime,
 ) -> tuple[int, int]:
-    """Enter one observation.
+    """Update the graph by one observation.
 
     Parameters
     ----------
     before : Fabric or None
-        Canonical content of the last observation at or before `at`.
+        Canonical fabric of the last observation at or before `at`.
     after : Fabric
-        Canonical content that was seen at `at`.
+        Canonical fabric of the observation at `at`.
     until : datetime
-        Time of the next later observation of a content, or `FOREVER`.
+        Time of the next observation of a fabric, or `FOREVER`.
 
     Returns
     -------
     opened, closed : int
-        Directed links of `after` that are not in `before`, and the other way round.
+        Number of directed links only in `after`, and only in `before`.
     """
     alone = before is None and until == FOREVER
     old = [] if before is None else list(device_facts(before).values())
@@ -173,7 +173,7 @@ def apply(
 
 
 def rebuild(transaction: Transaction, cluster: str, observations: Sequence[tuple[datetime, Fabric]]) -> None:
-    """Make the graph of a cluster anew from all its observations, in order of time and arrival."""
+    """Rebuild the graph of a cluster from all its observations, in order of time and arrival."""
     transaction.run(_DROP_LINKS, cluster=cluster)
     transaction.run(_DROP_STATES, cluster=cluster)
     facts = {id(fabric): list(device_facts(fabric).values()) for _, fabric in observations}
@@ -188,7 +188,7 @@ def rebuild(transaction: Transaction, cluster: str, observations: Sequence[tuple
 def read(
     transaction: Transaction, cluster: str, hosts: Iterable[str], at: datetime
 ) -> tuple[list[DeviceFact], list[LinkFact]]:
-    """Forwarding devices and the named hosts as of a time, and the links that leave them."""
+    """Return the forwarding devices and the named hosts at a time, and the links that leave them."""
     moment = min(at, FOREVER - timedelta(microseconds=1))  # open intervals hold for ever
     keys = [host_key(name) for name in hosts]
     found = transaction.run(_STATES_AS_OF, cluster=cluster, hosts=keys, at=moment)[0]
@@ -199,7 +199,7 @@ def read(
 
 
 def device_id(cluster: str, key: str) -> str:
-    """Id of the device with that key."""
+    """Return the id of the device with this key."""
     return f"{cluster}/{key}"
 
 
@@ -226,7 +226,7 @@ def _links_touching(
 def _by_fact(
     found: Iterable[tuple[list[Fact], dict[str, Any]]],
 ) -> dict[Fact, list[Interval]]:
-    """Intervals of each fact, from rows that each tell the facts of one interval."""
+    """Return the intervals of each fact, from rows with the facts of one interval each."""
     spans: dict[Fact, list[Interval]] = {}
     for facts, row in found:
         for fact in facts:

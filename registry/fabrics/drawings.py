@@ -1,4 +1,4 @@
-"""Where a fabric's vertices are drawn: computed once a content and rule, kept as bytes for everybody."""
+"""Drawings: positions of a fabric's vertices, computed once per snapshot and rule and stored as bytes."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ CREATE (d:Drawing {id: $drawing, cluster: x.cluster, rule: $rule, blob: $blob})-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredDrawing:
-    """Where each vertex of a fabric is drawn.
+    """Positions of the vertices of a fabric in a drawing.
 
     Attributes
     ----------
     x, y : float64[v]
-        Finite; in the unit of the rule.
+        Position of each vertex, in the unit of the rule; finite.
     tier : int32[v]
-        What the rule counts as a vertex's level, group or slice.
+        Level, group or slice of each vertex by the rule.
     """
 
     x: Floats
@@ -56,20 +56,20 @@ class StoredDrawing:
 
 
 class Drawings:
-    """What the registry knows of drawings."""
+    """Stored drawings."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def read(self, content: str, rule: str) -> StoredDrawing | None:
-        """The drawing of a content by a rule; None where none was saved.
+        """Return the drawing of a snapshot by a rule, or None if none is stored.
 
         Parameters
         ----------
         content : str
             Id of a snapshot.
         rule : str
-            Name of the layout with its version: another version is another drawing.
+            Name and version of the layout.
         """
         name = _drawing_id(content, rule)
         rows = self._database.read(lambda transaction: transaction.run(_READ, drawing=name))
@@ -82,14 +82,14 @@ class Drawings:
             raise DatabaseError(f"the stored drawing {name} is damaged: {error}") from error
 
     def save(self, content: str, rule: str, x: ArrayLike, y: ArrayLike, tier: ArrayLike) -> None:
-        """Keep a drawing; one that is there already stays as it is.
+        """Save a drawing; one that is stored already is not changed.
 
         Raises
         ------
         UnknownName
-            No such content.
+            No such snapshot.
         InvalidValue
-            Not one place a vertex, or one that is not finite.
+            The number of positions differs from that of vertices, or a position is not finite.
         """
         drawing = StoredDrawing(x=np.asarray(x), y=np.asarray(y), tier=np.asarray(tier))
         name = _drawing_id(content, rule)
@@ -100,7 +100,7 @@ class Drawings:
             if not found:
                 raise UnknownName("snapshot", content)
             if found[0]["vertices"] != len(drawing.x):
-                needed = f"has {len(drawing.x)} places for {found[0]['vertices']} vertices"
+                needed = f"has {len(drawing.x)} positions for {found[0]['vertices']} vertices"
                 raise InvalidValue("StoredDrawing.x", needed)
             if not transaction.run(_READ, drawing=name):
                 transaction.run(_CREATE, content=content, drawing=name, rule=rule, blob=blob)

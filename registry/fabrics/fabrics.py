@@ -1,4 +1,4 @@
-"""Fabrics of clusters: as of any time, how they changed, and the subgraph of an allocation."""
+"""Fabrics of clusters: at any time, with their changes, and subgraphs of allocations."""
 
 from __future__ import annotations
 
@@ -84,21 +84,21 @@ RETURN collect(x.id) AS ids, collect(x.blob) AS blobs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterInfo:
-    """A cluster and what was last seen of it.
+    """A cluster and its latest snapshot.
 
     Attributes
     ----------
     name : str
     snapshot : str
-        Id of the content that was seen last.
+        Id of the latest snapshot.
     first_observed_at, last_observed_at : datetime
-        Of a fabric, UTC.
+        Times of the first and the last observation of a fabric, UTC.
     observations, contents : int
-        How often a fabric was seen, and how many different ones.
+        Number of observations of a fabric, and of different snapshots.
     hosts, switches, adapters, cables : int
-        Counts of that content.
+        Counts of the latest snapshot.
     version : int
-        Another one after each time that something of the cluster was saved.
+        Number that changes whenever data of the cluster are saved.
     """
 
     name: str
@@ -116,19 +116,19 @@ class ClusterInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """A fabric as it was seen.
+    """A fabric at one time.
 
     Attributes
     ----------
     cluster : str
     id : str
-        Of the content: the same for the same wiring.
+        Id of the snapshot; equal for equal wiring.
     observed_at : datetime
         Time of the observation, UTC.
     routing : str or None
-        Id of the forwarding tables; those that were seen last until then.
+        Id of the latest forwarding tables at that time.
     fabric : Fabric
-        Names sorted; with the tables where there are any.
+        Fabric with sorted names, and with the tables if there are any.
     """
 
     cluster: str
@@ -140,7 +140,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationInfo:
-    """One observation: when what was seen, and by which file."""
+    """One observation: its time, snapshot, forwarding tables and source."""
 
     id: str
     at: datetime
@@ -152,39 +152,39 @@ class ObservationInfo:
 
 
 class Fabrics:
-    """What the registry knows of fabrics."""
+    """Stored fabrics."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def clusters(self) -> tuple[ClusterInfo, ...]:
-        """All clusters of which a fabric was seen, by name."""
+        """Return all clusters with a fabric, by name."""
         rows = self._database.read(lambda transaction: transaction.run(_CLUSTERS))
         return tuple(ClusterInfo(name=row.pop("cluster"), **row) for row in rows)
 
     def read(self, cluster: str, at: datetime | None = None) -> Snapshot:
-        """The fabric as of a time: what the last observation at or before it saw.
+        """Return the fabric at a time: that of the last observation at or before it.
 
         Parameters
         ----------
         at : datetime, optional
-            The last one there is, unless told.
+            Default: the latest observation.
 
         Raises
         ------
         UnknownName
-            No such cluster, or nothing was seen of it until then.
+            No such cluster, or no fabric of it had been ingested by then.
         """
         moment = FOREVER if at is None else as_utc(at)
         return self._database.read(lambda transaction: _read(transaction, cluster, moment))
 
     def read_content(self, content: str, routing: str | None = None) -> Snapshot:
-        """A fabric by its content's id, or a unique beginning of it after the cluster's name.
+        """Return the fabric of a snapshot by its id, or a unique beginning of it after the cluster's name.
 
         Parameters
         ----------
         routing : str, optional
-            Forwarding tables to attach; none unless told.
+            Id of forwarding tables to attach (default: none).
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Fabrics:
         return self._database.read(lambda transaction: _read_content(transaction, content, routing))
 
     def observations(self, cluster: str) -> tuple[ObservationInfo, ...]:
-        """All observations of a cluster by time, those of one moment by arrival.
+        """Return all observations of a cluster by time, those of the same time by arrival.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class Fabrics:
         return self._database.read(work)
 
     def changes(self, cluster: str, start: datetime, end: datetime | None = None) -> Changes:
-        """What differs between the fabric as of `start` and as of `end` (the last, unless told).
+        """Return the differences between the fabric at `start` and at `end` (default: the latest).
 
         Raises
         ------
@@ -235,12 +235,12 @@ class Fabrics:
         return self._database.read(work)
 
     def subgraph(self, cluster: str, hosts: Iterable[str], at: datetime | None = None) -> Fabric:
-        """Some hosts and everything that forwards, as of a time: read from the derived graph.
+        """Return some hosts and all forwarding devices at a time, from the derived graph.
 
         Raises
         ------
         UnknownName
-            A host that was not there then, with the closest names.
+            A host that did not exist then; with the closest names.
         """
         names = tuple(hosts)
         moment = FOREVER if at is None else as_utc(at)
@@ -261,7 +261,7 @@ class Fabrics:
         return self._database.read(work)
 
     def rebuild(self, cluster: str) -> None:
-        """Make the derived graph of a cluster anew from its observations.
+        """Rebuild the derived graph of a cluster from its observations.
 
         Raises
         ------
@@ -284,42 +284,44 @@ class Fabrics:
 
 
 def _read(transaction: Transaction, cluster: str, at: datetime, *, tables: bool = True) -> Snapshot:
+    """Return the fabric of a cluster at a time; without the forwarding tables if `tables` is False."""
     found = transaction.run(_CONTENT_AS_OF, cluster=cluster, at=at)
     if not found:
         raise no_fabric(transaction, cluster, at)
     routed = transaction.run(_ROUTING_AS_OF, cluster=cluster, at=at)
     routing = routed[0]["routing"] if routed else None
     forwarding = read_routing(transaction, routing) if routing and tables else None
-    seen_at = found[0]["at"]
+    observed_at = found[0]["at"]
     return Snapshot(
         cluster=cluster,
         id=found[0]["content"],
-        observed_at=seen_at,
+        observed_at=observed_at,
         routing=routing,
-        fabric=unpack_fabric(found[0]["blob"], tables=forwarding, observed_at=seen_at),
+        fabric=unpack_fabric(found[0]["blob"], tables=forwarding, observed_at=observed_at),
     )
 
 
 def _read_content(transaction: Transaction, content: str, routing: str | None) -> Snapshot:
+    """Return the fabric of a snapshot; see `Fabrics.read_content`."""
     found = transaction.run(_CONTENT, content=content)
     if not found:
         known = transaction.run(_CONTENT_IDS)[0]["ids"]
-        begun = [
+        matching = [
             name for name in known if name.startswith(content) or name.split("/")[-1].startswith(content)
         ]
-        if not content or len(begun) != 1:
+        if not content or len(matching) != 1:
             raise UnknownName("snapshot", content, known)
-        return _read_content(transaction, begun[0], routing)
+        return _read_content(transaction, matching[0], routing)
     tables = None if routing is None else read_routing(transaction, routing)
     if routing is not None and tables is None:
         raise UnknownName("routing", routing)
-    seen_at = found[0]["at"]
+    observed_at = found[0]["at"]
     return Snapshot(
         cluster=found[0]["cluster"],
         id=content,
-        observed_at=seen_at,
+        observed_at=observed_at,
         routing=routing,
-        fabric=unpack_fabric(found[0]["blob"], tables=tables, observed_at=seen_at),
+        fabric=unpack_fabric(found[0]["blob"], tables=tables, observed_at=observed_at),
     )
 
 

@@ -1,8 +1,7 @@
-"""A fabric's devices and links as facts, and the fabric that facts tell of.
+"""Conversion between a fabric and facts about its devices and links, which the derived graph stores.
 
-Facts are what the derived graph holds: each says one thing of one device or one directed link, under
-a key that outlives a change of it. A switch with a GUID is known by the GUID, so that a rename is a
-change of state; any other device by its name.
+A fact describes one device or one directed link under a key that survives changes. The key of a switch is its
+GUID, so that a rename is a change of state; the key of any other device is its name.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ KINDS = ("host", "switch")
 
 
 class DeviceFact(NamedTuple):
-    """What is known of one host or switch.
+    """Description of one host or switch.
 
-    GUIDs are ``0x`` and 16 digits, empty for unknown. A host's adapters are listed one after the
-    other, their ports too; ``port_adapters`` are positions in the list of adapters. ``lids`` are those
-    of the ports, of a switch its own. Ports of which more is told (`Ports`) are listed by the position
-    of their adapter (`NO_PORT` at a switch) and number, with state and bytes/s that they could have.
+    GUIDs are ``0x`` and 16 digits, empty if unknown. ``port_adapters`` are positions in the list of the
+    host's adapters. ``lids`` are those of the ports, or the switch's own. Ports with more data (`Ports`) are
+    listed by the position of their adapter (`NO_PORT` at a switch) and number, with state and possible
+    bytes/s.
     """
 
     key: str
@@ -53,14 +52,14 @@ class DeviceFact(NamedTuple):
 
 
 DEVICE_LISTS = DeviceFact._fields[DeviceFact._fields.index("lids") :]
-"""Fields of `DeviceFact` that are lists, empty where there is nothing to tell."""
+"""Fields of `DeviceFact` that are lists; empty if there are no values."""
 
 
 class LinkFact(NamedTuple):
-    """One row of `Fabric.links`: a cable and direction, between two device keys.
+    """One row of `Fabric.links`: a cable in one direction, between two device keys.
 
-    ``twin`` counts rows that nothing else tells apart (parallel cables of a source that knows no
-    ports); the adapters' GUIDs are empty at a switch or where unknown.
+    ``twin`` numbers rows that are otherwise equal (parallel cables of a source without ports); GUIDs of
+    adapters are empty at a switch or if unknown.
     """
 
     source: str
@@ -75,12 +74,12 @@ class LinkFact(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Name of the cable and direction among all that leave its source, whatever it carries."""
+        """Name of the cable and direction, unique among the links that leave its source."""
         return f"{self.src_port} {self.src_guid}>{self.target} {self.dst_port} {self.dst_guid}#{self.twin}"
 
 
 def device_keys(fabric: Fabric) -> list[str]:
-    """Key of each vertex: a switch's GUID where it has one of its own, else its kind and name."""
+    """Return the key of each vertex: the GUID of a switch if it is unique, else kind and name."""
     guids = fabric.guid.tolist()
     owners = Counter(guids)
     return [
@@ -90,12 +89,12 @@ def device_keys(fabric: Fabric) -> list[str]:
 
 
 def host_key(name: str) -> str:
-    """Key of the host of that name."""
+    """Return the key of the host with this name."""
     return _named_key(name, HOST)
 
 
 def device_facts(fabric: Fabric) -> dict[str, DeviceFact]:
-    """What a canonical fabric says of each device, by key."""
+    """Return the facts about the devices of a canonical fabric, by key."""
     adapters = fabric.adapters
     first_adapter = np.searchsorted(adapters.host, np.arange(len(fabric) + 1)).tolist()
     first_port = np.searchsorted(adapters.port_adapter, np.arange(len(adapters) + 1)).tolist()
@@ -119,7 +118,7 @@ def device_facts(fabric: Fabric) -> dict[str, DeviceFact]:
 
 
 def link_facts(fabric: Fabric) -> list[LinkFact]:
-    """What a canonical fabric says of each directed link, row by row."""
+    """Return the facts about the links of a canonical fabric, row by row."""
     keys, links = device_keys(fabric), fabric.links
     guids = [*_adapter_keys(fabric.adapters), ""]  # the last for NO_PORT
     ends = zip(
@@ -140,9 +139,9 @@ def link_facts(fabric: Fabric) -> list[LinkFact]:
 
 
 def fabric_of(devices: Collection[DeviceFact], links: Collection[LinkFact]) -> Fabric:
-    """The canonical fabric that the facts tell of; the opposite of `device_facts` and `link_facts`.
+    """Return the canonical fabric of facts; the inverse of `device_facts` and `link_facts`.
 
-    Links to devices that are not among those given are left out.
+    Links to devices that are not given are left out.
     """
     ordered = sorted(devices, key=lambda fact: fact.name)
     vertex = {fact.key: v for v, fact in enumerate(ordered)}
@@ -177,7 +176,7 @@ def fabric_of(devices: Collection[DeviceFact], links: Collection[LinkFact]) -> F
 
 
 def _adapter_keys(adapters: Adapters) -> list[str]:
-    """GUID of each adapter; that of its first port where the source tells no other; else empty."""
+    """Return the GUID of each adapter, else that of its first port, else empty text."""
     keys = np.where(adapters.guid != 0, adapters.guid, adapters.first_port_guid())
     return [format_guid(each) for each in keys.tolist()]
 
@@ -185,7 +184,7 @@ def _adapter_keys(adapters: Adapters) -> list[str]:
 def _adapter_fields(
     adapters: Adapters, low: int, high: int, first_port: list[int], switch_lid: int
 ) -> dict[str, Any]:
-    """Fields of a `DeviceFact` for the adapters ``low .. high - 1`` of one host and their ports."""
+    """Return fields of a `DeviceFact` for the adapters ``low .. high - 1`` of one host and their ports."""
     if low == high:
         return {"lids": (switch_lid,) if switch_lid else ()}
     ports = slice(first_port[low], first_port[high])
@@ -202,7 +201,7 @@ def _adapter_fields(
 
 
 def _port_fields(ports: Ports, low: int, high: int, first_adapter: int) -> dict[str, Any]:
-    """Fields of a `DeviceFact` for the rows ``low .. high - 1`` of one device."""
+    """Return fields of a `DeviceFact` for the rows ``low .. high - 1`` of `Ports` of one device."""
     if low == high:
         return {}
     adapter = ports.adapter[low:high]
@@ -215,13 +214,14 @@ def _port_fields(ports: Ports, low: int, high: int, first_adapter: int) -> dict[
 
 
 def _ports_of(devices: list[DeviceFact]) -> Ports:
+    """Return the listed ports of all devices."""
     rows: list[tuple[int, int, int, int, float]] = []
     first = 0
     for vertex, fact in enumerate(devices):
         listed = zip(fact.listed_adapters, fact.listed_ports, fact.port_states, fact.could_be, strict=True)
         rows += [
-            (vertex, NO_PORT if at < 0 else first + at, number, PORT_STATES.index(state), could_be)
-            for at, number, state, could_be in listed
+            (vertex, NO_PORT if index < 0 else first + index, number, PORT_STATES.index(state), could_be)
+            for index, number, state, could_be in listed
         ]
         first += len(fact.adapter_names)
     columns = zip(*rows, strict=True) if rows else ((),) * len(PORT_COLUMNS)
@@ -235,6 +235,7 @@ def _ports_of(devices: list[DeviceFact]) -> Ports:
 
 
 def _adapters_of(devices: list[DeviceFact]) -> Adapters:
+    """Return the adapters of all devices."""
     names: list[str] = []
     columns: dict[str, list[int]] = {name: [] for name in ADAPTER_COLUMNS if name != "names"}
     for vertex, fact in enumerate(devices):

@@ -1,4 +1,4 @@
-"""Intended wiring of clusters, kept beside what was observed; each plan holds until the next one."""
+"""Intended wiring of clusters, stored beside the observations; each plan is valid until the next one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RETURN collect(DISTINCT w.cluster) AS names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredWiring:
-    """A plan with its id, since when it holds (UTC), and the format that it was read from."""
+    """Intended wiring with its id, the time from which it is valid (UTC), and the format of its source."""
 
     id: str
     at: datetime
@@ -58,7 +58,7 @@ class StoredWiring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiringInfo:
-    """What a list tells of a plan."""
+    """A row of the list of plans."""
 
     id: str
     at: datetime
@@ -67,11 +67,11 @@ class WiringInfo:
 
 
 class Intended:
-    """What the registry knows of intended wiring.
+    """Stored intended wiring.
 
     Examples
     --------
-    What of the plan is not wired so::
+    Find cables that differ from the plan::
 
         with Registry.open() as registry:
             plan = registry.intended.read("hpc1").wiring
@@ -83,12 +83,12 @@ class Intended:
         self._database = database
 
     def read(self, cluster: str, at: datetime | None = None) -> StoredWiring:
-        """The plan that holds as of a time; the last there is, unless told.
+        """Return the plan that is valid at a time (default: the latest).
 
         Raises
         ------
         UnknownName
-            No plan of such a cluster, or none until then.
+            The cluster has no plan, or none at that time.
         """
         moment = FOREVER if at is None else as_utc(at)
 
@@ -101,13 +101,13 @@ class Intended:
         return self._database.read(work)
 
     def list(self, cluster: str) -> tuple[WiringInfo, ...]:
-        """All plans of a cluster by time; none where there are none."""
+        """Return all plans of a cluster by time."""
         rows = self._database.read(lambda transaction: transaction.run(_LIST, cluster=cluster))
         return tuple(WiringInfo(**row) for row in rows)
 
 
 def stored_wiring(row: dict[str, Any]) -> StoredWiring:
-    """The plan of a row with `id`, `at`, `origin` and `blob`.
+    """Return the plan of a row with `id`, `at`, `origin` and `blob`.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def save_wiring(
     *,
     origin: str = "",
 ) -> tuple[str, bool]:
-    """Save a plan of a cluster that is taken; its id, and whether it was not the one that held already."""
+    """Save a plan of a locked cluster; return its id and True if it was not already valid at that time."""
     moment, content = as_utc(at), codec.digest(_columns(wiring))
     held = transaction.run(_AS_OF, cluster=cluster, at=moment)
     if held and held[0]["content"] == content:
@@ -158,11 +158,11 @@ def _unpack(blob: bytes, at: datetime) -> IntendedWiring:
     try:
         return IntendedWiring(**{name: columns[name] for name in _COLUMNS}, declared_at=at)
     except (KeyError, InvalidValue) as error:
-        raise DatabaseError(f"a stored plan of wiring is damaged: {error}") from error
+        raise DatabaseError(f"a stored plan of the wiring is damaged: {error}") from error
 
 
 def _no_plan(transaction: Transaction, cluster: str) -> UnknownName:
     known = transaction.run(_CLUSTERS)[0]["names"]
     if cluster in known:
-        return UnknownName("intended wiring", cluster, remedy="none holds at that time")
+        return UnknownName("intended wiring", cluster, remedy="there is none at that time")
     return UnknownName("cluster with intended wiring", cluster, known)

@@ -1,7 +1,7 @@
-"""Layouts of hosts: cores, NUMA domains and network adapters, kept a host and time, beside the fabric.
+"""Layouts of hosts: cores, NUMA domains and network adapters, stored by host and time.
 
-A layout belongs to the host whose fabric adapter has the GUID of one of its own; failing that, to the host of
-its name. It holds until the next one of that host.
+A layout belongs to the host whose adapter has the GUID of one of its adapters, or else to the host with its
+name. It is valid until the next layout of that host.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ CREATE (l:HostLayout {id: $id[i], cluster: $cluster, host: $host[i], content: $c
 """
 
 
-class Seated(NamedTuple):
-    """Which host each layout is of, in the order that they were given, and what was odd."""
+class HostMatch(NamedTuple):
+    """Host of each layout, in the given order, and warnings."""
 
     hosts: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -67,7 +67,7 @@ class Seated(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredLayout:
-    """A host's layout and since when it is known (UTC)."""
+    """Layout of a host and the time from which it is valid (UTC)."""
 
     host: str
     at: datetime
@@ -75,11 +75,11 @@ class StoredLayout:
 
 
 class Layouts:
-    """What the registry knows of the insides of hosts.
+    """Stored layouts of hosts.
 
     Examples
     --------
-    Cores of each host of a cluster::
+    Count the cores of each host of a cluster::
 
         with Registry.open() as registry:
             cores = {one.host: one.layout.cores for one in registry.layouts.list("hpc1")}
@@ -89,10 +89,7 @@ class Layouts:
         self._database = database
 
     def list(self, cluster: str, at: datetime | None = None) -> tuple[StoredLayout, ...]:
-        """The layout of each host as of a time (the last there is, unless told), by host's name.
-
-        Empty where none is known, also of a cluster that is not.
-        """
+        """Return the layout of each host at a time (default: the latest) by host name; may be empty."""
         moment = FOREVER if at is None else as_utc(at)
 
         def work(transaction: Transaction) -> tuple[StoredLayout, ...]:
@@ -108,15 +105,15 @@ class Layouts:
         return self._database.read(work)
 
 
-def seat(layouts: Sequence[HostLayout], fabric: Fabric) -> Seated:
-    """The host of the fabric that each layout is of.
+def match_hosts(layouts: Sequence[HostLayout], fabric: Fabric) -> HostMatch:
+    """Return the host of the fabric of each layout.
 
     Raises
     ------
     UnknownName
-        Neither a GUID nor the name is known to the fabric; with the closest names.
+        The fabric has neither a GUID nor the name of a layout; with the closest names.
     InvalidValue
-        Adapters of a layout are in several hosts of the fabric, or two layouts are of one host.
+        The adapters of a layout belong to several hosts, or two layouts to one host.
     """
     owner = _owners(fabric)
     known = {fabric.names[vertex] for vertex in fabric.hosts.tolist()}
@@ -126,21 +123,21 @@ def seat(layouts: Sequence[HostLayout], fabric: Fabric) -> Seated:
         by_guid = {owner[guid] for guid in layout.nic_guid.tolist() if guid in owner}
         if len(by_guid) > 1:
             names = " and ".join(sorted(by_guid))
-            raise InvalidValue("HostLayout.nic_guid", f"its adapters are in {names}: is it of one host?")
+            raise InvalidValue("HostLayout.nic_guid", f"its adapters are in {names}, not in one host")
         by_name = next((name for name in (layout.name, layout.name.partition(".")[0]) if name in known), "")
         host = next(iter(by_guid), by_name)
         if not host:
             guids = ", ".join(format_guid(guid) for guid in layout.nic_guid.tolist() if guid)
             remedy = f"its adapters ({guids or 'none with a GUID'}) are not in the fabric either"
             if not layout.name:
-                remedy = f"the layout does not tell its host's name, and {remedy.removesuffix(' either')}"
+                remedy = f"the layout has no host name, and {remedy.removesuffix(' either')}"
             raise UnknownName("host", layout.name, known, remedy=remedy)
         if by_name and by_name != host:
             warnings.append(f"the layout named {layout.name} has adapters of host {host}: taken as {host}'s")
         if host in hosts:
             raise InvalidValue("HostLayout.name", f"two layouts of host {host}")
         hosts.append(host)
-    return Seated(tuple(hosts), tuple(warnings))
+    return HostMatch(tuple(hosts), tuple(warnings))
 
 
 def save_layouts(
@@ -151,7 +148,7 @@ def save_layouts(
     at: datetime,
     seq: int,
 ) -> int:
-    """Save layouts of hosts of a cluster that is taken; how many were not what was known already."""
+    """Save layouts of hosts of a locked cluster; return the number of new ones."""
     moment = as_utc(at)
     held = _held(transaction, cluster, moment)
     rows: dict[str, dict[str, Any]] = {}
@@ -179,7 +176,7 @@ def save_layouts(
 
 
 def _held(transaction: Transaction, cluster: str, at: datetime) -> dict[str, dict[str, Any]]:
-    """The layout that holds as of a time, by host: the last one, of one time the one saved last."""
+    """Return the valid layout of each host at a time: the last one, of the same time the one saved last."""
     held: dict[str, dict[str, Any]] = {}
     for row in transaction.run(_AS_OF, cluster=cluster, at=at):
         before = held.get(row["host"])
@@ -189,7 +186,7 @@ def _held(transaction: Transaction, cluster: str, at: datetime) -> dict[str, dic
 
 
 def _owners(fabric: Fabric) -> dict[int, str]:
-    """Host by the GUID of an adapter, or of one of its ports."""
+    """Return the host of each GUID of an adapter or a port."""
     adapters = fabric.adapters
     names = [fabric.names[vertex] for vertex in adapters.host.tolist()]
     owner = {

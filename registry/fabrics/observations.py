@@ -1,8 +1,8 @@
-"""Observations: what was seen of a cluster and when; the truth that everything else follows from.
+"""Observations of clusters: the primary data, from which everything else is derived.
 
-An observation saw a content (the wiring), a routing (the forwarding tables), or both. They are
-ordered by time, and those of one moment by arrival. The same thing seen again at another time adds
-only an observation; the very same observation adds nothing.
+An observation refers to a snapshot (the wiring), a routing (the forwarding tables), or both. Observations are
+ordered by time, those of the same time by arrival. The same wiring at another time adds only an observation;
+the same observation again adds nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from registry.fabrics.timeline import FOREVER
 from registry.model import Fabric, as_utc
 from registry.model.intake import Intake
 
-_TAKE_CLUSTER = """
+_LOCK_CLUSTER = """
 MERGE (c:Cluster {id: $cluster})
 SET c.taken = true
 WITH c
@@ -82,14 +82,14 @@ CREATE (o)-[:SAW]->(r)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ObservationDraft:
-    """What an intake saw, with its ids; made before the transaction.
+    """Observation to be saved, with its ids; made before the transaction.
 
     Attributes
     ----------
     id : str
-        Of the observation.
+        Id of the observation.
     fabric : Fabric or None
-        Canonical.
+        Canonical fabric.
     content : str or None
     routing : PackedRouting or None
     """
@@ -106,7 +106,7 @@ class ObservationDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationResult:
-    """What saving an observation changed; `content` is the one as of its time."""
+    """Changes made by saving an observation; `content` is the id of the snapshot at its time."""
 
     observation: str
     content: str
@@ -118,15 +118,15 @@ class ObservationResult:
 
 
 def draft_observation(intake: Intake) -> ObservationDraft | None:
-    """The sighting of an intake; None where it holds neither fabric nor tables."""
+    """Return the observation of an intake, or None if it has neither fabric nor tables."""
     cluster, at = intake.cluster, intake.observed_at
     if cluster is None or at is None or (intake.fabric is None and intake.tables is None):
         return None
     fabric = None if intake.fabric is None else canonical(intake.fabric)
     content = None if fabric is None else f"{cluster}/{content_hash(fabric)}"
     routing = None if intake.tables is None else pack_routing(cluster, intake.tables)
-    seen = (as_utc(at).isoformat(), content or "", "" if routing is None else routing.id)
-    name = hashlib.sha256("\n".join(seen).encode()).hexdigest()[:16]
+    parts = (as_utc(at).isoformat(), content or "", "" if routing is None else routing.id)
+    name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return ObservationDraft(
         id=f"{cluster}/{name}",
         cluster=cluster,
@@ -140,42 +140,42 @@ def draft_observation(intake: Intake) -> ObservationDraft | None:
 
 
 def lock_cluster(transaction: Transaction, cluster: str) -> int:
-    """Lock a cluster until the transaction ends, so that its writers go one after the other.
+    """Lock a cluster until the transaction ends, so that writers run one at a time.
 
     Returns
     -------
     int
-        The number of this writer among all of the cluster.
+        Number of this write among all writes of the cluster.
     """
-    return int(transaction.run(_TAKE_CLUSTER, cluster=cluster)[0]["seq"])
+    return int(transaction.run(_LOCK_CLUSTER, cluster=cluster)[0]["seq"])
 
 
-def save_observation(transaction: Transaction, seen: ObservationDraft, seq: int) -> ObservationResult:
-    """Write a sighting of a cluster that is taken, and what it changes in the derived graph.
+def save_observation(transaction: Transaction, draft: ObservationDraft, seq: int) -> ObservationResult:
+    """Save an observation of a locked cluster and update the derived graph.
 
     Raises
     ------
     UnknownName
-        Tables alone, of a cluster of which no fabric was seen until then.
+        Tables without a fabric, of a cluster without an earlier fabric.
     PoorerSource
-        A fabric without ports, where those of the last one are known.
+        A fabric without ports after one with ports.
     """
-    before = content_as_of(transaction, seen.cluster, seen.at)
-    if before is not None and seen.fabric is not None and not _tells_ports(seen.fabric):
+    before = content_as_of(transaction, draft.cluster, draft.at)
+    if before is not None and draft.fabric is not None and not _has_ports(draft.fabric):
         last = read_content(transaction, before[1])
-        if last is not None and _tells_ports(last):
-            raise PoorerSource(seen.cluster, seen.source)
-    content = seen.content or (None if before is None else before[1])
+        if last is not None and _has_ports(last):
+            raise PoorerSource(draft.cluster, draft.source)
+    content = draft.content or (None if before is None else before[1])
     if content is None:
-        raise no_fabric(transaction, seen.cluster, seen.at)
-    if transaction.run(_OBSERVATION, observation=seen.id):
-        return ObservationResult(observation=seen.id, content=content)
-    new_content = _save_content(transaction, seen)
-    new_routing = seen.routing is not None and save_routing(transaction, seen.cluster, seen.routing)
-    _create_observation(transaction, seen, seq)
-    opened, closed = _derive(transaction, seen, None if before is None else before[1])
+        raise no_fabric(transaction, draft.cluster, draft.at)
+    if transaction.run(_OBSERVATION, observation=draft.id):
+        return ObservationResult(observation=draft.id, content=content)
+    new_content = _save_content(transaction, draft)
+    new_routing = draft.routing is not None and save_routing(transaction, draft.cluster, draft.routing)
+    _create_observation(transaction, draft, seq)
+    opened, closed = _derive(transaction, draft, None if before is None else before[1])
     return ObservationResult(
-        observation=seen.id,
+        observation=draft.id,
         content=content,
         new_content=new_content,
         new_observation=True,
@@ -185,67 +185,68 @@ def save_observation(transaction: Transaction, seen: ObservationDraft, seq: int)
     )
 
 
-def _tells_ports(fabric: Fabric) -> bool:
+def _has_ports(fabric: Fabric) -> bool:
     return bool((fabric.links.source_port >= 0).any())
 
 
 def content_as_of(transaction: Transaction, cluster: str, at: datetime) -> tuple[datetime, str] | None:
-    """Time of the last observation of a fabric at or before a time, and the id of what it saw."""
+    """Return time and snapshot id of the last observation of a fabric at or before a time, or None."""
     found = transaction.run(_CONTENT_AS_OF, cluster=cluster, at=at)
     return (found[0]["at"], found[0]["content"]) if found else None
 
 
 def read_content(transaction: Transaction, content: str) -> Fabric | None:
-    """The canonical fabric of a content; None where there is none of that id."""
+    """Return the canonical fabric of a snapshot, or None if there is no such snapshot."""
     found = transaction.run(_CONTENT, content=content)
     return unpack_fabric(found[0]["blob"]) if found else None
 
 
 def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownName:
-    """The error for a cluster of which nothing was seen until then."""
-    # a writer has taken the cluster, and so made its node, before it finds it empty
+    """Return the error for a cluster without a fabric at or before a time."""
+    # a writer creates the node of the cluster by locking it, before it finds it empty
     names = [name for name in transaction.run(_CLUSTER_NAMES)[0]["names"] if name != cluster]
     if content_as_of(transaction, cluster, FOREVER) is None:
-        return UnknownName("cluster", cluster, names, remedy="a scan of its fabric has to be ingested first")
-    return UnknownName("fabric", cluster, remedy=f"none was seen at or before {at.isoformat()}")
+        return UnknownName("cluster", cluster, names, remedy="ingest a scan of its fabric first")
+    return UnknownName("fabric", cluster, remedy=f"none was ingested for {at.isoformat()} or earlier")
 
 
-def _save_content(transaction: Transaction, seen: ObservationDraft) -> bool:
-    if seen.fabric is None or transaction.run(_CONTENT, content=seen.content):
+def _save_content(transaction: Transaction, draft: ObservationDraft) -> bool:
+    if draft.fabric is None or transaction.run(_CONTENT, content=draft.content):
         return False
     transaction.run(
         _CREATE_CONTENT,
-        cluster=seen.cluster,
-        content=seen.content,
-        blob=pack_fabric(seen.fabric),
-        hosts=len(seen.fabric.hosts),
-        switches=len(seen.fabric.switches),
-        adapters=len(seen.fabric.adapters),
-        cables=seen.fabric.cable_count,
-        links=len(seen.fabric.links),
+        cluster=draft.cluster,
+        content=draft.content,
+        blob=pack_fabric(draft.fabric),
+        hosts=len(draft.fabric.hosts),
+        switches=len(draft.fabric.switches),
+        adapters=len(draft.fabric.adapters),
+        cables=draft.fabric.cable_count,
+        links=len(draft.fabric.links),
     )
     return True
 
 
-def _create_observation(transaction: Transaction, seen: ObservationDraft, seq: int) -> None:
+def _create_observation(transaction: Transaction, draft: ObservationDraft, seq: int) -> None:
+    """Create the node of an observation and its relationships to snapshot and routing."""
     transaction.run(
         _CREATE_OBSERVATION,
-        observation=seen.id,
-        cluster=seen.cluster,
-        at=seen.at,
+        observation=draft.id,
+        cluster=draft.cluster,
+        at=draft.at,
         seq=seq,
-        source=seen.source,
-        digest=seen.digest,
+        source=draft.source,
+        digest=draft.digest,
     )
-    if seen.content is not None:
-        transaction.run(_SAW_CONTENT, observation=seen.id, content=seen.content)
-    if seen.routing is not None:
-        transaction.run(_SAW_ROUTING, observation=seen.id, routing=seen.routing.id)
+    if draft.content is not None:
+        transaction.run(_SAW_CONTENT, observation=draft.id, content=draft.content)
+    if draft.routing is not None:
+        transaction.run(_SAW_ROUTING, observation=draft.id, routing=draft.routing.id)
 
 
-def _derive(transaction: Transaction, seen: ObservationDraft, before: str | None) -> tuple[int, int]:
-    if seen.fabric is None or seen.content == before:
+def _derive(transaction: Transaction, draft: ObservationDraft, before: str | None) -> tuple[int, int]:
+    if draft.fabric is None or draft.content == before:
         return 0, 0
-    until = transaction.run(_NEXT_CONTENT, cluster=seen.cluster, at=seen.at)[0]["at"]
+    until = transaction.run(_NEXT_CONTENT, cluster=draft.cluster, at=draft.at)[0]["at"]
     old = None if before is None else read_content(transaction, before)
-    return derived.apply(transaction, seen.cluster, old, seen.fabric, seen.at, until or FOREVER)
+    return derived.apply(transaction, draft.cluster, old, draft.fabric, draft.at, until or FOREVER)

@@ -1,9 +1,9 @@
-"""What a poorer source does not tell of adapters that were seen before.
+"""Restore adapter GUIDs that a source lacks from earlier observations.
 
-Some tools print GUIDs of ports and none of adapters. Where an earlier observation of the cluster knows the
-adapter that has the port, it is the same adapter; without this a scan by another tool would look as if every
-host's cable had been taken out and another put in. Only what cannot change is recalled: GUIDs, the LIDs a
-port owns while it has the same first one, and the name of a host that the tool had to make up.
+Some tools print the GUIDs of ports but not of adapters. If an earlier observation of the cluster has an
+adapter with the same port, it is the same adapter; otherwise a scan by another tool would look as if all
+cables of hosts had been replaced. Only what cannot change is restored: GUIDs, the LIDs of a port with the
+same first LID, and the name of a host that the tool had to make up.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from registry.model.intake import Intake
 
 
 def restore_guids(database: Database, intake: Intake) -> Intake:
-    """The intake, its adapters without GUIDs known by the last observation at or before its time."""
+    """Return the intake with adapter GUIDs restored from the last observation at or before its time."""
     cluster, at, fabric = intake.cluster, intake.observed_at, intake.fabric
-    if cluster is None or at is None or fabric is None or not _untold(fabric.adapters).any():
+    if cluster is None or at is None or fabric is None or not _without_guid(fabric.adapters).any():
         return intake
     known = database.read(lambda transaction: _last(transaction, cluster, at))
     return intake if known is None else replace(intake, fabric=restore_known_guids(fabric, known))
 
 
 def restore_known_guids(fabric: Fabric, known: Fabric) -> Fabric:
-    """The fabric, with what `known` tells of the adapters that have the same ports.
+    """Return the fabric with GUIDs of `known` for adapters that have the same ports.
 
     Parameters
     ----------
     fabric : Fabric
-        ObservationResult now; adapters that have a GUID are left as they are.
+        New fabric; adapters with a GUID are not changed.
     known : Fabric
-        ObservationResult before.
+        Earlier fabric.
     """
     now, before = fabric.adapters, known.adapters
     port_of = {guid: p for p, guid in enumerate(before.port_guid.tolist()) if guid}
-    untold = _untold(now)
+    missing = _without_guid(now)
     guid, system, lmc = now.guid.copy(), now.system_guid.copy(), now.port_lmc.copy()
     names = list(fabric.names)
     taken = set(names)
     for port, port_guid in enumerate(now.port_guid.tolist()):
         adapter = int(now.port_adapter[port])
         was = port_of.get(port_guid)
-        if was is None or not untold[adapter]:
+        if was is None or not missing[adapter]:
             continue
         owner = int(before.port_adapter[was])
         guid[adapter] = before.guid[owner]
@@ -62,8 +62,8 @@ def restore_known_guids(fabric: Fabric, known: Fabric) -> Fabric:
     return replace(fabric, names=tuple(names), adapters=adapters)
 
 
-def _untold(adapters: Adapters) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """bool[a]: adapters without a GUID."""
+def _without_guid(adapters: Adapters) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return the adapters without a GUID as bool[a]."""
     return np.asarray(adapters.guid == 0)
 
 

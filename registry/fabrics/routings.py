@@ -1,7 +1,7 @@
-"""Forwarding tables in the graph: one node a distinct table, shared by all routings that have it.
+"""Forwarding tables: one node per distinct table, shared by all routings that have it.
 
-A `Routing` is what all switches of a cluster forwarded at one time. Its id is a hash of the tables
-and of who owns which LID, apart from the wiring. Unused LIDs at a table's end are not kept.
+A `Routing` is the tables of all switches of a cluster at one time. Its id is a hash of the tables and of the
+owners of LIDs, without the wiring. Unused LIDs at the end of a table are not stored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from registry.database.driver import Transaction
 from registry.model import NO_ROUTE, ForwardingTables, format_guid
 
 TABLES_A_BATCH = 500
-"""Tables sent with one statement: 64 thousand LIDs each at most."""
+"""Tables in one statement, each of at most 64 thousand LIDs."""
 
 _TABLE_IDS = """
 MATCH (r:Routing {id: $routing})-[h:HAS_TABLE]->(t:ForwardingTable)
@@ -61,13 +61,13 @@ CREATE (r)-[:HAS_TABLE {guid: $guid[i]}]->(t)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedRouting:
-    """Forwarding tables made ready to be saved.
+    """Forwarding tables as they are saved.
 
     Attributes
     ----------
     id : str
     guids, tables : tuple of str
-        Each switch's GUID and the id of its table.
+        GUID of each switch and the id of its table.
     lids : bytes
         Blob of the LIDs' owners.
     ports : dict of str to bytes
@@ -82,7 +82,7 @@ class PackedRouting:
 
 
 def pack_routing(cluster: str, tables: ForwardingTables) -> PackedRouting:
-    """The tables with their ids: a pure function of their content."""
+    """Return the tables with ids that depend only on their content."""
     ports: dict[str, bytes] = {}
     ids = []
     for row in tables.ports:
@@ -103,7 +103,7 @@ def pack_routing(cluster: str, tables: ForwardingTables) -> PackedRouting:
 
 
 def save_routing(transaction: Transaction, cluster: str, routing: PackedRouting) -> bool:
-    """Save a routing of a cluster that exists; False where it is there already."""
+    """Save a routing of an existing cluster; return False if it is stored already."""
     if transaction.run(_ROUTING, routing=routing.id):
         return False
     known = set(transaction.run(_KNOWN_TABLES, tables=sorted(routing.ports))[0]["tables"])
@@ -126,7 +126,7 @@ def save_routing(transaction: Transaction, cluster: str, routing: PackedRouting)
 
 
 def read_routing(transaction: Transaction, routing: str) -> ForwardingTables | None:
-    """The tables of a routing; None where there is none of that id."""
+    """Return the tables of a routing, or None if there is no such routing."""
     found = transaction.run(_ROUTING, routing=routing)
     if not found:
         return None
@@ -135,7 +135,7 @@ def read_routing(transaction: Transaction, routing: str) -> ForwardingTables | N
 
 
 def unpack_tables(lids: bytes, guids: Sequence[Sequence[str]], ports: Sequence[bytes]) -> ForwardingTables:
-    """The tables of stored blobs.
+    """Return the tables of stored blobs.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def unpack_tables(lids: bytes, guids: Sequence[Sequence[str]], ports: Sequence[b
 
 
 def rerouted(transaction: Transaction, before: str, after: str) -> tuple[str, ...]:
-    """GUIDs of the switches whose table differs between two routings, or that only one has."""
+    """Return the GUIDs of the switches whose table differs, or that only one of two routings has."""
     then, now = (_table_of_switch(transaction, routing) for routing in (before, after))
     return tuple(sorted(guid for guid in then.keys() | now.keys() if then.get(guid) != now.get(guid)))
 

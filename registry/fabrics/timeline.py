@@ -1,12 +1,12 @@
-"""When facts were true: maximal validity intervals, from observations or edited by one more.
+"""Validity intervals of facts, computed from all observations or updated by one more.
 
-An observation at time *t* says which facts hold from *t* until the next observation. A fact's
-intervals are the maximal half-open runs ``[start, end)`` of observations that agree on it; the last
-one is open (`FOREVER`). Of two observations of one moment the later arrived counts.
+An observation at time *t* states which facts are valid from *t* until the next observation. The intervals of
+a fact are the maximal half-open runs ``[start, end)`` of observations that contain it; the last one is open
+(`FOREVER`). Of two observations at the same time the one that arrived later counts.
 
-`intervals` makes them from all observations. `edits` tells what one observation changes, wherever
-it falls in time: only facts in which it differs from its predecessor, and only between the two
-observations around it. Both give the same intervals, whatever the order of arrival.
+`intervals` computes them from all observations. `edits` returns the changes by one observation at any time:
+only facts that differ from the observation before, and only between the two observations around it. Both
+give the same intervals, whatever the order of arrival.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Generic, NamedTuple, TypeVar
 from registry.errors import InconsistentGraph
 
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
-"""End of an interval that is still open."""
+"""End of an open interval."""
 
 Fact = TypeVar("Fact", bound=Hashable)
 
 
 class Interval(NamedTuple):
-    """Half-open, UTC."""
+    """Half-open interval, UTC."""
 
     start: datetime
     end: datetime
@@ -33,13 +33,13 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits(Generic[Fact]):
-    """What to do to stored intervals; an interval is named by its fact and its start.
+    """Changes of stored intervals; an interval is identified by its fact and its start.
 
     Attributes
     ----------
     removed : list of (fact, interval)
     moved : list of (fact, interval)
-        Stored intervals that get a new end, given with that end.
+        Stored intervals with a new end.
     opened : list of (fact, interval)
     """
 
@@ -49,14 +49,14 @@ class Edits(Generic[Fact]):
 
 
 def intervals(observations: Iterable[tuple[datetime, Collection[Fact]]]) -> dict[Fact, list[Interval]]:
-    """Intervals of each fact, ascending.
+    """Return the intervals of each fact, ascending.
 
     Parameters
     ----------
     observations : iterable of (datetime, collection of facts)
-        By time, those of one moment by arrival.
+        Facts by time, those of the same time by arrival.
     """
-    lasting = dict(observations)  # of one moment, the last
+    lasting = dict(observations)  # the last of each time
     found: dict[Fact, list[Interval]] = {}
     since: dict[Fact, datetime] = {}
     for at, facts in lasting.items():
@@ -77,18 +77,18 @@ def edits(
     until: datetime,
     touching: Mapping[Fact, Sequence[Interval]],
 ) -> Edits[Fact]:
-    """What an observation changes.
+    """Return the changes of stored intervals by one observation.
 
     Parameters
     ----------
     before : collection of facts
-        Those of the observation before it: the last one at or before `at`; empty where it is the first.
+        Facts of the last observation at or before `at`; empty if there is none.
     after : collection of facts
-        Those it saw.
+        Facts of the new observation.
     at, until : datetime
-        Its time, and that of the next later observation; `FOREVER` where there is none.
+        Time of the observation, and of the next one; `FOREVER` if there is none.
     touching : mapping of fact to intervals
-        Stored intervals that overlap or touch ``[at, until]``, of the facts in which the two differ.
+        Stored intervals that overlap or touch ``[at, until]``, of the facts that differ.
 
     Raises
     ------
@@ -101,19 +101,19 @@ def edits(
         return result
     for fact in before:
         if fact not in new:
-            _take_out(result, fact, at, until, touching.get(fact, ()))
+            _remove(result, fact, at, until, touching.get(fact, ()))
     for fact in after:
         if fact not in old:
-            _put_in(result, fact, at, until, touching.get(fact, ()))
+            _add(result, fact, at, until, touching.get(fact, ()))
     return result
 
 
-def _take_out(
+def _remove(
     result: Edits[Fact], fact: Fact, at: datetime, until: datetime, stored: Sequence[Interval]
 ) -> None:
     whole = next((span for span in stored if span.start <= at and until <= span.end), None)
     if whole is None:
-        raise InconsistentGraph(f"the graph tells nothing of {fact} at {at.isoformat()}: it must be rebuilt")
+        raise InconsistentGraph(f"the graph lacks {fact} at {at.isoformat()}: it must be rebuilt")
     if whole.start < at:
         result.moved.append((fact, Interval(whole.start, at)))
     else:
@@ -122,9 +122,7 @@ def _take_out(
         result.opened.append((fact, Interval(until, whole.end)))
 
 
-def _put_in(
-    result: Edits[Fact], fact: Fact, at: datetime, until: datetime, stored: Sequence[Interval]
-) -> None:
+def _add(result: Edits[Fact], fact: Fact, at: datetime, until: datetime, stored: Sequence[Interval]) -> None:
     left = next((span for span in stored if span.end == at), None)
     right = next((span for span in stored if span.start == until), None)
     end = until if right is None else right.end

@@ -1,4 +1,4 @@
-"""Whether a cluster's data are fresh: how old each source's last good news is, and whether it fails."""
+"""Freshness of a cluster's data: age of the last good run of each source, and failures."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import NamedTuple
 from registry.ingest_runs.runs import FAILED, SourceState
 
 STALE = timedelta(days=7)
-"""What brought no good news of a cluster for longer is stale. Profiles, which name none, do not age."""
+"""A source without a good run for longer is stale. Sources without a cluster (profiles) do not age."""
 
 FRESH, OLD, FAILING, NEVER = "fresh", "stale", "failing", "never read"
 STATES = (FRESH, OLD, FAILING, NEVER)
-"""What a source can be; all but the first ask for a look."""
+"""States of sources; all but the first need attention."""
 
 
 class Freshness(NamedTuple):
-    """How a source does.
+    """Freshness of a source.
 
     Attributes
     ----------
     state : str
         One of `STATES`.
     words : str
-        The same in a line, with what is wrong.
+        Description in one line, with the error if there is one.
     """
 
     state: str
@@ -31,7 +31,7 @@ class Freshness(NamedTuple):
 
 
 def freshness(source: SourceState, now: datetime) -> Freshness:
-    """How a source does now: failing counts more than old."""
+    """Return the freshness of a source; failing takes precedence over stale."""
     if source.last_good_at is None:
         return Freshness(NEVER, f"never read: {source.error}")
     age = now - source.last_good_at
@@ -42,7 +42,7 @@ def freshness(source: SourceState, now: datetime) -> Freshness:
 
 
 def age_text(age: timedelta) -> str:
-    """An age in the largest unit of which there is one: ``3 minutes``, ``1 hour``, ``12 days``."""
+    """Return an age in the largest suitable unit: ``3 minutes``, ``1 hour``, ``12 days``."""
     seconds = max(age.total_seconds(), 0.0)
     for name, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
         count = int(seconds // size)

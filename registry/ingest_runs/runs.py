@@ -1,8 +1,8 @@
-"""Ingest runs: each call that read files for the registry, what became of it, and how old its news is.
+"""Log of ingest runs: each call that read files for the registry, its outcome, and the age of its data.
 
-A run that saved something or found all of it known is recorded in the transaction that it ran in; a failed
-one in a small transaction of its own. Runs that recorded nothing are forgotten after `KEPT`, but for the
-last good one of each source.
+A run that saved something or found everything known is recorded in its own transaction; a failed run in a
+separate small transaction. Runs that saved nothing are deleted after `RETENTION`, except the last good run of
+each source.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from registry.errors import DatabaseUnavailable
 
 SAVED, UNCHANGED, FAILED = "saved", "unchanged", "failed"
 OUTCOMES = (SAVED, UNCHANGED, FAILED)
-"""Something was new; all was known; an error, and nothing was saved."""
-KEPT = timedelta(days=30)
-"""How long a run that recorded nothing is remembered."""
+"""Outcomes: something was new; everything was known; an error, and nothing was saved."""
+RETENTION = timedelta(days=30)
+"""How long a run that saved nothing is stored."""
 MAX_FILES = 1000
-"""Most paths that a run lists."""
+"""Most paths of a run that are stored."""
 MAX_ERROR = 1000
-"""Longest error text that is kept, in characters."""
+"""Most characters of an error that are stored."""
 
 _CREATE = """
 CREATE (r:IngestRun {id: $run, cluster: $cluster, at: $at, source: $source, formats: $formats, files: $files,
@@ -90,21 +90,21 @@ DETACH DELETE r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A call that reads files, as far as it came.
+    """A call that reads files, successful or not.
 
     Attributes
     ----------
     started_at : datetime
-        With a time zone.
+        Start, with a time zone.
     cluster : str or None
     formats : tuple of str
-        Formats of the files as far as they were told; empty where none was.
+        Formats of the files that were recognised.
     files : tuple of str
-        Paths as they were given.
+        Paths as given.
     digest : str
     key : str
-        Hash of all that decides what is saved: the files' bytes, names and times, the options, the program's
-        version; empty where it is not known.
+        Hash of everything that decides what is saved: bytes, names and times of the files, options, version
+        of the program; empty if unknown.
     warnings : tuple of str
     """
 
@@ -118,27 +118,55 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """Result of a call that reads files.
+
+    Attributes
+    ----------
+    outcome : str
+        One of `OUTCOMES`.
+    seconds : float
+        Duration.
+    jobs : int
+        Number of new or changed jobs.
+    error : BaseException or None
+    snapshot, routing : str
+        Ids of the snapshot and the forwarding tables; empty if there are none.
+    profiles : sequence of str
+        Ids of the profiles.
+    """
+
+    outcome: str
+    seconds: float
+    jobs: int = 0
+    error: BaseException | None = None
+    snapshot: str = ""
+    routing: str = ""
+    profiles: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A recorded run.
+    """A stored run.
 
     Attributes
     ----------
     id : str
     cluster : str
-        Empty where none was named.
+        Name of the cluster; empty if none was given.
     at : datetime
-        When it began, UTC.
+        Start, UTC.
     formats, files, warnings : tuple of str
     digest : str
-        SHA-256 of the files' bytes; empty where they were not all read.
+        SHA-256 of the files' bytes; empty if not all were read.
     seconds : float
-        How long it took.
+        Duration.
     outcome : str
         One of `OUTCOMES`.
     error, error_kind : str
-        What was wrong in one line, and the class of the error; empty where nothing was.
+        Message in one line and class of the error; empty without an error.
     snapshot, routing : str
-        Ids of the fabric and the tables that were read, new or not; empty where there were none.
+        Ids of the snapshot and the forwarding tables that were read, new or not; empty if there were none.
     profiles : tuple of str
         Ids of the profiles that were read.
     """
@@ -161,19 +189,19 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceState:
-    """How a source does: the runs of one format for one cluster.
+    """State of a source: the runs of one format for one cluster.
 
     Attributes
     ----------
     cluster, format : str
-        Empty where a run named no cluster, or failed before the format was told.
+        Empty if a run had no cluster, or failed before the format was recognised.
     last_at : datetime
-        When its last run began.
+        Start of its last run.
     last_outcome : str
     last_good_at : datetime or None
-        When the last run began that did not fail; None: none is remembered.
+        Start of its last run that did not fail; None if none is stored.
     error : str
-        What was wrong with the last run; empty where nothing was.
+        Error of the last run; empty without an error.
     """
 
     cluster: str
@@ -185,11 +213,11 @@ class SourceState:
 
 
 class Runs:
-    """What the registry knows of ingest runs.
+    """Stored ingest runs.
 
     Examples
     --------
-    Sources that brought nothing good for a day::
+    Find sources without a good run for a day::
 
         with Registry.open() as registry:
             sources = registry.runs.sources("hpc1")
@@ -201,65 +229,64 @@ class Runs:
         self._database = database
 
     def list(self, cluster: str | None = None, limit: int = 100) -> tuple[RunInfo, ...]:
-        """The last runs, the newest first; of one cluster, or of all."""
+        """Return the last runs of one cluster or of all, the newest first."""
         statement = _LIST if cluster is None else _LIST_OF
-        told: dict[str, Any] = {} if cluster is None else {"cluster": cluster}
-        rows = self._database.read(lambda transaction: transaction.run(statement, limit=limit, **told))
+        parameters: dict[str, Any] = {} if cluster is None else {"cluster": cluster}
+        rows = self._database.read(lambda transaction: transaction.run(statement, limit=limit, **parameters))
         return tuple(map(_run, rows))
 
     def sources(self, cluster: str | None = None) -> tuple[SourceState, ...]:
-        """Each source with its last and its last good run, by cluster and format."""
+        """Return each source with its last and its last good run, by cluster and format."""
         rows = self._database.read(lambda transaction: transaction.run(_SOURCES))
         return source_states(row for row in rows if cluster is None or row["cluster"] == cluster)
 
     def same(self, key: str) -> RunInfo | None:
-        """The last good run with that `Attempt.key`: doing it again would change nothing."""
+        """Return the last good run with this `Attempt.key`, which would change nothing again, or None."""
         if not key:
             return None
         rows = self._database.read(lambda transaction: transaction.run(_SAME, key=key, failed=FAILED))
         return _run(rows[0]) if rows else None
 
     def unchanged(self, attempt: Attempt, known: RunInfo) -> None:
-        """Record a run that reads the very same as an earlier one: it changes nothing."""
+        """Record a run with the same input as an earlier one: it changes nothing."""
         seconds = (datetime.now(UTC) - attempt.started_at).total_seconds()
 
         def work(transaction: Transaction) -> None:
-            record_run(
-                transaction,
-                attempt,
-                UNCHANGED,
+            result = RunResult(
+                outcome=UNCHANGED,
                 seconds=seconds,
                 snapshot=known.snapshot,
                 routing=known.routing,
                 profiles=known.profiles,
             )
+            record_run(transaction, attempt, result)
 
         self._database.write(work)
 
     def last_good(self, cluster: str | None = None) -> tuple[SourceState, ...]:
-        """The sources of which a good run is remembered, the oldest good run first."""
+        """Return the sources with a stored good run, the oldest good run first."""
         good = [one for one in self.sources(cluster) if one.last_good_at is not None]
         return tuple(sorted(good, key=lambda one: (one.last_good_at, one.cluster, one.format)))
 
     def failed(self, attempt: Attempt, error: BaseException, seconds: float) -> None:
-        """Record a failed run in a transaction of its own; never raises, for the error itself counts more."""
+        """Record a failed run in its own transaction; never raises, as the error itself is more important."""
         if isinstance(error, DatabaseUnavailable):
             return
 
         def work(transaction: Transaction) -> None:
-            record_run(transaction, attempt, FAILED, seconds=seconds, error=error)
+            record_run(transaction, attempt, RunResult(outcome=FAILED, seconds=seconds, error=error))
 
         with suppress(Exception):
             self._database.write(work)
 
 
 def source_states(rows: Iterable[Mapping[str, Any]]) -> tuple[SourceState, ...]:
-    """Each source by cluster and format.
+    """Return each source by cluster and format.
 
     Parameters
     ----------
     rows : iterable of mapping
-        `cluster`, `format`, `outcome`, and of the last run of that outcome `at` and `error`.
+        `cluster`, `format`, `outcome`, and `at` and `error` of the last run with this outcome.
     """
     found: dict[tuple[str, str], list[tuple[datetime, str, str]]] = {}
     for row in rows:
@@ -271,16 +298,9 @@ def source_states(rows: Iterable[Mapping[str, Any]]) -> tuple[SourceState, ...]:
 def record_run(
     transaction: Transaction,
     attempt: Attempt,
-    outcome: str,
-    *,
-    seconds: float,
-    jobs: int = 0,
-    error: BaseException | None = None,
-    snapshot: str = "",
-    routing: str = "",
-    profiles: Sequence[str] = (),
+    result: RunResult,
 ) -> str:
-    """Remember a run, and forget old ones that recorded nothing; the run's id."""
+    """Save a run and delete old ones that saved nothing; return the id of the run."""
     run = uuid.uuid4().hex[:16]
     left_out = len(attempt.files) - MAX_FILES
     files = list(attempt.files[:MAX_FILES]) + ([f"... and {left_out} more"] if left_out > 0 else [])
@@ -295,21 +315,21 @@ def record_run(
         digest=attempt.digest,
         key=attempt.key,
         warnings=list(attempt.warnings),
-        jobs=jobs,
-        seconds=seconds,
-        outcome=outcome,
-        error="" if error is None else " ".join(str(error).split())[:MAX_ERROR],
-        error_kind="" if error is None else type(error).__name__,
-        snapshot=snapshot,
-        routing=routing,
-        profiles=list(profiles),
+        jobs=result.jobs,
+        seconds=result.seconds,
+        outcome=result.outcome,
+        error="" if result.error is None else " ".join(str(result.error).split())[:MAX_ERROR],
+        error_kind="" if result.error is None else type(result.error).__name__,
+        snapshot=result.snapshot,
+        routing=result.routing,
+        profiles=list(result.profiles),
     )
-    _forget(transaction, attempt.cluster or "", attempt.started_at - KEPT)
+    _delete_old(transaction, attempt.cluster or "", attempt.started_at - RETENTION)
     return run
 
 
-def _forget(transaction: Transaction, cluster: str, before: datetime) -> None:
-    # no index on the time: ArcadeDB 26.10 then finds runs that were deleted
+def _delete_old(transaction: Transaction, cluster: str, before: datetime) -> None:
+    # without an index on the time: with one, ArcadeDB 26.10 finds deleted runs
     old = transaction.run(_OLD, cluster=cluster, before=before, saved=SAVED)
     if not old:
         return
@@ -326,7 +346,7 @@ def _is_last_good(row: dict[str, Any], latest: dict[tuple[str, str], dict[str, d
 
 
 def _latest(transaction: Transaction) -> dict[tuple[str, str], dict[str, datetime]]:
-    """When the last run of each outcome began, by cluster and format."""
+    """Return the start of the last run of each outcome, by cluster and format."""
     latest: dict[tuple[str, str], dict[str, datetime]] = {}
     for row in transaction.run(_LATEST):
         latest.setdefault((row["cluster"], row["format"]), {})[row["outcome"]] = row["at"]
@@ -351,5 +371,5 @@ def _state(key: tuple[str, str], runs: Sequence[tuple[datetime, str, str]]) -> S
 
 def _run(row: dict[str, Any]) -> RunInfo:
     lists = ("formats", "files", "warnings", "profiles")
-    told: dict[str, Any] = {name: tuple(row.pop(name) or ()) for name in lists}
-    return RunInfo(**told, **row)
+    columns: dict[str, Any] = {name: tuple(row.pop(name) or ()) for name in lists}
+    return RunInfo(**columns, **row)

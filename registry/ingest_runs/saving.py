@@ -18,7 +18,7 @@ from registry.counters.sweeps import Retention, roll_up, save_sweep
 from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Database, Transaction
 from registry.fabrics.intended import save_wiring
-from registry.fabrics.layouts import save_layouts, seat
+from registry.fabrics.layouts import match_hosts, save_layouts
 from registry.fabrics.observations import (
     ObservationDraft,
     ObservationResult,
@@ -29,7 +29,7 @@ from registry.fabrics.observations import (
     save_observation,
 )
 from registry.fabrics.timeline import FOREVER
-from registry.ingest_runs.runs import SAVED, UNCHANGED, Attempt, record_run
+from registry.ingest_runs.runs import SAVED, UNCHANGED, Attempt, RunResult, record_run
 from registry.jobs.allocations import require_hosts
 from registry.jobs.jobs import batches, save_jobs
 from registry.model import CounterSweep, Fabric, Job
@@ -301,7 +301,7 @@ class Saving:
             return
         self.progress("saving layouts of hosts", 0, len(intake.layouts))
         _, fabric = self._fabric(cluster, intake.observed_at)
-        hosts, warnings = seat(intake.layouts, fabric)
+        hosts, warnings = match_hosts(intake.layouts, fabric)
         self.new_layouts = save_layouts(
             self.transaction, cluster, hosts, intake.layouts, intake.observed_at, seq
         )
@@ -311,16 +311,15 @@ class Saving:
         """Remember this run, and what it added."""
         outcome = SAVED if self.changed else UNCHANGED
         seconds = (datetime.now(UTC) - attempt.started_at).total_seconds()
-        run = record_run(
-            self.transaction,
-            attempt,
-            outcome,
+        result = RunResult(
+            outcome=outcome,
             seconds=seconds,
             jobs=receipt.jobs,
             snapshot=receipt.snapshot or "",
             routing=receipt.routing or "",
             profiles=receipt.profiles,
         )
+        run = record_run(self.transaction, attempt, result)
         if self.observation is not None:
             self.transaction.run(_RECORDED_OBSERVATION, run=run, observation=self.observation)
         self.transaction.run_columns(_RECORDED_PROFILES, {"id": sorted(set(self.new_profiles))}, run=run)

@@ -3,13 +3,12 @@
 Input: numbers, names and arrays.
 Output: values checked for consistency, with arrays copied to the stated dtype.
 
-A `Fabric` is what a scan saw: vertices (hosts and switches), one `Links` row a cable and direction,
-the adapters through which hosts are attached (their rails), and the forwarding tables where they are
-known. A `Profile` is who sends how much to whom. An `Allocation` is where ranks may sit, a `Placement`
-where they do sit, an `Evaluation` what that costs.
+A `Fabric` is the result of a scan: vertices (hosts and switches), one `Links` row per cable and direction,
+the adapters of hosts (their rails), and the forwarding tables if known. A `Profile` is the traffic between
+ranks. An `Allocation` is the hosts and slots of a job, a `Placement` the host of each rank, an `Evaluation`
+its cost.
 
-Units: capacities in bytes/s, traffic in bytes, congestion in seconds. Ids are integers, given once;
-names are looked up at the edges. Arrays are copied to the stated dtype and made read-only.
+Units: capacities in bytes/s, traffic in bytes, congestion in seconds.
 """
 
 from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs

@@ -1,4 +1,4 @@
-"""What the data types share: array types, and checks that copy arrays and make them read-only."""
+"""Array types of the data types, and checks that copy arrays and make them read-only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bools = NDArray[np.bool_]
 
 
 def freeze(owner: Any, name: str, dtype: Any, size: int | None) -> None:
-    """Replace a field of a frozen dataclass by a read-only vector of that type with `size` entries."""
+    """Replace a field of a frozen dataclass by a read-only vector of this type with `size` entries."""
     label = f"{type(owner).__name__}.{name}"
     values = readonly(getattr(owner, name), dtype, label)
     if values.ndim != 1:
@@ -30,30 +30,30 @@ def freeze(owner: Any, name: str, dtype: Any, size: int | None) -> None:
 
 
 def readonly(values: Any, dtype: Any, label: str) -> NDArray[Any]:
-    """The values as a read-only C-ordered array; the same object where it already is one."""
+    """Return the values as a read-only C-ordered array; the same object if it already is one."""
     given = np.asarray(values)
     if given.dtype == dtype and not given.flags.writeable and given.flags.c_contiguous:
         return given
     with np.errstate(invalid="ignore"):
         try:
-            kept = np.array(given, dtype=dtype, order="C")
+            copy = np.array(given, dtype=dtype, order="C")
         except (OverflowError, TypeError, ValueError) as error:
             raise InvalidValue(label, f"does not fit {np.dtype(dtype).name}") from error
-    if np.dtype(dtype).kind in "iu" and given.dtype.kind in "fiu" and not np.array_equal(kept, given):
+    if np.dtype(dtype).kind in "iu" and given.dtype.kind in "fiu" and not np.array_equal(copy, given):
         raise InvalidValue(label, f"does not fit {np.dtype(dtype).name}")
-    kept.flags.writeable = False
-    return kept
+    copy.flags.writeable = False
+    return copy
 
 
 def check_range(owner: Any, name: str, low: int, high: int) -> None:
-    """Raise `InvalidValue` where an entry of the field is outside ``low <= x < high``."""
+    """Raise `InvalidValue` if an entry of the field is outside ``low <= x < high``."""
     values = getattr(owner, name)
     if len(values) and (int(values.min()) < low or int(values.max()) >= high):
         raise InvalidValue(f"{type(owner).__name__}.{name}", f"outside {low} .. {high - 1}")
 
 
 def whole_numbers(values: ArrayLike, label: str) -> Longs:
-    """The values as int64[...], flat; raises `InvalidValue` where one is no whole number."""
+    """Return the values as int64[...], flat; raise `InvalidValue` if one is not a whole number."""
     given = np.asarray(values).reshape(-1)
     if given.dtype.kind not in "iufb":
         raise InvalidValue(label, "must be whole numbers")
@@ -65,7 +65,7 @@ def whole_numbers(values: ArrayLike, label: str) -> Longs:
 
 
 def first_repeat(names: Sequence[str]) -> str:
-    """First name that stands a second time; empty where none does."""
+    """Return the first repeated name, or empty text."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -1,4 +1,4 @@
-"""Circuits of an optical switch: those that a search proposes for an application, and the present ones."""
+"""Types of circuit plans: the proposed and present circuits of an optical switch, and routes over them."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from registry.errors import InvalidValue
 from registry.model.arrays import Floats, Ints, Longs, check_range, freeze
 
 PAPER, BEST = METHODS = ("paper", "best")
-"""The loop of the 2013 paper alone; the best of ours."""
+"""Methods: only the loop of the 2013 paper; the best of our searches."""
 Circuits = tuple[tuple[int, int], ...]
-"""Nodes that circuits join, the lower first, ascending."""
+"""The two nodes of each circuit, the lower first, ascending."""
 
 _WHOLE = ("nodes", "max_degree", "max_edges", "seed")
 _SPEEDS = ("compute_speed", "link_speed")
 _RATES = ("throughput", "compute_throughput", "communication_throughput", "upper_bound")
 _MAY_MISS = ("present_throughput", "reconfiguration_seconds", "gain", "break_even_seconds")
-"""Numbers that are nan where they are not known."""
+"""Numbers that are nan if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircuitRoutes:
-    """What two ends exchange, and its unsplit route. Not compared.
+    """Flows between pairs of ends, each with its one unsplit route.
 
     Attributes
     ----------
     of_nodes : bool
-        Whether ends are nodes, as where ranks stay and what their hosts exchange is one flow; else vertices.
+        True if ends are nodes, with one flow per pair of hosts because ranks stay; False if ends are
+        vertices.
     one, other : int32[e]
-        Ends of each flow, each pair once.
+        The two ends of each flow, each pair once.
     bytes : float64[e]
-        Of one application, both directions together.
+        Bytes of one application, both directions together.
     first : int64[e + 1], circuit : int32[r]
-        Circuits of flow k, rows of the plan's, in order from the node of `one`:
-        ``circuit[first[k]:first[k + 1]]``. None within a node.
+        Circuits (rows of the plan) of flow k, in order from the node of `one`:
+        ``circuit[first[k]:first[k + 1]]``. Empty within a node.
     """
 
     of_nodes: bool
@@ -63,67 +64,64 @@ class CircuitRoutes:
 
     @property
     def crossing(self) -> Longs:
-        """int64[k]: rows of the flows that take a circuit; others stay within a node."""
+        """Rows of the flows that use a circuit; others stay within a node: int64[k]."""
         return np.flatnonzero(np.diff(self.first))
 
     def check(self, ends: int, circuits: int) -> None:
-        """Raise `InvalidValue` where an end or a circuit is not one of so many."""
+        """Raise `InvalidValue` if an end or a circuit is out of range."""
         for name, count in (("one", ends), ("other", ends), ("circuit", circuits)):
             check_range(self, name, 0, count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircuitPlan:
-    """A configuration of an optical switch, the node of each vertex of an application, and what that gives.
+    """Circuits of an optical switch, the node of each vertex of an application, and the throughput.
 
-    Throughput is in applications a second: all vertices compute and send once. Rates are inf where nothing
-    loads the machine.
+    Throughput is in applications per second: all vertices compute and send once. Rates are inf without load.
 
     Attributes
     ----------
     nodes, max_degree, max_edges : int
-        Nodes on the switch, circuits that may end at one, circuits that the switch can hold.
+        Number of nodes, most circuits at a node, most circuits of the switch.
     compute_speed : float
-        Vertex weight that a node computes a second; above 0.
+        Vertex weight that a node computes per second; above 0.
     link_speed : float
         Bytes/s of a circuit, both directions together; above 0.
     node_of_vertex : int32[v]
         Node of each vertex (rank).
     source, target : int32[m]
-        The proposed circuits: nodes that each joins, ``source < target``, ascending, each pair once.
+        The two nodes of each proposed circuit, ``source < target``, ascending, each pair once.
     link_load : float64[m]
-        Bytes of one application over each of them, both directions together.
+        Bytes of one application over each proposed circuit, both directions together.
     present_source, present_target : int32[k]
-        The circuits that there were when this was proposed, likewise; empty where that is not known.
+        The two nodes of each present circuit; empty if unknown.
     throughput, compute_throughput, communication_throughput : float
-        The smaller of the two, that of the nodes, that of the circuits.
+        Throughput of all, of the nodes and of the circuits; the first is the smaller of the others.
     present_throughput : float
-        Of the present circuits; nan where they are not known.
+        Throughput of the present circuits; nan if unknown.
     upper_bound : float
-        No configuration, partition and routes give more, certified.
+        Certified upper bound for any circuits, partition and routes.
     bound : str
-        The argument for that, in short.
+        Name of the proof of the upper bound.
     reconfiguration_seconds : float
-        For which nothing flows while circuits move; nan where it was not told.
+        Time without traffic while circuits are moved; nan if unknown.
     gain : float
-        Throughput over that of the present circuits; nan where that is not known.
+        Throughput divided by that of the present circuits; nan if unknown.
     break_even_seconds : float
-        Time after which as much has been done as without a change; inf where nothing is gained, nan where it
-        is not known.
+        Time after which as much has been done as without a change; inf if nothing is gained, nan if unknown.
     number : int32[k]
         Iterations of the search, ascending, the first 0: the initial topology.
     bottleneck : tuple of str
-        What bound each of them.
+        Bottleneck of each iteration.
     trail_throughput : float64[k]
-        Throughput after each of them.
+        Throughput after each iteration.
     complete : bool
-        False where the search was interrupted: then it is the best so far.
+        False if the search was interrupted: then the plan is the best so far.
     seed : int
     method : str
         One of `METHODS`.
     routes : CircuitRoutes or None
-        The way of every flow over the proposed circuits; None where it is not known, as of plans that were
-        saved before ways were kept.
+        Route of every flow over the proposed circuits; None if unknown, as in plans of earlier versions.
     """
 
     nodes: int
@@ -181,6 +179,7 @@ class CircuitPlan:
             self.routes.check(ends, len(self.source))
 
     def _check_numbers(self) -> None:
+        """Raise if a number is out of range; convert numbers to int and float."""
         for name in _WHOLE:
             count = int(getattr(self, name))
             if count < (0 if name == "seed" else 1):
@@ -207,33 +206,33 @@ class CircuitPlan:
 
     @property
     def circuits(self) -> Circuits:
-        """The proposed ones."""
+        """Proposed circuits."""
         return _pairs(self.source, self.target)
 
     @property
     def present(self) -> Circuits:
-        """Those that there were; none where that is not known."""
+        """Present circuits; empty if unknown."""
         return _pairs(self.present_source, self.present_target)
 
     @property
     def removed(self) -> Circuits:
-        """Circuits to take away; none where the present ones are not known."""
+        """Circuits to remove; empty if the present ones are unknown."""
         return tuple(sorted(set(self.present) - set(self.circuits)))
 
     @property
     def inserted(self) -> Circuits:
-        """Circuits to put in: all of them where the present ones are not known."""
+        """Circuits to insert; all circuits if the present ones are unknown."""
         return tuple(sorted(set(self.circuits) - set(self.present)))
 
     def ways(self, flows: Longs | None = None) -> Iterator[tuple[int, ...]]:
-        """Nodes that flows of `routes` lead over, from that of its one end to that of the other.
+        """Yield the nodes on the route of each flow, from its one end to the other.
 
-        One node where both are there; nothing where routes are not known.
+        A flow within a node has one node; nothing is yielded if routes are unknown.
 
         Parameters
         ----------
         flows : int64[k], optional
-            Rows of `routes`; all of them unless told.
+            Rows of `routes` (default: all).
         """
         if self.routes is None:
             return
@@ -241,13 +240,13 @@ class CircuitPlan:
         one, first = self.routes.one[rows], self.routes.first
         start = (one if self.routes.of_nodes else self.node_of_vertex[one]).tolist()
         ends = self.source + self.target
-        for at, begin, end in zip(start, first[rows].tolist(), first[rows + 1].tolist(), strict=True):
+        for node, begin, end in zip(start, first[rows].tolist(), first[rows + 1].tolist(), strict=True):
             over = ends[self.routes.circuit[begin:end]].tolist()
-            yield tuple(itertools.accumulate(over, lambda here, both: both - here, initial=at))
+            yield tuple(itertools.accumulate(over, lambda here, both: both - here, initial=node))
 
     @property
     def best(self) -> Floats:
-        """float64[k]: the best throughput until each iteration."""
+        """Best throughput until each iteration: float64[k]."""
         return np.maximum.accumulate(self.trail_throughput)
 
 

@@ -1,7 +1,7 @@
-"""How much port counters grew: exactly, or at least, and over which time.
+"""Growth of port counters between sweeps: exact or a lower bound, and over which time.
 
-A sweep need not tell all ports and counters: tools print traffic and errors apart. So each counter of each
-port is compared with what it showed when it was told last, whichever sweep that was.
+A sweep may lack ports and counters, since tools print traffic and errors separately. Each counter of each
+port is therefore compared with its last value, whichever sweep had it.
 """
 
 from __future__ import annotations
@@ -34,29 +34,28 @@ _KINDS = (_TRAFFIC, np.asarray([name in (*CONGESTION, *ERRORS) for name in COUNT
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CounterDeltas:
-    """How much the counters of ports grew in a time.
+    """Growth of the counters of ports in a period.
 
     Attributes
     ----------
     start, end : datetime
         UTC; ``start < end``.
     guid : uint64[p], port : int32[p]
-        Ascending.
+        Ports; ascending.
     names : tuple of str
-        Length k.
+        Counters; length k.
     amount : int64[p, k]
-        Bytes, packets, ticks or events; `NOT_COUNTED` where it is not known.
+        Bytes, packets, ticks or events; `NOT_COUNTED` if unknown.
     at_least : bool[p, k]
-        The amount is a lower bound: there was a reset, or a saturated counter.
+        True if the amount is a lower bound, after a reset or for a saturated counter.
     covered : float64[p, k]
-        Seconds in which it grew so much: less than from start to end where the counter was not told all the
-        time; 0 where the amount is not known.
+        Seconds of this growth: less than from start to end if values were missing; 0 if unknown.
     peak : float64[p, k]
-        Largest rate a second of the pieces that this is the sum of.
+        Largest rate per second of the summed parts.
     pieces : int
-        Number of sweeps that this is the sum of.
+        Number of summed sweeps.
     backwards : bool
-        The sweep seems to be older than those before it (clock skew): nothing is told.
+        True if the sweep seems to be older than those before it (clock skew); then amounts are unknown.
     """
 
     start: datetime
@@ -86,16 +85,16 @@ class CounterDeltas:
 
     @property
     def seconds(self) -> float:
-        """Length of the time."""
+        """Length of the period."""
         return (self.end - self.start).total_seconds()
 
     def column(self, name: str) -> Longs:
-        """int64[p]: growth of one counter of every port; `NOT_COUNTED` where it is not known."""
+        """Return the growth of one counter of every port as int64[p]; `NOT_COUNTED` if unknown."""
         return column_of(self.names, self.amount, name)
 
 
 def deltas(before: CounterSweep, after: CounterSweep) -> CounterDeltas:
-    """Growth between two sweeps of the ports and counters that both tell; see `growth`.
+    """Return the growth between two sweeps of the ports and counters that both have; see `growth`.
 
     Raises
     ------
@@ -104,43 +103,42 @@ def deltas(before: CounterSweep, after: CounterSweep) -> CounterDeltas:
     """
     if not before.at < after.at:
         raise InvalidValue("CounterDeltas.end", "must be after the start")
-    standing = _Standing()
-    standing.take(before)
-    return replace(standing.until(after), start=before.at)
+    last = _LastValues()
+    last.update(before)
+    return replace(last.growth_until(after), start=before.at)
 
 
 def growth(sweeps: Iterable[CounterSweep], after: datetime | None = None) -> Iterator[CounterDeltas]:
-    """What each sweep adds to those before it, in order of time.
+    """Yield the growth from one sweep to the next, in order of time.
 
-    A counter that fell was reset: it grew by at least what it shows now. Where one counter of a port's
-    traffic (or of its errors and congestion signals) fell, the others of that kind may have been reset
-    too and grown past what they showed: they grew by at least the difference. A counter that stands at
-    its largest value grew by at least the difference.
+    A counter that decreased was reset: it grew by at least its present value. If one counter of a port's
+    traffic (or of its errors and congestion signals) decreased, the others of that kind may have been reset
+    too and exceeded their old value: they grew by at least the difference, as did a saturated counter.
 
-    Where the traffic counters of all ports fell or stayed, most of them fell, and they still show more than
-    half of before, this is no reset but a sweep in the wrong place (`CounterDeltas.backwards`): it tells
-    nothing, and what comes next is compared with what was before it.
+    If no traffic counter increased, most decreased and their sum is still more than half, the sweep is not a
+    reset but out of order (`CounterDeltas.backwards`): it has no amounts and later sweeps are compared with
+    those before it.
 
     Parameters
     ----------
     sweeps : iterable of CounterSweep
-        By time.
+        Sweeps by time.
     after : datetime, optional
-        Sweeps until then only tell from where it is counted.
+        Sweeps until this time are only the start of the count.
     """
-    standing = _Standing()
+    last = _LastValues()
     for sweep in sweeps:
         grown = None
         if after is None or sweep.at > after:
-            grown = standing.until(sweep) if standing.before(sweep) else None
+            grown = last.growth_until(sweep) if last.has_earlier(sweep) else None
         if grown is not None:
             yield grown
         if grown is None or not grown.backwards:
-            standing.take(sweep)
+            last.update(sweep)
 
 
 def total(parts: Sequence[CounterDeltas]) -> CounterDeltas:
-    """The sum of deltas of times that do not overlap: what a roll-up keeps.
+    """Return the sum of deltas of periods that do not overlap, as stored in roll-ups.
 
     Raises
     ------
@@ -177,21 +175,21 @@ def total(parts: Sequence[CounterDeltas]) -> CounterDeltas:
     )
 
 
-class _Standing:
-    """What every counter of every port showed when it was told last."""
+class _LastValues:
+    """Last value of every counter of every port, and its time."""
 
     def __init__(self) -> None:
         self._rows: dict[Port, int] = {}
         self._values = np.zeros((0, len(COUNTERS)), np.int64)
         self._since = np.zeros((0, len(COUNTERS)))  # seconds since 1970
 
-    def before(self, sweep: CounterSweep) -> bool:
-        """Whether a counter that the sweep tells was told earlier."""
+    def has_earlier(self, sweep: CounterSweep) -> bool:
+        """Return True if a counter of the sweep has an earlier value."""
         _, since, _ = self._cells(sweep)
         return bool((since < sweep.at.timestamp()).any())
 
-    def take(self, sweep: CounterSweep) -> None:
-        """Let a sweep's counters count from now on."""
+    def update(self, sweep: CounterSweep) -> None:
+        """Store the counters of a sweep as the last values."""
         if bool(sweep.lid.any()):
             raise InvalidValue("CounterSweep.guid", "is needed for every port")
         rows = np.asarray([self._rows.setdefault(key, len(self._rows)) for key in _ports(sweep)], np.int64)
@@ -201,12 +199,12 @@ class _Standing:
             self._values = np.vstack([self._values, np.full((more, width), NOT_COUNTED, np.int64)])
             self._since = np.vstack([self._since, np.full((more, width), np.inf)])
         cells = np.ix_(rows, _columns(sweep))
-        told = sweep.values != NOT_COUNTED
-        self._values[cells] = np.where(told, sweep.values, self._values[cells])
-        self._since[cells] = np.where(told, sweep.at.timestamp(), self._since[cells])
+        known = sweep.values != NOT_COUNTED
+        self._values[cells] = np.where(known, sweep.values, self._values[cells])
+        self._since[cells] = np.where(known, sweep.at.timestamp(), self._since[cells])
 
-    def until(self, sweep: CounterSweep) -> CounterDeltas:
-        """Growth until a sweep of the ports that were told before."""
+    def growth_until(self, sweep: CounterSweep) -> CounterDeltas:
+        """Return the growth until a sweep, for the ports with earlier values."""
         if bool(sweep.lid.any()):
             raise InvalidValue("CounterSweep.guid", "is needed for every port")
         old, since, kept = self._cells(sweep)
@@ -216,8 +214,8 @@ class _Standing:
         wrong = _in_wrong_order(old, new, known & _TRAFFIC[_columns(sweep)])
         fell = known & (new < old)
         amount = np.where(known & (not wrong), np.where(fell, new, new - old), NOT_COUNTED)
-        told = amount != NOT_COUNTED
-        covered = np.where(told, now - np.where(known, since, now), 0.0)
+        counted = amount != NOT_COUNTED
+        covered = np.where(counted, now - np.where(known, since, now), 0.0)
         start = float(since[known].min()) if bool(known.any()) else now - 1e-6
         return CounterDeltas(
             start=datetime.fromtimestamp(start, sweep.at.tzinfo),
@@ -226,22 +224,22 @@ class _Standing:
             port=sweep.port[kept],
             names=sweep.names,
             amount=amount,
-            at_least=told & _doubtful(sweep, fell, known & full),
+            at_least=counted & _lower_bounds(sweep, fell, known & full),
             covered=covered,
-            peak=np.divide(amount, covered, out=np.zeros(amount.shape), where=told),
+            peak=np.divide(amount, covered, out=np.zeros(amount.shape), where=counted),
             backwards=wrong,
         )
 
     def _cells(self, sweep: CounterSweep) -> tuple[Longs, Floats, Longs]:
-        """Values and times of what the sweep tells, and the rows of the sweep that they are of."""
+        """Return last values and times of the sweep's counters, and the rows of the sweep that have them."""
         found = [(row, self._rows[key]) for row, key in enumerate(_ports(sweep)) if key in self._rows]
         kept, rows = np.asarray(found, np.int64).reshape(-1, 2).T
         cells = np.ix_(rows, _columns(sweep))
         return self._values[cells], self._since[cells], kept
 
 
-def _doubtful(sweep: CounterSweep, fell: Bools, full: Bools) -> Bools:
-    """Counters that grew by at least what can be told."""
+def _lower_bounds(sweep: CounterSweep, fell: Bools, full: Bools) -> Bools:
+    """Return the counters whose growth is only known to be at least the amount."""
     doubtful = fell | full
     for kind in _KINDS:
         of_kind = kind[_columns(sweep)]

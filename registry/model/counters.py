@@ -1,7 +1,7 @@
 """Port counters of one sweep over a fabric.
 
-Counters count up from their last reset. Some saturate: they stop at their largest value instead of
-starting again. How much they grew from sweep to sweep: `registry.model.counter_deltas`.
+Counters increase from their last reset. Some saturate: they stop at their largest value. Growth from sweep to
+sweep is computed in `registry.model.counter_deltas`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from registry.model.fabric import Fabric
 
 TRAFFIC = ("xmit_bytes", "rcv_bytes", "xmit_packets", "rcv_packets")
-"""What was sent and received, in bytes and packets."""
+"""Bytes and packets sent and received."""
 CONGESTION = (
     "xmit_wait",
     "ecn_marked",
@@ -47,33 +47,33 @@ ERRORS = (
     "qp1_dropped",
     "vl15_dropped",
 )
-"""How often something went wrong."""
+"""Numbers of errors."""
 COUNTERS = (*TRAFFIC, *CONGESTION, *ERRORS)
-"""Every counter that is kept."""
+"""All counters."""
 NOT_COUNTED = -1
-"""Value of a counter that the source does not tell."""
+"""Value of a counter that the source does not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CounterSweep:
-    """Counters of ports as they stood at one time.
+    """Counters of ports at one time.
 
     Attributes
     ----------
     at : datetime
-        When they were read, with a time zone.
+        Time of the sweep, with a time zone.
     guid : uint64[p]
-        Node GUID of the switch or adapter; 0 where the source tells only `lid`.
+        Node GUID of the switch or adapter; 0 if the source gives only `lid`.
     lid : int32[p]
-        LID by which the source names the device; 0 where it tells the GUID.
+        LID of the device; 0 if the source gives the GUID.
     port : int32[p]
         Port number. Rows ascend by (guid, lid, port), each once.
     names : tuple of str
-        Counters that some port tells, of `COUNTERS` and in their order; length k.
+        Counters that some port has, in the order of `COUNTERS`; length k.
     values : int64[p, k]
         `NOT_COUNTED` or at least 0; bytes, packets, ticks or events.
     saturated : bool[p, k]
-        The counter stands at the largest value it can hold: the truth is at least so much.
+        True if the counter has its largest possible value: the true value may be larger.
     """
 
     at: datetime
@@ -106,11 +106,11 @@ class CounterSweep:
                 object.__setattr__(self, name, frozen(getattr(self, name)[order]))
         same = (self.guid[1:] == self.guid[:-1]) & (self.lid[1:] == self.lid[:-1])
         if bool((same & (self.port[1:] == self.port[:-1])).any()):
-            raise InvalidValue("CounterSweep.port", "a port stands there twice")
+            raise InvalidValue("CounterSweep.port", "a port is listed twice")
 
     @classmethod
     def of(cls, at: datetime, ports: Mapping[tuple[int, int, int], Mapping[str, tuple[int, bool]]]) -> Self:
-        """A sweep from what each port tells.
+        """Return a sweep of the counters of each port.
 
         Parameters
         ----------
@@ -120,13 +120,13 @@ class CounterSweep:
         Examples
         --------
         >>> from datetime import UTC, datetime
-        >>> told = {(0xA1, 0, 1): {"xmit_bytes": (4, False)}}
-        >>> sweep = CounterSweep.of(datetime(2026, 1, 1, tzinfo=UTC), told)
+        >>> ports = {(0xA1, 0, 1): {"xmit_bytes": (4, False)}}
+        >>> sweep = CounterSweep.of(datetime(2026, 1, 1, tzinfo=UTC), ports)
         >>> sweep.column("xmit_bytes").tolist()
         [4]
         """
-        told = {name for counters in ports.values() for name in counters}
-        names = tuple(name for name in COUNTERS if name in told)
+        found = {name for counters in ports.values() for name in counters}
+        names = tuple(name for name in COUNTERS if name in found)
         keys = sorted(ports)
         blank = (NOT_COUNTED, False)
         cells = [[ports[key].get(name, blank) for name in names] for key in keys]
@@ -145,18 +145,18 @@ class CounterSweep:
         return len(self.guid)
 
     def column(self, name: str) -> Longs:
-        """int64[p]: one counter of every port; `NOT_COUNTED` where it is not told."""
+        """Return one counter of every port as int64[p]; `NOT_COUNTED` if unknown."""
         return column_of(self.names, self.values, name)
 
     def with_guids(self, fabric: Fabric) -> CounterSweep:
-        """The sweep with the GUID of each device that it names by LID.
+        """Return the sweep with GUIDs in place of LIDs.
 
         Raises
         ------
         UnknownName
-            A LID that no switch or adapter port of the fabric has.
+            No switch or adapter port of the fabric has a LID.
         InvalidValue
-            A port stands there twice, by its LID and by its GUID.
+            A port is listed twice, by its LID and by its GUID.
         """
         if not bool(self.lid.any()):
             return self
@@ -171,12 +171,12 @@ class CounterSweep:
         for row in np.flatnonzero(self.lid).tolist():
             lid = int(self.lid[row])
             if not guid_of.get(lid):
-                raise UnknownName("LID", str(lid), remedy="are these the counters of this fabric?")
+                raise UnknownName("LID", str(lid), remedy="check that these are counters of this fabric")
             guid[row] = guid_of[lid]
         return replace(self, guid=guid, lid=np.zeros(len(guid), np.int32))
 
     def joined(self, other: CounterSweep) -> CounterSweep | None:
-        """One sweep of two that tell different things of the same time; None where both tell one counter.
+        """Return one sweep of two with different counters of one time, or None if both have the same one.
 
         Its time is the later one.
         """
@@ -193,7 +193,7 @@ class CounterSweep:
 
 
 def column_of(names: tuple[str, ...], table: Longs, name: str) -> Longs:
-    """int64[p]: one counter of a table; `NOT_COUNTED` where it is not there."""
+    """Return one counter of a table as int64[p]; `NOT_COUNTED` if missing."""
     if name not in COUNTERS:
         raise UnknownName("counter", name, COUNTERS)
     if name not in names:
@@ -202,7 +202,7 @@ def column_of(names: tuple[str, ...], table: Longs, name: str) -> Longs:
 
 
 def check_ports(owner: Any, size: int) -> None:
-    """Check the ports and the names of counters of a table with a row a port."""
+    """Check the ports and the names of counters of a table with one row per port."""
     freeze(owner, "guid", np.uint64, size)
     freeze(owner, "port", np.int32, size)
     label = type(owner).__name__
@@ -214,7 +214,7 @@ def check_ports(owner: Any, size: int) -> None:
 
 
 def check_table(owner: Any, name: str, dtype: type, size: int) -> None:
-    """Make a field of a frozen dataclass a read-only table with a row a port and a column a counter."""
+    """Make a field of a frozen dataclass a read-only table, one row per port and one column per counter."""
     label = f"{type(owner).__name__}.{name}"
     table = readonly(getattr(owner, name), dtype, label)
     if table.shape != (size, len(owner.names)):
@@ -223,6 +223,6 @@ def check_table(owner: Any, name: str, dtype: type, size: int) -> None:
 
 
 def frozen(values: NDArray[Any]) -> NDArray[Any]:
-    """The same array, read-only."""
+    """Make an array read-only and return it."""
     values.flags.writeable = False
     return values

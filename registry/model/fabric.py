@@ -1,4 +1,4 @@
-"""A cluster interconnect as seen at one time."""
+"""Type of a fabric: a cluster interconnect at one time."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ _MADE_UP = re.compile(r"(guid-0x|lid-)[0-9a-f]+( |$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fabric:
-    """A cluster interconnect as seen at one time.
+    """A cluster interconnect at one time.
 
     Attributes
     ----------
     names : tuple of str
-        Unique names of the vertices; length `n`. Parsers give them sorted.
+        Unique names of the vertices; length `n`. Parsers sort them.
     kind : uint8[n]
         `HOST` or `SWITCH`.
     slots : int32[n]
-        Ranks that a host takes unless an allocation says otherwise; 0 for switches.
+        Default number of ranks of a host; 0 for switches.
     forwards : bool[n]
-        Whether the vertex carries others' traffic: switches and nodes of direct networks do, hosts
-        that hang on adapters do not.
+        True if the vertex forwards traffic of others: switches and nodes of direct networks do, hosts with
+        adapters do not.
     guid : uint64[n]
-        Node GUID of a switch; 0 unknown, and for hosts, whose GUIDs are their adapters'.
+        Node GUID of a switch; 0 if unknown and for hosts, whose adapters have GUIDs.
     lid : int32[n]
-        LID of a switch as the scan printed it; 0 unknown.
+        LID of a switch in the scan; 0 if unknown.
     links : Links
-        Ordered as `Links.order` says.
+        Links in the order of `Links.order`.
     adapters : Adapters
-        Empty where the source knows none: then each host is one end point with all its links.
+        Adapters of hosts; empty if unknown: then each host is one end point with all its links.
     ports : Ports
-        What the source says of ports beside their cables: down, or could be faster. Often empty.
+        Ports that are down or could be faster; often empty.
     tables : ForwardingTables or None
     level : int32[n] or None
         Tier of a vertex: 0 hosts, 1 leaf switches, ...
@@ -65,9 +65,9 @@ class Fabric:
     observed_at : datetime or None
         Time of the scan, UTC.
     indptr : int64[n + 1], neighbour : int32[arcs], capacity : float64[arcs], cables : int64[arcs]
-        Directed CSR adjacency derived from `links`: one arc a pair of vertices, parallel cables bundled.
+        Directed CSR adjacency derived from `links`: one arc per pair of vertices, parallel cables bundled.
     arc_of_link : int32[m]
-        Arc that each link belongs to; ascending.
+        Arc of each link; ascending.
     """
 
     names: tuple[str, ...]
@@ -95,7 +95,7 @@ class Fabric:
             raise InvalidValue("Fabric.names", "a fabric has at least one vertex")
         if len(set(self.names)) != n:
             twice = first_repeat(self.names)
-            raise InvalidValue("Fabric.names", f"{twice!r} names two vertices")
+            raise InvalidValue("Fabric.names", f"two vertices are named {twice!r}")
         for name, dtype in (
             ("kind", np.uint8),
             ("slots", np.int32),
@@ -121,6 +121,7 @@ class Fabric:
         self._check_ports(n)
 
     def _check_links(self, n: int) -> None:
+        """Raise if a link or an adapter refers to a vertex or an adapter that does not exist."""
         links, a = self.links, len(self.adapters)
         for values, high, name in (
             (links.source, n, "source"),
@@ -135,6 +136,7 @@ class Fabric:
             raise InvalidValue("Adapters.host", f"outside 0 .. {n - 1}")
 
     def _check_ports(self, n: int) -> None:
+        """Raise if a port refers to a vertex or an adapter that does not exist; sort the ports."""
         ports = self.ports
         for values, low, high, name in (
             (ports.vertex, 0, n, "vertex"),
@@ -147,6 +149,7 @@ class Fabric:
             object.__setattr__(self, "ports", ports.take(order))
 
     def _bundle(self) -> None:
+        """Sort the links and derive the adjacency with bundled cables."""
         order = self.links.order()
         if not np.array_equal(order, np.arange(len(order))):
             object.__setattr__(self, "links", self.links.take(order))
@@ -181,21 +184,21 @@ class Fabric:
         slots: ArrayLike | None = None,
         forwards: ArrayLike | None = None,
     ) -> Self:
-        """A fabric from a plain directed graph.
+        """Return a fabric of a plain directed graph.
 
         Parameters
         ----------
         names : iterable of str
-            Unique; their order is kept.
+            Unique names of the vertices; their order is kept.
         source, target : int[m]
             Ends of each arc; give both directions of a full-duplex link. Repeated pairs are
             parallel cables.
         capacity : float[m] or float
             Bytes/s.
         slots : int[n] or int, optional
-            Ranks a vertex takes; all take one unless told. A vertex with none is a switch.
+            Ranks of each vertex (default: 1). A vertex with 0 is a switch.
         forwards : bool[n] or bool, optional
-            Whether a vertex carries others' traffic; all do unless told.
+            True for vertices that forward traffic of others (default: all).
 
         Raises
         ------
@@ -220,29 +223,29 @@ class Fabric:
 
     @property
     def hosts(self) -> Longs:
-        """int64[h]: vertices that are hosts, ascending."""
+        """Vertices that are hosts, ascending: int64[h]."""
         return np.flatnonzero(self.kind == HOST)
 
     @property
     def switches(self) -> Longs:
-        """int64[s]: vertices that are switches, ascending."""
+        """Vertices that are switches, ascending: int64[s]."""
         return np.flatnonzero(self.kind == SWITCH)
 
     @property
     def network_link(self) -> Bools:
-        """bool[m]: links between vertices that forward: the network without the hosts' own cables."""
+        """True for links between forwarding vertices, which exclude the cables of hosts: bool[m]."""
         return self.forwards[self.links.source] & self.forwards[self.links.target]
 
     @property
     def cable_count(self) -> int:
-        """Physical cables: each direction of a full-duplex cable counted once."""
+        """Number of physical cables; a full-duplex cable counts once."""
         links = self.links
         up = int(links.cables[links.source < links.target].sum())
         down = int(links.cables[links.source > links.target].sum())
         return max(up, down)
 
     def vertices(self, names: Iterable[str], *, kind: str = "host") -> Ints:
-        """int32: the vertices with these names.
+        """Return the vertices with these names as int32.
 
         Raises
         ------
@@ -260,10 +263,10 @@ class Fabric:
 
 
 def format_guid(guid: int) -> str:
-    """``0x`` and 16 lower-case digits; empty for an unknown GUID."""
+    """Return a GUID as ``0x`` and 16 lower-case digits; empty text for an unknown GUID."""
     return f"0x{int(guid):016x}" if guid else ""
 
 
 def is_made_up(name: str) -> bool:
-    """Whether a parser made a host's or switch's name from a GUID or LID, as the source had none."""
+    """Return True if a parser made the name of a host or switch from a GUID or LID."""
     return _MADE_UP.match(name) is not None

@@ -1,4 +1,4 @@
-"""Where a host's cores, memory and network adapters are, as far as placing ranks within it goes."""
+"""Layout of a host: cores, memory and network adapters, as needed to place ranks within it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from registry.model.arrays import Bools, Floats, Guids, Ints, check_range, freez
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HostLayout:
-    """A host's cores by NUMA domain, the distances of domains, and which are close to which adapter.
+    """Cores of a host by NUMA domain, distances of domains, and adapters near them.
 
     Attributes
     ----------
     core_domain : int32[cores]
-        NUMA domain of each core, 0 to d - 1; cores in the tool's logical order. None is empty.
+        NUMA domain of each core, 0 to d - 1, in the tool's logical order; no domain is empty.
     core_cpu : int32[cores]
-        The operating system's number of the core's first hardware thread.
+        Number of the core's first hardware thread in the operating system.
     domain_node : int32[d]
-        The operating system's number of each domain's memory node; -1 where it has none.
+        Number of each domain's memory node in the operating system; -1 if it has none.
     distance : float64[d, d]
         Relative latency of memory from a core's domain to another, > 0; 10 is local by convention.
     nic_name : tuple of str
         Network adapters, such as ``mlx5_0`` or ``eth0``.
     nic_fabric : bool[n]
-        Adapters that MPI would use (InfiniBand, Omni-Path and the like) rather than Ethernet.
+        True for adapters that MPI would use (InfiniBand, Omni-Path and the like), not Ethernet.
     nic_guid : uint64[n]
-        Node GUID; 0 unknown.
+        Node GUID; 0 if unknown.
     nic_near : bool[n, d]
-        Domains that are local to an adapter.
+        True for domains that are local to an adapter.
     name : str
-        The host's own name; empty where it is not told.
+        Name of the host; empty if unknown.
     source : str
-        Tool and version that it was read from.
+        Tool and version of the source.
     """
 
     core_domain: Ints
@@ -64,9 +64,9 @@ class HostLayout:
             object.__setattr__(self, name, values)
         check_range(self, "core_domain", 0, domains)
         if len(np.unique(self.core_domain)) != domains or domains == 0:
-            raise InvalidValue("HostLayout.core_domain", "every domain has a core, and there is one")
+            raise InvalidValue("HostLayout.core_domain", "needs a domain, and a core in each domain")
         if len(np.unique(self.core_cpu)) != cores:
-            raise InvalidValue("HostLayout.core_cpu", "a hardware thread is named twice")
+            raise InvalidValue("HostLayout.core_cpu", "a hardware thread is listed twice")
         if not (np.isfinite(self.distance).all() and (self.distance > 0).all()):
             raise InvalidValue("HostLayout.distance", "must be finite and above zero")
 

@@ -1,4 +1,4 @@
-"""Intended wiring: which port should be cabled to which, as the people who planned the machine wrote it."""
+"""Intended wiring: the cables that a plan of the machine lists."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from registry.errors import InvalidValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntendedWiring:
-    """The cables that a machine should have, in the words of its plan.
+    """Cables that a machine should have, with the names used by its plan.
 
     Attributes
     ----------
     source, target : tuple of str
         Names of the devices at the two ends of each cable; length c. A cable is listed once.
     source_port, target_port : tuple of str
-        Ports as the plan calls them, such as ``Port 9`` or ``mlx5_0``.
+        Port names of the plan, such as ``Port 9`` or ``mlx5_0``.
     kind : tuple of str
-        What the plan calls the cable's purpose, such as ``Data``; may be empty.
+        Purpose of the cable in the plan, such as ``Data``; may be empty.
     declared_at : datetime or None
-        Since when the plan holds, with a time zone.
+        Time from which the plan is valid, with a time zone.
     """
 
     source: tuple[str, ...]

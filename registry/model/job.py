@@ -1,4 +1,4 @@
-"""A job as the scheduler knew it."""
+"""Type of a job, as reported by a scheduler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from registry.model.arrays import first_repeat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as the scheduler knew it.
+    """A job as reported by a scheduler.
 
     Attributes
     ----------
@@ -22,17 +22,17 @@ class Job:
     submitted_at, started_at, ended_at : datetime or None
         UTC.
     hosts : tuple of str
-        In the scheduler's order; empty for a job that never got any.
+        Hosts in the scheduler's order; empty if the job never got any.
     slots : tuple of int
-        Ranks on each host.
+        Number of ranks on each host.
     guessed : bool
-        Whether the source tells neither ranks nor CPUs of each host, so that the slots are an even share.
+        True if the source has neither ranks nor CPUs of each host: then the slots are an even share.
     ranks : int
-        Tasks; 0 unknown.
+        Number of tasks; 0 if unknown.
     distribution : str
         ``block``, ``cyclic``, ``plane``, ``arbitrary`` or empty.
     source : str
-        Format that it was read from.
+        Format of the source.
     """
 
     id: str
@@ -55,13 +55,13 @@ class Job:
         if not self.id:
             raise InvalidValue("Job.id", "must not be empty")
         if len(self.hosts) != len(self.slots):
-            raise InvalidValue("Job.slots", "one number a host")
+            raise InvalidValue("Job.slots", "needs one number per host")
         if len(set(self.hosts)) != len(self.hosts):
-            raise InvalidValue("Job.hosts", f"{first_repeat(self.hosts)!r} is named twice")
+            raise InvalidValue("Job.hosts", f"{first_repeat(self.hosts)!r} is listed twice")
         if any(count < 1 for count in self.slots):
             raise InvalidValue("Job.slots", "must be at least 1")
 
 
 def as_utc(moment: datetime) -> datetime:
-    """The same moment in UTC; a time without a zone is taken to be UTC."""
+    """Return a time in UTC; a time without a zone is taken as UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""Adapters, directed links and forwarding tables: the parts of a fabric."""
+"""Types of the parts of a fabric: adapters, directed links and forwarding tables."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from registry.errors import InvalidValue
 from registry.model.arrays import Floats, Guids, Int8s, Ints, Longs, check_range, freeze, readonly
 
 NO_PORT = -1
-"""Port number, adapter index or LID that the source does not tell."""
+"""Port number, adapter index or LID that is unknown."""
 NO_ROUTE = 255
-"""Entry of a forwarding table that leads nowhere."""
+"""Entry of a forwarding table without a route."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Adapters:
-    """The host channel adapters of a fabric and their ports; a host's adapters are its rails.
+    """Host channel adapters of a fabric and their ports; the adapters of a host are its rails.
 
     Attributes
     ----------
     names : tuple of str
         Node descriptions as printed, such as ``"node01 mlx5_0"``; length `a`, need not be unique.
     guid, system_guid : uint64[a]
-        Node GUID and system image GUID; 0 unknown.
+        Node GUID and system image GUID; 0 if unknown.
     host : int32[a]
-        Vertex of the machine that holds the adapter.
+        Host of each adapter.
     port_adapter : int32[p]
-        Adapter of each port that is up; ascending, then by number.
+        Adapter of each port that is up; ascending, then by port number.
     port_number : int32[p]
     port_guid : uint64[p]
-        0 unknown.
+        GUID of each port; 0 if unknown.
     port_lid : int32[p]
-        First LID as the scan printed it; 0 not configured.
+        First LID in the scan; 0 if not configured.
     port_lmc : int32[p]
-        The port owns ``2 ** lmc`` LIDs.
+        LID mask control: the port has ``2 ** lmc`` LIDs.
     """
 
     names: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Adapters:
         return len(self.names)
 
     def first_port_guid(self) -> Guids:
-        """uint64[a]: GUID of the first port of each adapter that is up; 0 where there is none."""
+        """Return the GUID of the first active port of each adapter as uint64[a]; 0 if there is none."""
         ends = np.searchsorted(self.port_adapter, np.arange(len(self) + 1))
         guid = np.zeros(len(self), np.uint64)
         up = np.flatnonzero(ends[1:] > ends[:-1])
@@ -81,23 +81,23 @@ class Adapters:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Links:
-    """Directed links: one row a cable and direction (two rows a full-duplex cable).
+    """Directed links: one row per cable and direction (two rows per full-duplex cable).
 
-    A source that knows no ports gives one row a bundle, with its number of cables.
-    A `Fabric` keeps the rows ordered by (source, target, source_port, target_port, adapters).
+    A source without ports has one row per bundle, with the number of cables.
+    A `Fabric` sorts the rows by (source, target, source_port, target_port, adapters).
 
     Attributes
     ----------
     source, target : int32[m]
         Vertices.
     capacity : float64[m]
-        Data bytes/s in this direction, all cables of the row together; > 0.
+        Data bytes/s in this direction of all cables of the row; > 0.
     source_port, target_port : int32[m]
-        Port numbers; `NO_PORT` unknown.
+        Port numbers; `NO_PORT` if unknown.
     source_adapter, target_adapter : int32[m]
-        Adapter at a host's end; `NO_PORT` at a switch or where the source knows none.
+        Adapter at a host; `NO_PORT` at a switch or if unknown.
     cables : int32[m]
-        Physical cables of the row; >= 1.
+        Number of physical cables of the row; >= 1.
     """
 
     source: Ints
@@ -134,7 +134,7 @@ class Links:
         target_adapter: ArrayLike | None = None,
         cables: ArrayLike | None = None,
     ) -> Self:
-        """Links with what is not told filled in: ports and adapters unknown, one cable a row."""
+        """Return links with defaults: unknown ports and adapters, one cable per row."""
         m = len(np.atleast_1d(np.asarray(source)))
         unknown = np.full(m, NO_PORT, np.int32)
 
@@ -156,11 +156,11 @@ class Links:
         return len(self.source)
 
     def take(self, rows: NDArray[Any]) -> Links:
-        """The rows chosen by an index or mask array, in its order."""
+        """Return the rows of an index or mask array, in its order."""
         return Links(**{name: getattr(self, name)[rows] for name in LINK_COLUMNS})
 
     def order(self) -> Longs:
-        """int64[m]: the permutation that puts the rows in a fabric's order."""
+        """Return the permutation that sorts the rows for a fabric as int64[m]."""
         return np.lexsort(
             (
                 self.target_adapter,
@@ -187,17 +187,17 @@ LINK_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForwardingTables:
-    """Linear forwarding tables: the routes that a fabric really uses. Independent of vertex numbers.
+    """Linear forwarding tables: the routes in use. They do not depend on vertex numbers.
 
     Attributes
     ----------
     switch_guid : uint64[k]
         Switches that have a table, ascending.
     ports : uint8[k, lids]
-        Port that a switch sends a packet for a LID to: 0 itself, `NO_ROUTE` none.
+        Port to which a switch sends a packet for a LID: 0 itself, `NO_ROUTE` none.
     lid_guid : uint64[lids]
-        GUID of the port (an adapter's, or a switch's port 0) that owns each LID; 0 unknown. A port
-        with LMC > 0 owns several consecutive LIDs.
+        GUID of the port (of an adapter, or port 0 of a switch) with each LID; 0 if unknown. A port with
+        LMC > 0 has several consecutive LIDs.
     """
 
     switch_guid: Guids

@@ -1,4 +1,4 @@
-"""The links that something loads, and by how much: a few rows of a fabric's many."""
+"""Loads of the few links of a fabric that carry traffic."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from registry.model.arrays import Floats, Ints, freeze
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoadedLinks:
-    """Loads of the links that carry any.
+    """Loads of the links that carry traffic.
 
     Attributes
     ----------
     link : int32[k]
         Rows of ``fabric.links``, ascending.
     bytes : float64[k]
-        What each carries; > 0.
+        Bytes on each link; > 0.
     links : int
-        Rows that the fabric has in all.
+        Number of all rows of ``fabric.links``.
     """
 
     link: Ints
@@ -40,12 +40,12 @@ class LoadedLinks:
 
     @classmethod
     def of(cls, link_bytes: Floats) -> Self:
-        """The links that carry something, of ``float64[m]`` bytes on all links."""
+        """Return the links with traffic, from the bytes ``float64[m]`` on all links."""
         loaded = np.flatnonzero(link_bytes)
         return cls(link=loaded.astype(np.int32), bytes=link_bytes[loaded], links=len(link_bytes))
 
     def dense(self) -> Floats:
-        """float64[links]: bytes on every link, read-only."""
+        """Return the bytes on every link as float64[links], read-only."""
         link_bytes = np.zeros(self.links)
         link_bytes[self.link] = self.bytes
         link_bytes.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Where ranks may sit, where they do sit, and what that costs."""
+"""Types of allocations, placements and evaluations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from registry.model.fabric import HOST, Fabric
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Allocation:
-    """Hosts that a job may use, in the order in which its launcher fills them.
+    """Hosts of a job, in the order in which its launcher fills them.
 
     Attributes
     ----------
     hosts : int32[h]
         Vertices of the fabric, without repeats.
     slots : int32[h]
-        Ranks that each host takes; >= 1.
+        Number of ranks that fit on each host; >= 1.
     """
 
     hosts: Ints
@@ -36,17 +36,17 @@ class Allocation:
         if h == 0:
             raise InvalidValue("Allocation.hosts", "an allocation has at least one host")
         if len(np.unique(self.hosts)) != h:
-            raise InvalidValue("Allocation.hosts", "a host is named twice")
+            raise InvalidValue("Allocation.hosts", "a host is listed twice")
         check_range(self, "slots", 1, 1 << 31)
 
     @classmethod
     def of(cls, fabric: Fabric, hosts: Iterable[str] | Iterable[int], slots: ArrayLike = 1) -> Self:
-        """Hosts of a fabric by name or vertex, each with the same or its own number of slots.
+        """Return the allocation of hosts by name or vertex, with one number of slots or one per host.
 
         Raises
         ------
         UnknownName
-            A host that the fabric does not have, or a vertex that is no host.
+            The fabric lacks a host, or a vertex is not a host.
         InvalidValue
         """
         given = list(hosts)
@@ -68,11 +68,11 @@ class Allocation:
 
     @property
     def host_of_slot(self) -> Ints:
-        """int32[slots]: vertex of each slot, hosts in order, a host's slots together."""
+        """Vertex of each slot, hosts in order, the slots of a host together: int32[slots]."""
         return np.repeat(self.hosts, self.slots)
 
     def require(self, ranks: int) -> None:
-        """Raise `InfeasibleAllocation` where so many ranks do not fit."""
+        """Raise `InfeasibleAllocation` if so many ranks do not fit."""
         total = int(self.slots.sum())
         if ranks > total:
             raise InfeasibleAllocation(ranks, total, len(self))
@@ -80,32 +80,32 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Placement:
-    """Where each rank sits, and how that was found.
+    """Host of each rank, and how the placement was found.
 
     Attributes
     ----------
     host_of_rank : int32[ranks]
         Vertex of the fabric (index into ``fabric.names``).
     allocation : Allocation
-        Where ranks were allowed to sit.
+        Hosts and slots that were allowed.
     strategy : str
-        Name of the strategy (and refiners) that found it, or ``given``.
+        Strategy (and refiners) that found it, or ``given``.
     objective, routing : str
-        What was minimised, on which routes; empty for a placement that was given.
+        Minimised metric and the routing; empty for a given placement.
     parameters : mapping of str to str, int, float or bool
     seed : int or None
     seconds : float
-        Wall seconds spent.
+        Wall time of the search.
     steps : int
-        Proposals of the search.
+        Number of proposals of the search.
     complete : bool
-        False where the search was interrupted.
+        False if the search was interrupted.
     core_of_rank : int32[ranks] or None
-        Core of its host that each rank gets, from 0 in hwloc's logical order, each at most once a host;
-        None where cores were not chosen.
+        Core of each rank on its host, from 0 in hwloc's logical order, each used once; None if cores were not
+        chosen.
     cpu_of_rank : int32[ranks] or None
-        The operating system's number of that core's first hardware thread, -1 where the host's layout is
-        not known; None where cores were not chosen.
+        Number of the core's first hardware thread in the operating system, -1 if the layout of the host is
+        unknown; None if cores were not chosen.
     """
 
     host_of_rank: Ints
@@ -131,16 +131,17 @@ class Placement:
                 raise InvalidPlacement(f"{ranks} ranks on vertex {host}, which has {room.get(host, 0)} slots")
 
     def _check_cores(self) -> None:
+        """Raise if cores are invalid or used twice."""
         if self.core_of_rank is None or self.cpu_of_rank is None:
             if self.core_of_rank is not self.cpu_of_rank:
-                raise InvalidValue("Placement.cpu_of_rank", "goes with core_of_rank")
+                raise InvalidValue("Placement.cpu_of_rank", "must be given together with core_of_rank")
             return
         freeze(self, "core_of_rank", np.int32, self.ranks)
         freeze(self, "cpu_of_rank", np.int32, self.ranks)
         check_range(self, "core_of_rank", 0, 1 << 31)
         check_range(self, "cpu_of_rank", -1, 1 << 31)
         if len(np.unique(np.c_[self.host_of_rank, self.core_of_rank], axis=0)) != self.ranks:
-            raise InvalidPlacement("two ranks sit on one core of a host")
+            raise InvalidPlacement("two ranks are on one core of a host")
 
     @property
     def ranks(self) -> int:
@@ -149,7 +150,7 @@ class Placement:
 
     @property
     def slot_of_rank(self) -> Ints:
-        """int32[ranks]: slot within the host, from 0, by ascending rank."""
+        """Slot of each rank within its host, from 0, by ascending rank: int32[ranks]."""
         order = np.argsort(self.host_of_rank, kind="stable")
         hosts = self.host_of_rank[order]
         slot = np.empty(len(hosts), np.int32)
@@ -159,18 +160,18 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostOrder:
-    """A placement by host names, as launcher files give it: before a fabric is known.
+    """A placement by host names, as in launcher files; no fabric is needed.
 
     Attributes
     ----------
     hosts : tuple of str
         Host of each rank.
     source : str
-        Format that it was read from.
+        Format of the source.
     name : str
-        File that it was read from.
+        File of the source.
     job : str
-        The scheduler's id of the job that ran like this; empty where that is not told.
+        Scheduler's id of the job that ran with it; empty if unknown.
     """
 
     hosts: tuple[str, ...]
@@ -179,7 +180,7 @@ class HostOrder:
     job: str = ""
 
     def on(self, fabric: Fabric) -> Placement:
-        """The placement on a fabric; slots are the ranks that each host got.
+        """Return the placement on a fabric; the slots of each host are its ranks.
 
         Raises
         ------
@@ -199,16 +200,16 @@ class HostOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A value that no placement on the allocation can go below, and the argument that proves it.
+    """Certified lower bound of all placements on an allocation, and its proof.
 
     Attributes
     ----------
     value : float
-        In the unit of the metric that it bounds.
+        Bound in the unit of the metric.
     proof : str
-        The argument in a sentence.
+        Proof in a sentence.
     name : str
-        Of the argument, such as ``injection``; empty for one saved before arguments had names.
+        Name of the proof, such as ``injection``; empty for bounds of earlier versions.
     """
 
     value: float
@@ -216,7 +217,7 @@ class Bound:
     name: str = ""
 
     def certifies(self, value: float) -> str:
-        """How far a placement with this value may be from the best possible, in words."""
+        """Return a text with the largest possible distance of a value from the optimum."""
         if self.value <= 0.0:
             return "nothing is certified" if value > 0.0 else "the best possible"
         times = max(value / self.value, 1.0)
@@ -225,50 +226,49 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evaluation:
-    """What a placement costs on one routing.
+    """Cost of a placement with one routing.
 
     Attributes
     ----------
     routing : str
         Routing with its options, such as ``tables``, ``shortest-paths`` or ``up-down:root=n6``.
     rails : str
-        Rule that splits a pair's traffic over adapters.
+        Rule that splits the traffic of a pair over adapters.
     congestion_seconds : float
-        Largest load / capacity of all links that the placement loads.
+        Largest load / capacity of all links.
     network_congestion_seconds : float
-        The same over links between switches (`Fabric.network_link`) only.
+        Largest load / capacity of links between switches (`Fabric.network_link`).
     hop_bytes : float
-        Sum over links of the bytes they carry; hosts' own cables count. Equation 2 of Hoefler and Snir
-        2011, whose weights are bytes.
+        Sum over links, including cables of hosts, of their bytes. Equation 2 of Hoefler and Snir 2011 with
+        bytes as weights.
     total_bytes : float
-        Bytes sent, those within a host too.
+        Bytes sent, including those within hosts.
     average_dilation : float
-        ``hop_bytes / total_bytes``; 0 where nothing is sent.
+        ``hop_bytes / total_bytes``; 0 if nothing is sent.
     max_dilation : float
-        Longest mean path of a pair of ranks that talks, in hops.
+        Longest mean path of a pair of ranks with messages, in hops.
     link_bytes : float64[m]
         Load of each row of ``fabric.links``.
     bounds : mapping of str to Bound
-        Certified lower bounds by metric name; empty where not asked for.
+        Certified lower bounds by metric; empty if not requested.
     wall_seconds : float
     code_version : str
     mean_congestion_seconds : float or None
-        Mean of load / capacity over the links that the placement loads; links that carry nothing of it are
-        left out, as they are many or few by the size of the machine. This and what follows are None
-        in evaluations saved before they were computed.
+        Mean of load / capacity over the loaded links; other links are left out, as their number depends on
+        the size of the machine. This and the next fields are None in evaluations of earlier versions.
     total_dilation : float or None
-        Sum of the mean hops of all ordered pairs of ranks that talk, each pair counted once.
+        Sum of the mean hops of all ordered pairs of ranks with messages.
     message_dilation : float or None
-        Mean hops of a message, those within hosts counted; None where the profile does not tell messages.
+        Mean hops of a message, including those within hosts; None if the profile has no messages.
     mapping_coefficient : float or None
-        Sum over pairs of ranks of what they exchange times their distance (Orduña, Silla and Duato 2004,
-        section 4.1).
+        Sum over pairs of ranks of their traffic times their distance (Orduña, Silla and Duato 2004, section
+        4.1).
     distance : str
-        Convention of that distance (``mapping.distances.distances``).
+        Convention of this distance (``mapping.distances.distances``).
     counted : str
-        What is exchanged there: ``bytes``, or packets and their size.
+        Unit of this traffic: ``bytes``, or packets and their size.
     background : str
-        What else is on the links, and how it counts (``mapping.distances.background``); empty for nothing.
+        Load of other jobs and its weight (``mapping.distances.background``); empty for none.
     """
 
     routing: str
@@ -297,7 +297,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metrics:
-    """The four numbers by which placements are compared; units as in `Evaluation`."""
+    """Four metrics by which placements are compared; units as in `Evaluation`."""
 
     congestion_seconds: float
     network_congestion_seconds: float
@@ -306,12 +306,12 @@ class Metrics:
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Self:
-        """The four numbers of an evaluation."""
+        """Return the metrics of an evaluation."""
         return cls(**{name: getattr(evaluation, name) for name in cls.__slots__})
 
     @classmethod
     def mean(cls, several: Sequence[Self]) -> Self:
-        """The mean of each number."""
+        """Return the mean of each metric."""
         return cls(
             **{name: float(np.mean([getattr(one, name) for one in several])) for name in cls.__slots__}
         )

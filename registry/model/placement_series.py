@@ -1,4 +1,4 @@
-"""Many placements as columns: what a history is drawn from and judged by."""
+"""Many placements as columns, for plots and regression checks of a history."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NUMBERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlacementSeries:
-    """Placements, the oldest first, those of one moment by id; n rows in every column.
+    """Placements by time, then id; n rows in every column.
 
-    Texts are empty and numbers NaN where there is none.
+    Missing texts are empty, missing numbers NaN.
 
     Attributes
     ----------
@@ -38,21 +38,21 @@ class PlacementSeries:
     recorded_at : datetime64[us][n]
         UTC.
     application, profile, profile_name : tuple of str
-        The profile by id and by the name that it was given last.
+        Application, id and latest name of the profile.
     job : tuple of str
         The scheduler's id.
     role : tuple of str
-        ``present`` (it ran like this) or ``proposed`` (a search found it).
+        ``present`` (a job ran with it) or ``proposed`` (by a search).
     strategy, objective, routing, code_version : tuple of str
         See `Placement` and `Evaluation`.
     tables, snapshot : tuple of str
-        Ids of the forwarding tables and of the fabric that it was judged on.
+        Ids of the forwarding tables and of the snapshot of the evaluation.
     allocation : tuple of str
-        Id of its hosts and slots, in their order.
+        Id of the hosts and slots, in their order.
     order : tuple of str
-        Digest of the host of each rank; empty for one saved before there was any.
+        Digest of the host of each rank; empty for placements of earlier versions.
     background : tuple of str
-        What else was on the links when it was judged.
+        Load of other jobs in the evaluation.
     ranks : int32[n]
     complete : bool[n]
     congestion_seconds, network_congestion_seconds, hop_bytes, average_dilation : float64[n]
@@ -61,7 +61,7 @@ class PlacementSeries:
         Certified lower bounds.
     in_order_congestion_seconds, in_order_network_congestion_seconds : float64[n]
     in_order_hop_bytes, in_order_average_dilation : float64[n]
-        Of the same ranks in order.
+        Metrics of the same ranks in order.
     """
 
     id: tuple[str, ...]
@@ -110,7 +110,7 @@ class PlacementSeries:
         return len(self.id)
 
     def take(self, rows: Longs) -> PlacementSeries:
-        """Some of the rows, in the order given."""
+        """Return some of the rows, in the given order."""
         chosen: dict[str, Any] = {
             name: tuple(map(getattr(self, name).__getitem__, rows.tolist())) for name in _TEXTS
         }

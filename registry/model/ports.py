@@ -1,4 +1,4 @@
-"""Ports of which a source tells more than the cable in them: those that are down, or could be faster."""
+"""Type of ports with more data than their cable: ports that are down or could be faster."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ from registry.errors import InvalidValue
 from registry.model.arrays import Floats, Int8s, Ints, Longs, check_range, freeze
 
 PORT_STATES = ("active", "down", "disabled", "training", "initialize", "armed")
-"""Names of the states, by number.
+"""Names of the states by number.
 
-``down`` has no partner (no cable, a dead cable, a host that is off), ``disabled`` was switched off,
-``training`` tries to come up, ``initialize`` and ``armed`` have a link that no subnet manager has made
-active.
+``down``: no partner (no cable, a broken cable, a host that is off). ``disabled``: switched off. ``training``:
+trying to come up. ``initialize``, ``armed``: a link that the subnet manager has not activated.
 """
 ACTIVE, DOWN, DISABLED, TRAINING, INITIALIZE, ARMED = range(len(PORT_STATES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ports:
-    """Ports that a source says more of than their cable, one row each; most sources tell none.
+    """Ports with more data than their cable, one row each; most sources have none.
 
-    A port that is not listed is either in a link of the fabric or untold. A `Fabric` keeps the rows
-    ordered by (vertex, adapter, number).
+    A port that is not listed belongs to a link of the fabric or is unknown. A `Fabric` sorts the rows by
+    (vertex, adapter, number).
 
     Attributes
     ----------
     vertex : int32[q]
-        Switch or host that has the port.
+        Switch or host of the port.
     adapter : int32[q]
-        Adapter at a host; `NO_PORT` at a switch or where the source knows none.
+        Adapter at a host; `NO_PORT` at a switch or if unknown.
     number : int32[q]
     state : uint8[q]
         Index in `PORT_STATES`.
     could_be : float64[q]
-        Data bytes/s that both ends could negotiate, where that is more than the link has; else 0.
+        Data bytes/s that both ends could negotiate, if that is more than the link has; else 0.
     """
 
     vertex: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -61,15 +60,15 @@ class Ports:
 
     @property
     def down(self) -> Longs:
-        """int64: rows whose port has no working link: down, disabled or training."""
+        """Rows of ports without a working link (down, disabled or training): int64."""
         return np.flatnonzero(np.isin(self.state, (DOWN, DISABLED, TRAINING)))
 
     def take(self, rows: NDArray[Any]) -> Ports:
-        """The rows chosen by an index or mask array, in its order."""
+        """Return the rows of an index or mask array, in its order."""
         return Ports(**{name: getattr(self, name)[rows] for name in PORT_COLUMNS})
 
     def order(self) -> Longs:
-        """int64[q]: the rows by (vertex, adapter, number)."""
+        """Return the permutation that sorts the rows as int64[q]."""
         return np.lexsort((self.number, self.adapter, self.vertex)).astype(np.int64)
 
 

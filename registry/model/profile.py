@@ -1,4 +1,4 @@
-"""Who sends how much to whom."""
+"""Type of a communication profile: the traffic between ranks."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from registry.model.arrays import Floats, Ints, Longs, check_range, freeze, whol
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
-    """How much each rank of an application sends to each other rank: directed CSR over ranks.
+    """Traffic from each rank of an application to the others, as directed CSR over ranks.
 
     Attributes
     ----------
     indptr : int64[ranks + 1], partner : int32[pairs]
         Receivers of each rank, ascending, without repeats and without the rank itself.
     bytes : float64[pairs]
-        > 0 or 0 (messages without a body); finite.
+        Bytes of each pair; finite, >= 0 (0 for messages without a body).
     messages : int64[pairs]
-        0 unknown.
+        Messages of each pair; 0 if unknown.
     name, application, source : str
-        Name in the registry; program that ran; format it was read from.
+        Name in the registry; name of the program; format of the source.
     self_edges : int, self_bytes : float
-        Edges from a rank to itself that were dropped, and their bytes.
+        Number of dropped edges from a rank to itself, and their bytes.
     missing_ranks : tuple of int
-        Ranks whose sends are not known because their part of the recording is missing.
+        Ranks without a recording of what they sent.
     """
 
     indptr: Longs
@@ -79,7 +79,7 @@ class Profile:
         messages: ArrayLike | None = None,
         **about: Any,
     ) -> Self:
-        """A profile from a list of directed edges; repeated pairs are summed, self edges dropped and counted.
+        """Return the profile of directed edges; repeated pairs are summed, self edges dropped and counted.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Profile:
             Sending and receiving rank.
         bytes : float[e]
         ranks : int, optional
-            Number of ranks; one more than the highest rank unless told.
+            Number of ranks (default: one more than the highest rank).
         messages : int[e], optional
         **about
             `name`, `application`, `missing_ranks`.
@@ -133,10 +133,10 @@ class Profile:
 
     @property
     def pairs(self) -> int:
-        """Number of ordered pairs of ranks that talk."""
+        """Number of ordered pairs of ranks with messages."""
         return len(self.partner)
 
     @property
     def sender(self) -> Ints:
-        """int32[pairs]: sending rank of each pair."""
+        """Sending rank of each pair: int32[pairs]."""
         return np.repeat(np.arange(self.ranks, dtype=np.int32), np.diff(self.indptr))

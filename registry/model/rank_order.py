@@ -1,6 +1,6 @@
-"""Which rank a scheduler puts on which host: the order of Slurm's distributions.
+"""Order of ranks on hosts by Slurm's distributions.
 
-How many ranks a host gets is decided first (`Job.slots`); a distribution says which ones. Seen from srun of
+`Job.slots` gives the number of ranks on each host, a distribution decides which ones. Checked against srun of
 Slurm 22.05 for hosts with equal and different numbers of ranks.
 """
 
@@ -19,19 +19,19 @@ BLOCK, CYCLIC, PLANE, ARBITRARY = DISTRIBUTIONS = ("block", "cyclic", "plane", "
 
 
 def rank_order(counts: Sequence[int], distribution: str, plane: int | None = None) -> Longs:
-    """The host of each rank.
+    """Return the host of each rank.
 
-    Hosts are visited in order, round after round, while they have ranks left to get: ``block`` gives a host
-    all of its ranks at once, ``cyclic`` one a round, ``plane`` so many a round.
+    Hosts are visited in order, round after round, until each has its ranks: ``block`` gives a host all its
+    ranks at once, ``cyclic`` one per round, ``plane`` a fixed number per round.
 
     Parameters
     ----------
     counts : sequence of int
-        Ranks of each host.
+        Number of ranks of each host.
     distribution : str
         ``block``, ``cyclic`` or ``plane``.
     plane : int, optional
-        Ranks a round of ``plane``.
+        Ranks per round of ``plane``.
 
     Returns
     -------
@@ -41,15 +41,15 @@ def rank_order(counts: Sequence[int], distribution: str, plane: int | None = Non
     Raises
     ------
     InvalidValue
-        A distribution that has no order of its own (``arbitrary``) or is not known; a plane without a size.
+        The distribution is unknown or has no order (``arbitrary``); a plane without a size.
     """
     left = np.asarray(counts, np.int64)
     if distribution not in (BLOCK, CYCLIC, PLANE):
-        known = "only the list that the job was started with, or its own report, tells its order"
+        known = "its order is only in the host list or the report of the job"
         reason = known if distribution == ARBITRARY else f"must be one of {', '.join(DISTRIBUTIONS)}"
         raise InvalidValue("distribution", f"is {distribution!r}: {reason}")
     if distribution == PLANE and (plane is None or plane < 1):
-        raise InvalidValue("plane", "the size of a plane is needed; accounting does not keep it")
+        raise InvalidValue("plane", "needs a size, which accounting does not record")
     if not len(left) or int(left.min()) < 0:
         raise InvalidValue("counts", "needs at least one host, and no negative number of ranks")
     most = max(1, int(left.max()))
@@ -59,22 +59,22 @@ def rank_order(counts: Sequence[int], distribution: str, plane: int | None = Non
     return host[np.lexsort((within, host, within // each))]
 
 
-def shared(ranks: int, room: Sequence[int]) -> tuple[int, ...]:
-    """Ranks of each host as Slurm counts them, whatever order it then puts them in.
+def shared(ranks: int, slots_of_host: Sequence[int]) -> tuple[int, ...]:
+    """Return the number of ranks of each host by Slurm's rule.
 
-    One rank a host and round while the host has room; when all are full, one a host and round again.
+    Each round gives one rank to every host with free slots; when all are full, one to every host.
 
     Parameters
     ----------
     ranks : int
-    room : sequence of int
-        Ranks that each host takes.
+    slots_of_host : sequence of int
+        Number of slots of each host.
     """
-    taken = [0] * len(room)
+    taken = [0] * len(slots_of_host)
     while ranks and taken:
-        free = [host for host, slots in enumerate(room) if taken[host] < slots]
-        rounds = min((room[host] - taken[host] for host in free), default=ranks)
-        sharing = free or range(len(room))
+        free = [host for host, slots in enumerate(slots_of_host) if taken[host] < slots]
+        rounds = min((slots_of_host[host] - taken[host] for host in free), default=ranks)
+        sharing = free or range(len(slots_of_host))
         rounds = min(rounds, max(1, ranks // len(sharing)))
         for host in sharing[:ranks]:
             taken[host] += rounds
@@ -83,20 +83,20 @@ def shared(ranks: int, room: Sequence[int]) -> tuple[int, ...]:
 
 
 def order_of_job(job: Job, *, distribution: str | None = None, plane: int | None = None) -> HostOrder:
-    """The host of each rank of a job, as its distribution puts them.
+    """Return the host of each rank of a job by its distribution.
 
     Parameters
     ----------
     job : Job
     distribution : str, optional
-        Instead of the job's own; one that told none is taken to be ``block``.
+        Default: the job's own, or ``block`` if it has none.
     plane : int, optional
-        Ranks a round of ``plane``, which no accounting tells.
+        Ranks per round of ``plane``, which accounting does not record.
 
     Raises
     ------
     InvalidValue
-        The job has no hosts, or its order cannot be told.
+        The job has no hosts, or its order is unknown.
     """
     if not job.hosts:
         raise InvalidValue("Job.hosts", f"job {job.id} has none")

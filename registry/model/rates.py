@@ -1,4 +1,4 @@
-"""What each link carried a second, from what its ports counted."""
+"""Rates of links, computed from the counters of their ports."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from registry.model.counter_deltas import CounterDeltas
 from registry.model.fabric import Fabric
 
 UNKNOWN, BY_SENDER, BY_RECEIVER = 0, 1, 2
-"""Whose counter told the rate of a link."""
+"""Port whose counter gave the rate of a link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinkRates:
-    """Rates of the links of a fabric, row by row as in ``fabric.links``; NaN where nothing tells.
+    """Rates of the links of a fabric, row by row as in ``fabric.links``; NaN if unknown.
 
     Attributes
     ----------
     start, end : datetime
-        Time over which they are the mean, UTC.
+        Period of the mean, UTC.
     bytes_per_second : float64[m]
-        Data in this direction, as the sending port counted it, else the receiving one.
+        Data in this direction by the counter of the sending port, else of the receiving one.
     peak_bytes_per_second : float64[m]
-        Largest mean of the times between two sweeps that `start` .. `end` is made of.
+        Largest mean between two sweeps of the period.
     share : float64[m]
-        `bytes_per_second` of the link's capacity.
+        `bytes_per_second` divided by the link's capacity.
     at_least : bool[m]
-        The rate is a lower bound (reset, saturated, not told all the time).
+        True if the rate is a lower bound (reset, saturated counter, missing values).
     by : uint8[m]
         `BY_SENDER`, `BY_RECEIVER` or `UNKNOWN`.
     wait_ticks_per_second : float64[m]
-        XmitWait of the sending port: time it had data and no credits, in ticks of the device.
+        XmitWait of the sending port: time with data but without credits, in ticks of the device.
     ecn_marked_per_second : float64[m]
         Packets with a congestion mark that arrived over this link.
     pauses_per_second : float64[m]
@@ -67,9 +67,9 @@ class LinkRates:
         freeze(self, "by", np.uint8, size)
 
     def hottest(self, count: int) -> Longs:
-        """int64[<= count]: rows with the largest share of their capacity in use, the largest first.
+        """Return at most `count` rows with the largest utilisation as int64, the largest first.
 
-        Links that carry nothing, or of which nothing is known, are left out; equals by row.
+        Links without traffic or with unknown rates are left out; equal ones are sorted by row.
         """
         share = np.where(np.isnan(self.share), 0.0, self.share)
         rows = np.argsort(-share, kind="stable")[:count]
@@ -77,10 +77,9 @@ class LinkRates:
 
 
 def link_rates(fabric: Fabric, grown: CounterDeltas) -> LinkRates:
-    """Rates of a fabric's links from the growth of its ports' counters.
+    """Return the rates of a fabric's links from the growth of the counters of ports.
 
-    A port is found by its device's GUID and its number; links of a source that tells no ports, and bundles
-    of cables, get none.
+    Ports are matched by GUID and number; bundles of cables and links without ports have no rates.
 
     Parameters
     ----------
@@ -117,20 +116,20 @@ def link_rates(fabric: Fabric, grown: CounterDeltas) -> LinkRates:
 
 
 def _guids(fabric: Fabric, vertex: Ints, adapter: Ints) -> Guids:
-    """uint64[m]: node GUID of the device at one end of each link."""
+    """Return the node GUID of the device at one end of each link as uint64[m]."""
     own = np.append(fabric.adapters.guid, np.uint64(0))
     return np.where(adapter >= 0, own[adapter], fabric.guid[vertex])
 
 
 def _rows(grown: CounterDeltas, guid: Guids, port: Ints, single: Bools) -> Longs:
-    """int64[m]: row of each port among those counted; -1 where it is not there."""
+    """Return the row of each port among the counted ports as int64[m]; -1 if it is missing."""
     rows = {key: row for row, key in enumerate(zip(grown.guid.tolist(), grown.port.tolist(), strict=True))}
     found = [rows.get(key, -1) for key in zip(guid.tolist(), port.tolist(), strict=True)]
     return np.where(single & (guid > 0) & (port >= 0), np.asarray(found, np.int64), -1)
 
 
 def _rate(grown: CounterDeltas, name: str, row: Longs) -> Floats:
-    """float64[m]: growth of a counter a second at each row; NaN where it is not known."""
+    """Return the growth per second of a counter at each row as float64[m]; NaN if unknown."""
     covered = _cells(grown, grown.covered, name, row)
     known = np.isfinite(covered) & (covered > 0)
     rate = np.full(len(row), np.nan)
@@ -139,7 +138,7 @@ def _rate(grown: CounterDeltas, name: str, row: Longs) -> Floats:
 
 
 def _cells(grown: CounterDeltas, table: Longs | Floats | Bools, name: str, row: Longs) -> Floats:
-    """float64[m]: a counter's column of a table at each row; NaN where there is none."""
+    """Return the column of a counter at each row as float64[m]; NaN if missing."""
     if name not in grown.names:
         return np.full(len(row), np.nan)
     cells: Floats = np.append(table[:, grown.names.index(name)].astype(np.float64), np.nan)[row]

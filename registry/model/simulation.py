@@ -1,4 +1,4 @@
-"""What a simulated run of an application delivered, when, and over which links."""
+"""Type of the result of a simulation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from registry.errors import InvalidValue
 from registry.model.arrays import Floats, freeze
 
 PACKETS, FLITS = MODES = ("packets", "flits")
-"""Packet by packet (virtual cut-through), flit by flit (wormhole)."""
+"""Modes: packet by packet (virtual cut-through), flit by flit (wormhole)."""
 PERCENTILES = (0.0, 1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9, 100.0)
-"""Percentiles of the latency of messages that are kept."""
+"""Stored percentiles of the latency of messages."""
 _NUMBERS: Mapping[str, type[int] | type[float]] = MappingProxyType(
     {
         **dict.fromkeys(("completion_seconds", "delivered_bytes", "mean_latency_seconds"), float),
@@ -26,38 +26,37 @@ _NUMBERS: Mapping[str, type[int] | type[float]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Simulation:
-    """A simulated run of messages over a fabric.
+    """Result of a simulation of messages over a fabric.
 
-    What crosses no cable (ranks on one host) counts as delivered, and loads no link. Where no message was
-    delivered, latencies are 0.
+    Messages within a host count as delivered and load no link. If no message was delivered, latencies are 0.
 
     Attributes
     ----------
     mode : str
         One of `MODES`.
     routing : str
-        With its options.
+        Routing with its options.
     seed : int
     complete : bool
-        False where the simulation was interrupted: then all of it is of what was delivered until then.
+        False if the simulation was interrupted: then all values are those until the interrupt.
     completion_seconds : float
         Simulated time from the start to the last byte.
     delivered_bytes : float
     messages : int
-        Delivered.
+        Number of delivered messages.
     packet_hops : int
-        Packets (flits, in that mode) times the links that they crossed.
+        Sum over packets (or flits) of the number of links that they crossed.
     link_bytes : float64[m]
-        Carried by each row of ``fabric.links``.
+        Bytes on each row of ``fabric.links``.
     link_busy_seconds : float64[m]
-        How long each row of them was sending.
+        Time that each link was sending.
     delivered_at, delivered : float64[k]
-        Bytes that were delivered until a simulated second; neither descends.
+        Times in seconds and bytes delivered by then; neither descends.
     latency_seconds : float64[len(PERCENTILES)]
-        Of messages, from when one was generated until its last byte arrived; ascending.
+        Percentiles of the time from the generation of a message to its last byte; ascending.
     mean_latency_seconds : float
     latency_over_time : float64[k]
-        Mean latency of the messages that were delivered since the point before.
+        Mean latency of the messages delivered since the point before.
     """
 
     mode: str
@@ -92,7 +91,7 @@ class Simulation:
             if not bool((np.isfinite(values) & (values >= 0.0)).all()):
                 raise InvalidValue(f"Simulation.{name}", "must be finite and not negative")
         for name, kind in _NUMBERS.items():
-            value = kind(getattr(self, name))  # a kernel's numbers are numpy's
+            value = kind(getattr(self, name))  # kernels return numpy numbers
             if not (math.isfinite(value) and value >= 0):
                 raise InvalidValue(f"Simulation.{name}", f"{value} is negative or not finite")
             object.__setattr__(self, name, value)
@@ -102,25 +101,26 @@ class Simulation:
 
     @property
     def throughput(self) -> float:
-        """Delivered bytes a simulated second, over the whole run; 0 where it took no time."""
+        """Delivered bytes per simulated second; 0 if the run took no time."""
         return self.delivered_bytes / self.completion_seconds if self.completion_seconds > 0.0 else 0.0
 
     @property
     def link_utilisation(self) -> Floats:
-        """float64[m]: part of the run in which each row of ``fabric.links`` was sending, 0 to 1."""
+        """Share of the run in which each row of ``fabric.links`` was sending, 0 to 1: float64[m]."""
         if self.completion_seconds <= 0.0:
             return np.zeros(len(self.link_bytes))
         return self.link_busy_seconds / self.completion_seconds
 
     def latency(self, percentile: float) -> float:
-        """The latency in seconds at one of `PERCENTILES`.
+        """Return the latency in seconds at one of `PERCENTILES`.
 
         Raises
         ------
         InvalidValue
-            One that is not kept.
+            The percentile is not stored.
         """
         if percentile not in PERCENTILES:
-            kept = ", ".join(f"{one:g}" for one in PERCENTILES)
-            raise InvalidValue("Simulation.latency", f"the percentile {percentile:g} is not kept: {kept}")
+            stored = ", ".join(f"{one:g}" for one in PERCENTILES)
+            reason = f"the percentile {percentile:g} is not stored, only {stored}"
+            raise InvalidValue("Simulation.latency", reason)
         return float(self.latency_seconds[PERCENTILES.index(percentile)])

@@ -1,4 +1,4 @@
-"""Every message of a run with its time: what a simulation replays."""
+"""Type of a trace: all messages of a run with their times."""
 
 from __future__ import annotations
 
@@ -15,28 +15,27 @@ from registry.model.profile import Profile
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
-    """The messages between the ranks of an application, in the order in which they were sent.
+    """Messages between the ranks of an application, in the order in which they were sent.
 
-    The times of a recording on a busy machine are not those of a cluster; what is real is the order of each
-    rank's messages, and their sizes.
+    Times recorded on a busy machine are unreliable; the order and sizes of each rank's messages are not.
 
     Attributes
     ----------
     ranks : int
         Number of ranks; >= 1.
     at : float64[n]
-        When each message was sent, in seconds since the first one; finite, >= 0, non-decreasing.
+        Time at which each message was sent, in seconds since the first one; finite, >= 0, non-decreasing.
     sender, receiver : int32[n]
-        Ranks, in ``0 .. ranks - 1``; never the same one.
+        Ranks in ``0 .. ranks - 1``; never equal.
     bytes : int64[n]
-        >= 0.
+        Size of each message; >= 0.
     tag : int32[n]
-        As the program gave it; 0 where that is not told.
+        Tag of each message; 0 if unknown.
 
     Raises
     ------
     InvalidValue
-        With the offending row, from 0, and its value.
+        With the offending row (from 0) and its value.
     """
 
     ranks: int
@@ -77,11 +76,11 @@ class Trace:
 
     @property
     def span_seconds(self) -> float:
-        """From the first message to the last; 0 where there are none."""
+        """Seconds from the first message to the last; 0 without messages."""
         return float(self.at[-1] - self.at[0]) if len(self) else 0.0
 
     def profile(self, **about: Any) -> Profile:
-        """Bytes and messages of each pair of ranks.
+        """Return the profile: bytes and messages of each pair of ranks.
 
         Parameters
         ----------
@@ -98,7 +97,7 @@ class Trace:
         )
 
     def scaled(self, factor: float) -> Self:
-        """The same messages, sent `factor` times as fast: times are divided by it.
+        """Return the same messages sent `factor` times as fast: times are divided by it.
 
         Raises
         ------
@@ -112,7 +111,7 @@ class Trace:
         return replace(self, at=at)
 
     def first(self, n: int) -> Self:
-        """The first `n` messages, or all where there are no more.
+        """Return the first `n` messages, or all if there are fewer.
 
         Raises
         ------

@@ -20,7 +20,7 @@ from ingest.formats.fabrics.draft import UNIT_RATE, Place, check_name, unknown_r
 from ingest.options import Options
 from ingest.parsed import Parsed
 from registry.errors import InputError, InvalidValue
-from registry.exports.flat import LISTS
+from registry.exports.graphml import LISTS
 from registry.interchange import from_networkx
 from registry.model import Fabric
 

@@ -7,7 +7,7 @@
     ["ndr:5f0c", "ndr", {}]
     {"end": {"lines": 5, "sha256": "..."}}
 
-Times are ``{"$time": ...}`` in UTC, bytes ``{"$bytes": ...}`` in base64. The file does not contain the time or
+Times are ``{"$time": ...}`` in UTC, bytes ``{"$bytes": ...}`` in base64. The file contains no time or
 place of writing: the same registry gives the same bytes.
 """
 

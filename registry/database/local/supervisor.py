@@ -148,7 +148,7 @@ def _watch(files: ServerFiles, state: ServerState, java: subprocess.Popen[bytes]
         if time.time() - max(connected, files.used.stat().st_mtime) <= state.idle_seconds:
             continue
         try:
-            # A process that gets the address touches `used` under this lock: before we look, or after our end.
+            # Processes that get the address touch `used` under this lock: before this check or after our end.
             with FileLock(files.start_lock, timeout=0):
                 if time.time() - files.used.stat().st_mtime > state.idle_seconds:
                     files.state.unlink(missing_ok=True)

@@ -33,9 +33,8 @@ from ingest.generate.tori import torus
 from ingest.options import Options
 from registry.errors import InvalidValue, UnknownName
 from registry.exports.catalog import FORMATS, write
-from registry.exports.hostlists import fold
 from registry.exports.libtopomap import unit
-from registry.exports.tiers import tiers
+from registry.exports.switch_tree import fold, tiers
 from registry.fabrics.contents import canonical
 from registry.fabrics.facts import device_facts, link_facts
 from registry.model import HOST, SWITCH, Fabric, Links, Ports

@@ -16,7 +16,7 @@ from ingest.pipeline import ingest, plan
 from mapping.placement.search.options import SearchOptions
 from mapping.service import PlacementRequest
 from registry.errors import InvalidValue, UnknownName
-from registry.fabrics.layouts import seat
+from registry.fabrics.layouts import match_hosts
 from registry.ingest_runs.runs import UNCHANGED
 from registry.model import Adapters, Fabric, Profile
 from registry.model.host_layout import HostLayout
@@ -64,22 +64,22 @@ def same(one: HostLayout, two: HostLayout) -> bool:
 
 def test_an_adapters_guid_tells_the_host_and_a_name_does_where_none_is_known() -> None:
     by_guid = fabric(guids={"b": 0x0C42A10300123500})
-    seated = seat([LAYOUT, named("a.site.example")], by_guid)
+    seated = match_hosts([LAYOUT, named("a.site.example")], by_guid)
     assert seated.hosts == ("b", "a")
     assert seated.warnings == ("the layout named n0001 has adapters of host b: taken as b's",)
-    assert seat([LAYOUT], fabric()) == (("n0001",), ())
+    assert match_hosts([LAYOUT], fabric()) == (("n0001",), ())
 
 
 def test_layouts_of_no_host_of_two_hosts_and_two_of_one_are_refused() -> None:
     with pytest.raises(UnknownName, match="does not tell its host's name, and its adapters"):
-        seat([named("")], fabric())
+        match_hosts([named("")], fabric())
     with pytest.raises(UnknownName, match="there is no host 'n0002'; closest: n0001"):
-        seat([named("n0002")], fabric())
+        match_hosts([named("n0002")], fabric())
     both = fabric(guids={"a": 0x0C42A10300123400, "b": 0x0C42A10300123500})
     with pytest.raises(InvalidValue, match="in a and b: is it of one host"):
-        seat([LAYOUT], both)
+        match_hosts([LAYOUT], both)
     with pytest.raises(InvalidValue, match="two layouts of host a"):
-        seat([named("a"), named("a.site")], fabric())
+        match_hosts([named("a"), named("a.site")], fabric())
 
 
 def test_a_layout_is_kept_as_it_was_and_the_same_again_adds_nothing(registry: Registry) -> None:

@@ -14,7 +14,7 @@ from ingest.options import Options
 from ingest.pipeline import ingest
 from registry.database.driver import Database
 from registry.errors import AlmanacError, DatabaseError, DatabaseUnavailable, InputError, UnknownName
-from registry.ingest_runs.runs import FAILED, KEPT, SAVED, UNCHANGED, Attempt, record_run
+from registry.ingest_runs.runs import FAILED, RETENTION, SAVED, UNCHANGED, Attempt, RunResult, record_run
 from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry
@@ -178,20 +178,22 @@ def test_a_server_that_is_gone_is_not_asked_to_remember(
 def note(registry: Registry, minutes: float, outcome: str, format: str = "scan") -> None:
     attempt = Attempt(started_at=at(minutes), cluster="toy", formats=(format,), files=("f",))
     error: AlmanacError | None = InputError("x") if outcome == FAILED else None
-    registry.database.write(lambda tx: record_run(tx, attempt, outcome, seconds=1.0, error=error))
+    registry.database.write(
+        lambda tx: record_run(tx, attempt, RunResult(outcome=outcome, seconds=1.0, error=error))
+    )
 
 
 def test_old_runs_that_recorded_nothing_are_forgotten_but_for_the_last_good(registry: Registry) -> None:
     for minute, outcome in enumerate([SAVED, UNCHANGED, FAILED, UNCHANGED, FAILED]):
         note(registry, minute, outcome)
     note(registry, 5, UNCHANGED, "jobs")
-    note(registry, KEPT / timedelta(minutes=1) + 60, FAILED)
+    note(registry, RETENTION / timedelta(minutes=1) + 60, FAILED)
     left = [(run.at, run.outcome, run.formats[0]) for run in registry.runs.list()][::-1]
     assert left == [
         (at(0), SAVED, "scan"),
         (at(3), UNCHANGED, "scan"),
         (at(5), UNCHANGED, "jobs"),
-        (at(KEPT / timedelta(minutes=1) + 60), FAILED, "scan"),
+        (at(RETENTION / timedelta(minutes=1) + 60), FAILED, "scan"),
     ]
     assert {one.format: one.last_good_at for one in registry.runs.sources()} == {"scan": at(3), "jobs": at(5)}
 

@@ -13,7 +13,7 @@ from ingest.formats.fabrics import ibnetdiscover, slurm_topology
 from ingest.formats.jobs.hostlists import expand
 from ingest.generate.fat_trees import three_level
 from registry.exports.catalog import write
-from registry.exports.hostlists import fold
+from registry.exports.switch_tree import fold
 from registry.model import Fabric
 from tests.registry.exports.test_catalog import below, host_distances, two_rails
 from tests.support.inputs import parse, read

@@ -1,22 +1,23 @@
-"""A network of switches as a scheduler's tree: groups of hosts on the same switches, and what joins them.
+"""A network of switches as the tree that a scheduler needs, and host lists as Slurm reads them.
 
-Real networks are no trees: a leaf has many spines above it. What a scheduler wants to know is which hosts are
-how near, so a switch of the tree stands for all switches that play its part:
+Real networks are no trees: a leaf has many spines above it. A scheduler needs the distances of hosts, so one
+switch of the tree represents all switches with the same function:
 
 1. Hosts on the same switches are a group: those of a leaf, or of all leaves of a set of rails. Hosts on only
-   some of a group's switches belong to it where it has at least as many hosts as they are: a dead rail makes
-   no new group, a login node on two leaves does not join them.
-2. A switch's level is its distance from the nearest host. For each level from 2 on, groups that are connected
-   by switches up to that level are put below one switch of the tree; a level that joins nothing new is left
+   some of a group's switches belong to it if they are not more than its hosts: a broken rail makes no new
+   group, and a login node on two leaves does not join them.
+2. The level of a switch is its distance from the nearest host. For each level from 2 on, groups connected by
+   switches up to that level get one switch of the tree above them; levels that connect nothing new are left
    out.
 
-Groups of a dragonfly are thus all right below one switch: that its groups are nearer inside is not seen.
+All groups of a dragonfly are thus directly below one switch, although hosts within a group are nearer.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from registry.model import HOST, Fabric, Floats, Ints, Longs
 
 GIGABIT = 1e9 / 8
 """Bytes/s."""
+_NUMBERED = re.compile(r"(?:.*\D)?\d{1,9}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -38,15 +40,15 @@ class Tier(NamedTuple):
     Attributes
     ----------
     name : str
-        One that configuration files can hold; unique, also among hosts.
+        Name that configuration files can contain; unique, also among hosts.
     stands_for : tuple of str
-        The fabric's switches that it stands for.
+        Switches of the fabric that it represents.
     children : tuple of str
-        Switches of the tree right below; none of the lowest.
+        Switches of the tree directly below; empty at the lowest level.
     hosts : tuple of str
-        Hosts right below; none but of the lowest.
+        Hosts directly below; empty except at the lowest level.
     capacity : float
-        Least bytes/s of anything right below towards it.
+        Least bytes/s from anything directly below to it.
     """
 
     name: str
@@ -57,23 +59,23 @@ class Tier(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Tiers, a parent before its children, and hosts that are on no switch."""
+    """Switches of the tree, a parent before its children, and hosts without a switch."""
 
     tiers: tuple[Tier, ...]
     left_out: tuple[str, ...]
 
 
 def tiers(fabric: Fabric) -> Tree:
-    """The tree of a switched network.
+    """Return the tree of a switched network.
 
     Raises
     ------
     InvalidValue
-        No host is on a switch, as in a torus; a host's name that configuration files cannot hold.
+        No host is on a switch, as in a torus; configuration files cannot contain a host's name.
     """
     for host in fabric.hosts.tolist():
         if not _NAME.fullmatch(fabric.names[host]):
-            raise InvalidValue("fabric.names", f"{fabric.names[host]!r} is no name that a scheduler takes")
+            raise InvalidValue("fabric.names", f"a scheduler does not accept {fabric.names[host]!r}")
     groups, left_out = _groups(fabric)
     if not groups:
         raise InvalidValue("fabric.links", "no host is on a switch: a direct network has no tree of switches")
@@ -89,14 +91,14 @@ def tiers(fabric: Fabric) -> Tree:
         inside = tuple(fabric.names[host] for host in hosts)
         found.append(Tier(name, stands_for, (), inside, float(upward[hosts].min())))
         top.append((name, np.asarray(sorted(switches), np.int64)))
-    for at in range(2, max(2, int(level.max())) + 1):
-        top, new = _joined(fabric, level, at, top, names)
+    for height in range(2, max(2, int(level.max())) + 1):
+        top, new = _joined(fabric, level, height, top, names)
         found += new
     return Tree(tuple(reversed(found)), tuple(fabric.names[host] for host in left_out))
 
 
 def _groups(fabric: Fabric) -> tuple[list[tuple[frozenset[int], list[int]]], list[int]]:
-    """Switches and hosts of each group, by the first host; and hosts on no switch."""
+    """Return switches and hosts of each group by its first host, and the hosts without a switch."""
     on: dict[frozenset[int], list[int]] = {}
     left_out = []
     for host in fabric.hosts.tolist():
@@ -106,7 +108,7 @@ def _groups(fabric: Fabric) -> tuple[list[tuple[frozenset[int], list[int]]], lis
             on.setdefault(switches, []).append(host)
         else:
             left_out.append(host)
-    kept: dict[frozenset[int], list[int]] = {}
+    groups: dict[frozenset[int], list[int]] = {}
     of_switch: dict[int, list[frozenset[int]]] = {}
     for switches in sorted(on, key=lambda one: (-len(one), -len(on[one]), on[one][0])):
         larger = [
@@ -114,33 +116,35 @@ def _groups(fabric: Fabric) -> tuple[list[tuple[frozenset[int], list[int]]], lis
             for one in of_switch.get(min(switches), ())
             if switches < one and len(on[one]) >= len(on[switches])
         ]
-        into = max(larger, key=lambda one: (len(kept[one]), -kept[one][0]), default=switches)
+        into = max(larger, key=lambda one: (len(groups[one]), -groups[one][0]), default=switches)
         if into is switches:
-            kept[switches] = []
+            groups[switches] = []
             for switch in switches:
                 of_switch.setdefault(switch, []).append(switches)
-        kept[into] += on[switches]
-    return sorted(((key, sorted(hosts)) for key, hosts in kept.items()), key=lambda one: one[1][0]), left_out
+        groups[into] += on[switches]
+    return sorted(
+        ((key, sorted(hosts)) for key, hosts in groups.items()), key=lambda one: one[1][0]
+    ), left_out
 
 
 def _levels(fabric: Fabric) -> Ints:
-    """Distance of each vertex from the nearest host; -1 where no path leads there."""
+    """Return the distance of each vertex from the nearest host; -1 if there is no path."""
     level = np.full(len(fabric), -1, np.int32)
     level[fabric.hosts] = 0
     source, target = fabric.links.source, fabric.links.target
-    for at in range(1, len(fabric) + 1):
-        reached = target[(level[source] == at - 1) & (level[target] < 0)]
+    for distance in range(1, len(fabric) + 1):
+        reached = target[(level[source] == distance - 1) & (level[target] < 0)]
         if not len(reached):
             break
-        level[reached] = at
+        level[reached] = distance
     return level
 
 
 def _joined(
-    fabric: Fabric, level: Ints, at: int, top: list[tuple[str, Longs]], names: _Names
+    fabric: Fabric, level: Ints, height: int, top: list[tuple[str, Longs]], names: _Names
 ) -> tuple[list[tuple[str, Longs]], list[Tier]]:
-    """What is on top once switches up to this level join: names and all their switches; and new tiers."""
-    part = _components(fabric, level, at, top)
+    """Join the groups by switches up to a level; return the names and switches on top, and the new tiers."""
+    part = _components(fabric, level, height, top)
     upward = _upward(fabric, part, top)
     children: dict[int, list[int]] = {}
     for index, (_, members) in enumerate(top):
@@ -153,7 +157,7 @@ def _joined(
         members = np.flatnonzero(part == label)
         own = np.setdiff1d(members, np.concatenate([top[index][1] for index in below]))
         highest = own[level[own] == level[own].max()] if len(own) else own
-        name = names.of(int(highest[0])) if len(highest) else names.made(f"tier{at}")
+        name = names.of(int(highest[0])) if len(highest) else names.made(f"tier{height}")
         stands_for = tuple(fabric.names[vertex] for vertex in own.tolist())
         inside = tuple(top[index][0] for index in below)
         new.append(Tier(name, stands_for, inside, (), float(upward[below].min())))
@@ -161,9 +165,9 @@ def _joined(
     return above, new
 
 
-def _components(fabric: Fabric, level: Ints, at: int, top: list[tuple[str, Longs]]) -> Ints:
-    """Label of the component of each switch up to a level, those together on top joined; -1 elsewhere."""
-    inside = (level >= 1) & (level <= at) & (fabric.kind != HOST)
+def _components(fabric: Fabric, level: Ints, height: int, top: list[tuple[str, Longs]]) -> Ints:
+    """Return the component of each switch up to a level, with the groups on top joined; else -1."""
+    inside = (level >= 1) & (level <= height) & (fabric.kind != HOST)
     links = inside[fabric.links.source] & inside[fabric.links.target]
     pairs = [np.stack((fabric.links.source[links], fabric.links.target[links]), axis=1).astype(np.int64)]
     pairs += [np.stack((np.full(len(one), one[0]), one), axis=1) for _, one in top]
@@ -174,7 +178,10 @@ def _components(fabric: Fabric, level: Ints, at: int, top: list[tuple[str, Longs
 
 
 def _upward(fabric: Fabric, part: Ints, top: list[tuple[str, Longs]]) -> Floats:
-    """float64[top]: bytes/s from the switches of each to others of its component; shared ones count once."""
+    """Return the bytes/s from the switches of each group to others of its component as float64[top].
+
+    Shared switches count once.
+    """
     child = np.full(len(fabric), -1, np.int64)
     for index in range(len(top) - 1, -1, -1):
         child[top[index][1]] = index
@@ -183,19 +190,34 @@ def _upward(fabric: Fabric, part: Ints, top: list[tuple[str, Longs]]) -> Floats:
     return np.bincount(child[source[rows]], fabric.links.capacity[rows], len(top)).astype(np.float64)
 
 
+def fold(names: Iterable[str]) -> str:
+    """Return host names as a list of Slurm, ``node[01-16],login``: one bracket per name, at its end.
+
+    Names that end in a number of at most 9 digits are folded and come first.
+    """
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+    given = sorted(set(names))
+    ends = [name for name in given if _NUMBERED.fullmatch(name)]
+    numbered = NodeSet.fromlist(ends, resolver=RESOLVER_NOGROUP)
+    numbered.fold_axis = (-1,)
+    others = sorted(set(given).difference(ends))
+    return ",".join(part for part in (str(numbered), *others) if part)
+
+
 class _Names:
-    """Names for switches of the tree that configuration files can hold, none twice."""
+    """Unique names of the switches of the tree that configuration files can contain."""
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
         self._taken = Counter(fabric.names[host] for host in fabric.hosts.tolist())
 
     def of(self, vertex: int) -> str:
-        """After a switch of the fabric."""
+        """Return a name made from a switch of the fabric."""
         return self.made(self._fabric.names[vertex])
 
     def made(self, text: str) -> str:
-        """After a text, with a number behind it where it is taken."""
+        """Return a name made from a text, with a number if it is taken."""
         plain = name = _NOT_IN_NAMES.sub("_", text).lstrip(".-") or "switch"
         while name in self._taken:
             self._taken[plain] += 1
