@@ -186,14 +186,13 @@ def write_runs(registry: Registry, eras: Sequence[Era], now: datetime, seed: int
             ):
                 failed = draw.random() < 0.03
                 attempt = Attempt(started_at=at, cluster=CLUSTER, formats=formats, files=(file,))
-                record_run(
-                    transaction,
-                    attempt,
-                    FAILED if failed else UNCHANGED,
+                result = RunResult(
+                    outcome=FAILED if failed else UNCHANGED,
                     seconds=float(about * draw.lognormal(0.0, 0.3)),
                     error=errors[len(formats) == 1] if failed else None,
                     snapshot="" if failed or len(formats) == 1 else eras[-1].content,
                 )
+                record_run(transaction, attempt, result)
 
     registry.database.write(work)
 
