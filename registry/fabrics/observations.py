@@ -211,6 +211,7 @@ def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownNa
 
 
 def _save_content(transaction: Transaction, draft: ObservationDraft) -> bool:
+    """Save the snapshot of an observation; return False if it has none or it is stored already."""
     if draft.fabric is None or transaction.run(_CONTENT, content=draft.content):
         return False
     transaction.run(

@@ -72,6 +72,7 @@ def open_placements(database: Database, placements: Sequence[str]) -> dict[str, 
 
 
 def _opened(row: dict[str, Any]) -> OpenPlacement:
+    """Return the placement, fabric and profile of a row of `_OPEN`."""
     stored = stored_placement(row)
     profile = row["f"]
     tables = None

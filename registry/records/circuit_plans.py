@@ -168,6 +168,7 @@ class CircuitPlans(Records[StoredCircuitPlan]):
         return self._database.write(work)
 
     def _stored(self, row: dict[str, Any]) -> StoredCircuitPlan:
+        """Return the circuit plan of a row of `RecordKind.read`."""
         node = row["node"]
         columns = codec.unpack(node["blob"])
         with CIRCUIT_PLAN.reading(node["id"]):
