@@ -207,7 +207,7 @@ def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownNa
     names = [name for name in transaction.run(_CLUSTER_NAMES)[0]["names"] if name != cluster]
     if content_as_of(transaction, cluster, FOREVER) is None:
         return UnknownName("cluster", cluster, names, remedy="ingest a scan of its fabric first")
-    return UnknownName("fabric", cluster, remedy=f"none was ingested for {at.isoformat()} or earlier")
+    return UnknownName("fabric", cluster, remedy=f"none was seen at or before {at.isoformat()}")
 
 
 def _save_content(transaction: Transaction, draft: ObservationDraft) -> bool:

@@ -49,7 +49,7 @@ def rank_order(counts: Sequence[int], distribution: str, plane: int | None = Non
         reason = known if distribution == ARBITRARY else f"must be one of {', '.join(DISTRIBUTIONS)}"
         raise InvalidValue("distribution", f"is {distribution!r}: {reason}")
     if distribution == PLANE and (plane is None or plane < 1):
-        raise InvalidValue("plane", "needs a size, which accounting does not record")
+        raise InvalidValue("plane", "the size of a plane is needed; accounting does not record it")
     if not len(left) or int(left.min()) < 0:
         raise InvalidValue("counts", "needs at least one host, and no negative number of ranks")
     most = max(1, int(left.max()))

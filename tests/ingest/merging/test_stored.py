@@ -78,7 +78,7 @@ def test_the_same_file_again_is_compared_again_with_what_is_stored_by_then(
 
 
 def test_what_has_nothing_in_common_is_refused(scanned: Registry, tmp_path: Path) -> None:
-    with pytest.raises(PoorerSource, match="slurm-topology tells no ports"):
+    with pytest.raises(PoorerSource, match="slurm-topology has no ports"):
         given(scanned, tmp_path, "SwitchName=a Nodes=x[1-4]\n")
     assert len(scanned.fabrics.observations("ft")) == 1
     assert scanned.runs.list()[0].outcome == "failed"

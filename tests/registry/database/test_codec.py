@@ -74,7 +74,7 @@ def test_a_view_with_strides_is_packed_in_c_order() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128, object, np.str_, "M8[s]"])
 def test_other_dtypes_are_refused(dtype: type) -> None:
-    with pytest.raises(ValueError, match="holds no"):
+    with pytest.raises(ValueError, match="cannot hold"):
         codec.pack({"a": np.zeros(1, dtype)})
 
 

@@ -35,7 +35,7 @@ def test_a_drawing_that_does_not_fit_is_refused(registry: Registry) -> None:
     n = len(snapshot.fabric)
     with pytest.raises(UnknownName, match="no snapshot 'toy/none'"):
         registry.drawings.save("toy/none", "free-1", np.zeros(n), np.zeros(n), np.zeros(n))
-    with pytest.raises(InvalidValue, match=f"2 places for {n} vertices"):
+    with pytest.raises(InvalidValue, match=f"2 positions for {n} vertices"):
         registry.drawings.save(snapshot.id, "free-1", np.zeros(2), np.zeros(2), np.zeros(2))
     with pytest.raises(InvalidValue, match="y: has 1 entries"):
         registry.drawings.save(snapshot.id, "free-1", np.zeros(n), np.zeros(1), np.zeros(n))

@@ -270,7 +270,7 @@ def test_tables_are_those_seen_last(registry: Registry) -> None:
 
 
 def test_tables_alone_need_a_fabric_seen_before(registry: Registry) -> None:
-    with pytest.raises(UnknownName, match="fabric has to be ingested first"):
+    with pytest.raises(UnknownName, match="ingest a scan of its fabric first"):
         save(registry, None, 0, tree_tables())
     save(registry, A, 5)
     with pytest.raises(UnknownName, match="none was seen at or before"):

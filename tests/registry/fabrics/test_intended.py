@@ -60,7 +60,7 @@ def test_what_is_not_there_is_said(registry: Registry) -> None:
     save(registry, PLAN, 10)
     with pytest.raises(UnknownName, match="closest: toy"):
         registry.intended.read("toi")
-    with pytest.raises(UnknownName, match="none holds at that time"):
+    with pytest.raises(UnknownName, match="there is none at that time"):
         registry.intended.read("toy", at(5))
     assert registry.intended.list("toi") == ()
 

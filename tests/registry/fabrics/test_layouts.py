@@ -71,12 +71,12 @@ def test_an_adapters_guid_tells_the_host_and_a_name_does_where_none_is_known() -
 
 
 def test_layouts_of_no_host_of_two_hosts_and_two_of_one_are_refused() -> None:
-    with pytest.raises(UnknownName, match="does not tell its host's name, and its adapters"):
+    with pytest.raises(UnknownName, match="has no host name, and its adapters"):
         match_hosts([named("")], fabric())
     with pytest.raises(UnknownName, match="there is no host 'n0002'; closest: n0001"):
         match_hosts([named("n0002")], fabric())
     both = fabric(guids={"a": 0x0C42A10300123400, "b": 0x0C42A10300123500})
-    with pytest.raises(InvalidValue, match="in a and b: is it of one host"):
+    with pytest.raises(InvalidValue, match="in a and b, not in one host"):
         match_hosts([LAYOUT], both)
     with pytest.raises(InvalidValue, match="two layouts of host a"):
         match_hosts([named("a"), named("a.site")], fabric())

@@ -83,7 +83,7 @@ def test_a_scan_by_another_tool_an_hour_later_re_wires_nothing(
 def test_a_fabric_without_ports_does_not_take_the_place_of_one_with_them(registry: Registry) -> None:
     tree = parse(slurm_topology, raw("formats/topology.conf")).fabric
     registry.save(Intake(cluster="hpc", observed_at=at(1), fabric=scan(), source="ibnetdiscover"))
-    with pytest.raises(PoorerSource, match="slurm-topology tells no ports") as refused:
+    with pytest.raises(PoorerSource, match="slurm-topology has no ports") as refused:
         registry.save(Intake(cluster="hpc", observed_at=at(2), fabric=tree, source="slurm-topology"))
     assert refused.value.cluster == "hpc"
     assert len(registry.fabrics.observations("hpc")) == 1

@@ -162,7 +162,7 @@ def test_a_host_that_was_there_once_is_known(known: Registry) -> None:
 
 
 def test_a_cluster_without_a_fabric_takes_no_job(registry: Registry) -> None:
-    with pytest.raises(UnknownName, match="no fabric of cluster 'toy' was ingested yet"):
+    with pytest.raises(UnknownName, match="no fabric of cluster 'toy' has been ingested"):
         save(registry, running())
 
 

@@ -184,7 +184,7 @@ def test_what_a_plan_cannot_be_is_refused_by_name(changed: dict[str, Any], messa
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"profiles": (), "ranks": ()}, "is for no profile"),
+        ({"profiles": (), "ranks": ()}, "needs at least one profile"),
         ({"ranks": (2,)}, "are 2 of 1 profiles, not 3 of 1"),
         ({"hosts": ("a",)}, "hosts: needs 4 entries"),
         ({"cluster": "toy", "jobs": ("1", "2")}, "jobs: needs 1 entries"),
@@ -204,9 +204,9 @@ def test_nodes_are_called_by_their_hosts_where_these_are_known() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"hosts": ("a",), "circuits": ()}, "hosts: are 1, a switch joins at least 2"),
+        ({"hosts": ("a",), "circuits": ()}, "hosts: are 1, a switch connects at least 2"),
         ({"hosts": ("a", "b", "a", "c")}, "'a' is named twice"),
-        ({"max_degree": 1}, "max_degree: is 1, must be at least 2 to join 4 hosts"),
+        ({"max_degree": 1}, "max_degree: is 1, must be at least 2 to connect 4 hosts"),
         ({"max_edges": 2}, "max_edges: is 2, must be at least 3"),
         ({"link_speed": 0.0}, "link_speed: is 0.0"),
         ({"link_speed": math.nan}, "link_speed: is nan"),

@@ -82,7 +82,7 @@ def test_a_job_with_more_slots_than_ranks_shares_them_first() -> None:
 @pytest.mark.parametrize(
     ("counts", "distribution", "plane", "reason"),
     [
-        ([1], "arbitrary", None, "only the list that the job was started with"),
+        ([1], "arbitrary", None, "its order is only in the host list"),
         ([1], "random", None, "must be one of block, cyclic, plane, arbitrary"),
         ([1], "plane", None, "the size of a plane is needed"),
         ([1], "plane", 0, "the size of a plane is needed"),

@@ -157,7 +157,7 @@ def test_throughput_utilisation_and_percentiles_of_a_run() -> None:
     assert run.throughput == 25.0
     assert run.link_utilisation.tolist() == [0.75, 0.0, 0.5]
     assert (run.latency(0), run.latency(100)) == (0.1, 1.0)
-    with pytest.raises(InvalidValue, match="the percentile 42 is not kept"):
+    with pytest.raises(InvalidValue, match="the percentile 42 is not stored"):
         run.latency(42)
 
 

@@ -229,7 +229,7 @@ def test_saving_a_plan_counts_as_a_write_of_the_cluster(known: Registry) -> None
 def test_a_damaged_plan_is_told(known: Registry) -> None:
     identity = known.circuit_plans.save(record_of(known))
     known.database.write(lambda t: t.run("MATCH (r:Reconfiguration) SET r.method = 'guess'"))
-    with pytest.raises(DatabaseError, match=f"the stored configuration {identity} is damaged"):
+    with pytest.raises(DatabaseError, match=f"the stored circuit plan {identity} is damaged"):
         known.circuit_plans.read(identity)
 
 

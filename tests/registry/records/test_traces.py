@@ -108,7 +108,7 @@ def test_a_trace_of_too_many_messages_is_refused_and_nothing_is_saved(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(traces, "MAX_MESSAGES", 3)
-    with pytest.raises(InvalidValue, match="has 4 messages, more than the 3 that are kept"):
+    with pytest.raises(InvalidValue, match="has 4 messages, at most 3 can be stored"):
         save(registry, trace())
     assert registry.profiles.list() == ()
 
