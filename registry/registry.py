@@ -17,8 +17,7 @@ from registry.fabrics.drawings import Drawings
 from registry.fabrics.fabrics import Fabrics, Snapshot
 from registry.fabrics.intended import Intended
 from registry.fabrics.layouts import Layouts
-from registry.fabrics.observations import draft_observation
-from registry.fabrics.restore_guids import restore_guids
+from registry.fabrics.observations import draft_observation, restore_guids
 from registry.ingest_runs.runs import Attempt, RunInfo, Runs
 from registry.ingest_runs.saving import attempt_of, save_intake
 from registry.jobs.jobs import Jobs

@@ -10,7 +10,7 @@ from almanac.output import print_json, print_table
 
 if TYPE_CHECKING:
     from almanac.commands.placing.history import HistoryFilter as Asked
-    from registry.records.circuit_plan_records import CircuitPlanInfo
+    from registry.records.circuit_plans import CircuitPlanInfo
     from registry.registry import Registry
 
 COLUMNS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboard.state.viewer import Viewer
 from registry.jobs.jobs import job_key, jobs_of_user
-from registry.records.circuit_plan_records import CircuitPlanInfo, StoredCircuitPlan
+from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from registry.registry import Registry
 
 

@@ -27,7 +27,7 @@ from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.navigation import link_to, picked_row
 from registry import units
 from registry.errors import UnknownName
-from registry.records.circuit_plan_records import CircuitPlanInfo, StoredCircuitPlan
+from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from registry.registry import Registry
 
 LISTED = 100

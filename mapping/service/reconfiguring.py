@@ -16,7 +16,7 @@ from mapping.service.live import Unloaded, seated
 from registry.errors import InvalidValue
 from registry.model import Ints, Placement, Profile
 from registry.progress import Progress, silent
-from registry.records.circuit_plan_records import CircuitPlanRecord
+from registry.records.circuit_plans import CircuitPlanRecord
 from registry.records.optical_switches import OpticalSwitch
 from registry.registry import Registry
 from registry.running.running_jobs import Running, RunningJob

@@ -19,9 +19,8 @@ from registry.jobs.job_clauses import IS_RUNNING, JOB_EXPRESSIONS, with_advice, 
 from registry.jobs.jobs import StoredJob, stored_jobs
 from registry.model import Allocation, Metrics, Placement, as_utc
 from registry.model.loaded_links import LoadedLinks
-from registry.records.placements.link_loads import unpack_loads
 from registry.records.placements.records import PRESENT
-from registry.records.placements.rows import METRICS
+from registry.records.placements.rows import METRICS, unpack_loads
 from registry.running.advice import StoredAdvice, stored_advice
 
 _PLACED = (

@@ -26,7 +26,6 @@ from registry.fabrics.observations import read_content
 from registry.jobs.allocations import HostSlots, require_hosts, save_allocations
 from registry.jobs.jobs import find_job, job_key
 from registry.model import Fabric, Floats, Placement
-from registry.records.placements.link_loads import pack_loads
 from registry.records.placements.records import PRESENT, ROLES, PlacementRecord
 from registry.records.placements.rows import (
     BASELINES,
@@ -36,6 +35,7 @@ from registry.records.placements.rows import (
     OF_PROFILE,
     ON_ALLOCATION,
     PLACEMENT,
+    pack_loads,
 )
 
 _PRESENT = f"""

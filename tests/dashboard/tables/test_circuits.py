@@ -28,7 +28,7 @@ from dashboard.tables.circuits import (
     ways_table,
 )
 from dashboard.widgets.downloads import csv_text
-from registry.records.circuit_plan_records import CircuitPlanInfo, StoredCircuitPlan
+from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from tests.dashboard.test_figures import rows_of, spec
 from tests.registry.model.test_circuit_plan import circuit_plan, circuit_routes, reconfiguration_record
 

@@ -11,7 +11,7 @@ import pytest
 from registry.errors import InvalidValue
 from registry.model import CircuitPlan
 from registry.model.circuit_plan import CircuitRoutes
-from registry.records.circuit_plan_records import CircuitPlanRecord
+from registry.records.circuit_plans import CircuitPlanRecord
 from registry.records.optical_switches import OpticalSwitch
 
 

@@ -16,8 +16,7 @@ from registry.errors import DatabaseError, InvalidValue, UnknownName
 from registry.model import CircuitPlan, Job, Profile
 from registry.model.circuit_plan import CircuitRoutes
 from registry.model.intake import Intake
-from registry.records.circuit_plan_records import CircuitPlanRecord
-from registry.records.circuit_plans import circuit_plan_id
+from registry.records.circuit_plans import CircuitPlanRecord, circuit_plan_id
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.registry.model.test_circuit_plan import (

@@ -11,7 +11,7 @@ from ingest.formats.fabrics import iblinkinfo, ibnetdiscover, slurm_topology
 from registry.errors import PoorerSource
 from registry.fabrics.changes import compare
 from registry.fabrics.contents import canonical, content_hash
-from registry.fabrics.restore_guids import restore_known_guids
+from registry.fabrics.observations import restore_known_guids
 from registry.model import Fabric
 from registry.model.intake import Intake
 from registry.registry import Registry

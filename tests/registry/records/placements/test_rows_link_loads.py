@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from registry.database import codec
 from registry.errors import DatabaseError, InvalidValue
 from registry.model.loaded_links import LoadedLinks
-from registry.records.placements.link_loads import pack_loads, unpack_loads
+from registry.records.placements.rows import pack_loads, unpack_loads
 
 LOADS = arrays(np.float64, st.integers(0, 60), elements=st.sampled_from([0.0, 0.0, 0.0, 1.0, 2.5e9]))
 
