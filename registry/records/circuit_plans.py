@@ -72,13 +72,18 @@ CIRCUIT_PLAN = RecordKind(
         *("seed", "complete", "parameters", "wall_seconds", "code_version"),
     ),
 )
-_NAMES = """OPTIONAL MATCH (n)-[:FOR]->(p:Profile)
+
+
+def _list_statement(where: str) -> str:
+    """Return the statement for a list of plans, with names and applications of their profiles."""
+    names = """OPTIONAL MATCH (n)-[:FOR]->(p:Profile)
 WITH n, collect(p.name) AS names, collect(p.application) AS applications
 """
-_LIST = CIRCUIT_PLAN.list_statement("n.recorded_at > $since", then=_NAMES, more=", names, applications")
-_LIST_OF_CLUSTER = CIRCUIT_PLAN.list_statement(
-    "n.cluster = $cluster AND n.recorded_at > $since", then=_NAMES, more=", names, applications"
-)
+    return CIRCUIT_PLAN.list_statement(where, then=names, more=", names, applications")
+
+
+_LIST = _list_statement("n.recorded_at > $since")
+_LIST_OF_CLUSTER = _list_statement("n.cluster = $cluster AND n.recorded_at > $since")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -34,7 +34,7 @@ from tests.support.writers import CONTENTS
 
 ROOT = paths.ROOT
 CYPHER = re.compile(r"\s*(MATCH|MERGE|CREATE|UNWIND|OPTIONAL|CALL)\b")
-WHOLE_GRAPH = ("registry.schema", "registry.database.dumps.transfer")
+WHOLE_GRAPH = ("registry.database.schema", "registry.database.dumps.transfer")
 """Modules whose work is the whole graph: making its schema, moving it."""
 
 EVERYTHING = Intake(
