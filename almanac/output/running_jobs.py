@@ -9,7 +9,7 @@ from registry import units
 
 if TYPE_CHECKING:
     from mapping.service import Live, OnSwitch
-    from mapping.traffic.shared import HotLink, User
+    from mapping.traffic.shared_load import HotLink, LinkUser
 
 CONVENTION = "Each job is assumed to send its profile once per period; times are seconds per period."
 MAX_NAMED_JOBS = 8
@@ -45,7 +45,7 @@ def heading(live: Live) -> str:
 
 def link_name(live: Live, link: HotLink) -> str:
     """Return a link as ``--link`` accepts it: ``DEVICE:PORT``."""
-    from mapping.traffic.naming import link_text
+    from mapping.traffic.device_names import link_text
 
     return link_text(live.fabric, link.row)
 
@@ -57,7 +57,7 @@ def users_text(link: HotLink, most: int = 3) -> str:
     return ", ".join(shown) + (f", {rest} more" if rest > 0 else "")
 
 
-def _owner(user: User) -> str:
+def _owner(user: LinkUser) -> str:
     words = " ".join(word for word in (user.user, user.application) if word)
     return f"({words}) " if words else ""
 

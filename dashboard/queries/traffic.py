@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.queries.caching import KEYS
 from mapping.service import Live, pairs_on, traffic
-from mapping.traffic.rank_pairs import RankPairs, rank_pairs
+from mapping.traffic.job_loads import RankPairs, rank_pairs
 from registry.fabrics.fabrics import ClusterInfo
 from registry.pages.placements import OpenPlacement
 from registry.registry import Registry

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.tables.placements import METRICS
-from mapping.traffic.applications import by_application
-from mapping.traffic.quality import Quality
+from mapping.traffic.quality import Quality, by_application
 from registry import units
 from registry.model import Longs
 from registry.model.placement_series import PlacementSeries

@@ -12,7 +12,7 @@ from dashboard.tables.columns import in_utc
 from dashboard.tables.links import link_kinds, link_text
 from dashboard.tables.sharing import job_text
 from mapping.checks.finding import Finding
-from mapping.traffic.shared import HotLink
+from mapping.traffic.shared_load import HotLink
 from registry.fabrics.change_text import in_words
 from registry.fabrics.changes import Changes
 from registry.ingest_runs.freshness import FRESH, age_text, freshness

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.links import link_text
-from mapping.traffic.shared import HotLink, Pair, SharedLoad, User
+from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad, SharingPair
 from registry import units
 from registry.model import Floats, Longs
 
@@ -92,7 +92,7 @@ def slowdowns(shared: SharedLoad, viewer: Viewer) -> pd.DataFrame:
     order = [j for j in np.argsort(-slow, kind="stable").tolist() if viewer.sees(shared.jobs[j].user)]
     worst = worst_links(shared)
     links = {link.row: link for link in shared.links(np.unique(worst[worst >= 0]))}
-    alone, together = shared.alone_seconds(), shared.together_seconds()
+    alone, together = shared.isolated_seconds(), shared.together_seconds()
     return pd.DataFrame(
         {
             "job": [shared.jobs[j].job for j in order],
@@ -124,7 +124,7 @@ def worst_links(shared: SharedLoad) -> Longs:
     return worst
 
 
-def job_text(user: User, viewer: Viewer) -> str:
+def job_text(user: LinkUser, viewer: Viewer) -> str:
     """Return a job as text: id, application and user, as far as the viewer may see them."""
     if not viewer.sees(user.user):
         return OTHERS
@@ -132,7 +132,7 @@ def job_text(user: User, viewer: Viewer) -> str:
     return f"job {user.job} ({about})" if about else f"job {user.job}"
 
 
-def pair_text(shared: SharedLoad, pair: Pair, viewer: Viewer) -> str:
+def pair_text(shared: SharedLoad, pair: SharingPair, viewer: Viewer) -> str:
     """Return a sentence about the two jobs that share the busiest link."""
     link = pair.link
     seconds = units.text(link.load.seconds, units.SECONDS)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from dashboard.state.viewer import OTHERS, Viewer
 from mapping.service import Live
-from mapping.traffic.rank_pairs import RankPairs
+from mapping.traffic.job_loads import RankPairs
 from registry.model import Fabric, Ints, Placement
 
 

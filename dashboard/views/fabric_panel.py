@@ -21,7 +21,7 @@ from dashboard.widgets.controls import choose
 from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_error
 from dashboard.widgets.navigation import job_link, link_to
-from mapping.traffic import naming
+from mapping.traffic import device_names as naming
 from registry import units
 from registry.errors import AlmanacError
 from registry.model import HOST, Fabric, Longs, format_guid

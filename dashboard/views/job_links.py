@@ -19,8 +19,8 @@ from dashboard.widgets.controls import choose
 from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_error
 from dashboard.widgets.navigation import picked_row
-from mapping.traffic import naming
-from mapping.traffic.rank_pairs import rank_pairs
+from mapping.traffic import device_names as naming
+from mapping.traffic.job_loads import rank_pairs
 from registry import units
 from registry.errors import AlmanacError
 from registry.model import Bools, Evaluation, Fabric, Floats, Longs

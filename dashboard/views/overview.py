@@ -26,7 +26,7 @@ from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fa
 from dashboard.widgets.navigation import Row, link_to, linked_rows
 from mapping.checks.finding import Finding, Severity
 from mapping.service import Live
-from mapping.traffic.naming import link_text as link_name
+from mapping.traffic.device_names import link_text as link_name
 from registry import units
 from registry.errors import UnknownName
 from registry.fabrics.change_text import summary

@@ -22,9 +22,9 @@ from dashboard.widgets.controls import choose, moment, parsed_moment, toggle
 from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_metric, show_no_fabric, show_unknown
 from dashboard.widgets.navigation import job_link
-from mapping.traffic.naming import link_text
+from mapping.traffic.device_names import link_text
 from mapping.traffic.what_if import DEFAULT_RULE, Change, WhatIf
-from mapping.traffic.what_if import KEPT as TABLES
+from mapping.traffic.what_if import KEEP_TABLES as TABLES
 from registry import units
 from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, Bools, Fabric

@@ -14,21 +14,21 @@ CHECKS = Catalog(
         Entry(
             name="slow-links",
             target="mapping.checks.slow_links:find",
-            about="cables slower than both ends could be, or than nearly all cables like them",
+            about="cables slower than both of their ends allow, or than nearly all similar cables",
         ),
         Entry(
             name="down-ports",
             target="mapping.checks.down_ports:find",
-            about="ports without a working link, where the source lists them",
+            about="ports without a working link, if the source lists them",
         ),
         Entry(
             name="rails",
-            target="mapping.checks.rails:find",
-            about="hosts with fewer cables up than most of their kind",
+            target="mapping.checks.cable_counts:find_rails",
+            about="hosts with fewer working cables than most hosts of their kind",
         ),
         Entry(
             name="uplinks",
-            target="mapping.checks.uplinks:find",
+            target="mapping.checks.cable_counts:find_uplinks",
             about="leaf switches with fewer cables to other switches than nearly all have",
         ),
         Entry(
@@ -39,17 +39,17 @@ CHECKS = Catalog(
         Entry(
             name="identities",
             target="mapping.checks.identities:find",
-            about="names, GUIDs or LIDs that several devices have",
+            about="names, GUIDs or LIDs that several devices share",
         ),
         Entry(
             name="reachability",
             target="mapping.checks.reachability:find",
-            about="ways along the forwarding tables that do not arrive, or loop",
+            about="paths of the forwarding tables that do not arrive, or loop",
         ),
         Entry(
             name="credit-loops",
             target="mapping.checks.credit_loops:find",
-            about="cables that may wait for each other in a circle",
+            about="cables that may wait for each other in a cycle (deadlock)",
         ),
     ),
 )

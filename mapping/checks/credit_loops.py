@@ -1,9 +1,9 @@
-"""Cables that may wait for each other in a circle: packets then block each other for good.
+"""Credit loops: cables whose packets may wait for each other in a cycle, which blocks them for good.
 
-A packet in the buffer at the end of a cable waits for room on the next one. Where such waits close a
-circle, the fabric can lock up (Dally and Seitz, "Deadlock-free message routing in multiprocessor
-interconnection networks", 1987). Tables alone are looked at: routing engines that use several virtual
-lanes (LASH, DFSSSP, torus-2QoS) break circles in the tables by lanes, which this check does not see.
+A packet in the buffer at the end of a cable waits for space on the next one. If such waits form a cycle, the
+fabric can deadlock (Dally and Seitz, "Deadlock-free message routing in multiprocessor interconnection
+networks", 1987). Only the tables are checked: routing engines that use several virtual lanes (LASH, DFSSSP,
+torus-2QoS) break cycles of the tables by lanes, which this check does not see.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from mapping.checks.finding import Finding, Severity, Subject, cable_text
 from mapping.checks.reachability import senders
-from mapping.routing.kernels import table_walks as kernel
+from mapping.routing.kernels import tables as kernel
 from mapping.routing.kernels.tables import TableArrays
 from registry.model import Fabric, Ints, Longs
 
 NAME = "credit-loops"
 SHOWN = 6
-"""Cables of a circle that a finding names."""
+"""Largest number of cables of a cycle named in a finding."""
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """A finding a knot of circles, with one shortest circle of it."""
+    """Return one finding per group of connected cycles, with one of its shortest cycles."""
     fabric, tables = subject.fabric, subject.tables
     if tables is None:
         return
     channels = switch_channels(fabric, tables)
     graph = waiting_graph(tables, channels)
-    count, knot = connected_components(graph, connection="strong")
-    sizes = np.bincount(knot, minlength=count)
+    count, component = connected_components(graph, connection="strong")
+    sizes = np.bincount(component, minlength=count)
     for number in np.flatnonzero(sizes > 1).tolist():
-        members = np.flatnonzero(knot == number)
-        circle = [cable_text(fabric, int(channels[c])) for c in _circle(graph, members).tolist()]
-        more = f" and {len(circle) - SHOWN} more" if len(circle) > SHOWN else ""
+        members = np.flatnonzero(component == number)
+        cycle = [cable_text(fabric, int(channels[c])) for c in _cycle(graph, members).tolist()]
+        more = f" and {len(cycle) - SHOWN} more" if len(cycle) > SHOWN else ""
         text = (
-            f"{len(members)} cable directions can wait for each other in circles (unless virtual lanes keep "
-            f"them apart), such as {len(circle)}: {'; '.join(circle[:SHOWN])}{more}"
+            f"{len(members)} cable directions can wait for each other in cycles (unless virtual lanes keep "
+            f"them apart), such as {len(cycle)}: {'; '.join(cycle[:SHOWN])}{more}"
         )
-        yield Finding(check=NAME, severity=Severity.WARNING, subject=circle[0], text=text, count=len(members))
+        yield Finding(check=NAME, severity=Severity.WARNING, subject=cycle[0], text=text, count=len(members))
 
 
 def switch_channels(fabric: Fabric, tables: TableArrays) -> Longs:
-    """int64[c]: links from a switch that has a table to another one."""
+    """Return the links (int64[c]) from a switch with a table to another one."""
     into = tables.link_switch >= 0
     leaving = np.zeros(len(fabric.links), np.bool_)
     leaving[tables.port_link[tables.port_link >= 0]] = True
@@ -54,7 +54,7 @@ def switch_channels(fabric: Fabric, tables: TableArrays) -> Longs:
 
 
 def waiting_graph(tables: TableArrays, channels: Longs) -> csr_array:
-    """Sparse bool[c, c]: an entry where a packet on one channel may wait for another."""
+    """Return a sparse matrix (bool[c, c]) with an entry if a packet on one channel may wait for another."""
     channel_of_link: Ints = np.full(len(tables.link_switch), -1, np.int32)
     channel_of_link[channels] = np.arange(len(channels))
     waits = np.zeros((len(channels), 256), np.bool_)
@@ -66,14 +66,14 @@ def waiting_graph(tables: TableArrays, channels: Longs) -> csr_array:
     return csr_array((np.ones(len(holds), np.int8), (holds, wanted)), shape=shape)
 
 
-def _circle(graph: csr_array, members: Longs) -> Longs:
-    """Channels of a shortest circle through the first member of a knot, in order."""
+def _cycle(graph: csr_array, members: Longs) -> Longs:
+    """Return the channels of a shortest cycle through the first member of a component, in order."""
     inside = graph[members][:, members]
     order, before = breadth_first_order(inside, 0, directed=True)
     back = np.flatnonzero(inside[:, [0]].toarray().ravel())
-    last = int(next(at for at in order.tolist() if at in set(back.tolist())))
-    way = [last]
-    while way[-1] != 0:
-        way.append(int(before[way[-1]]))
-    found: Longs = members[np.array(way[::-1])]
-    return found
+    last = int(next(channel for channel in order.tolist() if channel in set(back.tolist())))
+    path = [last]
+    while path[-1] != 0:
+        path.append(int(before[path[-1]]))
+    cycle: Longs = members[np.array(path[::-1])]
+    return cycle

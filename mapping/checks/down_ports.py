@@ -1,4 +1,4 @@
-"""Ports without a working link, as far as the source lists them: most list only ports that are up."""
+"""Ports without a working link, if the source lists them; most sources list only ports that are up."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _SEVERITY = {
     INITIALIZE: Severity.WARNING,
     ARMED: Severity.WARNING,
 }
-"""A port with nothing in it is down too: that is no fault. One that tries to come up has a partner."""
+"""Severity by port state. An empty port is down, which is no fault; one that tries to come up has a
+partner."""
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """A finding a device and state."""
+    """Return one finding per device and state."""
     fabric = subject.fabric
     ports = fabric.ports
     for state, severity in _SEVERITY.items():

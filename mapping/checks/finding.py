@@ -1,4 +1,4 @@
-"""What a check is given, and what it finds."""
+"""Input and results of checks: the subject, and findings with their severity."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from registry.model import Fabric, IntendedWiring
 
 
 class Severity(IntEnum):
-    """How much a finding matters; higher is worse.
+    """Severity of a finding; higher is worse.
 
-    A ``note`` may be meant so, a ``warning`` costs speed or is a risk, an ``error`` keeps hosts from each
-    other.
+    A ``note`` may be intended, a ``warning`` costs speed or is a risk, an ``error`` disconnects hosts.
     """
 
     NOTE = 1
@@ -28,7 +27,7 @@ class Severity(IntEnum):
 
     @classmethod
     def of(cls, text: str) -> Severity:
-        """The severity with this name.
+        """Return the severity with this name.
 
         Raises
         ------
@@ -42,14 +41,14 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Subject:
-    """What is checked.
+    """The input of a check.
 
     Attributes
     ----------
     fabric : Fabric
-        With its tables where they are known.
+        Fabric with its forwarding tables, if known.
     plan : IntendedWiring or None
-        How it should be wired.
+        Intended wiring.
     """
 
     fabric: Fabric
@@ -57,13 +56,13 @@ class Subject:
 
     @cached_property
     def tables(self) -> TableArrays | None:
-        """The forwarding tables bound to the links, once for all checks; None where there are none."""
+        """Forwarding tables resolved to the links, shared by all checks; None if there are none."""
         return None if self.fabric.tables is None else bound_tables(self.fabric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong.
+    """One fault of a fabric.
 
     Attributes
     ----------
@@ -71,11 +70,11 @@ class Finding:
         Name of the check, see ``mapping.checks.catalog``.
     severity : Severity
     subject : str
-        The device or cable that it is about, by name.
+        Name of the device or cable.
     text : str
-        What is wrong, in words, subject included.
+        Description of the fault, including the subject.
     count : int
-        How often: pairs, cables, devices; 1 unless the check sums up.
+        Number of pairs, cables or devices; 1 if the check does not count.
     """
 
     check: str
@@ -86,19 +85,19 @@ class Finding:
 
 
 def port_text(fabric: Fabric, vertex: int, port: int) -> str:
-    """A device and a port of it, as messages name them; only the device where the port is unknown."""
+    """Return a device and its port for messages; only the device if the port is unknown."""
     name = fabric.names[vertex]
     return name if port < 0 else f"{name} port {port}"
 
 
 def cable_text(fabric: Fabric, row: int) -> str:
-    """A cable by both its ends."""
+    """Return a cable for messages, by both ends."""
     links = fabric.links
     start = port_text(fabric, int(links.source[row]), int(links.source_port[row]))
     return f"{start} - {port_text(fabric, int(links.target[row]), int(links.target_port[row]))}"
 
 
 def some(names: list[str], most: int = 4) -> str:
-    """The first few of a list of names, and how many there are beside."""
+    """Return the first few of a list of names, and the number of the others."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""Names and GUIDs that two devices have: tools and tables then speak of one and mean the other."""
+"""Names, GUIDs and LIDs that two devices share, so that tools and tables mistake one for the other."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from registry.model import Fabric, Guids, Ints, format_guid
 
 NAME = "identities"
 _WITH_GUID = re.compile(r"(.+) \[(0x[0-9a-f]{16})\]")
-"""How readers tell devices of one description apart."""
+"""Names that readers of files give to devices with the same description."""
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """Descriptions of several switches, GUIDs of several adapters or ports, and LIDs of several ports."""
+    """Return findings for names of several switches, and for GUIDs or LIDs of several adapters or ports."""
     fabric = subject.fabric
     yield from _descriptions(fabric)
     adapters = fabric.adapters
@@ -39,7 +39,7 @@ def _descriptions(fabric: Fabric) -> Iterator[Finding]:
             check=NAME,
             severity=Severity.WARNING,
             subject=description,
-            text=f"{len(guids)} switches are called {description}: {some(guids)}",
+            text=f"{len(guids)} switches have the name {description}: {some(guids)}",
             count=len(guids),
         )
 
@@ -47,18 +47,18 @@ def _descriptions(fabric: Fabric) -> Iterator[Finding]:
 def _repeated(guids: Guids, names: list[str], what: str) -> Iterator[Finding]:
     values, counts = np.unique(guids[guids > 0], return_counts=True)
     for guid in values[counts > 1].tolist():
-        owners = [names[at] for at in np.flatnonzero(guids == guid).tolist()]
+        owners = [names[index] for index in np.flatnonzero(guids == guid).tolist()]
         yield Finding(
             check=NAME,
             severity=Severity.ERROR,
             subject=format_guid(guid),
-            text=f"{what} {format_guid(guid)} stands for {len(owners)} devices: {some(owners)}",
+            text=f"{what} {format_guid(guid)} belongs to {len(owners)} devices: {some(owners)}",
             count=len(owners),
         )
 
 
 def _lids(fabric: Fabric, owner: list[str]) -> Iterator[Finding]:
-    """LIDs that two ports own, with all that a port owns by its LMC."""
+    """Return findings for LIDs that two ports own, including all LIDs of a port by its LMC."""
     adapters = fabric.adapters
     first: Ints = adapters.port_lid
     taken: dict[int, list[str]] = defaultdict(list)
@@ -80,7 +80,7 @@ def _lids(fabric: Fabric, owner: list[str]) -> Iterator[Finding]:
 
 
 def _with_switch(fabric: Fabric) -> bool:
-    """Whether a switch has a LID of an adapter port or of another switch."""
+    """Return True if a switch has the LID of an adapter port or of another switch."""
     of_switches = fabric.lid[fabric.lid > 0]
     shared = np.intersect1d(of_switches, fabric.adapters.port_lid)
     return len(np.unique(of_switches)) < len(of_switches) or len(shared) > 0

@@ -1,4 +1,4 @@
-"""Walks along the forwarding tables that do not arrive: pairs that cannot reach each other, and loops."""
+"""Walks along the forwarding tables that do not arrive: unreachable pairs and loops."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 
 from mapping.checks.finding import Finding, Severity, Subject
 from mapping.routing.forwarding_tables import vertex_of_switch
-from mapping.routing.kernels import table_walks as kernel
+from mapping.routing.kernels import tables as kernel
 from mapping.routing.kernels.tables import TableArrays
 from registry.model import Fabric, Ints
 
 NAME = "reachability"
 _WHY = {
     kernel.UNROUTED: "{switch} has no route for it",
-    kernel.NOT_CABLED: "{switch} sends it to a port with no cable",
+    kernel.NOT_CABLED: "{switch} sends it to a port without a cable",
     kernel.WRONG_END: "{switch} sends it to another device",
     kernel.LOOPS: "it loops through {switch}",
 }
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """Walks from every switch with hosts to every LID of an adapter, by where they go astray."""
+    """Return findings for walks from switches with hosts to adapter LIDs, by the place where they fail."""
     fabric, tables = subject.fabric, subject.tables
     if tables is None or fabric.tables is None:
         return
@@ -38,20 +38,20 @@ def find(subject: Subject) -> Iterator[Finding]:
             number, name = int(counts[end, switch]), fabric.names[vertex[switch]]
             reason = why.format(switch=name)
             text = (
-                f"{number} of {total} ways from a switch with hosts to a LID do not arrive: {reason}; "
-                f"such as from {fabric.names[vertex[start]]} to LID {lid} of {owner(fabric, tables, lid)}"
+                f"{number} of {total} paths from a switch with hosts to a LID do not arrive: {reason}; "
+                f"for example from {fabric.names[vertex[start]]} to LID {lid} of {owner(fabric, tables, lid)}"
             )
             yield Finding(check=NAME, severity=Severity.ERROR, subject=name, text=text, count=number)
 
 
 def senders(tables: TableArrays) -> Ints:
-    """int32: switches (rows of the tables) that hosts hang on and that are in the fabric."""
+    """Return the switches (table rows, int32) that hosts are attached to and that are in the fabric."""
     to_hosts = np.append(tables.link_port >= 0, False)
     return np.flatnonzero(to_hosts[tables.port_link].any(axis=1)).astype(np.int32)
 
 
 def owner(fabric: Fabric, tables: TableArrays, lid: int) -> str:
-    """Name of the host that owns a LID."""
+    """Return the name of the host that owns a LID."""
     adapters = fabric.adapters
     port = int(tables.lid_port[lid])
     return fabric.names[int(adapters.host[adapters.port_adapter[port]])]

@@ -1,4 +1,4 @@
-"""Cables that run slower than both their ends could, or than nearly all cables like them."""
+"""Cables that run slower than both of their ends allow, or than nearly all similar cables."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from registry.units import RATE, text
 
 NAME = "slow-links"
 NEARLY_ALL = 0.9
-"""So many of the cables of a kind must have one speed before a lower one is odd."""
+"""Part of the cables of a kind that must have one speed before a lower one is reported."""
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """Degraded cables that a source tells of, then those that stand out by their speed."""
+    """Return findings for cables that a source lists as degraded, then for cables with an unusual speed."""
     fabric = subject.fabric
-    told = _told(fabric)
-    for row, could_be in told.items():
-        seen, wanted = (text(value, RATE) for value in (float(fabric.links.capacity[row]), could_be))
+    degraded = _degraded(fabric)
+    for row, could_be in degraded.items():
+        actual, possible = (text(value, RATE) for value in (float(fabric.links.capacity[row]), could_be))
         yield Finding(
             check=NAME,
             severity=Severity.WARNING,
             subject=cable_text(fabric, row),
-            text=f"cable {cable_text(fabric, row)} carries {seen}, both ends could {wanted}",
+            text=f"cable {cable_text(fabric, row)} runs at {actual}, both ends support {possible}",
         )
-    yield from _odd(fabric, set(told))
+    yield from _unusual(fabric, set(degraded))
 
 
-def _told(fabric: Fabric) -> dict[int, float]:
-    """Data bytes/s that a cable could have, by the lower-numbered row of its two directions."""
+def _degraded(fabric: Fabric) -> dict[int, float]:
+    """Return the possible data bytes/s of degraded cables, by the lower row of the two directions."""
     links, ports = fabric.links, fabric.ports
     rows = np.flatnonzero(ports.could_be > 0).tolist()
     ends = zip(links.source.tolist(), links.source_adapter.tolist(), links.source_port.tolist(), strict=True)
     link_of = {end: row for row, end in enumerate(ends)} if rows else {}
-    back = _way_back(fabric) if rows else {}
+    back = _reverse_rows(fabric) if rows else {}
     found: dict[int, float] = {}
     for port in rows:
         end = (int(ports.vertex[port]), int(ports.adapter[port]), int(ports.number[port]))
@@ -46,8 +46,8 @@ def _told(fabric: Fabric) -> dict[int, float]:
     return found
 
 
-def _way_back(fabric: Fabric) -> dict[int, int]:
-    """The other direction of each cable whose ports are known."""
+def _reverse_rows(fabric: Fabric) -> dict[int, int]:
+    """Return the row of the other direction of each cable whose ports are known."""
     links = fabric.links
     there = list(
         zip(
@@ -63,8 +63,8 @@ def _way_back(fabric: Fabric) -> dict[int, int]:
     return {row: other for row, other in pairs if other is not None}
 
 
-def _odd(fabric: Fabric, known: set[int]) -> Iterator[Finding]:
-    """Cables below the speed that nearly all have, hosts' cables and those between switches apart."""
+def _unusual(fabric: Fabric, known: set[int]) -> Iterator[Finding]:
+    """Return findings for cables below the usual speed, hosts' cables and others separately."""
     links = fabric.links
     of_host: Bools = (fabric.kind[links.source] == HOST) | (fabric.kind[links.target] == HOST)
     for own, what in ((of_host, "hosts' cables"), (~of_host, "cables between switches")):
@@ -79,11 +79,11 @@ def _odd(fabric: Fabric, known: set[int]) -> Iterator[Finding]:
         for row in rows[each < speeds[usual]].tolist():
             if row in known:
                 continue
-            seen, most = (text(float(value), RATE) for value in (links.capacity[row], speeds[usual]))
-            others = f"{counts[usual]} of {len(rows)} {what} {most}"
+            actual, usual_speed = (text(float(value), RATE) for value in (links.capacity[row], speeds[usual]))
+            others = f"{counts[usual]} of {len(rows)} {what} run at {usual_speed}"
             yield Finding(
                 check=NAME,
                 severity=Severity.NOTE,
                 subject=cable_text(fabric, row),
-                text=f"cable {cable_text(fabric, row)} carries {seen}, {others}",
+                text=f"cable {cable_text(fabric, row)} runs at {actual}, {others}",
             )

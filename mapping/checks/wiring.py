@@ -1,12 +1,11 @@
-"""What is wired otherwise than planned: cables that are missing, extra, swapped or in the wrong port.
+"""Differences from the intended wiring: cables that are missing, extra, swapped or in the wrong port.
 
-Devices are found by name, ports by what the plan calls them: ``Port 9`` (or ``9``, ``P9``) is a number,
-another word such as ``mlx5_0`` the adapter of a host, ``mlx5_0/2`` a port of it. Where the plan's word for a
-port is not understood, or the scan tells no ports, any cable between the two devices will do.
+Devices are matched by name. Port labels of the plan: ``Port 9`` (or ``9``, ``P9``) is a number, another word
+such as ``mlx5_0`` the adapter of a host, ``mlx5_0/2`` a port of it. If a label is not understood, or the scan
+has no ports, any cable between the two devices matches.
 
-Cables that are there but not planned and planned but not there are laid side by side: where they use the same
-ports, all of them, they were swapped with each other; where one of each shares one end, the other end is in a
-wrong port.
+Cables present but not planned are compared with cables planned but not present: if they use exactly the same
+ports, they were swapped; if one of each has one end in common, the other end is in a wrong port.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _ADAPTER = re.compile(r"(.+?)(?:[/:](\d{1,3}))?")
 
 
 class End(NamedTuple):
-    """One end of a cable: device, adapter (empty at a switch) and port; `NO_PORT` where it is not known."""
+    """One end of a cable: device, adapter (empty at a switch) and port (`NO_PORT` if unknown)."""
 
     device: str
     adapter: str
@@ -47,7 +46,7 @@ class Wire(NamedTuple):
 
 
 class Mix(NamedTuple):
-    """Planned cables, and the ones that use their ports instead."""
+    """Planned cables, and the cables that use their ports instead."""
 
     planned: tuple[Wire, ...]
     found: tuple[Wire, ...]
@@ -55,20 +54,20 @@ class Mix(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiringDifferences:
-    """What differs between a plan and a fabric.
+    """Differences between the intended wiring and a fabric.
 
     Attributes
     ----------
     matching : int
         Cables that are as planned.
     missing : tuple of Wire
-        Planned cables that are not there (pulled, dead, or a device that is off).
+        Planned cables that are not present (pulled, dead, or a device that is off).
     extra : tuple of Wire
-        Cables that no plan tells of.
+        Cables that are not in the plan.
     swapped : tuple of Mix
-        Cables that use just the ports of the planned ones, mixed up.
+        Cables that use exactly the ports of the planned ones, in another combination.
     moved : tuple of Mix
-        One planned cable and the one that is there instead: one end is in another port.
+        One planned cable and the one that is present instead: one end is in another port.
     unknown_devices : tuple of str
         Devices of the plan that the fabric does not have, by name.
     """
@@ -82,12 +81,12 @@ class WiringDifferences:
 
     @property
     def empty(self) -> bool:
-        """Whether all is as planned."""
+        """True if everything is as planned."""
         return not (self.missing or self.extra or self.swapped or self.moved)
 
 
 def compare(plan: IntendedWiring, fabric: Fabric) -> WiringDifferences:
-    """What of the wiring differs from its plan.
+    """Return the differences between the intended wiring and a fabric.
 
     Examples
     --------
@@ -97,12 +96,12 @@ def compare(plan: IntendedWiring, fabric: Fabric) -> WiringDifferences:
         for mix in differences.swapped:
             print([str(wire) for wire in mix.found], "instead of", [str(wire) for wire in mix.planned])
     """
-    planned, there = _planned(plan, fabric), _observed(fabric)
+    planned, present = _planned(plan, fabric), _observed(fabric)
     matching = len(planned)
-    exact = set(planned) & set(there)
+    exact = set(planned) & set(present)
     planned = [wire for wire in planned if wire not in exact or NO_PORT in _ports(wire)]
-    there = [wire for wire in there if wire not in exact or NO_PORT in _ports(wire)]
-    missing, extra = _without_vague(planned, there)
+    present = [wire for wire in present if wire not in exact or NO_PORT in _ports(wire)]
+    missing, extra = _without_vague(planned, present)
     matching -= len(missing)
     swapped, moved, missing, extra = _mixes(missing, extra)
     known = set(fabric.names)
@@ -117,7 +116,7 @@ def compare(plan: IntendedWiring, fabric: Fabric) -> WiringDifferences:
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """The differences in words, one finding a cable or mix of cables; nothing where there is no plan."""
+    """Return one finding per difference; none without intended wiring."""
     if subject.plan is None:
         return
     plan, fabric = subject.plan, subject.fabric
@@ -142,6 +141,7 @@ def _text(mix: Mix) -> str:
 
 
 def _planned(plan: IntendedWiring, fabric: Fabric) -> list[Wire]:
+    """Return the cables of the plan, with labels resolved to adapters and ports of the fabric."""
     vertex = {name: v for v, name in enumerate(fabric.names)}
     adapters: dict[str, list[tuple[str, list[int]]]] = {}
     names, links = fabric.adapters.names, fabric.links
@@ -164,7 +164,7 @@ def _planned(plan: IntendedWiring, fabric: Fabric) -> list[Wire]:
 def _end(
     device: str, label: str, vertex: dict[str, int], adapters: dict[str, list[tuple[str, list[int]]]]
 ) -> End:
-    """The end that the plan's words mean."""
+    """Return the end that the plan's label means."""
     number, own = _NUMBER.fullmatch(label), adapters.get(device, [])
     if number is not None:
         adapter = own[0][0] if len(own) == 1 else ""
@@ -180,6 +180,7 @@ def _end(
 
 
 def _observed(fabric: Fabric) -> list[Wire]:
+    """Return the cables of the fabric, one entry per physical cable."""
     links, names = fabric.links, fabric.names
     wires = []
     rows = zip(
@@ -202,7 +203,7 @@ def _adapter(fabric: Fabric, adapter: int, vertex: int) -> str:
 
 
 def _short(name: str, host: str) -> str:
-    """An adapter's name without its host's."""
+    """Return an adapter's name without its host's."""
     return name.removeprefix(host).strip() or name
 
 
@@ -214,13 +215,13 @@ def _ports(wire: Wire) -> tuple[int, int]:
     return wire.near.port, wire.far.port
 
 
-def _without_vague(planned: Sequence[Wire], there: Sequence[Wire]) -> tuple[list[Wire], list[Wire]]:
-    """What is left when each planned cable took one that is there and may be it.
+def _without_vague(planned: Sequence[Wire], present: Sequence[Wire]) -> tuple[list[Wire], list[Wire]]:
+    """Return the cables left after matching each planned cable with one that is present and compatible.
 
-    Only a cable with an end that is not known may be another than it says; those who know more choose first.
+    Only a cable with an unknown end can match a different cable; cables with more known ends choose first.
     """
     left: dict[tuple[str, str], list[Wire]] = {}
-    for wire in there:
+    for wire in present:
         left.setdefault((wire.near.device, wire.far.device), []).append(wire)
     missing = []
     for wire in sorted(planned, key=lambda one: (_ports(one).count(NO_PORT), one)):
@@ -249,15 +250,15 @@ def _same_end(one: End, other: End) -> bool:
 def _mixes(
     missing: Sequence[Wire], extra: Sequence[Wire]
 ) -> tuple[list[Mix], list[Mix], list[Wire], list[Wire]]:
-    """Swapped and moved cables, and what is still missing and extra."""
-    planned_at = {end: wire for wire in missing for end in wire if end.port != NO_PORT}
-    found_at = {end: wire for wire in extra for end in wire if end.port != NO_PORT}
-    swapped, moved, gone, more = list[Mix](), list[Mix](), list[Wire](), list[Wire]()
+    """Return swapped and moved cables, and those that are still missing and extra."""
+    planned_by_end = {end: wire for wire in missing for end in wire if end.port != NO_PORT}
+    found_by_end = {end: wire for wire in extra for end in wire if end.port != NO_PORT}
+    swapped, moved, still_missing, still_extra = list[Mix](), list[Mix](), list[Wire](), list[Wire]()
     seen: set[Wire] = set()
     for wire in missing:
         if wire in seen:
             continue
-        planned, found = _together(wire, planned_at, found_at)
+        planned, found = _together(wire, planned_by_end, found_by_end)
         seen |= set(planned)
         ends = {end for one in planned for end in one}
         if found and ends == {end for one in found for end in one}:
@@ -265,20 +266,20 @@ def _mixes(
         elif len(planned) == len(found) == 1:
             moved.append(Mix(tuple(planned), tuple(found)))
         else:
-            gone += planned
-            more += found
-    touched = {wire for mix in (*swapped, *moved) for wire in mix.found} | set(more)
-    return swapped, moved, gone, [*more, *(wire for wire in extra if wire not in touched)]
+            still_missing += planned
+            still_extra += found
+    touched = {wire for mix in (*swapped, *moved) for wire in mix.found} | set(still_extra)
+    return swapped, moved, still_missing, [*still_extra, *(wire for wire in extra if wire not in touched)]
 
 
 def _together(
-    start: Wire, planned_at: dict[End, Wire], found_at: dict[End, Wire]
+    start: Wire, planned_by_end: dict[End, Wire], found_by_end: dict[End, Wire]
 ) -> tuple[list[Wire], list[Wire]]:
-    """Planned and found cables that share ports with each other, from one on."""
+    """Return the planned and found cables that are connected with `start` through shared ports."""
     planned, found, todo = [start], list[Wire](), [start]
     while todo:
         for end in todo.pop():
-            for wire, known in ((planned_at.get(end), planned), (found_at.get(end), found)):
+            for wire, known in ((planned_by_end.get(end), planned), (found_by_end.get(end), found)):
                 if wire is not None and wire not in known:
                     known.append(wire)
                     todo.append(wire)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mapping.distances.background import Background
 from mapping.distances.distances import LINKS, distances
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import Distances
 from mapping.routing.catalog import build_routes, choose_routing
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from registry.model import Fabric
@@ -83,5 +83,5 @@ class CostModel:
         return {
             "rails": self.rails,
             **({} if self.distance is None else {"distance": self.distance}),
-            **({} if self.background is None else {"background": self.background.told(fabric)}),
+            **({} if self.background is None else {"background": self.background.description(fabric)}),
         }

@@ -11,11 +11,11 @@ import numpy as np
 from mapping.distances.background import Background
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS, SWITCHES, distances
-from mapping.evaluation.bounds import lower_bounds
+from mapping.evaluation.bounds.catalog import lower_bounds
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import host_indices
 from mapping.routing.routes import Routes
-from mapping.routing.traffic import HostTraffic, host_traffic
+from mapping.routing.host_traffic import HostTraffic, host_traffic
 from registry.errors import InvalidPlacement
 from registry.model import Bound, Evaluation, Fabric, Floats, Placement, Profile
 from registry.version import code_version
@@ -151,7 +151,7 @@ def evaluate_traffic(
         mapping_coefficient=_mapping_coefficient(routes, traffic, hops, costs),
         distance=costs.distance or LINKS,
         counted=_counted(costs.packet_bytes),
-        background="" if background is None else background.told(fabric),
+        background="" if background is None else background.description(fabric),
     )
 
 

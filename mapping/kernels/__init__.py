@@ -1,15 +1,14 @@
 """Compiled loops that several packages share, and the cache of all compiled loops.
 
-Input: plain arrays.
-Output: plain arrays.
+Input: arrays.
+Output: arrays.
 
 numba stores compiled code beside each module and deletes it if that module changes, but not if a function or
-tuple type changes that the module took from another one. Therefore all compiled code is deleted as soon as
+tuple type changes that the module imports from another one. Therefore all compiled code is deleted as soon as
 any module in a package named ``kernels`` has changed; each of these packages imports this one first.
 
 A function is compiled again for every combination of argument types, and an int32, an int64 and a constant
-are three types. Functions that are called from others are given ``int(np.int64(x))``: one type, compiled
-once.
+are three types. Functions that other kernels call are passed ``int(np.int64(x))``: one type, compiled once.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ def forget_outdated(root: Path) -> bool:
     Parameters
     ----------
     root
-        Folder of a package; its packages named ``kernels``, at any depth, are looked at.
+        Folder of a package; packages named ``kernels`` below it are searched, at any depth.
 
     Returns
     -------
     bool
-        Whether a module had changed.
+        True if a module had changed.
     """
     packages = sorted(path for path in root.rglob("kernels") if path.is_dir())
     sources = hashlib.sha256()

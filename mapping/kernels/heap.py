@@ -1,4 +1,4 @@
-"""A binary heap in two arrays, the least key first; for keys that come with one number each."""
+"""A binary heap in two arrays, least key first, with one number per key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from registry.model import Floats, Ints
 
 @njit(cache=True, error_model="numpy")
 def put_in(key: Floats, value: Ints, size: int, new_key: float, new: int) -> None:
-    """Add an entry at the end of a heap of `size`, and let it rise."""
+    """Add an entry to a heap of `size` entries."""
     at = size
     while at > 0:
         parent = (at - 1) // 2
@@ -22,7 +22,7 @@ def put_in(key: Floats, value: Ints, size: int, new_key: float, new: int) -> Non
 
 @njit(cache=True, error_model="numpy")
 def drop_first(key: Floats, value: Ints, size: int) -> None:
-    """Put the last entry (at `size`, which is left over) in the place of the first, and let it sink."""
+    """Remove the first entry of a heap; `size` is the number of entries that remain."""
     last_key, last, at = key[size], value[size], 0
     while True:
         child = 2 * at + 1

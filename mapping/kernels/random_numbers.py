@@ -1,8 +1,8 @@
 """Random numbers inside kernels: SplitMix64 on a state that the caller owns.
 
-A search is cut into chunks by the clock, so its generator must not depend on how it is cut: the whole
-state is one uint64 that goes in and out of the kernels. Steele, Lea and Flood, "Fast splittable
-pseudorandom number generators" (OOPSLA 2014), figure 17 with the finaliser of their section 6.
+A search is cut into chunks by time, so its random numbers must not depend on the cuts: the whole state is one
+uint64 that is passed to the kernels and back. Source: Steele, Lea and Flood, "Fast splittable pseudorandom
+number generators" (OOPSLA 2014), figure 17 with the finaliser of their section 6.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 def state_from(generator: np.random.Generator) -> State:
-    """uint64[1]: a state drawn from a generator."""
+    """Return a state (uint64[1]) drawn from a generator."""
     return generator.integers(0, 1 << 64, size=1, dtype=np.uint64)
 
 
 @nb.njit(inline="always")
 def next_word(state: State) -> np.uint64:
-    """64 random bits."""
+    """Return 64 random bits."""
     state[0] += _GAMMA
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * _MIX_1
@@ -37,11 +37,11 @@ def next_word(state: State) -> np.uint64:
 
 @nb.njit(inline="always")
 def below(state: State, n: int) -> int:
-    """A whole number in 0 .. n - 1, for n < 2**31; the bias of below 2**-32 * n does not matter here."""
+    """Return a whole number in 0 .. n - 1, for n < 2**31; the bias below 2**-32 * n does not matter here."""
     return int(np.int64(((next_word(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)))
 
 
 @nb.njit(inline="always")
 def exponential(state: State) -> float:
-    """An exponentially distributed number of mean 1."""
+    """Return an exponentially distributed number of mean 1."""
     return -math.log((np.float64(next_word(state) >> np.uint64(11)) + 1.0) * 2.0**-53)

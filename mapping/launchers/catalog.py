@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mapping.launchers.checks import check_placement
+from mapping.launchers.validation import check_placement
 from registry.catalog import Catalog, Entry
 from registry.model import Fabric, Placement
 

@@ -1,7 +1,7 @@
 """A placement as CSV: ``rank,host,slot`` with slots from 0 by ascending rank within a host.
 
-Where cores were chosen, ``core`` and ``cpu`` follow: the core in hwloc's logical order and the operating
-system's number of its first hardware thread, empty where the host's layout is not known.
+If cores were chosen, the columns ``core`` and ``cpu`` follow: the core in hwloc's logical order and the
+operating system's number of its first hardware thread; both are empty if the host's layout is not known.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from registry.model import Fabric, Placement
 
 
 def write(placement: Placement, fabric: Fabric) -> str:
-    """A header and a line a rank; names with commas or quotes are quoted."""
+    """Return a header and one line per rank; names with commas or quotes are quoted."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     cores = _cores(placement)
     writer.writerow(("rank", "host", "slot", *(("core", "cpu") if cores else ())))
     slots = placement.slot_of_rank.tolist()
-    seats = zip(placement.host_of_rank.tolist(), slots, cores or [()] * placement.ranks, strict=True)
-    for rank, (vertex, slot, core) in enumerate(seats):
+    rows = zip(placement.host_of_rank.tolist(), slots, cores or [()] * placement.ranks, strict=True)
+    for rank, (vertex, slot, core) in enumerate(rows):
         host = fabric.names[vertex]
         if not host.isprintable() or host != host.strip():
-            raise InvalidPlacement(f"host name {host!r} would break the file")
+            raise InvalidPlacement(f"host name {host!r} is not allowed in the file")
         writer.writerow((rank, host, slot, *core))
     return text.getvalue()
 
 
 def _cores(placement: Placement) -> Sequence[tuple[int | str, ...]]:
-    """Core and CPU of each rank, as text where they are not known; empty where none were chosen."""
+    """Return the core and CPU of each rank, as empty text if unknown; an empty list if none were chosen."""
     if placement.core_of_rank is None or placement.cpu_of_rank is None:
         return []
     pairs = zip(placement.core_of_rank.tolist(), placement.cpu_of_rank.tolist(), strict=True)

@@ -1,9 +1,9 @@
-"""A placement as a task map of Flux (RFC 34): which node, by its place in the allocation, holds each task.
+"""A placement as a task map of Flux (RFC 34): the node of each task, by its position in the allocation.
 
 ``flux run --taskmap=manual:"$(cat FILE)" -N HOSTS -n RANKS ./program``. The map is a JSON array of blocks
-``[nodeid, nnodes, ppn, repeat]``: tasks in order go, ppn each, to nnodes nodes from nodeid on, all that
-repeat times. Node ids count the hosts of the allocation, which must be in the order of the job's R.
-Checked with the vectors of RFC 34 (flux-framework/rfc, spec_34), not seen accepted.
+``[nodeid, nnodes, ppn, repeat]``: ppn tasks on each of nnodes nodes from nodeid on, repeated `repeat` times.
+Node ids count the hosts of the allocation, which must be in the order of the job's R. Checked with the
+vectors of RFC 34 (flux-framework/rfc, spec_34), not tested with Flux.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Block = tuple[int, int, int, int]
 
 
 def write(placement: Placement, fabric: Fabric) -> str:
-    """One line, the array."""
-    place = np.zeros(len(fabric), np.int64)
-    place[placement.allocation.hosts] = np.arange(len(placement.allocation))
-    return json.dumps(task_map(place[placement.host_of_rank].tolist()), separators=(",", ":")) + "\n"
+    """Return one line, the array."""
+    node = np.zeros(len(fabric), np.int64)
+    node[placement.allocation.hosts] = np.arange(len(placement.allocation))
+    return json.dumps(task_map(node[placement.host_of_rank].tolist()), separators=(",", ":")) + "\n"
 
 
 def task_map(nodes: list[int]) -> list[Block]:
-    """Blocks of the node of each task: runs of a node, then of neighbouring nodes, then of repetitions.
+    """Return blocks of the node of each task: runs of a node, then of neighbouring nodes, then repetitions.
 
     Parameters
     ----------

@@ -1,18 +1,18 @@
-"""A placement as Intel MPI's machine file: ``HOST:COUNT`` a line, a run of ranks each.
+"""A placement as Intel MPI's machine file: one line ``HOST:COUNT`` per run of ranks.
 
-``mpirun -machinefile FILE -n RANKS ./program``. Hosts may come again. From Intel's documentation, not seen
-accepted; MPICH, whose launcher Intel's descends from, takes such lines.
+``mpirun -machinefile FILE -n RANKS ./program``. A host may occur several times. Based on Intel's
+documentation, not tested; MPICH, from whose launcher Intel's is derived, accepts such lines.
 """
 
 from __future__ import annotations
 
 from itertools import groupby
 
-from mapping.launchers.checks import host_names
+from mapping.launchers.validation import host_names
 from registry.model import Fabric, Placement
 
 
 def write(placement: Placement, fabric: Fabric) -> str:
-    """A line a run of ranks on one host, in rank order."""
+    """Return one line per run of ranks on one host, in rank order."""
     runs = groupby(host_names(placement, fabric))
     return "".join(f"{host}:{sum(1 for _ in run)}\n" for host, run in runs)

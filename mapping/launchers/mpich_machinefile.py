@@ -1,25 +1,25 @@
-"""A placement as MPICH's machine file: ``HOST:1`` a line in rank order.
+"""A placement as MPICH's machine file: one line ``HOST:1`` per rank.
 
-``mpiexec -f FILE`` of MPICH's hydra 4.0.2, which accepted the format. Where cores were chosen, a line is a
-run of ranks on one host, ``HOST:2 binding=user:4,0``: the CPU of each by the operating system's number
-(hydra joins lines of the same host that follow each other, and refuses a second binding then).
+``mpiexec -f FILE`` of MPICH's hydra 4.0.2, which accepted the format. If cores were chosen, a line is a run
+of ranks on one host, ``HOST:2 binding=user:4,0``: the CPU of each by the operating system's number (hydra
+joins successive lines of the same host and refuses a second binding then).
 """
 
 from __future__ import annotations
 
 from itertools import groupby
 
-from mapping.launchers.checks import host_names
+from mapping.launchers.validation import host_names
 from registry.model import Fabric, Placement
 
 
 def write(placement: Placement, fabric: Fabric) -> str:
-    """A line a rank, or a line a run of ranks where cores were chosen, in rank order."""
+    """Return one line per rank, or one per run of ranks if cores were chosen, in rank order."""
     hosts = host_names(placement, fabric)
     if placement.cpu_of_rank is None:
         return "".join(f"{host}:1\n" for host in hosts)
     lines = []
-    runs = groupby(zip(hosts, placement.cpu_of_rank.tolist(), strict=True), key=lambda seat: seat[0])
+    runs = groupby(zip(hosts, placement.cpu_of_rank.tolist(), strict=True), key=lambda rank: rank[0])
     for host, run in runs:
         cpus = [cpu for _, cpu in run]
         binding = "" if -1 in cpus else f" binding=user:{','.join(map(str, cpus))}"

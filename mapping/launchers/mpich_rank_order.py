@@ -1,31 +1,31 @@
-"""A placement as MPICH_RANK_ORDER of HPE Cray MPICH: which rank sits in each slot.
+"""A placement as MPICH_RANK_ORDER of HPE Cray MPICH: the rank in each slot.
 
-The launcher fills the slots of the first host, then of the second, in the order of the allocation, and
-takes their ranks from the list: it is the inverse of the other formats' lists. Use it with
-``MPICH_RANK_REORDER_METHOD=3``, the file ``MPICH_RANK_ORDER`` in the working folder or named by
-``MPICH_RANK_REORDER_FILE``. The syntax is from documentation and published files, not seen accepted.
+The launcher fills the slots of the first host, then of the second, in the order of the allocation, and takes
+their ranks from the list: it is the inverse of the other formats. Use it with ``MPICH_RANK_REORDER_METHOD=3``
+and the file ``MPICH_RANK_ORDER`` in the working folder or named by ``MPICH_RANK_REORDER_FILE``. The syntax is
+from documentation and published files, not tested.
 
-The list alone does not say which hosts have the slots: a comment before it does, ``# hosts a*2 b*2``, where
-their names can be written so; `ingest.formats.placements.mpich_rank_order` reads it.
+The list does not name the hosts of the slots. A comment before it does, ``# hosts a*2 b*2``, if their names
+allow it; `ingest.formats.placements.mpich_rank_order` reads it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from mapping.launchers.checks import launchable
+from mapping.launchers.validation import launchable
 from registry.errors import InvalidPlacement
 from registry.model import Fabric, Placement
 
 
 def write(placement: Placement, fabric: Fabric) -> str:
-    """One line of ranks between commas, behind a comment with the hosts.
+    """Return one line of ranks separated by commas, after a comment with the hosts.
 
     Raises
     ------
     InvalidPlacement
-        A host before the last used one has free slots: the launcher would fill them, which would move
-        all ranks after them.
+        A host before the last used one has free slots: the launcher would fill them and shift all later
+        ranks.
     """
     allocation = placement.allocation
     taken = np.bincount(placement.host_of_rank, minlength=len(fabric))[allocation.hosts]
@@ -35,19 +35,19 @@ def write(placement: Placement, fabric: Fabric) -> str:
         host = fabric.names[allocation.hosts[free[0]]]
         raise InvalidPlacement(
             f"host {host} has free slots before the last used host: the launcher fills slots in the order of "
-            "the allocation, so that a list of ranks cannot leave any free"
+            "the allocation, so a list of ranks cannot leave any free"
         )
-    place = np.empty(len(fabric), np.int64)
-    place[allocation.hosts] = np.arange(len(allocation))
-    order = np.lexsort((placement.slot_of_rank, place[placement.host_of_rank]))
+    position = np.empty(len(fabric), np.int64)
+    position[allocation.hosts] = np.arange(len(allocation))
+    order = np.lexsort((placement.slot_of_rank, position[placement.host_of_rank]))
     return _hosts(placement, fabric, last) + ",".join(str(rank) for rank in order.tolist()) + "\n"
 
 
 def _hosts(placement: Placement, fabric: Fabric, last: int) -> str:
-    """A comment with the hosts up to the last used one, and their slots."""
+    """Return a comment with the hosts up to the last used one, and their slots."""
     allocation = placement.allocation
     names = [fabric.names[vertex] for vertex in allocation.hosts[: last + 1]]
     if not all(map(launchable, names)):
         return ""
-    seats = zip(names, allocation.slots.tolist(), strict=False)
-    return f"# hosts {' '.join(f'{name}*{slots}' for name, slots in seats)}\n"
+    hosts = zip(names, allocation.slots.tolist(), strict=False)
+    return f"# hosts {' '.join(f'{name}*{slots}' for name, slots in hosts)}\n"

@@ -1,15 +1,15 @@
-"""A placement as Open MPI's host file for its sequential mapping: one host a line in rank order.
+"""A placement as Open MPI's host file for its sequential mapping: one host per line in rank order.
 
-``mpirun --hostfile FILE --map-by seq``; other mappings merge the lines of a host, which moves ranks.
-The format was accepted by Open MPI 4.1.4.
+``mpirun --hostfile FILE --map-by seq``; other mappings merge the lines of a host, which moves ranks. Open MPI
+4.1.4 accepted the format.
 """
 
 from __future__ import annotations
 
-from mapping.launchers.checks import host_names
+from mapping.launchers.validation import host_names
 from registry.model import Fabric, Placement
 
 
 def write(placement: Placement, fabric: Fabric) -> str:
-    """A line a rank, in rank order."""
+    """Return one line per rank, in rank order."""
     return "".join(f"{host}\n" for host in host_names(placement, fabric))

@@ -1,9 +1,9 @@
 """A placement as the rankfile of PRRTE, the launcher of Open MPI 5: ``rank N=HOST slot=K``.
 
 ``mpirun --hostfile HOSTS --map-by rankfile:file=FILE ./program``, or ``prterun``. The syntax and the meaning
-of K are those of Open MPI 4, which refuses a file that is named so. Hosts must be known otherwise, by a
-scheduler or ``--hostfile``; some versions do not take a ``-`` in the file's name. From documentation and
-published scripts, not seen accepted.
+of K are those of Open MPI 4, which refuses a file given in this way. The hosts must be known from a scheduler
+or ``--hostfile``; some versions do not accept a ``-`` in the file's name. From documentation and published
+scripts, not tested.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ from registry.model import Fabric, Placement
 
 
 def write(placement: Placement, fabric: Fabric) -> str:
-    """A line a rank, in rank order."""
+    """Return one line per rank, in rank order."""
     return openmpi_rankfile.write(placement, fabric)

@@ -49,18 +49,18 @@ ROUTINGS = Catalog(
         ),
         Entry(
             name="valiant",
-            target="mapping.routing.valiant:build",
-            about="by way of a random switch, a stated share or all (Valiant 1982); loads are exact",
+            target="mapping.routing.adaptive:valiant",
+            about="over a random switch, a given share or all traffic (Valiant 1982); loads are exact",
         ),
         Entry(
             name="ugal",
-            target="mapping.routing.ugal:build",
-            about="adaptive: minimal but for a stated share by way of a random switch (Singh 2005, UGAL)",
+            target="mapping.routing.adaptive:ugal",
+            about="adaptive: minimal, except a given share over a random switch (Singh 2005, UGAL)",
         ),
         Entry(
             name="ecmp",
             target="mapping.routing.ecmp:build",
-            about="each flow of a pair hashed onto one shortest way (RFC 2992)",
+            about="each flow of a pair hashed onto one shortest path (RFC 2992)",
         ),
     ),
 )
@@ -102,32 +102,32 @@ class Routing(Choice[Entry]):
 def build_routes(
     routing: str | Routing, fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED
 ) -> Routes:
-    """Routes between hosts (vertices) by a routing.
+    """Return routes between hosts (vertices) by a routing.
 
     Parameters
     ----------
     routing : str or Routing
         As text, such as ``shortest-paths`` or ``up-down:root=6``.
     rails : str
-        How a pair's bytes are split over adapters: ``all-connected`` or ``same-rail``.
+        How the bytes of a pair are split over adapters: ``all-connected`` or ``same-rail``.
 
     Raises
     ------
     UnknownName
-        A routing, option or rails rule that there is not.
+        The routing, an option or the rails rule is unknown.
     InvalidValue
-        A value that does not suit its option, or a fabric that lacks what the routing needs.
+        A value does not suit its option, or the fabric lacks what the routing needs.
     """
     chosen = Routing.parse(routing) if isinstance(routing, str) else routing
     return chosen.build(fabric, hosts, rails=rails)
 
 
 def choose_routing(fabric: Fabric) -> tuple[str, str]:
-    """The routing that a fabric is judged on unless told, and why in a few words."""
+    """Return the default routing of a fabric, and the reason in a few words."""
     from mapping.routing import forwarding_tables
 
     if fabric.tables is None:
         return "shortest-paths", "the fabric has no forwarding tables"
     if forwarding_tables.complete(fabric):
         return "tables", "the fabric has complete forwarding tables"
-    return "shortest-paths", "the fabric's forwarding tables do not join all of its hosts"
+    return "shortest-paths", "the fabric's forwarding tables do not connect all of its hosts"

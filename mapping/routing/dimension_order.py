@@ -1,9 +1,9 @@
-"""Dimension-order routing on tori and meshes: one axis after the other, each the shorter way around.
+"""Dimension-order routing on tori and meshes: one axis after the other, each in the shorter direction.
 
-Half way around an even circle both ways are equally short: then upwards. Source: the routing of the example
+If both directions around a ring of even size are equally short, the upward one is used. Sources: the example
 in Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures", 2011,
 section 2.3; Dally and Towles, "Principles and Practices of Interconnection Networks", 2004, section 8.4.
-Parallel cables are one link, shared by capacity.
+Parallel cables are one link, shared in proportion to capacity.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.flow_arrays import flow_arrays, graph_arrays
+from mapping.routing.flow_arrays import empty_flow_arrays, graph_arrays
 from mapping.routing.kernels import dimension_order as kernel
-from mapping.routing.kernels.flows import ARCS, FlowArrays, GraphArrays, follow_arcs
+from mapping.routing.kernels.flows import ARCS, NO_ARC, FlowArrays, GraphArrays, follow_arcs
 from mapping.routing.kernels.paths import HopArray
-from mapping.routing.network import EndPoints, Network, end_points, transit_network
-from mapping.routing.on_link import arcs_with, by_arcs
+from mapping.routing.network import EndPoints, Network, arcs_with, end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
 from mapping.routing.torus import Torus, torus_coordinates
@@ -27,27 +26,27 @@ from registry.errors import InvalidValue
 from registry.model import Fabric, Floats, Int8s, Ints
 
 AXES = "xyzabcdefghi"
-"""Names of the axes, as the option `order` has them."""
+"""Names of the axes in the option `order`."""
 AT_ONCE = 256
-"""Goals that one piece of work fills tables for."""
+"""Goals per piece of parallel work."""
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, order: str = "") -> DimensionOrder:
-    """Routes between `hosts` (vertices) by dimension order.
+    """Return routes between `hosts` (vertices) by dimension order.
 
     Parameters
     ----------
     order : str
-        Axes by the letters of `AXES`, the first to be travelled first, such as ``zyx``; unless told, as
-        they are in ``fabric.coordinates``, or as `torus_coordinates` finds them.
+        Axes by the letters of `AXES`, in the order of travel, such as ``zyx`` (default: the order of
+        ``fabric.coordinates``, or the one that `torus_coordinates` finds).
 
     Raises
     ------
     InvalidValue
-        The vertices that forward are no torus or mesh, a host hangs on several of them by one port, or
-        an order that does not name every axis once.
+        The forwarding vertices are no torus or mesh, one port of a host is attached to several of them, or
+        `order` does not name every axis once.
     UnknownName
-        A rails rule that there is not.
+        The rails rule is unknown.
     """
     check_rails(rails)
     torus = torus_coordinates(fabric)
@@ -61,13 +60,13 @@ def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, order
     odd = ends.port_host[~network.arcs.forwards[network.port_vertex]]
     if len(odd):
         name = fabric.names[ends.hosts[odd[0]]]
-        raise InvalidValue("dimension-order", f"host {name!r} does not hang on one vertex of the torus")
+        raise InvalidValue("dimension-order", f"host {name!r} is not attached to one vertex of the torus")
     axes = np.array([names.index(axis) for axis in order or names], np.int32)
     return DimensionOrder(fabric, ends, network, rails, torus, axes)
 
 
 class DimensionOrder(ShortestPaths):
-    """Routes by dimension order; each pair has one shortest way."""
+    """Routes by dimension order; each pair has one shortest path."""
 
     name = "dimension-order"
 
@@ -75,7 +74,7 @@ class DimensionOrder(ShortestPaths):
         self, fabric: Fabric, ends: EndPoints, network: Network, rails: str, torus: Torus, axes: Ints
     ) -> None:
         super().__init__(fabric, ends, network, rails)
-        self._place: Ints = torus.coordinates[fabric.forwards]  # the network's vertices, in its order
+        self._place: Ints = torus.coordinates[fabric.forwards]  # of the network's vertices
         self._torus = torus
         self._axes = axes
 
@@ -93,7 +92,7 @@ class DimensionOrder(ShortestPaths):
 
     @cached_property
     def _next_arc(self) -> Int8s:
-        """uint8[k, v]: arc to follow from every vertex to each row's."""
+        """Arc to follow from every vertex to the vertex of each row (uint8[k, v])."""
         found = np.empty((len(self._vertex), len(self._place)), np.uint8)
         torus, step_arc = self._torus, self._step_arc()
 
@@ -107,16 +106,16 @@ class DimensionOrder(ShortestPaths):
         return found
 
     def _step_arc(self) -> Int8s:
-        """uint8[v, d, 2]: arc of each step, counted from the vertex's first."""
+        """Return the arc of each step (uint8[v, d, 2]), counted from the vertex's first arc."""
         arcs, place, sizes = self._network.arcs, self._place.astype(np.int64), self._torus.sizes
         tail = np.repeat(np.arange(len(arcs.forwards)), np.diff(arcs.out_ptr))
         step = place[arcs.head] - place[tail]
         axis = np.abs(step).argmax(axis=1)
         length = step[np.arange(len(step)), axis]
-        up = (length == 1) | (length < -1)  # from the last of a circle to its first
-        found = np.zeros((len(arcs.forwards), len(sizes), 2), np.uint8)
-        found[tail, axis, up.astype(int)] = np.arange(len(tail)) - arcs.out_ptr[tail]
-        return found
+        up = (length == 1) | (length < -1)  # from the last vertex of a ring to its first
+        step_arc = np.zeros((len(arcs.forwards), len(sizes), 2), np.uint8)
+        step_arc[tail, axis, up.astype(int)] = np.arange(len(tail)) - arcs.out_ptr[tail]
+        return step_arc
 
     def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints]:
         arc_load, hops = np.zeros(len(self._network.arcs.head)), np.empty(len(row), np.int32)
@@ -127,21 +126,35 @@ class DimensionOrder(ShortestPaths):
         arcs, share = arcs_with(self._network.cables, link)
         over = np.zeros(len(self._network.arcs.head))
         over[arcs] = share
-        return by_arcs(self._graph, over, row, target)
+        return fraction_along_arcs(self._graph, over, row, target)
 
     def _flows(self) -> FlowArrays:
         links = len(self.fabric.links)
-        return flow_arrays(
-            ARCS,
-            links=links,
-            max_entries=links,
-            max_channels=self.max_channels,
-            ends=self._arrays,
-            hops=self._hops,
-            graph=self._graph,
-        )
+        flows = empty_flow_arrays(ARCS, links, links, self.max_channels, self._arrays, self._hops)
+        return flows._replace(graph=self._graph)
 
     @cached_property
     def _graph(self) -> GraphArrays:
         none = np.zeros((0, 0), self._hops.dtype)
         return graph_arrays(self._network, self._vertex, hops_to=none, next_arc=self._next_arc)
+
+
+def fraction_along_arcs(graph: GraphArrays, over: Floats, row: Ints, target: Ints) -> Floats:
+    """Return the fraction (float64[d]) of each demand that crosses a link, with one arc to follow per vertex.
+
+    Parameters
+    ----------
+    over : float64[arcs]
+        Fraction of each arc's bytes on the link.
+    row, target : int32[d]
+        Indices into ``graph.vertex`` and ``graph.next_arc``.
+    """
+    fraction, vertex = np.zeros(len(row)), graph.vertex[row].astype(np.int64)
+    walking = np.arange(len(row))
+    while len(walking):
+        onward = graph.next_arc[target[walking], vertex[walking]]
+        walking, onward = walking[onward != NO_ARC], onward[onward != NO_ARC]
+        arc = graph.arc_ptr[vertex[walking]] + onward
+        fraction[walking] += over[arc]
+        vertex[walking] = graph.arc_head[arc]
+    return fraction

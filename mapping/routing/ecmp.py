@@ -1,8 +1,8 @@
-"""Equal-cost multipath by flow hash: each flow of a pair of hosts goes one shortest way.
+"""Equal-cost multipath: the flows of a pair of hosts are hashed onto shortest paths.
 
-At every switch a hash of the flow and the switch takes one of all cables that lead nearer to the
-destination, each with the same chance (Hopps, "Analysis of an equal-cost multi-path algorithm", RFC 2992).
-A pair's bytes are cut into so many equal flows; real hashes are not published, so a seed stands for one.
+At every switch a hash of flow and switch selects one of all cables on shortest paths to the destination, each
+with the same probability (Hopps, "Analysis of an equal-cost multi-path algorithm", RFC 2992). The bytes of a
+pair are divided into equal flows. Hash functions of real switches are not published; a seed selects one here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mapping.routing.kernels.channels import Channels
-from mapping.routing.kernels.ecmp import carry_hashed
+from mapping.routing.kernels.single_paths import ArcCables, HashedFlows, carry_hashed
 from mapping.routing.network import end_points, transit_network
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
@@ -22,21 +22,21 @@ from registry.model import Fabric, Floats, Ints, Longs
 def build(
     fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, paths: int = 1, seed: int = 0
 ) -> Ecmp:
-    """Routes between `hosts` (vertices) with flows hashed onto shortest ways.
+    """Return routes between `hosts` (vertices) with flows hashed onto shortest paths.
 
     Parameters
     ----------
     paths : int
-        Flows that each pair of hosts has between two ports; at least 1.
+        Flows of each pair of hosts between two ports; at least 1.
     seed : int
-        Of the hash, 0 to 2**62.
+        Seed of the hash, 0 to 2**62.
 
     Raises
     ------
     InvalidValue
-        No flows, or a seed below zero.
+        `paths` is below 1 or the seed is out of range.
     UnknownName
-        A rails rule that there is not.
+        The rails rule is unknown.
     """
     check_rails(rails)
     if paths < 1:
@@ -47,10 +47,10 @@ def build(
 
 
 class Ecmp(ShortestPaths):
-    """Routes whose flows each go one shortest way.
+    """Routes whose flows use one shortest path each.
 
-    `flows`, which searches walk, are those of all shortest paths: a surrogate, what hashing gives in the
-    mean of all seeds only where every switch has as many ways on. `load` is exact for the seed.
+    `load` is exact for the seed. `flows`, which searches use, are those of all shortest paths: the mean over
+    all seeds, if every switch has the same number of cables on shortest paths, else an approximation.
     """
 
     def __init__(self, fabric: Fabric, hosts: Ints, rails: str, paths: int, seed: int) -> None:
@@ -61,18 +61,18 @@ class Ecmp(ShortestPaths):
         self.seed = seed
 
     def _crossing(self, channels: Channels, amount: Floats, link: int) -> Floats:
-        """See `Routes`: hashed ways are shortest ways, so only channels with one over the link are asked."""
-        found = super()._crossing(channels, amount, link)
-        for at in np.flatnonzero(found).tolist():
-            own = slice(at, at + 1)
+        """Return the bytes of each channel on a link; routes only channels with a shortest path over it."""
+        crossing = super()._crossing(channels, amount, link)
+        for index in np.flatnonzero(crossing).tolist():
+            own = slice(index, index + 1)
             one = Channels(
                 channels.source[own], channels.port[own], channels.target[own], channels.weight[own]
             )
-            found[at] = self._carry_channels(one, amount[own])[0][link]
-        return found
+            crossing[index] = self._carry_channels(one, amount[own])[0][link]
+        return crossing
 
     def _carry_channels(self, channels: Channels, amount: Floats) -> tuple[Floats, Ints]:
-        """See `Routes`. A pair given twice takes the same ways."""
+        """Route channels; see `Routes`. A pair that occurs twice uses the same paths."""
         port_host = self.ends.port_host
         key = self._key(port_host[channels.source], port_host[channels.port])
         key += (channels.source - _first_port(port_host)[channels.source]) * 256
@@ -81,7 +81,7 @@ class Ecmp(ShortestPaths):
         return self._carry_hashed(row, channels.target, key, amount)
 
     def _key(self, source: Ints, target: Ints) -> Longs:
-        """int64: what the flows from one host to another are hashed by: the hosts' vertices."""
+        """Return the hash key (int64) of the flows from one host to another, from the hosts' vertices."""
         vertices = len(self.fabric)
         return (self.hosts[source].astype(np.int64) * vertices + self.hosts[target]) * 65536
 
@@ -89,13 +89,12 @@ class Ecmp(ShortestPaths):
         cables, order = self._network.cables, np.argsort(target, kind="stable")
         first = np.searchsorted(target[order], np.arange(len(self._vertex) + 1))
         loads, steps = np.zeros(len(self.fabric.links)), np.empty(len(row), np.int32)
-        steps[order] = carry_hashed(
-            self._network.arcs, cables.ptr, cables.link, self.fabric.links.cables, self._vertex, first,
-            self._vertex[row[order]], key[order], amount[order], self.paths, self.seed, loads,
-        )  # fmt: skip
+        bundles = ArcCables(cables.ptr, cables.link, self.fabric.links.cables)
+        flows = HashedFlows(first, self._vertex[row[order]], key[order], amount[order], self.paths, self.seed)
+        steps[order] = carry_hashed(self._network.arcs, bundles, self._vertex, flows, loads)
         return loads, steps
 
 
 def _first_port(port_host: Ints) -> Longs:
-    """int64[p]: first port of each port's host."""
+    """Return the first port (int64[p]) of each port's host."""
     return np.searchsorted(port_host, port_host)

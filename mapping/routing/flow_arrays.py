@@ -1,4 +1,4 @@
-"""The arrays that search kernels walk, put together: what a routing leaves out is empty."""
+"""Construction of the arrays that search kernels read; arrays that a routing does not use are empty."""
 
 from __future__ import annotations
 
@@ -15,22 +15,11 @@ from mapping.routing.network import Network
 from registry.model import Int8s, Ints
 
 
-def flow_arrays(
-    kind: int,
-    *,
-    links: int,
-    max_entries: int,
-    max_channels: int,
-    ends: Ends,
-    hops: HopArray,
-    graph: GraphArrays | None = None,
-    tables: TableArrays | None = None,
-    row_switch: Ints | None = None,
-    lid: Ints | None = None,
-    lists: ListArrays | None = None,
+def empty_flow_arrays(
+    kind: int, links: int, max_entries: int, max_channels: int, ends: Ends, hops: HopArray
 ) -> FlowArrays:
-    """Arrays of one kind; parameters as in ``mapping.routing.kernels.flows.FlowArrays``."""
-    none = empty(0)
+    """Return `FlowArrays` of one kind with empty graph, tables and lists; replace those of the kind."""
+    none, ptr, shares = empty(0), empty(1, dtype=np.int64), empty(0, dtype=np.float64)
     return FlowArrays(
         kind=kind,
         links=links,
@@ -38,22 +27,21 @@ def flow_arrays(
         max_channels=max_channels,
         ends=ends,
         hops=hops,
-        graph=_no_graph(hops) if graph is None else graph,
-        tables=TableArrays(empty(0, 0, dtype=np.uint8), empty(0, 0), none, none, none)
-        if tables is None
-        else tables,
-        row_switch=none if row_switch is None else row_switch,
-        lid=none if lid is None else lid,
-        lists=ListArrays(empty(1, dtype=np.int64), none, empty(0, dtype=np.float64))
-        if lists is None
-        else lists,
+        graph=GraphArrays(
+            *(ptr, none, ptr, none, shares, empty(0, dtype=np.bool_), none),
+            *(empty(0, 0, dtype=hops.dtype), empty(0, 0, dtype=np.uint8)),
+        ),
+        tables=TableArrays(empty(0, 0, dtype=np.uint8), empty(0, 0), none, none, none),
+        row_switch=none,
+        lid=none,
+        lists=ListArrays(ptr, none, shares),
     )
 
 
 def graph_arrays(
     network: Network, vertex: Ints, *, hops_to: HopArray | None = None, next_arc: Int8s | None = None
 ) -> GraphArrays:
-    """The network as search kernels walk it, with a table of hops or of arcs to follow."""
+    """Return the network as search kernels read it, with a table of hops or of arcs to follow."""
     return GraphArrays(
         arc_ptr=network.arcs.out_ptr,
         arc_head=network.arcs.head,
@@ -68,13 +56,5 @@ def graph_arrays(
 
 
 def empty(*shape: int, dtype: Any = np.int32) -> NDArray[Any]:
-    """An array without entries, or of zeros."""
+    """Return an array of zeros of this shape (by default int32)."""
     return np.zeros(shape, dtype)
-
-
-def _no_graph(hops: HopArray) -> GraphArrays:
-    none, ptr, shares = empty(0), empty(1, dtype=np.int64), empty(0, dtype=np.float64)
-    return GraphArrays(
-        *(ptr, none, ptr, none, shares, empty(0, dtype=np.bool_), none),
-        *(empty(0, 0, dtype=hops.dtype), empty(0, 0, dtype=np.uint8)),
-    )

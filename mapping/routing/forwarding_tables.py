@@ -1,7 +1,7 @@
-"""The routes that a fabric really uses: its switches' forwarding tables, walked from LID to LID.
+"""Routes by the forwarding tables of the switches, from LID to LID.
 
-The switches' tables say by which port a packet for a LID leaves; its load stays on that port's cable.
-A port with LMC > 0 owns several LIDs: what is for it is spread evenly over them.
+A table gives the port by which a packet for a LID leaves a switch; the load is put on that port's cable. A
+port with LMC > 0 owns several LIDs, and traffic to it is divided evenly over them.
 """
 
 from __future__ import annotations
@@ -11,29 +11,28 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.flow_arrays import empty, flow_arrays
+from mapping.routing.flow_arrays import empty, empty_flow_arrays
 from mapping.routing.kernels import tables as kernel
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import TABLES, FlowArrays
 from mapping.routing.kernels.paths import HopArray
 from mapping.routing.kernels.tables import TableArrays
 from mapping.routing.network import EndPoints, end_points
-from mapping.routing.on_link import by_tables
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
 from mapping.threads import each
 from registry.errors import InvalidValue, UnreachablePair
-from registry.model import NO_ROUTE, SWITCH, Fabric, Floats, ForwardingTables, Ints, Longs
+from registry.model import NO_ROUTE, SWITCH, Bools, Fabric, Floats, ForwardingTables, Ints, Longs
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> TableRoutes:
-    """Routes between `hosts` (vertices) by ``fabric.tables``.
+    """Return routes between `hosts` (vertices) by ``fabric.tables``.
 
     Raises
     ------
     InvalidValue
         The fabric has no tables.
     UnknownName
-        A rails rule that there is not.
+        The rails rule is unknown.
     """
     check_rails(rails)
     if fabric.tables is None:
@@ -43,7 +42,7 @@ def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> Ta
 
 
 def complete(fabric: Fabric) -> bool:
-    """Whether the fabric has tables that join every ordered pair of hosts that have a cable."""
+    """Return True if the fabric has tables that connect every ordered pair of hosts with a cable."""
     if fabric.tables is None:
         return False
     ends = np.concatenate((fabric.links.source, fabric.links.target))
@@ -52,7 +51,7 @@ def complete(fabric: Fabric) -> bool:
 
 
 def bound_tables(fabric: Fabric) -> TableArrays:
-    """The fabric's tables, with ports and LIDs found among its links and adapter ports.
+    """Return the fabric's tables with ports and LIDs resolved to its links and adapter ports.
 
     Raises
     ------
@@ -65,7 +64,7 @@ def bound_tables(fabric: Fabric) -> TableArrays:
 
 
 def vertex_of_switch(fabric: Fabric, tables: ForwardingTables) -> Ints:
-    """int32[s]: vertex of each switch that has a table; -1 not in the fabric."""
+    """Return the vertex (int32[s]) of each switch that has a table; -1 if it is not in the fabric."""
     vertex_of = {int(fabric.guid[v]): v for v in fabric.switches.tolist() if fabric.guid[v]}
     return np.array([vertex_of.get(guid, -1) for guid in tables.switch_guid.tolist()], np.int32)
 
@@ -110,7 +109,7 @@ class TableRoutes(Routes):
         hops = np.empty((len(self._switch), len(self._lid)), np.int16)
         each(
             lambda rows: kernel.all_hops(self._tables, self._switch[rows], self._lid, hops[rows]),
-            _runs(len(hops)),
+            _row_slices(len(hops)),
         )
         return hops.astype(np.int8) if int(hops.max(initial=0)) <= 127 else hops
 
@@ -122,29 +121,21 @@ class TableRoutes(Routes):
 
     def _part_on(self, row: Ints, target: Ints, link: int) -> Floats:
         switch = np.append(self._switch, -1).astype(np.int32)[row]
-        return by_tables(self._tables, switch, self._lid[target], link).astype(np.float64)
+        return crosses_link(self._tables, switch, self._lid[target], link).astype(np.float64)
 
     def _flows(self) -> FlowArrays:
         links = len(self.fabric.links)
         longest = int(self._hops.max(initial=0)) + 1
-        return flow_arrays(
-            TABLES,
-            links=links,
-            max_entries=min(links, self.max_channels * longest),
-            max_channels=self.max_channels,
-            ends=self._arrays,
-            hops=self._hops,
-            tables=self._tables,
-            row_switch=self._switch,
-            lid=self._lid,
-        )
+        most = min(links, self.max_channels * longest)
+        flows = empty_flow_arrays(TABLES, links, most, self.max_channels, self._arrays, self._hops)
+        return flows._replace(tables=self._tables, row_switch=self._switch, lid=self._lid)
 
     def _unconnected(self, i: int, j: int) -> UnreachablePair:
         names = self.fabric.names
         return UnreachablePair(names[self.hosts[i]], names[self.hosts[j]], self._why(i, j))
 
     def _why(self, i: int, j: int) -> str:
-        """Where the first walk between two hosts that are not connected ends."""
+        """Return the reason why two hosts are not connected: the end of the first walk between them."""
         ends, lids = self._arrays, self._lid
         ports = ends.port_ptr[ends.rail_ptr]
         rows = [row for row in ends.port_row[ports[i] : ports[i + 1]].tolist() if row >= 0]
@@ -156,19 +147,20 @@ class TableRoutes(Routes):
         return self._end_of_walk(int(self._switch[rows[0]]), int(targets[0]))
 
     def _end_of_walk(self, switch: int, lid: int) -> str:
+        """Return in words where the walk from a switch to a LID ends."""
         fabric, tables = self.fabric, self._tables
         for _ in range(len(tables.ports) + 1):
             vertex = int(self._switch_vertex[switch])
             port = int(tables.ports[switch, lid])
             link = int(tables.port_link[switch, port])
             if link < 0:
-                gone = "has no route" if port == NO_ROUTE else f"has nothing cabled to port {port}"
-                return f"switch {fabric.names[vertex]!r} {gone} for LID {lid}"
+                reason = "has no route" if port == NO_ROUTE else f"has no cable at port {port}"
+                return f"switch {fabric.names[vertex]!r} {reason} for LID {lid}"
             switch = int(tables.link_switch[link])
             if switch < 0:
                 end = fabric.names[fabric.links.target[link]]
-                return f"the way to LID {lid} ends at {end!r}"
-        return f"the way to LID {lid} loops through {fabric.names[vertex]!r}"
+                return f"the path to LID {lid} ends at {end!r}"
+        return f"the path to LID {lid} loops through {fabric.names[vertex]!r}"
 
     @cached_property
     def _switch_vertex(self) -> Ints:
@@ -178,7 +170,7 @@ class TableRoutes(Routes):
 
 
 def _bind(fabric: Fabric, tables: ForwardingTables, lid_ptr: Longs, lids: Ints) -> TableArrays:
-    """Tables with ports and LIDs found among the fabric's links and adapter ports."""
+    """Return tables with ports and LIDs resolved to the fabric's links and adapter ports."""
     links, count = fabric.links, len(tables.switch_guid)
     vertex = vertex_of_switch(fabric, tables)
     switch_of = np.full(len(fabric), -1, np.int32)
@@ -199,17 +191,18 @@ def _bind(fabric: Fabric, tables: ForwardingTables, lid_ptr: Longs, lids: Ints) 
 
 
 def _lids(fabric: Fabric, tables: ForwardingTables) -> tuple[Longs, Ints]:
-    """LIDs of each adapter port, as CSR: those that the tables name by its GUID, else the scan's.
+    """Return the LIDs of each adapter port, as CSR: those of its GUID in the tables, else those of the scan.
 
-    The scan's are believed for a port that the tables do not name, as far as nobody else in the fabric
-    owns them: simulators number port GUIDs their own way. That the tables lead there is checked by walking.
-    Where the tables name only the first LID of a port with LMC > 0, the unnamed ones after it are its own.
+    The scan's LIDs are used for a port that the tables do not name, if no other device of the fabric owns
+    them (simulators number port GUIDs in their own way). Walks check later that the tables lead to the port.
+    If the tables name only the first LID of a port with LMC > 0, the unnamed LIDs after it belong to the port
+    too.
     """
     adapters = fabric.adapters
     owner = _owner_by_guid(fabric, tables)
     named = np.flatnonzero(owner >= 0)
     first = adapters.port_lid.astype(np.int64)
-    first[owner[named][::-1]] = named[::-1]  # the lowest LID of a port stays
+    first[owner[named][::-1]] = named[::-1]  # keeps the lowest LID of a port
     by_scan = np.ones(len(first), np.bool_)
     by_scan[owner[named]] = False
     for port in np.flatnonzero(first > 0).tolist():
@@ -226,7 +219,7 @@ _NOBODY, _SWITCH = -1, -2
 
 
 def _owner_by_guid(fabric: Fabric, tables: ForwardingTables) -> Longs:
-    """int64[lids]: adapter port that the tables name as the owner of each LID, or a switch, or nobody."""
+    """Return the owner (int64[lids]) of each LID in the tables: an adapter port, `_SWITCH` or `_NOBODY`."""
     port_guid = fabric.adapters.port_guid
     order = np.argsort(port_guid, kind="stable")
     place = np.searchsorted(port_guid[order], tables.lid_guid)
@@ -238,25 +231,25 @@ def _owner_by_guid(fabric: Fabric, tables: ForwardingTables) -> Longs:
 
 
 def _adapter_port(fabric: Fabric, ends: EndPoints) -> Ints:
-    """int32[p]: port of ``fabric.adapters`` that each end point is; -1 none."""
+    """Return the port of ``fabric.adapters`` (int32[p]) of each end point; -1 if none."""
     return _port_at(fabric, ends.port_adapter, ends.port_number)
 
 
 def _port_at(fabric: Fabric, adapter: Ints, number: Ints) -> Ints:
-    """int32: index of the adapter ports with these adapters and numbers; -1 where there is none."""
+    """Return the indices (int32) of the adapter ports with these adapters and numbers; -1 if missing."""
     adapters = fabric.adapters
     width = int(max(adapters.port_number.max(initial=0), number.max(initial=0))) + 2
     keys = adapters.port_adapter.astype(np.int64) * width + adapters.port_number
     order = np.argsort(keys, kind="stable")
     wanted = np.where((adapter >= 0) & (number >= 0), adapter.astype(np.int64) * width + number, -1)
-    at = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
+    index = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
     if not len(keys):
         return np.full(len(wanted), -1, np.int32)
-    return np.where(keys[order][at] == wanted, order[at], -1).astype(np.int32)
+    return np.where(keys[order][index] == wanted, order[index], -1).astype(np.int32)
 
 
 def _first_switch(fabric: Fabric, ends: EndPoints, tables: TableArrays) -> Ints:
-    """int32[p]: switch (row of the tables) that each end point's only cable leads to; -1 none."""
+    """Return the switch (table row, int32[p]) at the end of each end point's only cable; -1 if none."""
     rows = np.flatnonzero(ends.out_port >= 0)
     port = ends.out_port[rows]
     first = np.full(len(ends.port_host), -1, np.int32)
@@ -265,6 +258,21 @@ def _first_switch(fabric: Fabric, ends: EndPoints, tables: TableArrays) -> Ints:
     return first
 
 
-def _runs(rows: int) -> list[slice]:
-    """Rows of a table, a piece of work each."""
+def _row_slices(rows: int) -> list[slice]:
+    """Return slices of the rows of a table, one per piece of parallel work."""
     return [slice(first, first + 64) for first in range(0, rows, 64)]
+
+
+def crosses_link(tables: TableArrays, switch: Ints, lid: Ints, link: int) -> Bools:
+    """Return True (bool[d]) for each walk from a switch to a LID that uses a link, wherever the walk ends."""
+    crosses = np.zeros(len(switch), np.bool_)
+    current, walking = switch.astype(np.int64), np.flatnonzero(switch >= 0)
+    for _ in range(len(tables.ports) + 1):
+        if not len(walking):
+            break
+        row = tables.port_link[current[walking], tables.ports[current[walking], lid[walking]]]
+        walking, row = walking[row >= 0], row[row >= 0]
+        crosses[walking] |= row == link
+        current[walking] = tables.link_switch[row]
+        walking = walking[current[walking] >= 0]
+    return crosses

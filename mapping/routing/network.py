@@ -1,9 +1,9 @@
-"""A fabric as the kernels take it: where hosts are attached, and the graph that carries transit.
+"""A fabric in the form that kernels use: the end points of hosts, and the graph between them.
 
-An end point is what a host sends from: a port of an adapter, or the host itself where the source knows
-no adapters or the host forwards (direct networks). A port that hangs on one forwarding vertex by its own
-cable needs no search of its own: paths start and end at that vertex. Any other end point (several cables
-of unknown ports, hosts cabled to each other) becomes a vertex of the transit graph that does not forward.
+An end point is what a host sends from: a port of an adapter, or the host itself if the source knows no
+adapters or the host forwards (direct networks). A port attached to one forwarding vertex by its own cable
+needs no search: its paths start and end at that vertex. Any other end point (several cables of unknown ports,
+hosts connected to each other) becomes a vertex of the transit graph that does not forward.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from registry.model import NO_PORT, Bools, Fabric, Floats, Ints, Longs
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EndPoints:
-    """Hosts, their rails (adapters) and the rails' ports.
+    """Hosts, their rails (adapters) and the ports of the rails.
 
     Attributes
     ----------
@@ -27,17 +27,17 @@ class EndPoints:
     rail_ptr : int64[h + 1]
         Rails of each host, ordered by adapter name, then GUID.
     rail_adapter : int32[r]
-        Adapter of each rail; `NO_PORT` where the host itself is the end point.
+        Adapter of each rail; `NO_PORT` if the host itself is the end point.
     rail_number : int32[r]
-        Place of the adapter among all of its host's, cabled or not, in that order.
+        Position of the adapter among all adapters of its host in that order, with or without cables.
     port_ptr : int64[r + 1]
         Ports of each rail.
     port_number : int32[p]
-        `NO_PORT` unknown.
+        Number of each port; `NO_PORT` if unknown.
     port_host : int32[p]
         Index into `hosts`.
     out_port, in_port : int32[m]
-        End point at the sending and at the receiving end of each link; -1 where there is none.
+        End point at the sending and at the receiving end of each link; -1 if there is none.
     """
 
     hosts: Ints
@@ -52,12 +52,12 @@ class EndPoints:
 
     @property
     def port_adapter(self) -> Ints:
-        """int32[p]: adapter of each port; `NO_PORT` none."""
+        """Adapter of each port (int32[p]); `NO_PORT` if there is none."""
         return np.repeat(self.rail_adapter, np.diff(self.port_ptr))
 
 
 def end_points(fabric: Fabric, hosts: Ints) -> EndPoints:
-    """The end points of the given hosts (vertices, without repeats)."""
+    """Return the end points of the given hosts (unique vertices)."""
     links, adapters = fabric.links, fabric.adapters
     host_index = np.full(len(fabric), -1, np.int64)
     host_index[hosts] = np.arange(len(hosts))
@@ -101,9 +101,9 @@ def end_points(fabric: Fabric, hosts: Ints) -> EndPoints:
 
 
 def _adapter_order(fabric: Fabric) -> tuple[Longs, Ints]:
-    """int64[a + 1], int32[a + 1]: rank of each adapter by name and GUID, from 1, and number within its host.
+    """Return the rank of each adapter by name and GUID, from 1 (int64[a + 1]), and its number in its host.
 
-    The last entry, 0 in both, stands for adapter -1: a host that is the end point itself.
+    The last entry, 0 in both, stands for adapter -1: a host that is itself the end point.
     """
     adapters = fabric.adapters
     by_name = sorted(range(len(adapters)), key=lambda a: (adapters.names[a], int(adapters.guid[a]), a))
@@ -117,67 +117,68 @@ def _adapter_order(fabric: Fabric) -> tuple[Longs, Ints]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cables:
-    """Rows of ``fabric.links`` by port (or by arc), and the fraction of its bytes on each.
+class CableBundles:
+    """Rows of ``fabric.links`` by port or by arc, and the fraction of its bytes on each.
 
     Attributes
     ----------
     ptr : int64[p + 1]
     link : int32
+        Rows of ``fabric.links`` of each port or arc.
     share : float64
-        By capacity; sums to 1 within a port that has any.
+        Fraction by capacity; sums to 1 within a port or arc.
     """
 
     ptr: Longs
     link: Ints
     share: Floats
 
-    def take(self, bundles: Longs) -> Cables:
-        """The cables of these ports (or arcs), which may be the same several times."""
+    def take(self, bundles: Longs) -> CableBundles:
+        """Return the cables of these ports (or arcs), which may repeat."""
         counts = np.diff(self.ptr)[bundles]
         ptr = np.r_[0, np.cumsum(counts)]
-        at = np.repeat(self.ptr[bundles] - ptr[:-1], counts) + np.arange(ptr[-1])
-        return Cables(ptr=ptr, link=self.link[at], share=self.share[at])
+        rows = np.repeat(self.ptr[bundles] - ptr[:-1], counts) + np.arange(ptr[-1])
+        return CableBundles(ptr=ptr, link=self.link[rows], share=self.share[rows])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Network:
-    """The transit graph, and how end points hang on it.
+    """The transit graph, and the attachment of end points to it.
 
     Attributes
     ----------
     arcs : ArcArrays
-        Parallel cables are one arc.
-    cables : Cables
-        By arc.
+        Arcs of the graph; parallel cables are one arc.
+    cables : CableBundles
+        Cables of each arc.
     port_vertex : int32[p]
         Vertex of the graph where the paths of each port start and end.
-    up, down : Cables
-        By port: its cables to and from that vertex; none where the port is that vertex itself.
+    up, down : CableBundles
+        Cables from each port to that vertex and back; none if the port is that vertex itself.
     """
 
     arcs: ArcArrays
-    cables: Cables
+    cables: CableBundles
     port_vertex: Ints
-    up: Cables
-    down: Cables
+    up: CableBundles
+    down: CableBundles
 
 
 def transit_network(fabric: Fabric, ends: EndPoints) -> Network:
-    """The graph of forwarding vertices and of the end points that do not simply hang on one of them."""
+    """Return the graph of forwarding vertices and of end points not attached to exactly one of them."""
     links, ports = fabric.links, len(ends.port_host)
     transit = np.flatnonzero(fabric.forwards)
     vertex_of = np.full(len(fabric), -1, np.int64)
     vertex_of[transit] = np.arange(len(transit))
     direct = fabric.forwards[ends.hosts[ends.port_host]]
     attached = attachment(fabric, ends)
-    hangs = (attached >= 0) & ~direct
+    simple = (attached >= 0) & ~direct
     port_vertex = np.where(direct, vertex_of[ends.hosts[ends.port_host]], vertex_of[attached])
-    special = np.flatnonzero(~direct & ~hangs)
+    special = np.flatnonzero(~direct & ~simple)
     port_vertex[special] = len(transit) + np.arange(len(special))
 
     def vertices(end: Ints, port: Ints) -> Longs:
-        inside = (port >= 0) & ~np.append(hangs, False)[port]
+        inside = (port >= 0) & ~np.append(simple, False)[port]
         return np.where(
             fabric.forwards[end], vertex_of[end], np.where(inside, np.append(port_vertex, -1)[port], -1)
         )
@@ -186,10 +187,10 @@ def transit_network(fabric: Fabric, ends: EndPoints) -> Network:
     rows = np.flatnonzero((tail >= 0) & (head >= 0))
     total = len(transit) + len(special)
     arc = tail[rows] * total + head[rows]
-    arcs = np.sort(arc, kind="stable")  # nearly in order: faster than to find distinct values by a hash
+    arcs = np.sort(arc, kind="stable")  # nearly sorted: faster than finding distinct values by a hash
     arcs = arcs[np.r_[True, arcs[1:] != arcs[:-1]][: len(arcs)]]
-    up = np.flatnonzero((ends.out_port >= 0) & np.append(hangs, False)[ends.out_port])
-    down = np.flatnonzero((ends.in_port >= 0) & np.append(hangs, False)[ends.in_port])
+    up = np.flatnonzero((ends.out_port >= 0) & np.append(simple, False)[ends.out_port])
+    down = np.flatnonzero((ends.in_port >= 0) & np.append(simple, False)[ends.in_port])
     return Network(
         arcs=arc_arrays(arcs // max(total, 1), arcs % max(total, 1), np.arange(total) < len(transit)),
         cables=_cables(np.searchsorted(arcs, arc), rows, links.capacity, len(arcs)),
@@ -200,7 +201,7 @@ def transit_network(fabric: Fabric, ends: EndPoints) -> Network:
 
 
 def arc_arrays(tail: Longs, head: Longs, forwards: Bools) -> ArcArrays:
-    """Both CSRs of arcs (int64[arcs] each end) that are ordered by tail, then head."""
+    """Return both CSR forms of arcs (int64[arcs] for each end) that are ordered by tail, then head."""
     every, by_head = np.arange(len(forwards) + 1), np.argsort(head, kind="stable")
     return ArcArrays(
         out_ptr=np.searchsorted(tail, every),
@@ -212,22 +213,23 @@ def arc_arrays(tail: Longs, head: Longs, forwards: Bools) -> ArcArrays:
 
 
 def attachment(fabric: Fabric, ends: EndPoints) -> Longs:
-    """int64[p]: the one forwarding vertex that all cables of a port lead to and come from, else -1."""
+    """Return the one forwarding vertex (int64[p]) at the other end of all cables of a port, else -1."""
     links, ports = fabric.links, len(ends.port_host)
     low, high = np.full((2, ports), len(fabric)), np.full((2, ports), -1)
-    for way, port, far in ((0, ends.out_port, links.target), (1, ends.in_port, links.source)):
+    for direction, port, far in ((0, ends.out_port, links.target), (1, ends.in_port, links.source)):
         rows = np.flatnonzero(port >= 0)
-        np.minimum.at(low[way], port[rows], far[rows])
-        np.maximum.at(high[way], port[rows], far[rows])
+        np.minimum.at(low[direction], port[rows], far[rows])
+        np.maximum.at(high[direction], port[rows], far[rows])
     one = (low[0] == high[0]) & (low[1] == high[1]) & (low[0] == low[1])
     return np.where(one & fabric.forwards[low[0] * one], low[0], -1)
 
 
-def _cables(bundle: Ints | Longs, rows: Longs, capacity: Floats, bundles: int) -> Cables:
+def _cables(bundle: Ints | Longs, rows: Longs, capacity: Floats, bundles: int) -> CableBundles:
+    """Return the given rows as bundles, with each row's fraction of its bundle by capacity."""
     order = np.argsort(bundle, kind="stable")
     bundle, link = bundle[order], rows[order]
     total = np.bincount(bundle, weights=capacity[link], minlength=bundles)
-    return Cables(
+    return CableBundles(
         ptr=np.searchsorted(bundle, np.arange(bundles + 1)),
         link=link.astype(np.int32),
         share=capacity[link] / total[bundle],
@@ -238,3 +240,9 @@ def _positions(every: Longs, keys: Longs) -> Ints:
     found = np.searchsorted(every, keys).astype(np.int32)
     found[keys < 0] = -1
     return found
+
+
+def arcs_with(cables: CableBundles, link: int) -> tuple[Longs, Floats]:
+    """Return the arcs (int64) that contain a link, and the fraction (float64) of each arc's bytes on it."""
+    rows = np.flatnonzero(cables.link == link)
+    return np.searchsorted(cables.ptr, rows, side="right") - 1, cables.share[rows]

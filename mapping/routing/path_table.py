@@ -1,9 +1,9 @@
-"""Routes by a user's own table: for each pair of hosts its paths and the probability of each.
+"""Routes by the user's own table: the paths of each pair of hosts and their probabilities.
 
 This is the general routing function of Hoefler and Snir, "Generic topology mapping strategies for large-scale
 parallel architectures", 2011, section 2.1. A file is CSV with the columns ``source,target,probability,path``,
-where a path is the names of its vertices from host to host, joined by ``>``. Parallel cables are one link,
-shared by capacity.
+where a path is the names of its vertices from host to host, separated by ``>``. Parallel cables are one link,
+shared in proportion to capacity.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.flow_arrays import flow_arrays
+from mapping.routing.flow_arrays import empty_flow_arrays
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import LISTS, FlowArrays, ListArrays
 from mapping.routing.kernels.paths import HopArray
@@ -28,17 +28,17 @@ from registry.model import Fabric, Floats, Ints, Longs
 
 COLUMNS = ("source", "target", "probability", "path")
 SLACK = 1e-6
-"""How far the probabilities of a pair may be from 1 in sum."""
+"""Tolerance for the sum of the probabilities of a pair, which must be 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PathTable:
-    """Paths and their probabilities; paths of a pair may stand anywhere.
+    """Paths and their probabilities; the paths of a pair may be in any order.
 
     Attributes
     ----------
     probability : float64[p]
-        0 to 1; those of a pair sum to 1.
+        Probability of each path, 0 to 1; those of a pair sum to 1.
     ptr : int64[p + 1]
     vertex : int32
         Vertices of each path, ``vertex[ptr[p]:ptr[p + 1]]``, from host to host.
@@ -50,19 +50,19 @@ class PathTable:
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, file: str = "") -> TableOfPaths:
-    """Routes between `hosts` (vertices) by a file of paths.
+    """Return routes between `hosts` (vertices) by a file of paths.
 
     Raises
     ------
     InvalidValue
-        No file is named, or a rails rule, where paths say it themselves; see also `routes_by`.
+        No file or a rails rule is given (the paths decide which rails are used); see also `routes_by`.
     InputError, UnknownName
         See `read_path_table`.
     """
     if not file:
-        raise InvalidValue("path-table.file", "names no file")
+        raise InvalidValue("path-table.file", "is empty: give the path of a CSV file")
     if rails != ALL_CONNECTED:
-        raise InvalidValue("path-table", f"the table says which ways are taken, not the rails rule {rails!r}")
+        raise InvalidValue("path-table", f"does not take the rails rule {rails!r}: the table lists the paths")
     return routes_by(read_path_table(file, fabric), fabric, hosts)
 
 
@@ -72,22 +72,24 @@ def read_path_table(path: str | Path, fabric: Fabric) -> PathTable:
     Raises
     ------
     InputError
-        The file cannot be read, or a line is not as stated; names file, line and offender.
+        The file cannot be read or a line is invalid; names file, line and text.
     UnknownName
-        A vertex that the fabric has not.
+        A vertex is not in the fabric.
     """
     try:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the table of paths cannot be read: {error}", path=path) from error
-    rows = [(at, row) for at, row in enumerate(csv.reader(io.StringIO(text)), 1) if any(map(str.strip, row))]
+        raise InputError(f"cannot read the table of paths: {error}", path=path) from error
+    rows = [
+        (line, row) for line, row in enumerate(csv.reader(io.StringIO(text)), 1) if any(map(str.strip, row))
+    ]
     if not rows or tuple(name.strip() for name in rows[0][1]) != COLUMNS:
-        raise InputError(f"the table of paths does not begin with {','.join(COLUMNS)}", path=path)
+        raise InputError(f"the table of paths must begin with the line {','.join(COLUMNS)}", path=path)
     number = {name: v for v, name in enumerate(fabric.names)}
     probability, paths = [], []
     for line, row in rows[1:]:
         if len(row) != len(COLUMNS):
-            raise InputError(f"{len(row)} columns, not {len(COLUMNS)}", path=path, line=line)
+            raise InputError(f"found {len(row)} columns, expected {len(COLUMNS)}", path=path, line=line)
         source, target, part, way = (entry.strip() for entry in row)
         names = [name.strip() for name in way.split(">")]
         if names[0] != source or names[-1] != target:
@@ -108,17 +110,17 @@ def _number(text: str, path: str, line: int) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise InputError("is no probability", path=path, line=line, text=text) from error
+        raise InputError("is not a probability", path=path, line=line, text=text) from error
 
 
 def routes_by(table: PathTable, fabric: Fabric, hosts: ArrayLike) -> TableOfPaths:
-    """Routes between `hosts` (vertices) by a table of paths; what it says of other hosts is checked too.
+    """Return routes between `hosts` (vertices) by a table of paths; all of the table is checked.
 
     Raises
     ------
     InvalidValue
-        A probability outside 0 to 1, a pair whose probabilities do not sum to 1, a path along a link that
-        there is not, through a vertex that does not forward, or from a host to itself; names the pair.
+        A probability is outside 0 to 1, those of a pair do not sum to 1, or a path uses a missing link,
+        crosses a vertex that does not forward, or leads from a host to itself; names the pair.
     """
     return TableOfPaths(fabric, table, np.asarray(hosts, np.int32).reshape(-1))
 
@@ -150,14 +152,14 @@ class TableOfPaths(Routes):
         self._lists, self._mean = _lists(fabric, table, arc, hosts)
 
     def grouped_hops(self) -> tuple[Ints, Floats]:
-        """Mean hops between hosts, each a group of its own; see `Routes.grouped_hops`."""
+        """Return the mean hops between hosts, each a group of its own; see `Routes.grouped_hops`."""
         between = np.where(self._mean < 0, np.inf, self._mean)
         np.fill_diagonal(between, 0.0)
         return np.arange(len(self.hosts), dtype=np.int32), between
 
     @property
     def evenly_split(self) -> bool:
-        """False: paths may leave by any of a host's ports."""
+        """False: paths may use any port of a host."""
         return False
 
     @cached_property
@@ -170,39 +172,33 @@ class TableOfPaths(Routes):
         ptr, pair = self._lists.ptr, row.astype(np.int64) * len(self.hosts) + target
         counts = ptr[pair + 1] - ptr[pair]
         first = np.cumsum(counts) - counts
-        at = np.repeat(ptr[pair] - first, counts) + np.arange(int(counts.sum()))
-        part = np.repeat(amount, counts) * self._lists.share[at]
-        loads = np.bincount(self._lists.link[at], weights=part, minlength=len(self.fabric.links))
+        entry = np.repeat(ptr[pair] - first, counts) + np.arange(int(counts.sum()))
+        part = np.repeat(amount, counts) * self._lists.share[entry]
+        loads = np.bincount(self._lists.link[entry], weights=part, minlength=len(self.fabric.links))
         return loads.astype(np.float64), self._mean[row, target]
 
     def _part_on(self, row: Ints, target: Ints, link: int) -> Floats:
-        lists, at = self._lists, np.flatnonzero(self._lists.link == link)
-        pair = np.searchsorted(lists.ptr, at, side="right") - 1
+        lists, entry = self._lists, np.flatnonzero(self._lists.link == link)
+        pair = np.searchsorted(lists.ptr, entry, side="right") - 1
         wanted = row.astype(np.int64) * len(self.hosts) + target
-        place = np.minimum(np.searchsorted(pair, wanted), max(len(pair) - 1, 0))
+        index = np.minimum(np.searchsorted(pair, wanted), max(len(pair) - 1, 0))
         if not len(pair):
             return np.zeros(len(row))
-        return np.where(pair[place] == wanted, lists.share[at][place], 0.0)
+        return np.where(pair[index] == wanted, lists.share[entry][index], 0.0)
 
     def _flows(self) -> FlowArrays:
-        return flow_arrays(
-            LISTS,
-            links=len(self.fabric.links),
-            max_entries=int(np.diff(self._lists.ptr).max(initial=0)),
-            max_channels=self.max_channels,
-            ends=self._arrays,
-            hops=self._hops,
-            lists=self._lists,
-        )
+        links, most = len(self.fabric.links), int(np.diff(self._lists.ptr).max(initial=0))
+        flows = empty_flow_arrays(LISTS, links, most, self.max_channels, self._arrays, self._hops)
+        return flows._replace(lists=self._lists)
 
     def _unconnected(self, i: int, j: int) -> UnreachablePair:
         names = self.fabric.names
-        why = "the table of paths has none for them"
+        why = "the table of paths has no path for them"
         return UnreachablePair(names[self.hosts[i]], names[self.hosts[j]], why)
 
 
 def _check(fabric: Fabric, table: PathTable) -> Longs:
-    """int64: arc of the fabric that each step of the paths takes, steps of a path in order."""
+    """Return the arc of the fabric (int64) of each step of the paths, steps of a path in order."""
     names, length = fabric.names, np.diff(table.ptr)
 
     def refuse(fault: ArrayLike, path: Longs, why: str) -> None:
@@ -217,24 +213,24 @@ def _check(fabric: Fabric, table: PathTable) -> Longs:
     refuse(length < 2, every, "has no link")
     first, last = table.vertex[table.ptr[:-1]], table.vertex[table.ptr[1:] - 1]
     refuse(first == last, every, "leads from a host to itself")
-    refuse(~((table.probability >= 0) & (table.probability <= 1)), every, "has no probability of 0 to 1")
+    refuse(~((table.probability >= 0) & (table.probability <= 1)), every, "has a probability outside 0 to 1")
     path = np.repeat(every, length)
     at_end = np.zeros(len(path), np.bool_)
     at_end[table.ptr[:-1]], at_end[table.ptr[1:] - 1] = True, True
     refuse(~at_end & ~fabric.forwards[table.vertex], path, "leads through a vertex that does not forward")
     _, pair = np.unique(first.astype(np.int64) * len(names) + last, return_inverse=True)
     total = np.bincount(pair, weights=table.probability)
-    refuse(np.abs(total - 1)[pair] > SLACK, every, "is one of a pair whose probabilities do not sum to 1")
+    refuse(np.abs(total - 1)[pair] > SLACK, every, "belongs to a pair whose probabilities do not sum to 1")
     step = np.flatnonzero(np.diff(path) == 0)
     arcs = np.repeat(np.arange(len(names)), np.diff(fabric.indptr)) * len(names) + fabric.neighbour
     wanted = table.vertex[step].astype(np.int64) * len(names) + table.vertex[step + 1]
     arc = np.searchsorted(arcs, wanted)
-    refuse(np.append(arcs, -1)[arc] != wanted, path[step], "takes a link that there is not")
+    refuse(np.append(arcs, -1)[arc] != wanted, path[step], "uses a link that the fabric does not have")
     return arc
 
 
 def _lists(fabric: Fabric, table: PathTable, arc: Longs, hosts: Ints) -> tuple[ListArrays, Floats]:
-    """What each pair of the hosts loads, and the mean length (float64[h, h]) of its paths; -1 for none."""
+    """Return the links of each pair of hosts, and the mean length (float64[h, h]) of its paths or -1."""
     index = np.full(len(fabric), -1, np.int64)
     index[hosts] = np.arange(len(hosts))
     source, target = index[table.vertex[table.ptr[:-1]]], index[table.vertex[table.ptr[1:] - 1]]

@@ -1,4 +1,4 @@
-"""What every routing answers: loads of links, distances, and the arrays that kernels walk."""
+"""Base class of all routings: loads of links, distances, and arrays for search kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.groups import column_classes, group_hops, group_links, host_groups
+from mapping.routing.host_groups import column_classes, group_hops, group_links, host_groups
 from mapping.routing.kernels import channels as kernel
 from mapping.routing.kernels.channels import Channels, Ends
 from mapping.routing.kernels.flows import FlowArrays
@@ -22,24 +22,24 @@ from registry.model import Fabric, Floats, Int8s, Ints, Longs
 ALL_CONNECTED = "all-connected"
 SAME_RAIL = "same-rail"
 RAILS = (ALL_CONNECTED, SAME_RAIL)
-"""Rules that split a pair's bytes over adapters: over all adapter pairs that the routing connects, or
-only from the i-th adapter to the i-th (by name, then GUID)."""
+"""Rules that split the bytes of a pair over adapters: over all adapter pairs that the routing connects, or
+only between adapters of the same number (ordered by name, then GUID)."""
 
 
 Carry = Callable[[Channels, Floats], tuple[Floats, Ints | Floats]]
-"""Routes the bytes of each channel: loads of links (float64[m], writeable) without the hosts' own cables, and
-the links that each channel crosses (-1: not delivered)."""
+"""Routes the bytes of each channel. Returns the loads of links (float64[m], writable) without the hosts' own
+cables, and the links that each channel crosses (-1: not delivered)."""
 
 
 class Load(NamedTuple):
-    """What traffic puts on a fabric.
+    """Load that traffic puts on a fabric.
 
     Attributes
     ----------
     link_bytes : float64[m]
-        Load of each row of ``fabric.links``.
+        Bytes on each row of ``fabric.links``.
     hops : float64[pairs]
-        Mean links that each pair's bytes cross, hosts' own cables counted.
+        Mean links that the bytes of each pair cross, including the hosts' own cables.
     """
 
     link_bytes: Floats
@@ -47,19 +47,19 @@ class Load(NamedTuple):
 
 
 class Routes(ABC):
-    """The routes between some hosts of a fabric.
+    """Routes between some hosts of a fabric.
 
     Attributes
     ----------
     name : str
-        Of the routing.
+        Name of the routing.
     rails : str
-        One of `RAILS`.
+        Rails rule, one of `RAILS`.
     fabric : Fabric
     hosts : int32[h]
-        Vertices, without repeats; all other indices here are positions in it.
+        Vertices of the hosts, unique; all other host indices here are positions in it.
     ends : EndPoints
-        Of these hosts.
+        End points of these hosts.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Routes(ABC):
         self._arrays = arrays
 
     def link_bytes(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike) -> Floats:
-        """Load of each row of ``fabric.links``, exact; see `load`."""
+        """Return the exact load of each row of ``fabric.links``; see `load`."""
         return self.load(source, target, bytes).link_bytes
 
     def load(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike) -> Load:
@@ -81,33 +81,33 @@ class Routes(ABC):
         Parameters
         ----------
         source, target : int[pairs]
-            Indices into `hosts`; a pair of a host with itself loads nothing and has no hops.
+            Indices into `hosts`; traffic of a host with itself loads nothing and has no hops.
         bytes : float[pairs]
 
         Raises
         ------
         DisconnectedAllocation, UnreachablePair
-            A pair that the routing does not connect, whatever its bytes.
+            The routing does not connect a pair, whatever its bytes.
         """
         return self._load(source, target, bytes, self._carry_channels)
 
     def on_link(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike, link: int) -> Floats:
-        """float64[pairs]: what each pair, routed together with the others, puts on one link.
+        """Return the bytes (float64[pairs]) of each pair on one link if all pairs are routed together.
 
         Parameters
         ----------
         source, target, bytes
-            As in `load`, which tells whether the routing connects them all: here that is taken for granted.
+            As in `load`. All pairs must be connected; this is not checked here.
         link : int
             Row of ``fabric.links``.
 
         Raises
         ------
         InvalidValue
-            A row that there is not.
+            There is no such row.
         """
         if not 0 <= link < len(self.fabric.links):
-            raise InvalidValue("Routes.on_link", f"{link} is outside 0 .. {len(self.fabric.links) - 1}")
+            raise InvalidValue("Routes.on_link", f"{link} is not from 0 to {len(self.fabric.links) - 1}")
         i, j, amount = self._demands(source, target, bytes)
         ends, apart = self._arrays, np.flatnonzero(i != j)
         pair, channels = self._channels(i[apart], j[apart])
@@ -117,9 +117,9 @@ class Routes(ABC):
             (ends.up_ptr, ends.up_link, ends.up_share, channels.source),
             (ends.down_ptr, ends.down_link, ends.down_share, channels.port),
         ):
-            for at in np.flatnonzero(cable == link).tolist():
-                owner = int(np.searchsorted(ptr, at, side="right")) - 1
-                crossing += np.where(port == owner, carried * share[at], 0.0)
+            for index in np.flatnonzero(cable == link).tolist():
+                owner = int(np.searchsorted(ptr, index, side="right")) - 1
+                crossing += np.where(port == owner, carried * share[index], 0.0)
         found = np.zeros(len(i))
         found[apart] = np.bincount(pair, weights=crossing, minlength=len(apart))
         return found
@@ -132,7 +132,7 @@ class Routes(ABC):
         return i, j, amount
 
     def _load(self, source: ArrayLike, target: ArrayLike, bytes: ArrayLike, carry: Carry) -> Load:
-        """Cut traffic into channels, let `carry` route them, and add the hosts' own cables."""
+        """Split traffic into channels, route them with `carry`, and add the hosts' own cables."""
         i, j, amount = self._demands(source, target, bytes)
         ends, apart = self._arrays, np.flatnonzero(i != j)
         pair, channels = self._channels(i[apart], j[apart])
@@ -152,7 +152,7 @@ class Routes(ABC):
 
     @cached_property
     def distances(self) -> Floats:
-        """float64[h, h]: mean hops between hosts, their own cables counted; 0 within a host, inf for none."""
+        """Mean hops between hosts (float64[h, h]) with their own cables; 0 within a host, inf for none."""
         group, between = self.grouped_hops()
         found = between[group][:, group]
         np.fill_diagonal(found, 0.0)
@@ -160,21 +160,21 @@ class Routes(ABC):
         return found
 
     def grouped_hops(self) -> tuple[Ints, Floats]:
-        """Mean hops between groups of hosts that are interchangeable, hosts' own cables counted.
+        """Return the mean hops between groups of interchangeable hosts, including the hosts' own cables.
 
         Returns
         -------
         group : int32[h]
             Group of each host, numbered by their first hosts.
         between : float64[g, g]
-            From any host of a group to any other host of one; ``inf`` for none. The diagonal is the way
-            between two hosts of a group; 0 where there is but one.
+            Hops from any host of a group to any other host of a group; ``inf`` if not connected. The diagonal
+            holds the hops between two hosts of a group; 0 if the group has only one host.
         """
         group = host_groups(self._arrays, self._target_class)
         return group, group_hops(self._arrays, self._hops, group, self.max_channels)
 
     def grouped_links(self) -> tuple[Ints, Int8s] | None:
-        """What `grouped_hops` gives, in a byte each; None unless all of these are whole numbers.
+        """Return the result of `grouped_hops` as bytes, or None if some hops are not whole numbers.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class Routes(ABC):
         links : uint8[g, g]
         """
         hops, means = self._hops, type(self).grouped_hops is not Routes.grouped_hops
-        if means or not (self._single and self._all_joined and hops.dtype == np.int8):
+        if means or not (self._single and self._all_connected and hops.dtype == np.int8):
             return None
         group = host_groups(self._arrays, self._target_class)
         return group, group_links(self._arrays, hops, group)
@@ -193,7 +193,7 @@ class Routes(ABC):
         return self._flows()
 
     def require_connected(self) -> None:
-        """Raise unless every host reaches every other.
+        """Raise an error if some host does not reach another.
 
         Raises
         ------
@@ -205,17 +205,17 @@ class Routes(ABC):
 
     @property
     def connected(self) -> bool:
-        """Whether every host reaches every other."""
+        """True if every host reaches every other."""
         return self._first_unconnected()[0] < 0
 
     @property
     def evenly_split(self) -> bool:
-        """Whether all that a host sends or receives is spread evenly over its rails, and those over ports."""
-        return not self._arrays.same_rail and self._all_joined
+        """True if traffic of a host is divided evenly over its rails, and that of a rail over its ports."""
+        return not self._arrays.same_rail and self._all_connected
 
     @property
     def max_channels(self) -> int:
-        """Most channels that a pair of hosts can have."""
+        """Upper bound of the number of channels of a pair of hosts."""
         ports = self._arrays.port_ptr[self._arrays.rail_ptr]
         targets = self._arrays.target_ptr[ports]
         return int(np.diff(ports).max(initial=0) * np.diff(targets).max(initial=0))
@@ -223,18 +223,18 @@ class Routes(ABC):
     @cached_property
     @abstractmethod
     def _hops(self) -> HopArray:
-        """int8[k, t] or int16[k, t]: links from each row to each target; `NO_PATH` for none."""
+        """Links from each row to each target (int8[k, t] or int16[k, t]); `NO_PATH` if there is no path."""
 
     def _carry_channels(self, channels: Channels, amount: Floats) -> tuple[Floats, Ints | Floats]:
-        """A `Carry` by this routing."""
+        """Route channels by this routing; see `Carry`."""
         return self._carry(self._arrays.port_row[channels.source], channels.target, amount)
 
     @abstractmethod
     def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints | Floats]:
-        """Loads of links (float64[m], writeable) and links crossed by each demand (-1: not delivered)."""
+        """Return loads of links (float64[m], writable) and links of each demand (-1: not delivered)."""
 
     def _crossing(self, channels: Channels, amount: Floats, link: int) -> Floats:
-        """float64[channels], writeable: bytes of each that a link carries, hosts' own cables left out."""
+        """Return the bytes of each channel on a link (float64, writable), without the hosts' own cables."""
         row, width = self._arrays.port_row[channels.source].astype(np.int64), len(self._arrays.target) + 1
         _, first, same = np.unique(row * width + channels.target, return_index=True, return_inverse=True)
         part = self._part_on(row[first].astype(np.int32), channels.target[first], link)
@@ -242,67 +242,67 @@ class Routes(ABC):
 
     @abstractmethod
     def _part_on(self, row: Ints, target: Ints, link: int) -> Floats:
-        """float64[d]: part of what goes from rows to targets that a link carries."""
+        """Return the fraction (float64[d]) of each demand from a row to a target that crosses a link."""
 
     @abstractmethod
     def _flows(self) -> FlowArrays: ...
 
     @abstractmethod
     def _unconnected(self, i: int, j: int) -> Exception:
-        """The error that names two hosts that are not connected."""
+        """Return the error that names two unconnected hosts."""
 
     @cached_property
     def _single(self) -> bool:
-        """Whether each host has one port with one target, so that ports and targets count like hosts."""
+        """True if each host has one port with one target: ports and targets are numbered like hosts."""
         ports, targets = len(self._arrays.port_row), len(self._arrays.target)
         return self.max_channels == 1 and ports == targets == len(self.hosts)
 
     def _first_unconnected(self) -> tuple[int, int]:
-        if self._all_joined:
+        if self._all_connected:
             return -1, -1
-        i, j = kernel.first_unconnected(self._arrays, self._hops, self._room)
+        i, j = kernel.first_unconnected(self._arrays, self._hops, self._channel_buffer)
         return int(i), int(j)
 
     @cached_property
-    def _all_joined(self) -> bool:
-        """Whether every port reaches every target, and no host or port is without."""
+    def _all_connected(self) -> bool:
+        """True if every port reaches every target, and every host has a port and every port a target."""
         ends = self._arrays
         lacking = any(bool((np.diff(ptr) == 0).any()) for ptr in (ends.rail_ptr, ends.target_ptr))
         return not lacking and int(ends.port_row.min()) >= 0 and int(self._hops.min()) >= 0
 
     @cached_property
     def _target_class(self) -> Longs:
-        """int64[t]: equal for targets whose columns of `_hops` are equal."""
+        """Class of each target (int64[t]); equal for targets with equal columns of `_hops`."""
         return column_classes(self._hops)
 
     @property
-    def _room(self) -> Channels:
+    def _channel_buffer(self) -> Channels:
         return kernel.new_channels(self.max_channels)
 
     def _channels(self, i: Ints, j: Ints) -> tuple[Longs, Channels]:
-        """All channels of the given pairs, and the pair that each belongs to."""
+        """Return all channels of the given pairs, and the pair of each channel."""
         arrays = self._arrays
         if self._single:
             return np.arange(len(i)), Channels(i, j, arrays.target[j], np.ones(len(i)))
         counts = np.zeros(len(i), np.int64)
-        room = self._room
-        kernel.count_channels(arrays, self._hops, i, j, room, counts)
+        buffer = self._channel_buffer
+        kernel.count_channels(arrays, self._hops, i, j, buffer, counts)
         if len(counts) and int(counts.min()) == 0:
             lost = int(np.argmin(counts))
             raise self._unconnected(int(i[lost]), int(j[lost]))
         first = np.r_[0, np.cumsum(counts)]
-        found = kernel.new_channels(int(first[-1]))
-        kernel.list_channels(arrays, self._hops, i, j, room, first, found)
-        return np.repeat(np.arange(len(i)), counts), found
+        channels = kernel.new_channels(int(first[-1]))
+        kernel.list_channels(arrays, self._hops, i, j, buffer, first, channels)
+        return np.repeat(np.arange(len(i)), counts), channels
 
     def _indices(self, values: ArrayLike, name: str) -> Ints:
-        found = np.asarray(values).reshape(-1)
-        if len(found) and (int(found.min()) < 0 or int(found.max()) >= len(self.hosts)):
-            raise InvalidValue(f"Routes.load.{name}", f"outside 0 .. {len(self.hosts) - 1}")
-        return found.astype(np.int32)
+        indices = np.asarray(values).reshape(-1)
+        if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= len(self.hosts)):
+            raise InvalidValue(f"Routes.load.{name}", f"must be from 0 to {len(self.hosts) - 1}")
+        return indices.astype(np.int32)
 
 
 def check_rails(rails: str) -> None:
-    """Raise `UnknownName` for a rails rule that there is not."""
+    """Raise `UnknownName` if there is no such rails rule."""
     if rails not in RAILS:
         raise UnknownName("rails rule", rails, RAILS)

@@ -1,4 +1,4 @@
-"""All hop-shortest paths share a pair's traffic equally; parallel cables are one path, shared by capacity.
+"""All shortest paths of a pair share its traffic equally; parallel cables are one path, shared by capacity.
 
 Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
 2011, equations 3 to 5, computed by searches from the goals, path counting and forward accumulation.
@@ -11,25 +11,24 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.flow_arrays import flow_arrays, graph_arrays
+from mapping.routing.flow_arrays import empty_flow_arrays, graph_arrays
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import PATHS, FlowArrays
 from mapping.routing.kernels.paths import Goals, HopArray
-from mapping.routing.network import EndPoints, Network, end_points, transit_network
-from mapping.routing.on_link import arcs_with, by_paths
+from mapping.routing.network import EndPoints, Network, arcs_with, end_points, transit_network
+from mapping.routing.path_loads import fraction_over_arc, hops_to, spread
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
-from mapping.routing.spreading import hops_to, spread
 from registry.errors import DisconnectedAllocation
 from registry.model import Fabric, Floats, Ints, Longs
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> ShortestPaths:
-    """Routes between `hosts` (vertices) over all shortest paths.
+    """Return routes between `hosts` (vertices) over all shortest paths.
 
     Raises
     ------
     UnknownName
-        A rails rule that there is not.
+        The rails rule is unknown.
     """
     check_rails(rails)
     ends = end_points(fabric, np.asarray(hosts, np.int32).reshape(-1))
@@ -37,14 +36,14 @@ def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> Sh
 
 
 class ShortestPaths(Routes):
-    """Routes over all hop-shortest paths of a network between end points.
+    """Routes over all shortest paths of a network between end points.
 
     Parameters
     ----------
     network : Network
-        May have several arcs for a cable: a layered graph, whose vertices are states of a path.
+        Several arcs may represent one cable, as in a layered graph whose vertices are states of a path.
     twin : int32[v], optional
-        By vertex where paths start: another vertex that paths to the same place may end at; -1 none.
+        Another vertex at which paths to the same place may end, by vertex where paths start; -1 if none.
     """
 
     name = "shortest-paths"
@@ -77,49 +76,43 @@ class ShortestPaths(Routes):
 
     @cached_property
     def _hops_to(self) -> HopArray:
-        """Links from every vertex of the network to each row's place."""
+        """Links from every vertex of the network to each row's vertex."""
         return hops_to(self._network.arcs, self._goals)
 
     @cached_property
     def _hops(self) -> HopArray:
         table, arcs = self._hops_to, self._network.arcs
         if np.array_equal(arcs.out_ptr, arcs.in_ptr) and np.array_equal(arcs.head, arcs.tail):
-            every = len(self._vertex) == len(arcs.forwards)  # as far there as back: no need to turn the table
+            every = len(self._vertex) == len(arcs.forwards)  # symmetric: no need to transpose the table
             return table if every else np.ascontiguousarray(table[:, self._vertex])
         return np.ascontiguousarray(table[:, self._vertex].T)
 
     @cached_property
     def _target_class(self) -> Longs:
-        return np.arange(len(self._vertex))  # each is alone at no hops from itself
+        return np.arange(len(self._vertex))  # each is the only one with 0 hops from itself
 
     def _carry(self, row: Ints, target: Ints, amount: Floats) -> tuple[Floats, Ints]:
-        table = self.__dict__.get("_hops_to")  # a few goals are found faster than all
+        table = self.__dict__.get("_hops_to")  # searching from a few goals is faster than from all
         arc_load, hops = spread(self._network.arcs, self._goals, self._vertex[row], target, amount, table)
         return self._on_links(arc_load), hops
 
     def _part_on(self, row: Ints, target: Ints, link: int) -> Floats:
+        """Return the fraction (float64[d]) of each demand that crosses a link."""
         found, network = np.zeros(len(row)), self._network
         for arc, share in zip(*arcs_with(network.cables, link), strict=True):
-            found += share * by_paths(network.arcs, int(arc), self._vertex[row], self._goals, target)
+            found += share * fraction_over_arc(network.arcs, int(arc), self._vertex[row], self._goals, target)
         return found
 
     def _on_links(self, arc_load: Floats) -> Floats:
-        """float64[m]: loads of the rows of ``fabric.links`` from those of arcs."""
+        """Return the loads of the rows of ``fabric.links`` (float64[m]) from loads of arcs."""
         cables = self._network.cables
         part = np.repeat(arc_load, np.diff(cables.ptr)) * cables.share
         return np.bincount(cables.link, weights=part, minlength=len(self.fabric.links)).astype(np.float64)
 
     def _flows(self) -> FlowArrays:
         links = len(self.fabric.links)
-        return flow_arrays(
-            PATHS,
-            links=links,
-            max_entries=links,
-            max_channels=self.max_channels,
-            ends=self._arrays,
-            hops=self._hops,
-            graph=graph_arrays(self._network, self._vertex, hops_to=self._hops_to),
-        )
+        flows = empty_flow_arrays(PATHS, links, links, self.max_channels, self._arrays, self._hops)
+        return flows._replace(graph=graph_arrays(self._network, self._vertex, hops_to=self._hops_to))
 
     def _unconnected(self, i: int, j: int) -> DisconnectedAllocation:
         names = self.fabric.names

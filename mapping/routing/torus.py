@@ -1,11 +1,11 @@
-"""Tori and meshes: whether a network is one, and where its vertices are.
+"""Recognition of tori and meshes, and coordinates of their vertices.
 
-A torus or mesh is the Cartesian product of circles and lines. Along a line of a product, a vertex and the
-next but one have one neighbour in common; across a corner they have two. So lines are followed from one
-vertex, and the rest is filled in square by square; then every link is checked.
+A torus or mesh is the Cartesian product of rings and lines. Along a line of a product, a vertex and the next
+but one have one neighbour in common; across a corner they have two. So lines are followed from one vertex,
+the other vertices are found square by square, and then every link is checked.
 
-A circle of four is the product of two lines of two: where a network has several of these, which are taken
-together is a matter of numbering, and all ways are alike but for the names of places.
+A ring of four is the product of two lines of two. If a network has several of these, the pairing of lines
+depends on the numbering; all pairings are equivalent except for the coordinates.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from registry.model import Bools, Fabric, Ints, Longs
 
 
 class Torus(NamedTuple):
-    """Places in a torus or mesh.
+    """Coordinates in a torus or mesh.
 
     Attributes
     ----------
     coordinates : int32[n, d]
-        Of each vertex of the fabric; -1 for those that do not forward.
+        Coordinates of each vertex of the fabric; -1 if it does not forward.
     sizes : int32[d]
         Vertices along each axis, at least 2.
     wraps : bool[d]
-        Whether an axis is a circle, of at least 3, and not a line.
+        True if an axis is a ring (of at least 3), False for a line.
     """
 
     coordinates: Ints
@@ -37,11 +37,11 @@ class Torus(NamedTuple):
 
 
 def torus_coordinates(fabric: Fabric) -> Torus | None:
-    """Places of the vertices that forward, where these and their links are a torus or mesh; else None.
+    """Return the coordinates of the forwarding vertices if their links form a torus or mesh, else None.
 
-    ``fabric.coordinates`` are taken where they fit; otherwise places are found from the links. Then axes
-    are ordered so that vertices numbered row by row, the last axis fastest, keep their order, and the
-    first vertex of fewest links is at zero.
+    ``fabric.coordinates`` are used if they fit the links; otherwise coordinates are found from the links.
+    Then axes are ordered so that vertices numbered row by row, the last axis fastest, keep their order, and
+    the first vertex with the fewest links has coordinates zero.
     """
     forwards = np.flatnonzero(fabric.forwards)
     if fabric.coordinates is None and _too_many_links(fabric, len(forwards)):
@@ -56,7 +56,7 @@ def torus_coordinates(fabric: Fabric) -> Torus | None:
 
 
 def _links_between(fabric: Fabric) -> Longs:
-    """int64[l, 2]: pairs of forwarding vertices, by number among these, that are joined either way."""
+    """Return the pairs of forwarding vertices (int64[l, 2]), numbered among these, that are linked."""
     number = np.cumsum(fabric.forwards) - 1
     rows = fabric.network_link
     ends = np.stack((number[fabric.links.source[rows]], number[fabric.links.target[rows]]), axis=1)
@@ -66,19 +66,20 @@ def _links_between(fabric: Fabric) -> Longs:
 
 
 def _too_many_links(fabric: Fabric, vertices: int) -> bool:
-    """Whether a vertex has more neighbours than any in a torus of so many vertices: two a circle of three."""
+    """Return True if a vertex has more neighbours than possible in a torus: two per ring of three."""
     inner = np.r_[0, np.cumsum(fabric.forwards[fabric.neighbour])][fabric.indptr]
     return bool(np.diff(inner)[fabric.forwards].max(initial=0) > 2 * np.log2(max(vertices, 2)))
 
 
 def _on_fabric(fabric: Fabric, places: Longs, sizes: Longs, wraps: Bools) -> Torus:
+    """Return a `Torus` from the coordinates of the forwarding vertices."""
     coordinates = np.full((len(fabric), len(sizes)), -1, np.int32)
     coordinates[fabric.forwards] = places
     return Torus(coordinates, sizes.astype(np.int32), wraps)
 
 
 def _product(places: Longs, links: Longs) -> tuple[Longs, Longs, Bools] | None:
-    """The places with sizes and circles, if the links are exactly those of a torus or mesh on them."""
+    """Return coordinates, sizes and rings if the links are exactly those of a torus or mesh, else None."""
     if not len(places) or places.shape[1] == 0:
         return None
     places = places - places.min(axis=0)
@@ -103,6 +104,7 @@ def _product(places: Longs, links: Longs) -> tuple[Longs, Longs, Bools] | None:
 
 
 def _recognise(vertices: int, links: Longs) -> tuple[Longs, Longs, Bools] | None:
+    """Return coordinates, sizes and rings found from the links alone, or None."""
     degree = np.bincount(links.reshape(-1), minlength=vertices)
     if vertices < 2 or int(degree.min()) == 0:
         return None
@@ -118,7 +120,7 @@ def _recognise(vertices: int, links: Longs) -> tuple[Longs, Longs, Bools] | None
 
 
 def _lines(near: list[set[int]], corner: int) -> list[list[int]]:
-    """The line of each axis from a corner, the slowest axis first."""
+    """Return the line of each axis through a corner, the slowest axis first."""
     left = sorted(near[corner])
     lines: list[list[int]] = []
     pairs: list[list[int]] = []
@@ -127,7 +129,7 @@ def _lines(near: list[set[int]], corner: int) -> list[list[int]]:
         while (onward := _straight(near, line[-2], line[-1])) not in (None, corner):
             assert onward is not None
             if len(line) >= len(near) or onward in line:
-                return []  # no product: a line that ends in a loop
+                return []  # not a product: the line ends in a loop
             line.append(onward)
         if onward == corner and line[-1] in left:
             left.remove(line[-1])
@@ -141,21 +143,21 @@ def _lines(near: list[set[int]], corner: int) -> list[list[int]]:
     return sorted(lines + pairs, key=lambda line: -line[1])
 
 
-def _straight(near: list[set[int]], before: int, at: int) -> int | None:
-    """The vertex after `at` on the line that comes from `before`: they have no other neighbour in common."""
-    for onward in sorted(near[at]):
+def _straight(near: list[set[int]], before: int, vertex: int) -> int | None:
+    """Return the vertex after `vertex` on the line from `before`: it shares no other neighbour with it."""
+    for onward in sorted(near[vertex]):
         if onward != before and len(near[before] & near[onward]) == 1:
             return onward
     return None
 
 
 def _fill(near: list[set[int]], lines: list[list[int]]) -> Longs | None:
-    """int64[v, d]: places by the fourth corner of squares, from the lines along the axes."""
+    """Return coordinates (int64[v, d]): each vertex is the fourth corner of a square; lines are given."""
     sizes = [len(line) for line in lines]
     vertex_at: dict[tuple[int, ...], int] = {}
     places = np.full((len(near), len(lines)), -1, np.int64)
     for place in itertools.product(*(range(size) for size in sizes)):
-        away = [axis for axis, at in enumerate(place) if at]
+        away = [axis for axis, index in enumerate(place) if index]
         if len(away) < 2:
             vertex = lines[away[0]][place[away[0]]] if away else lines[0][0]
         else:

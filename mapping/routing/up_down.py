@@ -1,14 +1,14 @@
-"""Up*/down* routing: all shortest of the paths that never turn up again once they have gone down.
+"""Up*/down* routing: all shortest paths that never go up again after going down.
 
 A breadth-first tree from a root gives every vertex a level. The up end of a link is the one nearer to the
-root; of two on one level, the one that comes first in the fabric. Hosts are below all switches. All shortest
-legal paths of a pair share its traffic equally; parallel cables are one path, shared by capacity. Legal
-paths need not be shortest paths of the network. Sources: Schroeder et al., "Autonet: a high-speed,
-self-configuring local area network using point-to-point links", 1991; Orduña, Silla and Duato, "On the
-development of a communication-aware task mapping technique", 2004, section 3.
+root; of two ends on the same level, the one that comes first in the fabric. Hosts are below all switches. All
+shortest legal paths of a pair share its traffic equally; parallel cables are one path, shared in proportion
+to capacity. Legal paths need not be shortest paths of the network. Sources: Schroeder et al., "Autonet: a
+high-speed, self-configuring local area network using point-to-point links", 1991; Orduña, Silla and Duato,
+"On the development of a communication-aware task mapping technique", 2004, section 3.
 
-A path is in one of two states, so the network is searched as a graph of two layers: a vertex that may still
-be left upwards, and its twin that may not.
+A path is in one of two states, so the search runs on a graph with two layers: a vertex that may still be left
+upwards, and its twin that may not.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from registry.model import Bools, Fabric, Ints, Longs
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, root: str = "") -> UpDown:
-    """Routes between `hosts` (vertices) by up*/down*.
+    """Return routes between `hosts` (vertices) by up*/down*.
 
     Parameters
     ----------
     root : str
-        Name of the vertex at the root of the tree. Unless told, the vertex that forwards and is joined to
-        most others that do; of equals the first. Parts of the fabric that it does not reach have roots of
-        their own, found likewise.
+        Name of the vertex at the root of the tree (default: the forwarding vertex with the most links to
+        others, of equal ones the first). Parts of the fabric that it does not reach have their own roots,
+        chosen in the same way.
 
     Raises
     ------
     UnknownName
-        A root that does not forward, or a rails rule that there is not.
+        The root does not forward, or the rails rule is unknown.
     """
     check_rails(rails)
     ends = end_points(fabric, np.asarray(hosts, np.int32).reshape(-1))
@@ -61,7 +61,10 @@ class UpDown(ShortestPaths):
 
 
 def _levels(arcs: ArcArrays, root: int) -> Longs:
-    """int64[v]: links from the root of each vertex's part; those that do not forward are below all."""
+    """Return the links (int64[v]) from the root of each vertex's part.
+
+    Vertices that do not forward are below all others.
+    """
     vertices = len(arcs.forwards)
     tail = np.repeat(np.arange(vertices), np.diff(arcs.out_ptr))
     inner = arcs.forwards[tail] & arcs.forwards[arcs.head]
@@ -84,7 +87,7 @@ def _levels(arcs: ArcArrays, root: int) -> Longs:
 
 
 def _layered(network: Network, level: Longs) -> tuple[Network, Ints]:
-    """The network of both states of a path, and the twin of each vertex where paths start."""
+    """Return the network of both states of a path, and the twin of each vertex where paths start."""
     arcs, vertices = network.arcs, len(level)
     tail, head = np.repeat(np.arange(vertices), np.diff(arcs.out_ptr)), arcs.head.astype(np.int64)
     up = (level[head] < level[tail]) | ((level[head] == level[tail]) & (head < tail))

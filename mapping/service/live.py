@@ -8,9 +8,8 @@ from datetime import datetime
 
 from mapping.routing.catalog import choose_routing
 from mapping.routing.routes import ALL_CONNECTED
-from mapping.traffic.loading import JobTraffic, Loader
-from mapping.traffic.rank_pairs import RankPairs, rank_pairs
-from mapping.traffic.shared import JobLoad, SharedLoad
+from mapping.traffic.job_loads import JobTraffic, Loader, RankPairs, rank_pairs
+from mapping.traffic.shared_load import JobLoad, SharedLoad
 from mapping.traffic.what_if import DEFAULT_RULE, Change, WhatIf, what_if
 from registry.errors import (
     AlmanacError,

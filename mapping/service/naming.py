@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mapping.service.live import Live
-from mapping.traffic.changing import Change
-from mapping.traffic.naming import find_device, find_link, find_links
+from mapping.traffic.device_names import find_device, find_link, find_links
+from mapping.traffic.fabric_changes import Change
 from registry.errors import AlmanacError, UnknownName
 from registry.model import Fabric
 from registry.registry import Registry
 
 
 def link_of(registry: Registry, live: Live, text: str) -> int:
-    """Row of ``live.fabric.links`` that leaves ``DEVICE:PORT``; see `mapping.traffic.naming.find_link`.
+    """Row of ``live.fabric.links`` that leaves ``DEVICE:PORT``; see `mapping.traffic.device_names.find_link`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Predicted loads against what ports counted: how many periods a second, and which links differ."""
+"""Predicted loads compared with measured rates: periods per second, and links that differ."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from registry.model import Fabric, Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AgainstCounters:
-    """Shares of capacity, predicted and measured; rows of ``fabric.links``.
+    """Predicted and measured utilisation, by row of ``fabric.links``.
 
     Attributes
     ----------
     periods_per_second : float
-        Bytes/s that were measured over bytes a period that are predicted, each summed over the network links
-        whose traffic was measured; NaN where one of the sums is nothing.
+        Measured bytes/s divided by predicted bytes per period, each summed over the measured network links;
+        NaN if one of the sums is zero.
     predicted_share, measured_share : float64[m]
-        Of capacity, 0 to 1; the predicted one at that many periods a second. NaN where not known.
+        Share of capacity, 0 to 1; the predicted one at that number of periods per second. NaN if unknown.
     """
 
     periods_per_second: float
@@ -29,24 +29,24 @@ class AgainstCounters:
 
     @property
     def difference(self) -> Floats:
-        """float64[m]: measured share less predicted share."""
+        """Measured share minus predicted share (float64[m])."""
         return self.measured_share - self.predicted_share
 
 
 def against_counters(fabric: Fabric, link_bytes: Floats, bytes_per_second: Floats) -> AgainstCounters:
-    """Predicted loads against measured rates.
+    """Return predicted loads compared with measured rates.
 
     Parameters
     ----------
     link_bytes : float64[m]
-        Predicted, a period.
+        Predicted bytes per period.
     bytes_per_second : float64[m]
-        Measured; NaN where nothing tells.
+        Measured rates; NaN if not measured.
 
     Raises
     ------
     InvalidValue
-        Not a value for each link.
+        There is not one value per link.
     """
     capacity = fabric.links.capacity
     for name, values in (("link_bytes", link_bytes), ("bytes_per_second", bytes_per_second)):

@@ -1,7 +1,7 @@
-"""How scattered a job is: groups of neighbouring hosts that it touches, against the fewest that it needs.
+"""Fragmentation of a job: the groups of neighbouring hosts that it uses, compared with the fewest possible.
 
-Hosts are neighbours where they hang on the same switches: on one leaf switch, or, with several rails, on the
-same set of them. Hosts that forward themselves (direct networks) hang on none and are a group each.
+Hosts are neighbours if they are attached to the same switches: to one leaf switch, or, with several rails, to
+the same set of switches. Hosts that forward (direct networks) are a group each.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from registry.model import Fabric, Ints, Longs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragmentation:
-    """Groups of neighbouring hosts that a job touches.
+    """Groups of neighbouring hosts that a job uses.
 
     Attributes
     ----------
     groups : int
-        That it has hosts in.
+        Groups in which the job has hosts.
     fewest : int
-        That its number of hosts needs on this fabric, were all of it free.
+        Groups that its number of hosts would need on an empty fabric.
     """
 
     groups: int
@@ -33,20 +33,20 @@ class Fragmentation:
 
     @property
     def times(self) -> float:
-        """Groups over the fewest: 1 is the best there is."""
+        """Groups divided by the fewest; 1 is the best possible."""
         return self.groups / self.fewest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Neighbours:
-    """The hosts of a fabric by the switches that they hang on; made once a fabric.
+    """The hosts of a fabric by the switches that they are attached to; made once per fabric.
 
     Attributes
     ----------
     group : int32[n]
-        By vertex, numbered by the first host of each; -1 for switches.
+        Group of each vertex, numbered by the first host of each; -1 for switches.
     room : int64[g]
-        Hosts that the 1, 2, ... largest groups hold together.
+        Total hosts of the 1, 2, ... largest groups.
     """
 
     group: Ints
@@ -54,11 +54,11 @@ class Neighbours:
 
     @classmethod
     def of(cls, fabric: Fabric) -> Self:
-        """Group the hosts of a fabric."""
+        """Return the hosts of a fabric in groups."""
         links = fabric.links
         host = links.source
-        hangs = (fabric.kind[host] == 0) & ~fabric.forwards[host] & fabric.forwards[links.target]
-        pairs = np.unique(np.stack((host[hangs], links.target[hangs]), axis=1), axis=0)
+        attached = (fabric.kind[host] == 0) & ~fabric.forwards[host] & fabric.forwards[links.target]
+        pairs = np.unique(np.stack((host[attached], links.target[attached]), axis=1), axis=0)
         first = np.searchsorted(pairs[:, 0], np.arange(len(fabric) + 1))
         number: dict[tuple[int, ...], int] = {}
         group = np.full(len(fabric), -1, np.int32)
@@ -69,26 +69,26 @@ class Neighbours:
         return cls(group=group, room=np.cumsum(np.sort(sizes)[::-1]))
 
     def fragmentation(self, hosts: ArrayLike) -> Fragmentation:
-        """Of a job on these hosts (vertices, each counted once).
+        """Return the fragmentation of a job on these hosts (vertices, each counted once).
 
         Raises
         ------
         InvalidValue
-            No hosts, or a vertex that is no host.
+            There are no hosts, or a vertex is not a host.
         """
         vertices = np.unique(np.asarray(hosts, np.int64))
         if not len(vertices):
-            raise InvalidValue("fragmentation.hosts", "a job has at least one host")
+            raise InvalidValue("fragmentation.hosts", "must contain at least one host")
         if int(vertices[0]) < 0 or int(vertices[-1]) >= len(self.group):
-            raise InvalidValue("fragmentation.hosts", f"outside 0 .. {len(self.group) - 1}")
+            raise InvalidValue("fragmentation.hosts", f"must be from 0 to {len(self.group) - 1}")
         groups = np.unique(self.group[vertices])
         if int(groups[0]) < 0:
-            raise InvalidValue("fragmentation.hosts", "a switch is no host")
+            raise InvalidValue("fragmentation.hosts", "must not contain a switch")
         return Fragmentation(groups=len(groups), fewest=int(np.searchsorted(self.room, len(vertices))) + 1)
 
 
 def fragmentation(fabric: Fabric, hosts: ArrayLike) -> Fragmentation:
-    """Of one job; for several make `Neighbours` once.
+    """Return the fragmentation of one job; for several jobs make `Neighbours` once.
 
     Raises
     ------

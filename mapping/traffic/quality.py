@@ -1,9 +1,9 @@
-"""Whether placements get worse: control limits over a history, and what changed where they are left.
+"""Quality of placements over time: control limits, regressions and their causes, medians by application.
 
-Judged is how far a placement's worst link is above its certified bound, against the placements of the same
-application before it. The limit is the median and three times the scaled median absolute deviation of these
-(Leys et al. 2013, Journal of Experimental Social Psychology 49, 764-766): one bad placement among them does
-not move it.
+The quality is the worst link of a placement divided by its certified bound. It is compared with earlier
+placements of the same application. The limit is their median plus three times their scaled median absolute
+deviation (Leys et al. 2013, Journal of Experimental Social Psychology 49, 764-766), which one bad placement
+does not move.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,34 +19,34 @@ from registry.model.arrays import Bools, Floats, Longs, freeze
 from registry.model.placement_series import PlacementSeries
 
 WINDOW = 20
-"""Placements before one that it is held against, at most."""
+"""Largest number of earlier placements that one is compared with."""
 NEEDED = 5
-"""And at least."""
+"""Smallest number of earlier placements for a limit."""
 DEVIATIONS = 3.0
 CONSISTENT = 1.4826
-"""Median absolute deviations in a standard deviation, of a normal distribution."""
+"""Median absolute deviations per standard deviation of a normal distribution."""
 WORSE = 1.05
-"""Less than this times the median is no regression, however narrow the limits are."""
+"""A ratio below this multiple of the median is no regression, however narrow the limits are."""
 
 FABRIC, ROUTES, PROFILE, STRATEGY, HOSTS, ORDER, TRAFFIC, PROGRAM = CAUSES = (
     *("fabric", "routes", "profile", "strategy", "hosts", "order of ranks", "other jobs", "program"),
 )
-"""What may have changed since the last good placement."""
+"""Possible changes since the last good placement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Quality:
-    """How good the placements of a series are; n rows, those of the series.
+    """Quality of the placements of a series, one row each (n rows).
 
     Attributes
     ----------
     ratio : float64[n]
-        Worst link over its certified bound; NaN where either is not known.
+        Worst link divided by its certified bound; NaN if either is unknown.
     centre, limit : float64[n]
-        Median of those before it, and what it must not exceed; NaN where there are fewer than `NEEDED`.
+        Median of the earlier placements, and the upper limit; NaN if there are fewer than `NEEDED`.
     regression : bool[n]
     last_good : int64[n]
-        Row of the last one before it that was no regression; -1 where there is none.
+        Row of the last earlier placement without a regression; -1 if there is none.
     """
 
     ratio: Floats
@@ -64,12 +65,12 @@ class Quality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regression:
-    """A placement that is worse than those before it.
+    """A placement that is worse than the earlier ones.
 
     Attributes
     ----------
     row : int
-        Of the series.
+        Row of the series.
     id : str
     recorded_at : datetime
         UTC.
@@ -78,9 +79,9 @@ class Regression:
     ratio, centre, limit : float
         As in `Quality`.
     last_good : str
-        Id of the last one before it that was no regression.
+        Id of the last earlier placement without a regression.
     changed : tuple of str
-        What differs between the two, of `CAUSES`.
+        Differences between the two, from `CAUSES`.
     """
 
     row: int
@@ -100,10 +101,10 @@ class Regression:
 
 
 def judge(series: PlacementSeries) -> Quality:
-    """Ratios, control limits and regressions of a series.
+    """Return the ratios, control limits and regressions of a series.
 
-    Held against each other are placements of one cluster, application, profile (by its name: one that was
-    recorded anew counts), number of ranks and role, with other jobs' traffic or without.
+    Placements are compared if they have the same cluster, application, profile name (so a new recording of
+    the profile counts), number of ranks and role, and both have, or lack, other jobs' traffic.
     """
     n = len(series)
     bound = series.bound_congestion_seconds
@@ -117,29 +118,29 @@ def judge(series: PlacementSeries) -> Quality:
     group = _groups(series)[rows]
     order = np.argsort(group, kind="stable")
     rows, group = rows[order], group[order]
-    place = np.arange(len(rows))
+    position = np.arange(len(rows))
     first = np.searchsorted(group, group)
-    centre, limit = _limits(ratio[rows], place - first)
+    centre, limit = _limits(ratio[rows], position - first)
     worse = (ratio[rows] > limit) & (ratio[rows] >= WORSE * centre)
-    good = np.maximum.accumulate(np.where(worse, -1, place)) if len(rows) else place
+    good = np.maximum.accumulate(np.where(worse, -1, position)) if len(rows) else position
     before = np.append(-1, good[:-1])[: len(rows)]
     last_good = np.where(before >= first, rows[before], -1)
     return Quality(
         ratio=ratio,
-        centre=_spread(n, rows, centre, np.nan),
-        limit=_spread(n, rows, np.maximum(limit, WORSE * centre), np.nan),
-        regression=_spread(n, rows, worse, False),
-        last_good=_spread(n, rows, last_good, -1),
+        centre=_scatter(n, rows, centre, np.nan),
+        limit=_scatter(n, rows, np.maximum(limit, WORSE * centre), np.nan),
+        regression=_scatter(n, rows, worse, False),
+        last_good=_scatter(n, rows, last_good, -1),
     )
 
 
 def regressions(series: PlacementSeries, quality: Quality | None = None) -> tuple[Regression, ...]:
-    """Placements that are worse than those before them, the newest first.
+    """Return the placements that are worse than earlier ones, newest first.
 
     Parameters
     ----------
     quality : Quality, optional
-        Of `judge`, where it is at hand.
+        Result of `judge`, if available.
     """
     judged = judge(series) if quality is None else quality
     found = np.flatnonzero(judged.regression)[::-1].tolist()
@@ -147,9 +148,9 @@ def regressions(series: PlacementSeries, quality: Quality | None = None) -> tupl
 
 
 def changed(series: PlacementSeries, row: int, other: int) -> tuple[str, ...]:
-    """What differs between two placements of a series, of `CAUSES` in their order.
+    """Return the differences between two placements of a series, from `CAUSES` in their order.
 
-    The order of ranks is told where the hosts are the same, and known of both.
+    The order of ranks is compared only if the hosts are the same and both orders are known.
     """
 
     def differs(*columns: Sequence[str]) -> bool:
@@ -157,7 +158,7 @@ def changed(series: PlacementSeries, row: int, other: int) -> tuple[str, ...]:
 
     same_hosts = not differs(series.allocation)
     orders_known = bool(series.order[row] and series.order[other])
-    told = {
+    different = {
         FABRIC: differs(series.snapshot),
         ROUTES: differs(series.tables, series.routing),
         PROFILE: differs(series.profile),
@@ -167,16 +168,17 @@ def changed(series: PlacementSeries, row: int, other: int) -> tuple[str, ...]:
         TRAFFIC: differs(series.background),
         PROGRAM: differs(series.code_version),
     }
-    return tuple(cause for cause in CAUSES if told[cause])
+    return tuple(cause for cause in CAUSES if different[cause])
 
 
 def _regression(series: PlacementSeries, judged: Quality, row: int) -> Regression:
+    """Return the regression at a row of the series."""
     good = int(judged.last_good[row])
-    moment: datetime = series.recorded_at[row].astype("datetime64[us]").item()
+    time: datetime = series.recorded_at[row].astype("datetime64[us]").item()
     return Regression(
         row=row,
         id=series.id[row],
-        recorded_at=moment.replace(tzinfo=UTC),
+        recorded_at=time.replace(tzinfo=UTC),
         cluster=series.cluster[row],
         application=series.application[row],
         profile_name=series.profile_name[row],
@@ -192,7 +194,7 @@ def _regression(series: PlacementSeries, judged: Quality, row: int) -> Regressio
 
 
 def _groups(series: PlacementSeries) -> Longs:
-    """int64[n]: the same number for placements that are held against each other."""
+    """Return the same number (int64[n]) for placements that are compared with each other."""
     number: dict[tuple[object, ...], int] = {}
     shared = (bool(text) for text in series.background)
     keys = zip(
@@ -210,19 +212,19 @@ def _groups(series: PlacementSeries) -> Longs:
 
 
 def _limits(ratio: Floats, earlier: Longs) -> tuple[Floats, Floats]:
-    """Median of the ratios before each, and the upper control limit; NaN where too few are before.
+    """Return the median of the earlier ratios and the upper control limit; NaN if there are too few.
 
     Parameters
     ----------
     ratio : float64[n]
-        Groups one after the other, each by time.
+        Ratios by group, each group in order of time.
     earlier : int64[n]
-        Entries of its own group before each.
+        Number of earlier entries in the same group.
     """
     back = np.arange(1, WINDOW + 1)
-    there = earlier[:, None] >= back
+    known = earlier[:, None] >= back
     source = np.maximum(np.arange(len(ratio))[:, None] - back, 0)
-    window = np.where(there, ratio[source] if len(ratio) else 0.0, np.nan)
+    window = np.where(known, ratio[source] if len(ratio) else 0.0, np.nan)
     count = np.minimum(earlier, WINDOW)
     centre = _median(window, count)
     deviation = _median(np.abs(window - centre[:, None]), count)
@@ -232,14 +234,64 @@ def _limits(ratio: Floats, earlier: Longs) -> tuple[Floats, Floats]:
 
 
 def _median(window: Floats, count: Longs) -> Floats:
-    """float64[n]: median of the first so many of each row's sorted values; NaN stands behind them."""
+    """Return the median (float64[n]) of the first `count` sorted values of each row, NaN sorted last."""
     ordered = np.sort(window, axis=1)
-    places = np.stack([np.maximum(count - 1, 0) // 2, count // 2], axis=1)
-    return np.asarray(np.take_along_axis(ordered, np.minimum(places, WINDOW - 1), axis=1).mean(axis=1))
+    middle = np.stack([np.maximum(count - 1, 0) // 2, count // 2], axis=1)
+    return np.asarray(np.take_along_axis(ordered, np.minimum(middle, WINDOW - 1), axis=1).mean(axis=1))
 
 
-def _spread(n: int, rows: Longs, values: np.ndarray, default: object) -> np.ndarray:
-    """The values at their rows of the series, and the default elsewhere."""
+def _scatter(n: int, rows: Longs, values: np.ndarray, default: object) -> np.ndarray:
+    """Return the values at their rows of the series, and the default elsewhere."""
     whole = np.full(n, default, values.dtype)
     whole[rows] = values
     return whole
+
+
+class ApplicationQuality(NamedTuple):
+    """Medians of an application's evaluated placements on a cluster; NaN if unknown.
+
+    Attributes
+    ----------
+    cluster, application : str
+    placements : int
+    over_bound : float
+        Worst link divided by its certified lower bound; 1 is the best possible.
+    over_in_order : float
+        Worst link divided by that of the same ranks in order; below 1 is better.
+    congestion_seconds : float
+        Time of the worst link.
+    """
+
+    cluster: str
+    application: str
+    placements: int
+    over_bound: float
+    over_in_order: float
+    congestion_seconds: float
+
+
+def by_application(series: PlacementSeries) -> tuple[ApplicationQuality, ...]:
+    """Return the quality of each application on each cluster, by application and cluster."""
+    worst = series.congestion_seconds
+    with np.errstate(divide="ignore", invalid="ignore"):
+        over_bound = worst / series.bound_congestion_seconds
+        over_in_order = worst / series.in_order_congestion_seconds
+    rows: dict[tuple[str, str], list[int]] = {}
+    for row in np.flatnonzero(np.isfinite(worst)).tolist():
+        rows.setdefault((series.application[row], series.cluster[row]), []).append(row)
+    return tuple(
+        ApplicationQuality(
+            cluster=cluster,
+            application=application,
+            placements=len(mine),
+            over_bound=_known_median(over_bound[mine]),
+            over_in_order=_known_median(over_in_order[mine]),
+            congestion_seconds=_known_median(worst[mine]),
+        )
+        for (application, cluster), mine in sorted(rows.items())
+    )
+
+
+def _known_median(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else float("nan")

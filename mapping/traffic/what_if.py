@@ -1,4 +1,4 @@
-"""What running jobs would see if cables or switches went, cables came, or hosts were drained."""
+"""Effect on running jobs of removed cables or switches, added cables, and drained hosts."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import numpy as np
 
 from mapping.routing.catalog import choose_routing
 from mapping.routing.routes import ALL_CONNECTED
-from mapping.traffic.changing import Change, applied, changed
-from mapping.traffic.loading import Delivered, JobTraffic, Loader
-from mapping.traffic.shared import JobLoad, SharedLoad
+from mapping.traffic.fabric_changes import Change, applied, changed
+from mapping.traffic.job_loads import Delivered, JobTraffic, Loader
+from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.errors import InvalidValue
 from registry.model import Bools, Fabric, Ints
 from registry.progress import Progress, silent
 
-__all__ = ["DEFAULT_RULE", "KEPT", "Change", "JobEffect", "JobTraffic", "WhatIf", "changed", "what_if"]
+__all__ = ["DEFAULT_RULE", "KEEP_TABLES", "Change", "JobEffect", "JobTraffic", "WhatIf", "changed", "what_if"]
 
-KEPT = "tables"
-"""Rule: the forwarding tables as they are, before any repair: what they lead into a gone cable is lost."""
+KEEP_TABLES = "tables"
+"""Rule that keeps the forwarding tables, before any repair: traffic into a removed cable is lost."""
 DEFAULT_RULE = "shortest-paths"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEffect:
-    """What a change does to one job.
+    """Effect of a change on one job.
 
     Attributes
     ----------
     job, user : str
     before_seconds, unchanged_seconds, after_seconds : float
-        The worst of the links that it loads, with all jobs' bytes; seconds a period. See `WhatIf`.
+        Time of the worst link that it loads, with all jobs' bytes; seconds per period. See `WhatIf`.
     unreachable_pairs : int
-        Ordered pairs of its ranks that talk and that no way joins after the change.
+        Ordered pairs of its ranks that communicate and have no path after the change.
     unreachable_bytes : float
-        What they send.
+        Bytes between them.
     lost_hosts : tuple of str
         Its hosts that are drained.
     lost_ranks : int
@@ -61,15 +61,15 @@ class WhatIf:
     ----------
     change : Change
     before, unchanged, after : SharedLoad
-        The fabric as it is under its present routing; the same fabric under the rule, so that what the change
-        does is not taken for what the rule does; the changed fabric under the rule. Each on its own fabric
-        (``before.fabric``, ``after.fabric``), which have the same vertices; the same jobs in the same order.
+        The present fabric under its present routing; the same fabric under the rule, which separates the
+        effect of the rule from that of the change; the changed fabric under the rule. The fabrics
+        (``before.fabric``, ``after.fabric``) have the same vertices; the jobs are the same in the same order.
     routing_before, rule : str
-        How they are routed. Where both are the same, `unchanged` is `before`.
+        Routings before and after. If both are the same, `unchanged` is `before`.
     jobs : tuple of JobEffect
         In the order of ``before.jobs``.
     row_before : int32[links after]
-        Row of ``before.fabric.links`` that each link of the changed fabric was; -1 for an added cable.
+        Row of each link of the changed fabric in ``before.fabric.links``; -1 for an added cable.
     """
 
     change: Change
@@ -93,37 +93,37 @@ def what_if(
     before: SharedLoad | None = None,
     progress: Progress = silent,
 ) -> WhatIf:
-    """Congestion and reachability of running jobs before and after a change.
+    """Return congestion and reachability of running jobs before and after a change.
 
     Parameters
     ----------
     rule : str
         Routing after the change: ``shortest-paths`` or any other (`mapping.routing.catalog`), computed on
-        what is left; ``tables`` keeps the forwarding tables as they are.
+        the changed fabric; ``tables`` keeps the forwarding tables as they are.
     routing : str, optional
-        Before the change; unless told, tables where they join all hosts, else all shortest paths.
+        Routing before the change (default: tables if they connect all hosts, else all shortest paths).
     before : SharedLoad, optional
-        The same jobs' loads by `routing`, where they are known already.
+        The same jobs' loads by `routing`, if known.
 
     Raises
     ------
     UnknownName, InvalidValue
-        Also where a job is left without hosts.
+        Names are unknown or invalid, or a job would have no hosts left.
     """
-    rows = applied(fabric, change, keep_tables=rule == KEPT)
+    rows = applied(fabric, change, keep_tables=rule == KEEP_TABLES)
     gone = _gone(fabric, jobs, change)
     name = routing or choose_routing(fabric)[0]
     if before is None:
         before = _shared(fabric, jobs, _delivered(fabric, jobs, name, rails))
     elif [one.job for one in before.jobs] != [one.job for one in jobs]:
-        raise InvalidValue("what_if.before", "is of other jobs")
+        raise InvalidValue("what_if.before", "belongs to other jobs")
     unchanged = before
     if rule != name:
         unchanged = _shared(fabric, jobs, _delivered(fabric, jobs, rule, rails))
     progress("traffic after the change", 0, len(jobs))
-    found = _delivered(rows.fabric, jobs, rule, rails, gone)
+    delivered = _delivered(rows.fabric, jobs, rule, rails, gone)
     progress("traffic after the change", len(jobs), len(jobs))
-    after = _shared(rows.fabric, jobs, found)
+    after = _shared(rows.fabric, jobs, delivered)
     return WhatIf(
         change=change,
         before=before,
@@ -131,7 +131,7 @@ def what_if(
         after=after,
         routing_before=name,
         rule=rule,
-        jobs=_effects(fabric, jobs, found, gone, (before, unchanged, after)),
+        jobs=_effects(fabric, jobs, delivered, gone, (before, unchanged, after)),
         row_before=rows.row_before,
     )
 
@@ -149,7 +149,7 @@ def _delivered(
 
 
 def _gone(fabric: Fabric, jobs: Sequence[JobTraffic], change: Change) -> list[Bools]:
-    """bool[ranks] of each job: ranks on drained hosts.
+    """Return the ranks of each job on drained hosts (bool[ranks]).
 
     Raises
     ------
@@ -188,6 +188,7 @@ def _effects(
     gone: Sequence[Bools],
     sides: tuple[SharedLoad, SharedLoad, SharedLoad],
 ) -> tuple[JobEffect, ...]:
+    """Return the effect of a change on each job, from its loads before, unchanged and after."""
     effects = []
     seconds = zip(*(side.together_seconds().tolist() for side in sides), strict=True)
     for one, delivered, ranks, (was, same, now) in zip(jobs, found, gone, seconds, strict=True):

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from mapping.traffic.loading import JobTraffic, Loader
-from mapping.traffic.shared import JobLoad, SharedLoad
+from mapping.traffic.job_loads import JobTraffic, Loader
+from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.model import Allocation, Fabric, Links, Placement, Profile
 from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles
 

@@ -16,8 +16,8 @@ from registry import units
 
 if TYPE_CHECKING:
     from mapping.service import Live
-    from mapping.traffic.rank_pairs import RankPairs
-    from mapping.traffic.shared import HotLink
+    from mapping.traffic.job_loads import RankPairs
+    from mapping.traffic.shared_load import HotLink
 
 TOP = 20
 """Default number of links, jobs and pairs of ranks in each table."""

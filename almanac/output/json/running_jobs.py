@@ -10,8 +10,8 @@ from almanac.output.running_jobs import link_name
 
 if TYPE_CHECKING:
     from mapping.service import Advised, Live, OnSwitch
-    from mapping.traffic.rank_pairs import RankPairs
-    from mapping.traffic.shared import HotLink, SharedLoad, User
+    from mapping.traffic.job_loads import RankPairs
+    from mapping.traffic.shared_load import HotLink, SharedLoad, LinkUser
     from mapping.traffic.what_if import JobEffect, WhatIf
 
 
@@ -79,7 +79,7 @@ def congestion_to_json(
 def slowdowns_to_json(live: Live) -> list[dict[str, Any]]:
     """Return the jobs with traffic, largest slowdown first."""
     shared = live.shared
-    columns = (shared.alone_seconds(), shared.together_seconds(), shared.slowdowns())
+    columns = (shared.isolated_seconds(), shared.together_seconds(), shared.slowdowns())
     rows = [
         {
             "job": load.job,
@@ -134,7 +134,7 @@ def totals_to_json(shared: SharedLoad) -> dict[str, float]:
 
 def changed_links_to_json(found: WhatIf, top: int) -> list[dict[str, Any]]:
     """Return the busiest links after the change, with their times before and with the new routing only."""
-    from mapping.traffic.naming import link_text
+    from mapping.traffic.device_names import link_text
 
     before, unchanged = found.before.seconds, found.unchanged.seconds
     rows = []
@@ -178,7 +178,7 @@ def _link(link: HotLink, name: str) -> dict[str, Any]:
     }
 
 
-def _user(user: User) -> dict[str, Any]:
+def _user(user: LinkUser) -> dict[str, Any]:
     return {
         "job": user.job,
         "user": user.user,

@@ -1,11 +1,13 @@
-"""Resistance between two hosts of the network that a routing's paths make, by Kirchhoff's laws.
+"""Resistance between two hosts of the network formed by a routing's paths, by Kirchhoff's laws.
 
-Every cable of those paths is a resistor of 1 ohm. Nodes between the two hosts are taken out one by one,
-fewest neighbours first, each replaced by resistors between its neighbours (star-mesh transform; Rosen,
-"A new network theorem", 1924). Only positive numbers are added, so nothing cancels.
+Every cable of those paths is a resistor of 1 ohm. Nodes between the two hosts are eliminated one by one,
+fewest neighbours first, each replaced by resistors between its neighbours (star-mesh transform; Rosen, "A new
+network theorem", 1924). Only positive numbers are added, so there is no cancellation.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,6 +19,26 @@ FROM, TO = 0, 1
 """Nodes of the sending and of the receiving host."""
 
 
+class Resistors(NamedTuple):
+    """The links of a fabric as resistors.
+
+    Attributes
+    ----------
+    source, target, cables : int32[m]
+        Columns of ``fabric.links``.
+    forwards : bool[n]
+        True for vertices that forward.
+    own_cables : bool
+        True if the cables of hosts that do not forward have a resistance.
+    """
+
+    source: Ints
+    target: Ints
+    cables: Ints
+    forwards: Bools
+    own_cables: bool
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def fill_resistances(
     flows: FlowArrays,
@@ -24,33 +46,25 @@ def fill_resistances(
     host: Ints,
     second: Ints,
     vertex: Ints,
-    forwards: Bools,
-    link_source: Ints,
-    link_target: Ints,
-    cables: Ints,
-    own_cables: bool,
+    resistors: Resistors,
     out: Floats,
 ) -> None:
-    """Resistance between all pairs of groups of hosts.
+    """Fill the resistance between all pairs of groups of hosts.
 
     Parameters
     ----------
     flows, scratch
         From ``Routes.flows`` and ``new_scratch``.
     host, second : int32[g]
-        A host of each group and another one, -1 where there is none.
+        A host of each group and another one, -1 if there is none.
     vertex : int32[h]
         Vertex of each host.
-    forwards : bool[n]
-    link_source, link_target, cables : int32[m]
-        Of ``fabric.links``.
-    own_cables : bool
-        Whether the cables of hosts that do not forward have a resistance.
     out : float64[g, g]
-        Filled; ``inf`` where the routing joins none.
+        Filled; ``inf`` if the routing does not connect the hosts.
     """
     links, shares = np.empty(flows.max_entries, np.int32), np.empty(flows.max_entries)
-    node = np.full(len(forwards), -1, np.int32)
+    source, target = resistors.source, resistors.target
+    node = np.full(len(resistors.forwards), -1, np.int32)
     for a in range(len(host)):
         for b in range(len(host)):
             i, j = host[a], host[b] if a != b else second[a]
@@ -62,35 +76,28 @@ def fill_resistances(
                 out[a, b] = np.inf
                 continue
             ends = vertex[i], vertex[j]
-            used = _number(links[:count], ends, forwards, link_source, link_target, own_cables, node)
+            used = _number(links[:count], ends, resistors, node)
             if node[ends[1]] == FROM:
                 out[a, b] = 0.0
             else:
-                network = _conductance(links[:count], node, used, link_source, link_target, cables)
+                network = _conductance(links[:count], node, used, resistors)
                 out[a, b] = 1.0 / _reduced(network)
             for e in range(count):
-                node[link_source[links[e]]] = node[link_target[links[e]]] = -1
+                node[source[links[e]]] = node[target[links[e]]] = -1
 
 
 @njit(cache=True, error_model="numpy")
-def _number(
-    links: Ints,
-    ends: tuple[int, int],
-    forwards: Bools,
-    link_source: Ints,
-    link_target: Ints,
-    own_cables: bool,
-    node: Ints,
-) -> int:
-    """Number the vertices of a pair's paths from 2, the two hosts 0 and 1; the count.
+def _number(links: Ints, ends: tuple[int, int], resistors: Resistors, node: Ints) -> int:
+    """Number the vertices of a pair's paths from 2, the two hosts 0 and 1; return the count.
 
-    Where their own cables count for nothing, a host and the switches it hangs on are one node; where that
+    If the hosts' own cables do not count, a host and the switches it is attached to are one node; if that
     makes one node of both hosts, both get the number 0.
     """
+    source, target, forwards = resistors.source, resistors.target, resistors.forwards
     node[ends[0]], node[ends[1]] = FROM, TO
-    if not own_cables:
+    if not resistors.own_cables:
         for e in range(len(links)):
-            u, v = link_source[links[e]], link_target[links[e]]
+            u, v = source[links[e]], target[links[e]]
             leaves, enters = u == ends[0] and not forwards[u], v == ends[1] and not forwards[v]
             if (leaves and node[v] == TO) or (enters and node[u] == FROM):
                 node[ends[1]] = FROM
@@ -101,7 +108,7 @@ def _number(
                 node[u] = TO
     used = 2
     for e in range(len(links)):
-        for v in (link_source[links[e]], link_target[links[e]]):
+        for v in (source[links[e]], target[links[e]]):
             if node[v] < 0:
                 node[v] = used
                 used += 1
@@ -109,13 +116,12 @@ def _number(
 
 
 @njit(cache=True, error_model="numpy")
-def _conductance(
-    links: Ints, node: Ints, used: int, link_source: Ints, link_target: Ints, cables: Ints
-) -> Floats:
-    """float64[used, used], symmetric: cables between nodes; a cable used in both directions counts once."""
+def _conductance(links: Ints, node: Ints, used: int, resistors: Resistors) -> Floats:
+    """Return the cables between nodes (float64[used, used]); a cable used in both directions counts once."""
+    source, target, cables = resistors.source, resistors.target, resistors.cables
     one_way = np.zeros((used, used))
     for e in range(len(links)):
-        u, v = node[link_source[links[e]]], node[link_target[links[e]]]
+        u, v = node[source[links[e]]], node[target[links[e]]]
         if u >= 0 and v >= 0 and u != v:
             one_way[u, v] += cables[links[e]]
     return np.maximum(one_way, one_way.T)
@@ -123,7 +129,7 @@ def _conductance(
 
 @njit(cache=True, error_model="numpy")
 def _reduced(conductance: Floats) -> float:
-    """Conductance between nodes 0 and 1 once all others are taken out; changes the matrix."""
+    """Return the conductance between nodes 0 and 1 after eliminating all others; changes the matrix."""
     nodes = len(conductance)
     degree = np.zeros(nodes, np.int64)
     for u in range(nodes):

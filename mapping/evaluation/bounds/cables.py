@@ -1,4 +1,4 @@
-"""Which cables traffic between the allocation's hosts can take, and what they carry in a time."""
+"""The cables that traffic between the allocation's hosts can use, and the time that bytes need on them."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from mapping.distances.background import Background
-from mapping.distances.equivalent import alike
+from mapping.distances.equivalent import hosts_routed_alike
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes
 from registry.model import Bools, Floats
 
 MAX_PAIRS = 4_000_000
-"""Most pairs of hosts (those that are routed alike taken together) whose ways are looked at."""
+"""Largest number of host pairs (hosts with equal routes counted once) whose routes are searched."""
 OBLIVIOUS = ("shortest-paths", "tables", "dimension-order", "up-down")
-"""Routings of which a pair of hosts takes the same ways whatever else is sent."""
+"""Routings in which the paths of a pair do not depend on other traffic."""
 ON_SHORTEST = ("ecmp", "least-loaded")
 """Routings that choose among all shortest paths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cables:
-    """The links of a fabric as far as the allocation's traffic can use them.
+    """The links of a fabric that the allocation's traffic can use.
 
     Attributes
     ----------
     usable : bool[m]
-        Rows of ``fabric.links`` that some pair of the hosts may load.
+        True for rows of ``fabric.links`` that some pair of the hosts may load.
     capacity : float64[m]
-        Bytes/s, less what background takes.
+        Bytes/s, reduced by background.
     background : float64[m]
-        Bytes that are there already.
+        Bytes of other jobs.
     """
 
     usable: Bools
@@ -39,24 +39,25 @@ class Cables:
     background: Floats
 
     def least_seconds(self, rows: Bools, bytes: float) -> float:
-        """Least time of the worst of some links that so many bytes of ours are spread over.
+        """Return the least time of the worst of some links over which the given bytes are spread.
 
-        In `t` seconds a link carries ``capacity * t``, its background among it, and of links that carry
-        nothing of ours the time does not count: the least `t` in which all links have room for the bytes.
+        In `t` seconds a link carries ``capacity * t`` bytes including its background. The time of links
+        without bytes of this job does not count: the result is the least `t` in which all links have room for
+        the bytes.
         """
-        capacity, there = self.capacity[rows], self.background[rows]
+        capacity, background = self.capacity[rows], self.background[rows]
         if bytes <= 0 or not len(capacity):
             return 0.0
-        begin = there / capacity
+        begin = background / capacity
         order = np.argsort(begin, kind="stable")
-        rate, used = np.cumsum(capacity[order]), np.cumsum(there[order])
-        level = (bytes + used) / rate  # with the first links only
+        rate, used = np.cumsum(capacity[order]), np.cumsum(background[order])
+        level = (bytes + used) / rate  # time if only the first links are used
         enough = np.append(begin[order][1:], np.inf) >= level
         return float(level[int(np.argmax(enough))])
 
 
 def cables(routes: Routes, background: Background | None) -> Cables:
-    """The cables of the hosts of `routes`, and the network between them."""
+    """Return the cables of the hosts of `routes`, and the network between them."""
     fabric, ends = routes.fabric, routes.ends
     own = (ends.out_port >= 0) | (ends.in_port >= 0)
     loaded = _loaded(routes)
@@ -69,7 +70,7 @@ def cables(routes: Routes, background: Background | None) -> Cables:
 
 
 def _loaded(routes: Routes) -> Bools | None:
-    """bool[m]: links on a way between two of the hosts; None: all of the network, or it is not looked at."""
+    """Return the links (bool[m]) on a path between two of the hosts, or None if not searched or all are."""
     name = routes.name.partition(":")[0]
     if name in ON_SHORTEST:
         routes = shortest_paths.build(routes.fabric, routes.hosts, rails=routes.rails)
@@ -78,7 +79,7 @@ def _loaded(routes: Routes) -> Bools | None:
     network = routes.fabric.network_link
     if routes.name == shortest_paths.ShortestPaths.name and bool(_between_hosts(routes)[network].all()):
         return None
-    _, first, second = alike(routes)
+    _, first, second = hosts_routed_alike(routes)
     if len(first) ** 2 > MAX_PAIRS:
         return None
     i, j = np.repeat(first, len(first)), np.tile(first, len(first))
@@ -90,8 +91,8 @@ def _loaded(routes: Routes) -> Bools | None:
 
 
 def _between_hosts(routes: Routes) -> Bools:
-    """bool[m]: links from one of the hosts to another, both forwarding: shortest paths take them."""
+    """Return the links (bool[m]) between two of the hosts that both forward; shortest paths use them."""
     fabric = routes.fabric
-    there = np.zeros(len(fabric), bool)
-    there[routes.hosts] = fabric.forwards[routes.hosts]
-    return np.asarray(there[fabric.links.source] & there[fabric.links.target])
+    direct = np.zeros(len(fabric), bool)
+    direct[routes.hosts] = fabric.forwards[routes.hosts]
+    return np.asarray(direct[fabric.links.source] & direct[fabric.links.target])

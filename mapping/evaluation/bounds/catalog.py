@@ -1,20 +1,37 @@
-"""All bounds on a placement's metrics, each by name. A new argument is one file and one line here."""
+"""All bounds on the metrics of a placement by name. A new argument takes one file and one line here.
+
+``injection``, ``ejection``
+    Bytes that a rank exchanges with ranks outside its host (leaf switch, pod) cross the cables of that group.
+``switch-cut``, ``pod-cut``, ``bisection``
+    Hosts, switches and pods, or the parts of a bisected network, hold groups of limited size; the bytes that
+    the guest must send between such groups share the cables that leave them.
+``total-work``
+    The worst of several links takes at least all their bytes divided by all their capacity.
+``gilmore-lawler``
+    The heaviest partners of each rank are on the nearest slots.
+``nested-cuts``
+    Bytes that must cross between groups of hosts pay the distance between them, group within group.
+``common-partners``
+    On direct networks, ranks with common partners cannot all be neighbours.
+
+The least bytes between groups are computed in ``mapping.evaluation.bounds.partition``. The bounds hold for
+every placement on the allocation, with or without pinned ranks, and for any routing: distances are the
+routing's own, and no path avoids the cables of a cut. Background (``mapping.distances.background``) reduces
+capacity, or adds bytes in all arguments that sum over cables.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mapping.distances.background import Background
-from mapping.distances.distances import LINKS, distances
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import LINKS, Distances, distances
+from mapping.evaluation.bounds.cable_bounds import cut_bounds, injection_bounds, total_work
 from mapping.evaluation.bounds.cables import Cables, cables
-from mapping.evaluation.bounds.cuts import cut_bounds
-from mapping.evaluation.bounds.groups import Groups, host_groups, larger_groups
+from mapping.evaluation.bounds.cut_groups import Groups, host_groups, larger_groups
 from mapping.evaluation.bounds.hop_bytes import MAX_GROUPS, least_cost
-from mapping.evaluation.bounds.injection import injection_bounds
+from mapping.evaluation.bounds.network_parts import NOT_TRIED, not_tried
 from mapping.evaluation.bounds.partition import Crossings
-from mapping.evaluation.bounds.parts import not_tried
-from mapping.evaluation.bounds.total_work import total_work
 from mapping.routing.routes import Routes
 from registry.catalog import Catalog, Entry
 from registry.model import Allocation, Bound, Profile
@@ -25,37 +42,37 @@ BOUNDS = Catalog(
     (
         Entry(
             name="injection",
-            target="mapping.evaluation.bounds.injection:injection_bounds",
+            target="mapping.evaluation.bounds.cable_bounds:injection_bounds",
             about="bytes that ranks send to ranks outside their group of hosts",
         ),
         Entry(
             name="ejection",
-            target="mapping.evaluation.bounds.injection:injection_bounds",
+            target="mapping.evaluation.bounds.cable_bounds:injection_bounds",
             about="bytes that ranks receive from ranks outside their group of hosts",
         ),
         Entry(
             name="host-cut",
-            target="mapping.evaluation.bounds.cuts:cut_bounds",
+            target="mapping.evaluation.bounds.cable_bounds:cut_bounds",
             about="bytes that must cross between hosts, over the hosts' own cables",
         ),
         Entry(
             name="switch-cut",
-            target="mapping.evaluation.bounds.cuts:cut_bounds",
+            target="mapping.evaluation.bounds.cable_bounds:cut_bounds",
             about="bytes that must cross between leaf switches, over their uplinks",
         ),
         Entry(
             name="pod-cut",
-            target="mapping.evaluation.bounds.cuts:cut_bounds",
+            target="mapping.evaluation.bounds.cable_bounds:cut_bounds",
             about="bytes that must cross between pods, over the cables between them",
         ),
         Entry(
             name="bisection",
-            target="mapping.evaluation.bounds.cuts:cut_bounds",
+            target="mapping.evaluation.bounds.cable_bounds:cut_bounds",
             about="bytes that must cross between two halves of the network",
         ),
         Entry(
             name="total-work",
-            target="mapping.evaluation.bounds.total_work:total_work",
+            target="mapping.evaluation.bounds.cable_bounds:total_work",
             about="all bytes times distance over the capacity of all cables",
         ),
         Entry(
@@ -76,17 +93,19 @@ BOUNDS = Catalog(
     ),
 )
 """All arguments; ``one-host`` and ``none`` name the trivial bounds."""
+_ROUNDING = 1.0 - 1e-9
+"""Factor that lowers every bound, since sums in floating point may come out slightly high."""
 
 
 def every_bound(
     routes: Routes, profile: Profile, allocation: Allocation, *, background: Background | None = None
 ) -> dict[str, tuple[Bound, ...]]:
-    """All bounds by metric, in the order in which they are tried; parameters and errors as `lower_bounds`."""
+    """Return all bounds by metric, in the order of computation; see `lower_bounds`."""
     allocation.require(profile.ranks)
     routes.require_connected()
     if len(allocation) == 1:
-        alone = Bound(value=0.0, proof="one host: nothing crosses a cable", name="one-host")
-        return dict.fromkeys(METRICS, (alone,))
+        one_host = Bound(value=0.0, proof="one host: nothing crosses a cable", name="one-host")
+        return dict.fromkeys(METRICS, (one_host,))
     found, crossings = cables(routes, background), Crossings(profile)
     near = distances(LINKS, routes)
     hosts = host_groups(routes, allocation, found)
@@ -107,20 +126,21 @@ def every_bound(
 
 
 def _on_cables(crossings: Crossings, groups: Groups, found: Cables, above: float) -> list[Bound]:
+    """Return the bounds on the worst cable of the groups, in seconds."""
     injection = injection_bounds(crossings.partners, groups)
     return [*injection, *cut_bounds(crossings, groups, found, above=above)]
 
 
 def _network_distances(routes: Routes, near: Distances) -> Distances:
-    """Links of the network alone that a byte crosses: hosts' own cables left out."""
+    """Return the links of the network that a byte crosses, without hosts' own cables."""
     own = ~routes.fabric.forwards[routes.hosts]
     if not own.any():
         return near
     if bool(own.all()):
-        return near.less(2.0)
+        return near.shortened(2.0)
     first = np.unique(near.group, return_index=True)[1]
     if near.groups > MAX_GROUPS:
-        return near.less(2.0)
+        return near.shortened(2.0)
     cable = own[first].astype(np.float64)
     between = np.maximum(near.between - cable[:, None] - cable, 0.0)
     return Distances(name=near.name, group=near.group, between=between)
@@ -128,3 +148,44 @@ def _network_distances(routes: Routes, near: Distances) -> Distances:
 
 def _value(bound: Bound) -> float:
     return bound.value
+
+
+def lower_bounds(
+    routes: Routes, profile: Profile, allocation: Allocation, *, background: Background | None = None
+) -> dict[str, Bound]:
+    """Return bounds for every placement of a profile on an allocation.
+
+    Parameters
+    ----------
+    routes : Routes
+        Routes between the allocation's hosts, in its order.
+    background : Background, optional
+        Load of other jobs.
+
+    Returns
+    -------
+    dict of str to Bound
+        ``congestion_seconds``, ``network_congestion_seconds`` and ``hop_bytes``: the best bound of
+        `every_bound` for each. Its proof also names the arguments that were left out because of size.
+
+    Raises
+    ------
+    InfeasibleAllocation
+        There are more ranks than slots.
+    DisconnectedAllocation, UnreachablePair
+        Two hosts of the allocation are not connected.
+    InvalidValue
+        The background belongs to another fabric.
+    """
+    found = every_bound(routes, profile, allocation, background=background)
+    return {metric: _best(found[metric]) for metric in METRICS}
+
+
+def _best(bounds: tuple[Bound, ...]) -> Bound:
+    """Return the highest bound (the first of equal ones), lowered by possible rounding errors."""
+    best = max(bounds, key=lambda bound: bound.value)
+    left_out = "".join(f"; {bound.proof}" for bound in bounds if bound.proof.startswith(NOT_TRIED))
+    if best.value <= 0.0:
+        proof = best.proof if best.name == "one-host" else "no argument known here gives more than zero"
+        return Bound(value=0.0, proof=proof + left_out, name=best.name if best.name == "one-host" else "none")
+    return Bound(value=best.value * _ROUNDING, proof=best.proof + left_out, name=best.name)

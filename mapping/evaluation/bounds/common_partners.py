@@ -1,10 +1,10 @@
 """Ranks with common partners cannot all be neighbours: a bound on bytes times distance for direct networks.
 
 On a torus of even sizes two neighbouring hosts have no common neighbour, two others at most two. So an edge
-of the guest whose ranks have `m` common partners costs more than its 2 m + 1 edges would alone, on
-whatever hosts they sit: on such a torus 4, 6, 10, 13, ... hops for m = 1, 2, 3, 4. Bytes are divided between
-such sets and the stars of the bound of Gilmore and Lawler; any division is a bound, and an ascent on the
-dual of that linear programme finds a good one.
+of the guest whose ranks have `m` common partners costs more than its 2 m + 1 edges would separately, whatever
+hosts they are on: on such a torus 4, 6, 10, 13, ... hops for m = 1, 2, 3, 4. Bytes are divided between such
+sets and the stars of the bound of Gilmore and Lawler; any division is a bound, and an ascent on the dual of
+that linear programme finds a good one.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from mapping.distances.grouped_distances import Distances
-from mapping.evaluation.bounds.parts import NOT_TRIED
+from mapping.distances.distances import Distances
+from mapping.evaluation.bounds.network_parts import NOT_TRIED
 from mapping.evaluation.kernels.common_partners import ascend, least_of_sets, list_sets
 from mapping.evaluation.kernels.nearest_flows import GuestArrays
 from registry.model import Bound, Floats, Ints
 
 MAX_HOSTS = 2048
-"""Most hosts whose distances are looked at pair by pair."""
+"""Largest number of hosts whose distances are compared pair by pair."""
 MAX_ENTRIES = 4_000_000
-"""Most edges in all sets together."""
+"""Largest number of edges in all sets together."""
 COMMON = 6
-"""Most common partners in a set."""
+"""Largest number of common partners in a set."""
 ROUNDS, STEP = 250, 0.05
 
 
 def common_partners(guest: GuestArrays, distances: Distances, slots: Ints) -> Bound:
-    """Bound on the sum of bytes times distance; 0 where sets cost no more than their edges alone.
+    """Return a bound on the sum of bytes times distance; 0 if sets cost no more than their edges separately.
 
     Parameters
     ----------
     distances : Distances
         The smaller of both directions counts.
     slots : int32[h]
-        Where a host takes several ranks, nothing is proved.
+        Slots of each host. Nothing is proved if a host has several.
     """
     nothing = Bound(value=0.0, proof="common-partners: nothing is proved", name="common-partners")
     partners = int(np.diff(guest.ptr).max())
@@ -61,21 +61,21 @@ def common_partners(guest: GuestArrays, distances: Distances, slots: Ints) -> Bo
     list_sets(guest, len(least) - 1, ptr, edges)
     cost = least[(np.diff(ptr) - 1) // 2]
     value = ascend(guest, ptr, edges, cost, rising.min(axis=0), ROUNDS, STEP)
-    said = ", ".join(f"{one:.4g}" for one in least[1:])
+    sums = ", ".join(f"{one:.4g}" for one in least[1:])
     return Bound(
         value=value,
-        proof=f"common-partners: two ranks and 1, 2, ... common partners are no nearer than {said} in all",
+        proof=f"common-partners: two ranks and 1, 2, ... common partners are no nearer than {sums} in all",
         name="common-partners",
     )
 
 
 def _least(matrix: Floats, rising: Floats) -> Floats:
-    """float64[m + 1]: least sum of distances of two hosts and of m others from both."""
+    """Return the least sum of distances (float64[m + 1]) of two hosts and of m others from both."""
     most = min(COMMON, len(matrix) - 2)
     least = np.full(most + 1, np.inf)
     least[0] = rising.min()
     sums = np.ascontiguousarray(np.cumsum(rising[:, :most], axis=1))
     least_of_sets(np.ascontiguousarray(matrix[:64, :64]) if len(matrix) > 64 else matrix, sums, least)
-    if len(matrix) > 64:  # what is reached among some of the hosts spares most pairs of all
+    if len(matrix) > 64:  # values from some of the hosts exclude most pairs
         least_of_sets(matrix, sums, least)
     return least

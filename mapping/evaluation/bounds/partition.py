@@ -1,14 +1,16 @@
-"""How little a guest can send between groups of ranks of limited size, certified.
+"""Certified least bytes that a guest sends between groups of ranks of limited size.
 
-Three arguments; the highest of what they give holds, whatever ranks are put together:
+Three arguments; each holds for every grouping, and the highest result is used:
 
 - heaviest partners: in a group of `m` a rank keeps at most its `m - 1` heaviest;
-- eigenvalues of the traffic's Laplacian (`mapping.evaluation.bounds.spectrum`; Donath and Hoffman, "Lower
-bounds for
-  the partitioning of graphs", 1973), for small or dense guests;
-- flows: where every rank can send to its `k` nearest at once, within the bytes that ranks exchange, a group
-  of `m` cuts at least `k - m + 1` of the `k` flows of each of its ranks (Leighton and Rao 1999). The flows
-  need not be the best possible: any that fit prove their bound.
+- eigenvalues of the traffic's Laplacian (Donath and Hoffman, "Lower bounds for the partitioning of graphs",
+  1973; Fiedler, "Algebraic connectivity of graphs", 1973), for small or dense guests, each certified from
+  below: a Cholesky factorisation that completes proves a matrix to be positive definite up to rounding (Rump,
+  "Verification of positive definiteness", BIT 46, 2006);
+- flows: if every rank can send to its `k` nearest at once, within the bytes that ranks exchange, a group of
+`m`
+  cuts at least `k - m + 1` of the `k` flows of each of its ranks (Leighton and Rao 1999). The flows need not
+  be the best possible: any feasible flows prove their bound.
 """
 
 from __future__ import annotations
@@ -17,35 +19,45 @@ from functools import cached_property
 
 import numpy as np
 import pymetis
-from scipy.sparse import csr_matrix
+from scipy.linalg import LinAlgError, cholesky, eigvalsh
+from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from mapping.evaluation.bounds.guest import Partners, guest_arrays
-from mapping.evaluation.bounds.spectrum import is_dense, spectrum
+from mapping.evaluation.bounds.guest_graph import Partners, guest_arrays
 from mapping.evaluation.kernels.nearest_flows import GuestArrays, send_to_nearest
 from mapping.placement.partition.bisection import weighted_graph
 from registry.model import Floats, Longs, Profile
 
 WORK, WORK_EACH = 60_000_000, 400
-"""Partners that the flows of one bound look at, and so many more for each rank: ten million take 0.1 s."""
+"""Partners that the flows of one bound visit, and the additional number per rank: ten million take 0.1 s."""
 PASSES = 16
-"""Most times that each rank sends."""
+"""Largest number of times that each rank sends."""
 SPARSE = 8
-"""No flows are sought where not even one rank in so many could send."""
+"""No flows are computed if fewer than one rank in this number could send."""
 PARTS = 32
-"""Parts in which ranks send; the bound is looked at after each."""
+"""Parts in which ranks send; the bound is evaluated after each."""
 ENOUGH = 0.4
-"""No flows are sought where other arguments prove this part of all bytes, or, in dense guests, of what some
+"""No flows are computed if other arguments prove this part of all bytes, or, in dense guests, of what some
 grouping sends."""
 SMALL = 16
-"""Smallest groups of which it is asked first what METIS finds."""
-MAX_ASKED_RANKS = 32_768
-"""Most ranks of which METIS is asked: of more, that takes as long as the flows."""
+"""Smallest size of groups for which METIS is tried before the flows."""
+MAX_METIS_RANKS = 32_768
+"""Largest number of ranks for which METIS is tried: above, it takes as long as the flows."""
 STEEPNESS, FADE = 8.0, 0.95
-"""How lengths grow with load, and what is kept of older flows after each part."""
+"""Growth of lengths with load, and the part of older flows kept after each part."""
+MAX_EIGEN_RANKS = 512
+"""Largest number of ranks for which all eigenvalues are computed, whatever the density of traffic."""
+MAX_DENSE_RANKS = 1024
+"""The same if ranks have `DENSE` partners on average, since flows are poor then."""
+MAX_FIEDLER_RANKS = 3072
+"""Largest number of ranks for which, in dense guests, the second eigenvalue is bounded: 75 MB."""
+DENSE = 32
+MARGINS = (0.002, 0.02, 0.1, 0.3)
+"""Parts by which the second eigenvalue is lowered below the estimate of Lanczos, which is too high."""
 
 
 class Crossings:
-    """Least bytes that a guest sends between groups, each size asked for computed once.
+    """Least bytes that a guest sends between groups; each group size is computed once.
 
     Parameters
     ----------
@@ -57,33 +69,33 @@ class Crossings:
         self.guest = guest_arrays(profile)
         self.partners = Partners.of(profile, self.guest)
         self._quick: dict[bytes, tuple[float, str]] = {}
-        self._found: dict[int, float] = {}
+        self._by_metis: dict[int, float] = {}
         self._by_flows: dict[int, float] = {}
 
     def least(self, slots: Longs, *, above: float = 0.0) -> tuple[float, str]:
-        """Bytes between groups that take so many ranks each, and the argument in a few words.
+        """Return the least bytes between groups with these numbers of slots, and the argument in a few words.
 
         Parameters
         ----------
         slots : int64[g]
-            >= 1.
+            Slots of each group, >= 1.
         above : float
-            Bytes that would be of use: flows are looked for only where METIS finds no groups with less.
+            Smallest useful result: flows are computed only if METIS finds no groups with fewer bytes.
         """
         filled = np.diff(np.minimum(np.cumsum(np.sort(slots)[::-1]), self.profile.ranks), prepend=0)
         sizes = filled[filled > 0]
         key, size = sizes.tobytes(), int(sizes.max())
         if key not in self._quick:
-            self._quick[key] = self._quickly(sizes)
+            self._quick[key] = self._without_flows(sizes)
         best = self._quick[key]
         if size >= self.profile.ranks or best[0] >= float(self.guest.weight.sum()):
             return best
         if size not in self._by_flows and self._flows_may_help(size, best[0], above):
             self._by_flows[size] = flows(self.guest, size)
-        found = max(best, (self._by_flows.get(size, 0.0), "flows to the nearest ranks"))
-        return found if found[0] > 0 else (0.0, "no argument that is worth its time")
+        result = max(best, (self._by_flows.get(size, 0.0), "flows to the nearest ranks"))
+        return result if result[0] > 0 else (0.0, "no argument that is worth its time")
 
-    def _quickly(self, sizes: Longs) -> tuple[float, str]:
+    def _without_flows(self, sizes: Longs) -> tuple[float, str]:
         size = int(sizes.max())
         if size == 1:
             return float(self.guest.weight.sum()), "all bytes"
@@ -97,29 +109,29 @@ class Crossings:
         return spectrum(self.guest)
 
     def _flows_may_help(self, size: int, proved: float, above: float) -> bool:
-        """Whether flows are worth their time where other arguments have proved so many bytes."""
+        """Return True if flows are worth their time after other arguments have proved `proved` bytes."""
         total, dense = float(self.guest.weight.sum()), bool(len(self._spectrum)) and is_dense(self.guest)
         if proved >= ENOUGH * total or _reach(self.guest, size) == 0:
             return False
         wanted = max(above, proved * 1.02, proved / ENOUGH if dense else 0.0)
-        ask = size >= SMALL and self.profile.ranks <= MAX_ASKED_RANKS
-        return not ask or self._reachable(size) > wanted
+        try_metis = size >= SMALL and self.profile.ranks <= MAX_METIS_RANKS
+        return not try_metis or self._reachable(size) > wanted
 
     def _reachable(self, size: int) -> float:
-        """Bytes that some good grouping sends between groups of about this size; no bound is above it."""
-        if size not in self._found:
+        """Return the bytes that a good grouping sends between groups of about this size: an upper limit."""
+        if size not in self._by_metis:
             parts = -(-self.profile.ranks // size)
             graph = weighted_graph(
                 self.profile.sender, self.profile.partner, self.profile.bytes, self.profile.ranks
             )
-            part = grouped(graph, parts)
+            part = metis_groups(graph, parts)
             apart = part[self.profile.sender] != part[self.profile.partner]
-            self._found[size] = float(self.profile.bytes[apart].sum())
-        return self._found[size]
+            self._by_metis[size] = float(self.profile.bytes[apart].sum())
+        return self._by_metis[size]
 
 
 def heaviest_partners(partners: Partners, size: int) -> float:
-    """Bytes between groups of at most `size` ranks: all but each rank's ``size - 1`` heaviest partners."""
+    """Return bytes between groups of `size` ranks: all except each rank's ``size - 1`` heaviest partners."""
     both, sent, received = (
         float(one.beyond(size - 1).sum()) for one in (partners.both, partners.sent, partners.received)
     )
@@ -127,14 +139,14 @@ def heaviest_partners(partners: Partners, size: int) -> float:
 
 
 def eigenvalues(least: Floats, sizes: Longs) -> float:
-    """Bytes between groups of these sizes, by eigenvalues; 0 where none are known.
+    """Return bytes between groups of these sizes by eigenvalues; 0 if no eigenvalues are known.
 
     Parameters
     ----------
     least : float64[k]
-        Of the Laplacian, rising; the last holds for all others (`mapping.evaluation.bounds.spectrum`).
+        Eigenvalues of the Laplacian from `spectrum`, rising; the last holds for all others.
     sizes : int64[g]
-        Falling.
+        Sizes in descending order.
 
     Notes
     -----
@@ -147,13 +159,14 @@ def eigenvalues(least: Floats, sizes: Longs) -> float:
 
 
 def flows(guest: GuestArrays, size: int) -> float:
-    """Bytes between groups of at most `size` ranks, by flows from each rank to the ranks nearest to it.
+    """Return bytes between groups of at most `size` ranks, by flows from each rank to the nearest ranks.
+
+    0 if the guest is too large for its groups.
 
     Notes
     -----
-    Ranks send in a random order (seed 0), lengths of edges grow with what they carry, and older flows fade.
-    After every part the bound is the worth of all flows over the largest load of an edge; the best counts.
-    0 where the guest is too large for its groups.
+    Ranks send in a random order (seed 0), lengths of edges grow with their load, and older flows fade. After
+    every part the bound is the worth of all flows divided by the largest load of an edge; the best counts.
     """
     ranks, reach, budget = len(guest.ptr) - 1, _reach(guest, size), _budget(guest, size)
     if reach == 0:
@@ -174,21 +187,21 @@ def flows(guest: GuestArrays, size: int) -> float:
 
 
 def _budget(guest: GuestArrays, size: int) -> int:
-    """Ranks that flows may reach in all: each looks at all its partners."""
+    """Return the total number of ranks that flows may reach; each visits all its partners."""
     ranks = len(guest.ptr) - 1
-    looked = (WORK + WORK_EACH * ranks) // (1 if size >= SMALL else 4)
-    return int(looked * ranks / max(len(guest.head), ranks))
+    visits = (WORK + WORK_EACH * ranks) // (1 if size >= SMALL else 4)
+    return int(visits * ranks / max(len(guest.head), ranks))
 
 
 def _reach(guest: GuestArrays, size: int) -> int:
-    """Others among which each rank looks for its nearest; 0 where no flows are sought."""
+    """Return the number of other ranks searched for the nearest of each rank; 0 if no flows are computed."""
     ranks, budget = len(guest.ptr) - 1, _budget(guest, size)
     reach = int(min(max(0.4 * budget / ranks, 1.6 * size), 4 * size, ranks - 1))
     return 0 if reach < size or len(guest.weight) == 0 or SPARSE * budget < reach * ranks else reach
 
 
-def grouped(graph: csr_matrix, parts: int) -> Longs:
-    """int64[ranks]: nearly equal groups with few bytes between them, by METIS."""
+def metis_groups(graph: csr_matrix, parts: int) -> Longs:
+    """Return nearly equal groups (int64[ranks]) with few bytes between them, by METIS."""
     if parts < 2 or graph.nnz == 0:
         return np.zeros(graph.shape[0], np.int64)
     adjacency = pymetis.CSRAdjacency(graph.indptr, graph.indices)
@@ -196,3 +209,71 @@ def grouped(graph: csr_matrix, parts: int) -> Longs:
         parts, adjacency, eweights=graph.data, recursive=parts <= 8, options=pymetis.Options(seed=0)
     )
     return np.asarray(part, np.int64)
+
+
+def spectrum(guest: GuestArrays) -> Floats:
+    """Return lower bounds, rising, of the first eigenvalues of the Laplacian; the last holds for all others.
+
+    Returns
+    -------
+    float64[k]
+        Empty if nothing was computed: too many ranks for their density, or no bytes.
+    """
+    ranks, dense = len(guest.ptr) - 1, is_dense(guest)
+    if len(guest.weight) == 0:
+        return np.zeros(0)
+    if ranks <= (MAX_DENSE_RANKS if dense else MAX_EIGEN_RANKS):
+        return _all_eigenvalues(guest)
+    return _second_eigenvalue(guest) if dense and ranks <= MAX_FIEDLER_RANKS else np.zeros(0)
+
+
+def is_dense(guest: GuestArrays) -> bool:
+    """Return True if ranks have many partners on average."""
+    return len(guest.head) >= DENSE * (len(guest.ptr) - 1)
+
+
+def _all_eigenvalues(guest: GuestArrays) -> Floats:
+    """Return all eigenvalues of the Laplacian, lowered by possible rounding errors."""
+    ranks, laplacian = len(guest.ptr) - 1, _laplacian(guest).toarray()
+    error = ranks * np.finfo(np.float64).eps * 2 * float(laplacian.max(initial=0.0))
+    values = eigvalsh(laplacian, overwrite_a=True, check_finite=False)
+    return np.asarray(np.maximum(values - error, 0.0), np.float64)
+
+
+def _second_eigenvalue(guest: GuestArrays) -> Floats:
+    """Return 0 and the second eigenvalue as proved by a Cholesky factorisation (float64[2])."""
+    ranks, laplacian = len(guest.ptr) - 1, _laplacian(guest)
+    mean = float(laplacian.diagonal().mean())
+    lift = 2.0 * mean  # lifts the eigenvalue 0, whose vector is constant, above the second
+    lifted = LinearOperator(
+        (ranks, ranks), lambda x: laplacian @ x + lift / ranks * x.sum(), dtype=np.float64
+    )
+    start = np.random.default_rng(0).standard_normal(ranks)
+    try:
+        estimate = float(eigsh(lifted, k=1, which="SA", v0=start, tol=1e-3, return_eigenvectors=False)[0])
+    except ArpackNoConvergence:
+        return np.zeros(0)
+    error = 4 * ranks * np.finfo(np.float64).eps * 2 * ranks * mean  # twice the error of the trace
+    for margin in MARGINS:
+        proved = (1.0 - margin) * min(estimate, lift)
+        matrix = laplacian.toarray()
+        matrix += lift / ranks
+        matrix[np.diag_indices(ranks)] -= proved + error
+        try:
+            cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            continue
+        return np.array([0.0, max(proved, 0.0)])
+    return np.zeros(0)
+
+
+def _laplacian(guest: GuestArrays) -> csr_array:
+    """Return the Laplacian of the guest's traffic."""
+    ranks = len(guest.ptr) - 1
+    owner = np.repeat(np.arange(ranks), np.diff(guest.ptr))
+    weight = guest.weight[guest.edge]
+    degree = np.bincount(owner, weight, ranks)
+    diagonal = np.arange(ranks)
+    return csr_array(
+        (np.r_[-weight, degree], (np.r_[owner, diagonal], np.r_[guest.head, diagonal])), shape=(ranks, ranks)
+    )

@@ -1,7 +1,7 @@
 """Compiled loops of `mapping.evaluation`.
 
-Input: plain arrays.
-Output: plain arrays.
+Input: arrays.
+Output: arrays.
 """
 
 import mapping.kernels  # noqa: F401  (deletes compiled code that is out of date)

@@ -1,7 +1,7 @@
-"""Pairs of ranks with common partners, and how near so many common partners can be to two hosts.
+"""Pairs of ranks with common partners, and the least distances of that many common partners to two hosts.
 
-A set here is an edge between two ranks with some ranks that both exchange bytes with: 2 m + 1 edges for m
-common partners.
+A set here is an edge between two ranks together with some ranks that both exchange bytes with: 2 m + 1 edges
+for m common partners.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from registry.model import Floats, Ints, Longs
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def least_of_sets(distance: Floats, nearest: Floats, least: Floats) -> None:
-    """Lower `least` to the least sum of distances of a set, whatever hosts it is on.
+    """Lower `least` to the least sum of distances of a set on any hosts.
 
     Parameters
     ----------
     distance : float64[h, h]
         Symmetric.
     nearest : float64[h, m]
-        Distances from each host to its nearest others, rising, summed up.
+        Cumulative sums of the distances from each host to its nearest others, rising.
     least : float64[m + 1]
         By number of common partners; ``inf`` or any value that is reached.
     """
@@ -30,20 +30,20 @@ def least_of_sets(distance: Floats, nearest: Floats, least: Floats) -> None:
     few = np.empty(most)
     for i in range(hosts):
         for j in range(i):
-            apart, of_use = distance[i, j], False
+            apart, useful = distance[i, j], False
             for m in range(1, most + 1):
-                of_use |= apart + nearest[i, m - 1] + nearest[j, m - 1] < least[m]
-            if not of_use:
+                useful |= apart + nearest[i, m - 1] + nearest[j, m - 1] < least[m]
+            if not useful:
                 continue
             few[:] = np.inf
             for x in range(hosts):
                 both = distance[i, x] + distance[j, x]
                 if both < few[most - 1] and x not in (i, j):
-                    at = most - 1
-                    while at > 0 and few[at - 1] > both:
-                        few[at] = few[at - 1]
-                        at -= 1
-                    few[at] = both
+                    k = most - 1
+                    while k > 0 and few[k - 1] > both:
+                        few[k] = few[k - 1]
+                        k -= 1
+                    few[k] = both
             total = apart
             for m in range(most):
                 total += few[m]
@@ -52,12 +52,12 @@ def least_of_sets(distance: Floats, nearest: Floats, least: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def list_sets(guest: GuestArrays, most: int, ptr: Longs, edges: Ints) -> tuple[int, int]:
-    """All sets of 1 to `most` common partners, those with the heaviest edges first.
+    """List all sets of 1 to `most` common partners, those with the heaviest edges first.
 
     Parameters
     ----------
     ptr : int64[sets + 1], edges : int32
-        Filled; only counted where `edges` is empty.
+        Filled; if `edges` is empty, sets are only counted.
 
     Returns
     -------
@@ -106,17 +106,18 @@ def ascend(
     rounds: int,
     step: float,
 ) -> float:
-    """The best of what sets and stars prove together, over some rounds of ascent.
+    """Return the best bound that sets and stars prove together, over some rounds of ascent.
 
-    Every set takes an equal part of each of its edges' bytes, which costs at least `least`; what is left of
-    an edge is divided between the stars of its two ranks, whose heaviest partners sit nearest. Sets that
-    cost more than their edges cost in the stars take more, the others less.
+    Every set takes an equal part of the bytes of each of its edges, which costs at least `least`; the
+    remaining bytes of an edge are divided between the stars of its two ranks, whose heaviest partners are
+    nearest. Sets that cost more than their edges cost in the stars take more, the others less.
 
     Parameters
     ----------
     ptr, edges
         From `list_sets`.
     least : float64[sets]
+        Least cost of each set.
     nearest : float64[d]
         Least distance of a rank's first, second, ... nearest partner; d >= partners of any rank.
     """
@@ -124,20 +125,20 @@ def ascend(
     part, taken = np.zeros(len(least)), np.zeros(len(weight))
     share = np.full(len(weight), 0.5)
     by_low, by_high = np.zeros(len(weight)), np.zeros(len(weight))
-    best, of_sets = 0.0, 0.0
-    for turn in range(rounds):
-        best = max(best, of_sets + _stars(guest, taken, share, nearest, by_low, by_high))
-        slower = step / (1.0 + step * turn)
+    best, set_cost = 0.0, 0.0
+    for round_ in range(rounds):
+        best = max(best, set_cost + _stars(guest, taken, share, nearest, by_low, by_high))
+        slower = step / (1.0 + step * round_)
         for s in range(len(least)):
             cost, lightest = 0.0, np.inf
-            for at in range(ptr[s], ptr[s + 1]):
-                e = edges[at]
+            for k in range(ptr[s], ptr[s + 1]):
+                e = edges[k]
                 cost += share[e] * by_low[e] + (1.0 - share[e]) * by_high[e]
                 lightest = min(lightest, weight[e])
             part[s] = max(part[s] + slower * lightest * (least[s] - cost), 0.0)
         for e in range(len(weight)):
             share[e] = min(max(share[e] + slower * (by_low[e] - by_high[e]), 0.0), 1.0)
-        of_sets = _fitted(ptr, edges, least, weight, part, taken)
+        set_cost = _fitted(ptr, edges, least, weight, part, taken)
     return best
 
 
@@ -145,7 +146,7 @@ def ascend(
 def _stars(
     guest: GuestArrays, taken: Floats, share: Floats, nearest: Floats, by_low: Floats, by_high: Floats
 ) -> float:
-    """What the rest of all bytes costs at least; and the distance of each edge's partners in either star."""
+    """Return the least cost of all remaining bytes; write the distance of each edge in its two stars."""
     total = 0.0
     for u in range(len(guest.ptr) - 1):
         first, last = guest.ptr[u], guest.ptr[u + 1]
@@ -167,13 +168,13 @@ def _stars(
 
 @njit(cache=True, error_model="numpy")
 def _fitted(ptr: Longs, edges: Ints, least: Floats, weight: Floats, part: Floats, taken: Floats) -> float:
-    """Lower the parts until no edge gives more than it has; what the sets cost at least."""
+    """Lower the parts until no edge gives more bytes than it has; return the least cost of the sets."""
     _sum_parts(ptr, edges, part, taken)
     for s in range(len(part)):
         if part[s] > 0.0:
             fits = 1.0
-            for at in range(ptr[s], ptr[s + 1]):
-                fits = min(fits, weight[edges[at]] / taken[edges[at]])
+            for k in range(ptr[s], ptr[s + 1]):
+                fits = min(fits, weight[edges[k]] / taken[edges[k]])
             part[s] *= fits
     _sum_parts(ptr, edges, part, taken)
     total = 0.0
@@ -184,8 +185,9 @@ def _fitted(ptr: Longs, edges: Ints, least: Floats, weight: Floats, part: Floats
 
 @njit(cache=True, error_model="numpy")
 def _sum_parts(ptr: Longs, edges: Ints, part: Floats, taken: Floats) -> None:
+    """Write the bytes that the sets take of each edge."""
     taken[:] = 0.0
     for s in range(len(part)):
         if part[s] > 0.0:
-            for at in range(ptr[s], ptr[s + 1]):
-                taken[edges[at]] += part[s]
+            for k in range(ptr[s], ptr[s + 1]):
+                taken[edges[k]] += part[s]

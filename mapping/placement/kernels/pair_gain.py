@@ -1,6 +1,6 @@
 """Exact gains of pair exchanges on distances between groups of hosts, in both directions of every pair.
 
-Distances come as `mapping.distances.grouped_distances.Distances` keeps them: ``between[group[h], group[k]]``
+Distances come as `mapping.distances.distances.Distances` keeps them: ``between[group[h], group[k]]``
 for two different hosts, 0 within a host.
 """
 

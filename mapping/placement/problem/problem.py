@@ -11,8 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mapping.distances.distances import LINKS, distances
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import LINKS, Distances, distances
 from mapping.placement.kernels.hop_bytes_search import Guest, Hops, Near, Seats
 from mapping.placement.problem.kept import Kept
 from mapping.placement.problem.pins import check_pins, honour

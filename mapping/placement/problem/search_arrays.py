@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import Distances
 from mapping.placement.kernels.hop_bytes_search import DICE, Hops, Near, count_pairs, near_groups
 from registry.model import Floats, Int8s, Ints, Longs
 

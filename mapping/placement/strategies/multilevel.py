@@ -16,7 +16,7 @@ import pymetis
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_matrix
 
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import Distances
 from mapping.placement.kernels.group_swaps import Groups, repair
 from mapping.placement.partition.bisection import subgraph, weighted_graph
 from mapping.placement.problem.problem import Problem
@@ -164,7 +164,7 @@ def _condensed(distances: Distances, kept: Longs) -> Floats:
     found = np.empty(len(kept) * (len(kept) - 1) // 2)
     end, symmetric = 0, distances.symmetric
     for at, group in enumerate(kept[:-1].tolist()):
-        there, back = distances.ways(group)
+        there, back = distances.rows(group)
         others, begin = kept[at + 1 :], end
         end += len(others)
         found[begin:end] = there[others] if symmetric else (there[others] + back[others]) / 2

@@ -20,7 +20,7 @@ from mapping.kernels.random_numbers import state_from
 from mapping.placement.kernels.pair_gain import Partners, partners
 from mapping.placement.kernels.random_search import exchange_at_random
 from mapping.placement.problem.problem import Problem
-from mapping.routing.traffic import packets
+from mapping.routing.host_traffic import packets
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints
 

@@ -1,7 +1,7 @@
 """Compiled loops of `mapping.routing`.
 
-Input: plain arrays.
-Output: plain arrays, some changed in place.
+Input: arrays.
+Output: arrays, some changed in place.
 """
 
 import mapping.kernels  # noqa: F401  (deletes compiled code that is out of date)

@@ -1,8 +1,8 @@
-"""How a pair's bytes are split over adapters, ports and LIDs: channels (port, port, target) with a weight.
+"""Splitting of a pair's bytes over adapters, ports and LIDs: channels (port, port, target) with weights.
 
-A target is what a routing leads to: the vertex that a port hangs on (paths of a graph) or one of its LIDs
-(tables). The weights follow the rails rule: even over the adapter pairs that the routing connects, within
-one even over its port pairs, within one even over the LIDs of the target port.
+A target is the destination of a routing: the vertex that a port is attached to (paths of a graph) or one of
+its LIDs (tables). The weights follow the rails rule: even over the adapter pairs that the routing connects,
+within one even over its port pairs, within one even over the LIDs of the target port.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 
 class Ends(NamedTuple):
-    """Hosts, their rails (adapters), the rails' ports, the ports' cables and targets.
+    """Hosts, their rails (adapters), the rails' ports, and the ports' cables and targets.
 
     Attributes
     ----------
     same_rail : bool
-        Only rails of the same number talk.
+        True if only rails of the same number communicate.
     rail_ptr : int64[h + 1], rail_number : int32[r]
         Rails of each host, and their number within it.
     port_ptr : int64[r + 1], port_row : int32[p]
-        Ports of each rail; row of ``FlowArrays.hops`` where a port's traffic starts, -1 nowhere.
+        Ports of each rail; row of ``FlowArrays.hops`` where a port's traffic starts, -1 if none.
     target_ptr : int64[p + 1], target : int32[t]
-        Columns of ``FlowArrays.hops`` that stand for each port.
+        Columns of ``FlowArrays.hops`` for each port.
     up_ptr, up_link, up_share : int64[p + 1], int32, float64
-        Cables from a port to the vertex that it hangs on: rows of ``fabric.links`` and the fraction of
-        the port's bytes on each. Empty where the routing itself starts at the port.
+        Cables from a port to the vertex that it is attached to: rows of ``fabric.links`` and the fraction of
+        the port's bytes on each. Empty if the routing itself starts at the port.
     down_ptr, down_link, down_share : int64[p + 1], int32, float64
-        The same towards the port.
+        The same in the direction of the port.
     """
 
     same_rail: bool
@@ -52,7 +52,7 @@ class Ends(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """Room for the channels of a pair: source port, target port, target, weight."""
+    """Buffer for the channels of a pair: source port, target port, target, weight."""
 
     source: Ints
     port: Ints
@@ -61,15 +61,15 @@ class Channels(NamedTuple):
 
 
 def new_channels(count: int) -> Channels:
-    """Room for `count` channels."""
-    room = np.zeros((3, count), np.int32)
-    return Channels(room[0], room[1], room[2], np.zeros(count))
+    """Return a buffer for `count` channels."""
+    buffer = np.zeros((3, count), np.int32)
+    return Channels(buffer[0], buffer[1], buffer[2], np.zeros(count))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def pair_channels(ends: Ends, hops: HopArray, i: int, j: int, out: Channels) -> int:
-    """Channels from host `i` to host `j` that the routing connects; their number, 0 for none."""
-    # Arrays are taken out of the tuples once: numba counts references at every access.
+    """Write the channels from host `i` to host `j` that the routing connects; return their number."""
+    # Unpack the tuples once: numba counts references at every access.
     rail_ptr, rail_number, same_rail = ends.rail_ptr, ends.rail_number, ends.same_rail
     port_ptr, port_row, target_ptr, targets = ends.port_ptr, ends.port_row, ends.target_ptr, ends.target
     source, port, target, weight = out.source, out.port, out.target, out.weight
@@ -101,7 +101,7 @@ def pair_channels(ends: Ends, hops: HopArray, i: int, j: int, out: Channels) -> 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def pair_hops(ends: Ends, hops: HopArray, channels: Channels, count: int) -> float:
-    """Mean links of a pair's channels, hosts' own cables counted."""
+    """Return the mean links of a pair's channels, including the hosts' own cables."""
     mean = 0.0
     for c in range(count):
         p, q = channels.source[c], channels.port[c]
@@ -116,7 +116,7 @@ def pair_hops(ends: Ends, hops: HopArray, channels: Channels, count: int) -> flo
 def count_channels(
     ends: Ends, hops: HopArray, source: Ints, target: Ints, channels: Channels, counts: Longs
 ) -> None:
-    """Fill `counts` (int64[pairs]) with the channels of each pair of hosts."""
+    """Fill `counts` (int64[pairs]) with the number of channels of each pair of hosts."""
     for e in range(len(source)):
         counts[e] = pair_channels(ends, hops, source[e], target[e], channels)
 
@@ -134,26 +134,26 @@ def list_channels(
     """Write the channels of each pair of hosts at ``out[first[e]:first[e + 1]]``."""
     for e in range(len(source)):
         for c in range(pair_channels(ends, hops, source[e], target[e], channels)):
-            at = first[e] + c
-            out.source[at], out.port[at] = channels.source[c], channels.port[c]
-            out.target[at], out.weight[at] = channels.target[c], channels.weight[c]
+            k = first[e] + c
+            out.source[k], out.port[k] = channels.source[c], channels.port[c]
+            out.target[k], out.weight[k] = channels.target[c], channels.weight[c]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_cables(ptr: Longs, link: Ints, share: Floats, port: Ints, amount: Floats, load: Floats) -> None:
     """Add each amount to the cables of its port."""
     for e in range(len(port)):
-        for at in range(ptr[port[e]], ptr[port[e] + 1]):
-            load[link[at]] += amount[e] * share[at]
+        for k in range(ptr[port[e]], ptr[port[e] + 1]):
+            load[link[k]] += amount[e] * share[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def mean_hops(
     ends: Ends, hops: HopArray, channels: Channels, host: Ints, other: Ints, distances: Floats
 ) -> None:
-    """Fill `distances` (float64[n, n]) with the mean hops between `host`; inf for none.
+    """Fill `distances` (float64[n, n]) with the mean hops between `host`; inf if not connected.
 
-    The diagonal is the way from ``host[a]`` to ``other[a]``; 0 where they are the same.
+    The diagonal holds the hops from ``host[a]`` to ``other[a]``; 0 if they are the same host.
     """
     for a in range(len(host)):
         for b in range(len(host)):
@@ -167,7 +167,7 @@ def mean_hops(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def first_unconnected(ends: Ends, hops: HopArray, channels: Channels) -> tuple[int, int]:
-    """The first ordered pair of hosts that no channel joins; (-1, -1) where there is none."""
+    """Return the first ordered pair of hosts without a channel, or (-1, -1)."""
     hosts = len(ends.rail_ptr) - 1
     for i in range(hosts):
         for j in range(hosts):
@@ -178,7 +178,7 @@ def first_unconnected(ends: Ends, hops: HopArray, channels: Channels) -> tuple[i
 
 @njit(cache=True, nogil=True)
 def single_codes(hops: HopArray, row: Ints, target: Ints, up: Bools, down: Bools, links: Int8s) -> None:
-    """Fill `links` (uint8[n, m]) with the links from each row to each target, where all are joined."""
+    """Fill `links` (uint8[n, m]) with the links from each row to each target; all must be connected."""
     for a in range(len(row)):
         for b in range(len(target)):
             links[a, b] = hops[row[a], target[b]] + up[a] + down[b]
@@ -186,16 +186,16 @@ def single_codes(hops: HopArray, row: Ints, target: Ints, up: Bools, down: Bools
 
 @njit(cache=True, nogil=True)
 def single_hops(hops: HopArray, row: Ints, target: Ints, up: Bools, down: Bools, distances: Floats) -> None:
-    """Fill `distances` (float64[n, m]) with the links from each row to each target; inf for none.
+    """Fill `distances` (float64[n, m]) with the links from each row to each target; inf if not connected.
 
     Parameters
     ----------
     row : int32[n]
-        Of `hops`; -1 none.
+        Rows of `hops`; -1 if none.
     target : int32[m]
-        Column of `hops`.
+        Columns of `hops`.
     up, down : bool[n], bool[m]
-        Whether a cable of the host's own is to be counted.
+        True if a cable of the host's own is counted.
     """
     for a in range(len(row)):
         for b in range(len(target)):

@@ -13,16 +13,16 @@ from registry.model import Bools, Int8s, Ints
 def fill_next_arcs(
     place: Ints, sizes: Ints, wraps: Bools, order: Ints, step_arc: Int8s, goals: Ints, next_arc: Int8s
 ) -> None:
-    """Arc to follow from every vertex to each goal.
+    """Fill the table of the arc to follow from every vertex to each goal.
 
     Parameters
     ----------
     place : int32[v, d]
-        Of each vertex.
+        Coordinates of each vertex.
     sizes, wraps : int32[d], bool[d]
-        Vertices along each axis, and whether it is a circle.
+        Vertices along each axis; True if it is a ring.
     order : int32[d]
-        Axes, the first to be travelled first.
+        Axes in the order of travel.
     step_arc : uint8[v, d, 2]
         Arc of a step down and up each axis, counted from the vertex's first.
     goals : int32[k]
@@ -40,7 +40,7 @@ def fill_next_arcs(
                 up = ahead > 0
                 if wraps[axis]:
                     ahead %= sizes[axis]
-                    up = 2 * ahead <= sizes[axis]  # half of an even circle: upwards
+                    up = 2 * ahead <= sizes[axis]  # half of an even ring: upwards
                 next_arc[row, v] = step_arc[v, axis, int(up)]
                 break
 

@@ -1,4 +1,4 @@
-"""What one pair of hosts puts on which links: for all routings, callable from other kernels."""
+"""Links that carry the traffic of one pair of hosts, for all routings; callable from other kernels."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mapping.routing.kernels.tables import TableArrays, next_link
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 PATHS, ARCS, TABLES, LISTS = range(4)
-"""Where flows come from: all shortest paths of a graph, one arc to follow from each of its vertices, a
-switch's table, or a list for each pair."""
+"""Kinds of flows: all shortest paths of a graph, one arc to follow from each vertex, forwarding tables, or a
+list for each pair."""
 NO_ARC = 255
 """No arc to follow."""
 
 
 class GraphArrays(NamedTuple):
-    """The transit graph with the ways to the vertices that hosts hang on.
+    """The transit graph and the paths to the vertices that hosts are attached to.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class GraphArrays(NamedTuple):
         For `PATHS`: length of the shortest paths from every vertex to each target.
     next_arc : uint8[k, v]
         For `ARCS`: arc to follow from every vertex to each target, counted from the vertex's first;
-        `NO_ARC` none.
+        `NO_ARC` if none.
     """
 
     arc_ptr: Longs
@@ -50,14 +50,14 @@ class GraphArrays(NamedTuple):
 
 
 class ListArrays(NamedTuple):
-    """What a pair loads, written out.
+    """Links of each pair, as lists.
 
     Attributes
     ----------
     ptr : int64[k * t + 1]
-        Entries of each row and target, targets of a row side by side.
+        Entries of each row and target; targets of a row are adjacent.
     link : int32, share : float64
-        Rows of ``fabric.links``, each once a pair, and the fraction of its bytes on each.
+        Rows of ``fabric.links``, each once per pair, and the fraction of the pair's bytes on each.
     """
 
     ptr: Longs
@@ -66,7 +66,7 @@ class ListArrays(NamedTuple):
 
 
 class FlowArrays(NamedTuple):
-    """All that `pair_flows` reads.
+    """Input of `pair_flows`.
 
     Attributes
     ----------
@@ -76,13 +76,13 @@ class FlowArrays(NamedTuple):
     links : int
         Rows of ``fabric.links``.
     max_entries : int
-        No pair of hosts loads more links than this.
+        Largest number of links that a pair of hosts loads.
     max_channels : int
-        No pair of hosts has more channels than this.
+        Largest number of channels of a pair of hosts.
     ends : Ends
     hops : int8[k, t] or int16[k, t]
-        Links from each row to each target; `NO_PATH` where the routing leads nowhere. For `LISTS` the
-        nearest whole number, which only tells which pairs are joined.
+        Links from each row to each target; `NO_PATH` if the routing has no path. For `LISTS` the nearest
+        whole number, used only to see which pairs are connected.
     graph : GraphArrays
     tables : TableArrays
     row_switch : int32[k]
@@ -106,7 +106,7 @@ class FlowArrays(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory of `pair_flows`; one a thread. Made by `new_scratch`."""
+    """Working memory of `pair_flows`, one per thread; made by `new_scratch`."""
 
     channels: Channels
     load: Floats
@@ -114,7 +114,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(flows: FlowArrays) -> Scratch:
-    """Working memory for `pair_flows`."""
+    """Return working memory for `pair_flows`."""
     graph = flows.graph
     return Scratch(
         channels=new_channels(flows.max_channels),
@@ -127,7 +127,7 @@ def new_scratch(flows: FlowArrays) -> Scratch:
 def pair_flows(
     flows: FlowArrays, scratch: Scratch, i: int, j: int, links_out: Ints, shares_out: Floats
 ) -> int:
-    """Links that carry what host `i` sends to host `j`, and the fraction of its bytes on each.
+    """Write the links that carry traffic from host `i` to host `j`, and the fraction of its bytes on each.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def pair_flows(
     Returns
     -------
     int
-        Number of entries; 0 where ``i == j``, -1 where the routing does not connect the hosts.
+        Number of entries; 0 if ``i == j``, -1 if the routing does not connect the hosts.
     """
     if i == j:
         return 0
@@ -175,10 +175,10 @@ def row_flows(
     links_out: Ints,
     count: int,
 ) -> int:
-    """Add `weight` to ``scratch.load`` along the way from a row of `FlowArrays.hops` to a target.
+    """Add `weight` to ``scratch.load`` along the path from a row of `FlowArrays.hops` to a target.
 
-    Appends the links that carried nothing before to `links_out`, which holds `count`; gives the new
-    number. The caller takes the loads and sets them back to zero.
+    Links without load before are appended to `links_out`, which has `count` entries; returns the new number.
+    The caller reads the loads and resets them to zero.
     """
     if flows.kind == PATHS:
         return _over_paths(flows.graph, scratch, flows.graph.vertex[row], target, weight, links_out, count)
@@ -208,6 +208,7 @@ def _over_paths(
     links_out: Ints,
     count: int,
 ) -> int:
+    """Add `weight` along all shortest paths from a vertex to a target; see `row_flows`."""
     hops, arc_head, spread, load = graph.hops_to[target], graph.arc_head, scratch.spread, scratch.load
     link_ptr, link, share = graph.link_ptr, graph.link, graph.share
     rest, paths, known, arcs = spread.amount, spread.paths, spread.known, spread.arc
@@ -216,12 +217,12 @@ def _over_paths(
     if far <= 0:
         return count
     spread.level[far], rest[source] = source, weight
-    for at in range(trace(graph.arc_ptr, arc_head, graph.forwards, hops, far, spread)):
-        v = order[at]
+    for i in range(trace(graph.arc_ptr, arc_head, graph.forwards, hops, far, spread)):
+        v = order[i]
         known[v] = False
         per_path = rest[v] / paths[v]
         rest[v] = 0.0
-        for k in range(first[at], first[at + 1]):
+        for k in range(first[i], first[i + 1]):
             arc = arcs[k]
             part = per_path * paths[arc_head[arc]]
             rest[arc_head[arc]] += part
@@ -234,6 +235,7 @@ def _over_paths(
 def _over_arcs(
     graph: GraphArrays, load: Floats, source: int, target: int, weight: float, links_out: Ints, count: int
 ) -> int:
+    """Add `weight` along the arcs to follow from a vertex to a target; see `row_flows`."""
     arc_ptr, arc_head, onward = graph.arc_ptr, graph.arc_head, graph.next_arc[target]
     link_ptr, link, share = graph.link_ptr, graph.link, graph.share
     v = source
@@ -255,6 +257,7 @@ def _cables(
     links_out: Ints,
     count: int,
 ) -> int:
+    """Add `amount` to the cables of a bundle; see `row_flows`."""
     for e in range(ptr[bundle], ptr[bundle + 1]):
         count = _add(load, link[e], amount * share[e], links_out, count)
     return count
@@ -273,9 +276,9 @@ def _add(load: Floats, link: int, amount: float, links_out: Ints, count: int) ->
 def follow_arcs(
     graph: GraphArrays, row: Ints, target: Ints, amount: Floats, arc_load: Floats, hops: Ints
 ) -> None:
-    """Walk each demand along the arcs to follow; add to `arc_load` and fill `hops` (-1: not delivered).
+    """Route each demand along the arcs to follow; add to `arc_load` and fill `hops` (-1: not delivered).
 
-    The arcs to follow must not lead in circles.
+    The arcs to follow must not form cycles.
     """
     arc_ptr, arc_head = graph.arc_ptr, graph.arc_head
     for d in range(len(row)):

@@ -11,15 +11,15 @@ from registry.model import Bools, Ints, Longs
 
 Words = NDArray[np.uint64]
 AT_ONCE = 64
-"""Goals of one search: bits of a word."""
+"""Goals of one search, one per bit of a word."""
 _FURTHEST = 127
 _BITS = np.array([[byte >> bit & 1 for bit in range(8)] for byte in range(256)], np.uint8)
 _BYTES = np.ascontiguousarray(_BITS).view("<u8").reshape(-1).astype(np.uint64)
-"""uint64[256]: bit b of a byte as byte b of a word."""
+"""uint64[256]: each bit of a byte as a byte of a word."""
 
 
 def fill_hops(arcs: ArcArrays, vertex: Ints, twin: Ints, hops: HopArray) -> bool:
-    """Length of the shortest paths from every vertex to each of at most `AT_ONCE` goals.
+    """Fill the lengths of the shortest paths from every vertex to each of at most `AT_ONCE` goals.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def fill_hops(arcs: ArcArrays, vertex: Ints, twin: Ints, hops: HopArray) -> bool
     Returns
     -------
     bool
-        False where `hops` is of bytes and a path is longer than those can tell.
+        False if `hops` has bytes and a path is too long for a byte.
     """
     if hops.dtype == np.int8:
         return bool(_fill_bytes(arcs, vertex, twin, _BYTES, hops))
@@ -41,14 +41,14 @@ def fill_hops(arcs: ArcArrays, vertex: Ints, twin: Ints, hops: HopArray) -> bool
 
 @njit(cache=True, nogil=True)
 def _fill_bytes(arcs: ArcArrays, vertex: Ints, twin: Ints, as_bytes: Words, hops: HopArray) -> bool:
-    """A search against the arcs from all goals at once; a goal is a bit of a word.
+    """Search against the arcs from all goals at once; each goal is a bit of a word.
 
     Source: Then et al., "The more the merrier: efficient multi-source graph traversal", 2014.
     """
     vertices, none = len(arcs.forwards), np.uint64(0)
     seen, front, fresh = np.zeros((3, vertices), np.uint64)
     now, soon = np.empty((2, vertices), np.int32)
-    told = np.full((vertices, 8), ~none)
+    levels = np.full((vertices, 8), ~none)
     count = 0
     for bit in range(len(vertex)):
         for goal in (vertex[bit], twin[bit]):
@@ -61,12 +61,12 @@ def _fill_bytes(arcs: ArcArrays, vertex: Ints, twin: Ints, as_bytes: Words, hops
     while count > 0:
         if level > _FURTHEST:
             return False
-        _tell(level, now[:count], front, as_bytes, seen, told)
+        _write_level(level, now[:count], front, as_bytes, seen, levels)
         found = _advance(arcs.in_ptr, arcs.tail, arcs.forwards, level, now[:count], front, seen, fresh, soon)
         now, soon, count = soon, now, found
         front, fresh = fresh, front
         level += 1
-    by_vertex = told.view(np.int8)
+    by_vertex = levels.view(np.int8)
     for begin in range(0, vertices, AT_ONCE):
         for row in range(len(vertex)):
             for v in range(begin, min(begin + AT_ONCE, vertices)):
@@ -75,16 +75,16 @@ def _fill_bytes(arcs: ArcArrays, vertex: Ints, twin: Ints, as_bytes: Words, hops
 
 
 @njit(cache=True, nogil=True)
-def _tell(level: int, now: Ints, front: Words, as_bytes: Words, seen: Words, told: Words) -> None:
-    """Write the level of the vertices reached now: bytes of `told`, -1 before, one for each goal."""
-    none, tell = np.uint64(0), np.uint64(255 ^ level)
+def _write_level(level: int, now: Ints, front: Words, as_bytes: Words, seen: Words, levels: Words) -> None:
+    """Write the level of the vertices reached now: a byte of `levels` per goal, -1 before."""
+    none, code = np.uint64(0), np.uint64(255 ^ level)
     for v in now:
         bits = front[v]
         seen[v] |= bits
         for byte in range(8):
             part = (bits >> np.uint64(8 * byte)) & np.uint64(255)
             if part != none:
-                told[v, byte] ^= as_bytes[part] * tell
+                levels[v, byte] ^= as_bytes[part] * code
 
 
 @njit(cache=True, nogil=True)
@@ -99,7 +99,10 @@ def _advance(
     fresh: Words,
     soon: Ints,
 ) -> int:
-    """Go one link back from the vertices reached now; their `front` is cleared. The number reached next."""
+    """Go one link back from the vertices reached now; return the number of vertices reached next.
+
+    Clears `front` of the vertices reached now.
+    """
     none, found = np.uint64(0), 0
     for v in now:
         bits = front[v]
@@ -119,6 +122,7 @@ def _advance(
 
 @njit(cache=True, nogil=True)
 def _fill_words(arcs: ArcArrays, vertex: Ints, twin: Ints, hops: HopArray) -> None:
+    """Search against the arcs from each goal in turn, for paths of more than 127 links."""
     in_ptr, tail, forwards = arcs.in_ptr, arcs.tail, arcs.forwards
     order = np.empty(len(forwards), np.int32)
     hops[:, :] = NO_PATH
@@ -128,10 +132,10 @@ def _fill_words(arcs: ArcArrays, vertex: Ints, twin: Ints, hops: HopArray) -> No
             if goal >= 0:
                 near[goal], order[reached] = 0, goal
                 reached += 1
-        at = 0
-        while at < reached:
-            v = order[at]
-            at += 1
+        k = 0
+        while k < reached:
+            v = order[k]
+            k += 1
             if near[v] > 0 and not forwards[v]:
                 continue
             for e in range(in_ptr[v], in_ptr[v + 1]):

@@ -1,8 +1,8 @@
 """All shortest paths of a graph, and the load that they share.
 
-The graph has no parallel arcs. A vertex that does not forward starts and ends paths but lies inside none.
-A place may be two vertices (`Goals.twin`): layered graphs have one for each state that a path may be in.
-Divisions follow numpy's rules (no test for zero): nothing here divides by zero.
+The graph has no parallel arcs. A vertex that does not forward can start and end paths but is not inside one.
+A place can be two vertices (`Goals.twin`): layered graphs have a vertex for each state of a path. Divisions
+follow numpy's rules (no test for zero); no division by zero occurs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from registry.model import Bools, Floats, Ints, Longs
 
 HopArray = NDArray[np.signedinteger[Any]]
-"""Links of shortest ways; `NO_PATH` for none. Bytes unless a way is longer than 127 links."""
+"""Links of shortest paths; `NO_PATH` if there is none. Bytes, unless a path is longer than 127 links."""
 NO_PATH = -1
-"""Number of hops of a pair that no path joins."""
+"""Number of hops of a pair without a path."""
 
 
 class ArcArrays(NamedTuple):
@@ -29,9 +29,9 @@ class ArcArrays(NamedTuple):
     out_ptr : int64[v + 1], head : int32[arcs]
         CSR by tail.
     in_ptr : int64[v + 1], tail : int32[arcs]
-        CSR by head: where each arc comes from.
+        CSR by head: the start of each arc.
     forwards : bool[v]
-        Whether paths may lead through the vertex.
+        True if paths may use the vertex inside.
     """
 
     out_ptr: Longs
@@ -47,9 +47,9 @@ class Goals(NamedTuple):
     Attributes
     ----------
     vertex : int32[k]
-        Where paths start; where they end, too.
+        Vertex where paths start and end.
     twin : int32[k]
-        Another vertex where they end; -1 none.
+        Another vertex where they may end; -1 if none.
     """
 
     vertex: Ints
@@ -57,7 +57,7 @@ class Goals(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Working memory of `trace`, for a graph of v vertices; one a thread. Made by `new_spread`.
+    """Working memory of `trace` for a graph of v vertices, one per thread; made by `new_spread`.
 
     Attributes
     ----------
@@ -66,13 +66,13 @@ class Spread(NamedTuple):
     paths : float64[v]
         Number of shortest paths from each vertex of `order`.
     order : int32[v]
-        Vertices on paths, furthest from the goal first.
+        Vertices on paths, farthest from the goal first.
     first : int64[v + 1], arc : int32[arcs]
         Arcs on paths out of each vertex of `order`.
     known : bool[v]
         False between calls.
     level : int32[levels], later : int32[v]
-        Chains of vertices to start from, by hops; -1 between calls.
+        Linked lists of vertices to start from, by hops; -1 between calls.
     """
 
     amount: Floats
@@ -86,7 +86,7 @@ class Spread(NamedTuple):
 
 
 def new_spread(vertices: int, arcs: int) -> Spread:
-    """Working memory for `trace`."""
+    """Return working memory for `trace`."""
     return Spread(
         amount=np.zeros(vertices),
         paths=np.zeros(vertices),
@@ -108,23 +108,23 @@ def trace(
     furthest: int,
     spread: Spread,
 ) -> int:
-    """Find and count the shortest paths to a goal from all vertices that ``spread.level`` chains together.
+    """Find and count the shortest paths to a goal from all vertices in the lists of ``spread.level``.
 
     Parameters
     ----------
     hops : int8[v] or int16[v]
         Links to the goal.
     furthest : int
-        Highest level that has a chain.
+        Highest level with a list.
 
     Returns
     -------
     int
-        Vertices on paths; ``spread.known`` is true for these, and the chains are gone.
+        Number of vertices on paths; ``spread.known`` is true for these, and the lists are empty afterwards.
     """
     order, first, arcs, known = spread.order, spread.first, spread.arc, spread.known
     level, later = spread.level, spread.later
-    count, at, listed = 0, 0, 0
+    count, done, listed = 0, 0, 0
     for far in range(furthest, -1, -1):
         v = level[far]
         level[far] = -1
@@ -136,10 +136,10 @@ def trace(
             later[v] = -1
             v = onward
         end = count
-        while at < end:
-            v = order[at]
-            first[at] = listed
-            at += 1
+        while done < end:
+            v = order[done]
+            first[done] = listed
+            done += 1
             for arc in range(out_ptr[v], out_ptr[v + 1]):
                 u = head[arc]
                 if hops[u] == far - 1 and far > 0 and (far == 1 or forwards[u]):
@@ -155,12 +155,12 @@ def trace(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(head: Ints, hops: HopArray, count: int, spread: Spread) -> None:
-    """Count the paths from each vertex that `trace` listed."""
+    """Count the paths from each vertex in the list of `trace`."""
     order, first, arcs, paths = spread.order, spread.first, spread.arc, spread.paths
-    for at in range(count - 1, -1, -1):
-        v = order[at]
+    for k in range(count - 1, -1, -1):
+        v = order[k]
         total = 1.0 if hops[v] == 0 else 0.0
-        for e in range(first[at], first[at + 1]):
+        for e in range(first[k], first[k + 1]):
             total += paths[head[arcs[e]]]
         paths[v] = total
 
@@ -176,11 +176,11 @@ def carry(
     arc_load: Floats,
     length: Ints,
 ) -> None:
-    """Spread demands evenly over all their shortest paths.
+    """Divide demands evenly over all their shortest paths.
 
-    Goal by goal: arcs on paths are listed once, then paths counted from the goal backwards and amounts
-    carried forwards (Brandes, "A faster algorithm for betweenness centrality", 2001, with demands as
-    start values), over the vertices on paths alone.
+    Goal by goal, arcs on paths are listed once; then paths are counted backwards from the goal and amounts
+    are carried forwards (Brandes, "A faster algorithm for betweenness centrality", 2001, with demands as
+    start values), over the vertices on paths only.
 
     Parameters
     ----------
@@ -193,9 +193,9 @@ def carry(
     amount : float64[d]
         Bytes.
     arc_load : float64[arcs]
-        Added to.
+        Increased.
     length : int32[d]
-        Filled with the length of each demand's paths; -1 where there is none.
+        Filled with the length of each demand's paths; -1 if there is none.
     """
     out_ptr, head, forwards = arcs.out_ptr, arcs.head, arcs.forwards
     level, later, rest = spread.level, spread.later, spread.amount
@@ -212,12 +212,12 @@ def carry(
                     if far > furthest:
                         furthest = far
                 rest[v] += amount[d]
-        for at in range(trace(out_ptr, head, forwards, near, furthest, spread)):
-            v = order[at]
+        for k in range(trace(out_ptr, head, forwards, near, furthest, spread)):
+            v = order[k]
             known[v] = False
             per_path = rest[v] / paths[v]
             rest[v] = 0.0
-            for e in range(first[at], first[at + 1]):
+            for e in range(first[k], first[k + 1]):
                 u = head[listed[e]]
                 part = per_path * paths[u]
                 arc_load[listed[e]] += part

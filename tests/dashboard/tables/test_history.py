@@ -22,8 +22,7 @@ from dashboard.tables.history import (
     points,
     relative,
 )
-from mapping.traffic.applications import by_application
-from mapping.traffic.quality import judge
+from mapping.traffic.quality import by_application, judge
 from registry.model.placement_series import PlacementSeries
 
 NASTY = "<img src=x onerror=alert(1)> datum.x'\"\\ {{y}}"

@@ -11,7 +11,7 @@ from dashboard import figures
 from dashboard.figures.sharing import sharing_figure
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.sharing import REST, heat, pair_text, slowdowns, worst_links
-from mapping.traffic.shared import JobLoad, SharedLoad
+from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.model import Fabric
 from registry.model.loaded_links import LoadedLinks
 from tests.support.infiniband_data import infiniband

@@ -21,7 +21,7 @@ from dashboard.tables.overview import (
 from dashboard.tables.status import runs_table, sources_table
 from dashboard.widgets.downloads import csv_text
 from mapping.checks.finding import Finding, Severity
-from mapping.traffic.shared import JobLoad, SharedLoad
+from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.fabrics.changes import Changes, compare
 from registry.ingest_runs.runs import FAILED, SAVED, RunInfo, SourceState
 from registry.jobs.jobs import StoredJob

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER, RUNNING
 from mapping.service import traffic
-from mapping.traffic.naming import link_text
+from mapping.traffic.device_names import link_text
 from registry.model import Fabric
 from registry.model.intake import Intake
 from registry.registry import Registry

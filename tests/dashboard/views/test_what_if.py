@@ -20,9 +20,9 @@ from dashboard.layouts import draw, redrawn
 from dashboard.tables.links import bundles
 from dashboard.tables.what_if import ChangedFabric, changed_fabric, seconds_more
 from mapping.service import traffic
-from mapping.traffic.changing import Change
-from mapping.traffic.loading import JobTraffic
-from mapping.traffic.naming import link_text
+from mapping.traffic.device_names import link_text
+from mapping.traffic.fabric_changes import Change
+from mapping.traffic.job_loads import JobTraffic
 from mapping.traffic.what_if import WhatIf, what_if
 from registry.model import Fabric
 from registry.registry import Registry

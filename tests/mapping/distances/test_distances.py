@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.distances.distance_tables import DistanceTable, read_distance_table
-from mapping.distances.distances import CONVENTIONS, distances
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import CONVENTIONS, Distances, distances
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes
 from registry.errors import InputError, InvalidValue, UnknownName

@@ -13,8 +13,8 @@ from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import distances
 from mapping.evaluation.metrics import evaluate
 from mapping.routing import shortest_paths
+from mapping.routing.host_traffic import packets
 from mapping.routing.routes import Routes
-from mapping.routing.traffic import packets
 from registry.errors import InvalidValue
 from registry.model import Allocation, Fabric, Placement, Profile
 from tests.support.oracles import Route, shortest_path_route

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
-from mapping.routing.adaptive import range_over_share
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes
+from mapping.routing.share_range import range_over_share
 from registry.errors import DisconnectedAllocation, InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Floats, Placement, Profile
 from tests.support.oracles import (

@@ -12,7 +12,7 @@ from ingest.generate.tori import torus
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from mapping.routing.catalog import build_routes
-from mapping.routing.traffic import host_traffic
+from mapping.routing.host_traffic import host_traffic
 from mapping.simulation.messages import from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.traffic.changing import Change, applied
-from mapping.traffic.loading import JobTraffic, Loader
-from mapping.traffic.naming import link_text
+from mapping.traffic.device_names import link_text
+from mapping.traffic.fabric_changes import Change, applied
+from mapping.traffic.job_loads import JobTraffic, Loader
 from mapping.traffic.what_if import changed, what_if
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Links

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import Distances
 from mapping.placement.problem.problem import Problem
 from mapping.routing import shortest_paths
 from mapping.routing.shortest_paths import ShortestPaths

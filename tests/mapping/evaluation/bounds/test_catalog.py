@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.distances.distances import LINKS, distances
-from mapping.distances.grouped_distances import Distances
-from mapping.evaluation.bounds import every_bound, gilmore_lawler, lower_bounds
-from mapping.evaluation.bounds.catalog import BOUNDS
+from mapping.distances.distances import LINKS, Distances, distances
+from mapping.evaluation.bounds.catalog import BOUNDS, every_bound, lower_bounds
+from mapping.evaluation.bounds.gilmore_lawler import gilmore_lawler
 from mapping.evaluation.bounds.hop_bytes import least_cost
 from mapping.evaluation.bounds.partition import Crossings
 from mapping.routing import forwarding_tables, shortest_paths
@@ -154,7 +153,7 @@ def test_gilmore_lawler_without_assignment_is_the_weaker_bound(monkeypatch: pyte
     edges = rng.integers(0, 9, (30, 2))
     profile = Profile.from_edges(edges[:, 0], edges[:, 1], rng.random(30), ranks=9)
     strong = gilmore_lawler(profile, distances, np.ones(9, np.int32))
-    monkeypatch.setattr("mapping.evaluation.bounds.nearest_seats.MAX_ASSIGNMENT", 0)
+    monkeypatch.setattr("mapping.evaluation.bounds.gilmore_lawler.MAX_ASSIGNMENT", 0)
     assert gilmore_lawler(profile, distances, np.ones(9, np.int32)) < strong
 
 
@@ -163,10 +162,10 @@ def test_gilmore_lawler_without_assignment_is_the_weaker_bound(monkeypatch: pyte
     [
         "hop_bytes.MAX_GROUPS",
         "hop_bytes.MAX_LEVELS",
-        "spectrum.MAX_EIGEN_RANKS",
-        "nearest_seats.MAX_TABLE",
+        "partition.MAX_EIGEN_RANKS",
+        "gilmore_lawler.MAX_TABLE",
         "cables.MAX_PAIRS",
-        "parts.MAX_CLIQUE_WORK",
+        "network_parts.MAX_CLIQUE_WORK",
     ],
 )
 @given(fabric=adapter_fabrics(), profile=profiles(), data=st.data())
@@ -178,7 +177,7 @@ def test_bounds_hold_where_there_is_no_room_for_the_better_ones(
         patch.setattr(
             f"mapping.evaluation.bounds.{limit}", {"TABLE": 5, "LEVELS": 2}.get(limit.split("_")[-1], 0)
         )
-        patch.setattr("mapping.evaluation.bounds.nearest_seats.MAX_ASSIGNMENT", 0)
+        patch.setattr("mapping.evaluation.bounds.gilmore_lawler.MAX_ASSIGNMENT", 0)
         check(shortest_paths.build(fabric, allocation.hosts), profile, allocation)
 
 
@@ -228,7 +227,7 @@ def test_distances_of_whole_numbers_give_the_same_bounds_as_their_matrix(
     [
         ("parts.MAX_BISECTED_ARCS", "not tried: bisection of parts of 2 and of 4: 8 arcs, more than 0"),
         (
-            "parts.MAX_CLIQUE_WORK",
+            "network_parts.MAX_CLIQUE_WORK",
             "not tried: pod-cut of densely cabled parts: 16 pairs of arcs, more than 0",
         ),
         ("parts.MAX_GROUPS", "not tried: pod-cut of pods: 4 kinds of hosts, more than 0"),

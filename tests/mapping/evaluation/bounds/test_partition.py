@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.evaluation.bounds import partition
-from mapping.evaluation.bounds import spectrum as spectral
 from mapping.evaluation.bounds.cables import Cables
-from mapping.evaluation.bounds.guest import Partners, guest_arrays
-from mapping.evaluation.bounds.partition import Crossings, eigenvalues, flows, heaviest_partners
-from mapping.evaluation.bounds.spectrum import spectrum
+from mapping.evaluation.bounds.guest_graph import Partners, guest_arrays
+from mapping.evaluation.bounds.partition import Crossings, eigenvalues, flows, heaviest_partners, spectrum
 from registry.model import Profile
 from tests.support.small_fabrics import profiles
 
@@ -91,7 +89,7 @@ def test_flows_are_not_sought_where_a_good_grouping_shows_that_they_cannot_help(
         raise AssertionError
 
     monkeypatch.setattr(partition, "flows", fail)
-    monkeypatch.setattr(spectral, "MAX_EIGEN_RANKS", 0)
+    monkeypatch.setattr(partition, "MAX_EIGEN_RANKS", 0)
     monkeypatch.setattr(partition, "SMALL", 2)
     assert Crossings(ring(64)).least(np.full(4, 16), above=1000.0)[0] == 0.0
 
@@ -130,12 +128,12 @@ def test_what_is_proved_of_the_spectrum_lies_below_it(ranks: int, data: st.DataO
         return
     room = 1e-9 * exact[-1]
     assert (spectrum(guest) <= exact + room).all()
-    second = spectral._second(guest)
+    second = partition._second_eigenvalue(guest)
     assert (second <= exact[: len(second)] + room).all()
 
 
 def test_the_second_eigenvalue_alone_is_nearly_exact_for_many_ranks_that_all_talk() -> None:
     """All of n that all exchange w have the eigenvalue n * w but for one."""
-    second = spectral._second(guest_arrays(complete(40)))
+    second = partition._second_eigenvalue(guest_arrays(complete(40)))
     assert second[1] == pytest.approx(80.0, rel=0.003)
     assert eigenvalues(second, np.array([20, 20])) == pytest.approx(2 * 400.0, rel=0.003)

@@ -13,7 +13,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import random_search
 from mapping.placement.strategies.random_search import Search, search
 from mapping.routing.catalog import build_routes
-from mapping.routing.traffic import packets
+from mapping.routing.host_traffic import packets
 from registry.errors import InvalidValue
 from registry.model import Allocation, Profile
 from tests.support.search_problems import problem_on, problems, ring

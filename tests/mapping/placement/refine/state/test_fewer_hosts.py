@@ -11,7 +11,7 @@ from ingest.generate.dragonfly import dragonfly
 from ingest.generate.percs import percs
 from ingest.generate.tori import torus
 from mapping.deadline import Deadline
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import Distances
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import congestion_descent

@@ -1,7 +1,7 @@
-"""All running jobs' loads on the links of one fabric: how hot each is, and whose traffic it is.
+"""Loads of all running jobs on the links of one fabric, and the jobs that cause them.
 
-Every job is taken to send its profile once in the same period (`mapping.distances.background`, ``added``): a
-link's time is all jobs' bytes over its capacity, in seconds a period.
+Every job is assumed to send its profile once per period (`mapping.distances.background`, ``added``): the time
+of a link is the bytes of all jobs divided by its capacity, in seconds per period.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from registry.model.loaded_links import LoadedLinks
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobLoad:
-    """What one job's placement puts on the links of a fabric.
+    """Load of one job's placement on the links of a fabric.
 
     Attributes
     ----------
     job : str
-        The scheduler's id.
+        Id of the scheduler.
     user : str
-        Empty where it is not known.
+        Empty if unknown.
     application : str or None
-        Of its profile.
+        Application of its profile.
     placement : str
-        Id; empty for one that was not saved.
+        Id of the placement; empty if it was not saved.
     loads : LoadedLinks
-        Bytes that it puts on links in a period.
+        Bytes on links per period.
     """
 
     job: str
@@ -47,23 +47,23 @@ class JobLoad:
 
     @property
     def link_bytes(self) -> Floats:
-        """float64[m]: load of every link."""
+        """Load of every link (float64[m])."""
         return self.loads.dense()
 
 
-class User(NamedTuple):
+class LinkUser(NamedTuple):
     """One job's part of a link's traffic.
 
     Attributes
     ----------
     number : int
-        Place among `SharedLoad.jobs`.
+        Index into `SharedLoad.jobs`.
     job, user : str
     application : str or None
     bytes : float
-        A period.
+        Bytes per period.
     part : float
-        Of all jobs' bytes on the link, 0 to 1.
+        Share of all jobs' bytes on the link, 0 to 1.
     """
 
     number: int
@@ -76,44 +76,44 @@ class User(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotLink:
-    """A link direction and whose traffic is on it.
+    """A link direction and the jobs that load it.
 
     Attributes
     ----------
     row : int
-        Of ``fabric.links``.
+        Row of ``fabric.links``.
     load : LoadedLink
-        Both ends by name, GUID and port; bytes a period, bytes/s, seconds a period.
+        Both ends by name, GUID and port; bytes per period, bytes/s, seconds per period.
     network : bool
-        Whether it joins two vertices that forward; else it is a host's own cable.
-    users : tuple of User
-        The largest part first; equals by their place among the jobs.
+        True if it connects two vertices that forward, False for a host's own cable.
+    users : tuple of LinkUser
+        Largest part first; equal ones in the order of the jobs.
     """
 
     row: int
     load: LoadedLink
     network: bool
-    users: tuple[User, ...]
+    users: tuple[LinkUser, ...]
 
 
-class Pair(NamedTuple):
-    """The two jobs that put most on the hottest link that more than one job loads.
+class SharingPair(NamedTuple):
+    """The two jobs with the most bytes on the busiest link that several jobs load.
 
     Attributes
     ----------
     link : HotLink
-    first, second : User
-        `first` puts at least as much there as `second`.
+    first, second : LinkUser
+        `first` has at least as many bytes there as `second`.
     """
 
     link: HotLink
-    first: User
-    second: User
+    first: LinkUser
+    second: LinkUser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedLoad:
-    """Jobs by links: CSR.
+    """Loads of jobs by links, as CSR.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class SharedLoad:
     link : int32[nnz]
         Rows of ``fabric.links`` that each job loads, ascending within a job.
     bytes : float64[nnz]
-        A period.
+        Bytes per period.
     """
 
     fabric: Fabric
@@ -135,12 +135,12 @@ class SharedLoad:
 
     @classmethod
     def of(cls, fabric: Fabric, jobs: Iterable[JobLoad]) -> Self:
-        """The loads of jobs together.
+        """Return the loads of jobs together.
 
         Raises
         ------
         InvalidValue
-            A job's load is for another number of links, or a job comes twice.
+            A job's load has another number of links, or a job occurs twice.
         """
         several = tuple(jobs)
         for one in several:
@@ -150,7 +150,7 @@ class SharedLoad:
                     f"job {one.job}: {one.loads.links} link loads for a fabric of {len(fabric.links)} links",
                 )
         if len({one.job for one in several}) != len(several):
-            raise InvalidValue("SharedLoad.jobs", "a job comes twice")
+            raise InvalidValue("SharedLoad.jobs", "a job occurs twice")
         counts = [len(one.loads.link) for one in several]
         indptr = np.r_[0, np.cumsum(counts)].astype(np.int64)
         link = np.concatenate([np.zeros(0, np.int32), *(one.loads.link for one in several)])
@@ -164,22 +164,22 @@ class SharedLoad:
 
     @property
     def link_bytes(self) -> Floats:
-        """float64[m]: all jobs' bytes on each link."""
+        """Bytes of all jobs on each link (float64[m])."""
         links = len(self.fabric.links)
         return np.bincount(self.link, weights=self.bytes, minlength=links).astype(np.float64)
 
     @property
     def seconds(self) -> Floats:
-        """float64[m]: time that each link needs for all jobs' bytes of a period."""
+        """Time of each link for all jobs' bytes of a period (float64[m])."""
         return self.link_bytes / self.fabric.links.capacity
 
     def index(self, job: str) -> int:
-        """Place of a job among `jobs`.
+        """Return the index of a job in `jobs`.
 
         Raises
         ------
         UnknownName
-            No such job, or it has no load here; with the closest.
+            There is no such job, or it has no load here; the error names the closest ones.
         """
         names = [one.job for one in self.jobs]
         if job not in names:
@@ -187,12 +187,12 @@ class SharedLoad:
         return names.index(job)
 
     def background(self, job: str) -> Background | None:
-        """All other jobs' bytes, as `job` finds them; None where no other job loads anything.
+        """Return the bytes of all other jobs as background of `job`; None if no other job loads anything.
 
         Parameters
         ----------
         job : str
-            May be one that has no load here: then all jobs are the others.
+            If it has no load here, all jobs are the others.
         """
         others = [one for one in self.jobs if one.job != job and len(one.loads.link)]
         if not others:
@@ -200,14 +200,14 @@ class SharedLoad:
         return Background(kind=ADDED, load=SharedLoad.of(self.fabric, others).link_bytes, jobs=len(others))
 
     def hottest(self, count: int, *, network_only: bool = False) -> tuple[HotLink, ...]:
-        """The loaded links that need most seconds, the worst first; equals by row.
+        """Return the loaded links with the largest times, worst first; equal ones by row.
 
         Parameters
         ----------
         count : int
-            At most so many.
+            Largest number of links.
         network_only : bool
-            Leave the hosts' own cables out.
+            Leave out the hosts' own cables.
         """
         seconds = self.seconds
         rows = np.flatnonzero((seconds > 0) & (self.fabric.network_link | (not network_only)))
@@ -215,50 +215,50 @@ class SharedLoad:
         return self.links(rows)
 
     def links(self, rows: ArrayLike) -> tuple[HotLink, ...]:
-        """These rows of ``fabric.links``, each with whose traffic is on it.
+        """Return these rows of ``fabric.links`` with the jobs that load each.
 
         Raises
         ------
         InvalidValue
-            A row that there is not.
+            There is no such row.
         """
         wanted = np.asarray(rows, np.int64).reshape(-1)
         by_job = self._columns(wanted).tocsc()
         inner, total = self.fabric.network_link, np.asarray(by_job.sum(axis=0)).reshape(-1)
-        found = []
-        for at, row in enumerate(wanted.tolist()):
-            part = slice(by_job.indptr[at], by_job.indptr[at + 1])
+        hot_links = []
+        for index, row in enumerate(wanted.tolist()):
+            part = slice(by_job.indptr[index], by_job.indptr[index + 1])
             jobs, size = by_job.indices[part], by_job.data[part]
             order = np.lexsort((jobs, -size))
-            users = tuple(self._user(int(jobs[k]), float(size[k]), float(total[at])) for k in order)
-            load = link_with(self.fabric, row, float(total[at]))
-            found.append(HotLink(row=row, load=load, network=bool(inner[row]), users=users))
-        return tuple(found)
+            users = tuple(self._user(int(jobs[k]), float(size[k]), float(total[index])) for k in order)
+            load = link_with(self.fabric, row, float(total[index]))
+            hot_links.append(HotLink(row=row, load=load, network=bool(inner[row]), users=users))
+        return tuple(hot_links)
 
-    def alone_seconds(self) -> Floats:
-        """float64[j]: each job's worst link, were it alone; 0 for one that loads nothing."""
+    def isolated_seconds(self) -> Floats:
+        """Return the time of each job's worst link without other jobs (float64[j]); 0 if it loads nothing."""
         return self._worst(self.bytes)
 
     def together_seconds(self) -> Floats:
-        """float64[j]: of the links that each job loads, the worst with all jobs' bytes on it."""
+        """Return the time of the worst link that each job loads, with all jobs' bytes (float64[j])."""
         return self._worst(self.link_bytes[self.link])
 
     def slowdowns(self) -> Floats:
-        """float64[j]: how many times longer each job's worst link takes by sharing; 1 for not at all."""
-        alone, together = self.alone_seconds(), self.together_seconds()
-        return np.divide(together, alone, out=np.ones(len(self)), where=alone > 0)
+        """Return the factor by which sharing slows each job's worst link (float64[j]); 1 if not at all."""
+        isolated, together = self.isolated_seconds(), self.together_seconds()
+        return np.divide(together, isolated, out=np.ones(len(self)), where=isolated > 0)
 
-    def worst_pair(self, *, network_only: bool = False) -> Pair | None:
-        """Who shares the hottest link that more than one job loads; None where none is shared."""
+    def worst_pair(self, *, network_only: bool = False) -> SharingPair | None:
+        """Return the two jobs that share the busiest link of several jobs; None if no link is shared."""
         users = np.bincount(self.link, minlength=len(self.fabric.links))
         shared = (users > 1) & (self.fabric.network_link | (not network_only))
         if not shared.any():
             return None
         (link,) = self.links([int(np.argmax(np.where(shared, self.seconds, -1.0)))])
-        return Pair(link, link.users[0], link.users[1])
+        return SharingPair(link, link.users[0], link.users[1])
 
     def matrix(self, rows: ArrayLike) -> Floats:
-        """float64[j, len(rows)]: seconds that each job's own bytes need on these rows of ``fabric.links``.
+        """Return the seconds (float64[j, len(rows)]) of each job's own bytes on rows of ``fabric.links``.
 
         Raises
         ------
@@ -269,10 +269,10 @@ class SharedLoad:
         return found
 
     def _columns(self, rows: Longs) -> csr_array:
-        """Bytes of the jobs on some links: sparse [j, len(rows)]."""
+        """Return the bytes of the jobs on some links: sparse [j, len(rows)]."""
         links = len(self.fabric.links)
         if len(rows) and (int(rows.min()) < 0 or int(rows.max()) >= links):
-            raise InvalidValue("SharedLoad.links", f"a row is outside 0 .. {links - 1}")
+            raise InvalidValue("SharedLoad.links", f"rows must be from 0 to {links - 1}")
         whole = csr_array((self.bytes, self.link, self.indptr), shape=(len(self), links))
         return whole[:, rows]
 
@@ -283,6 +283,6 @@ class SharedLoad:
             found[loading] = np.maximum.reduceat(seconds, self.indptr[loading])
         return found
 
-    def _user(self, number: int, size: float, total: float) -> User:
+    def _user(self, number: int, size: float, total: float) -> LinkUser:
         one = self.jobs[number]
-        return User(number, one.job, one.user, one.application, size, size / total)
+        return LinkUser(number, one.job, one.user, one.application, size, size / total)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.distances.background import Background
-from mapping.evaluation.bounds import every_bound
+from mapping.evaluation.bounds.catalog import every_bound
 from mapping.evaluation.bounds.common_partners import _least
 from mapping.evaluation.metrics import link_seconds
 from mapping.routing import shortest_paths

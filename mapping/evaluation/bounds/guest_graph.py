@@ -1,4 +1,4 @@
-"""The guest as the bounds see it: who talks to whom, heaviest first."""
+"""The guest graph for the bounds: the partners of each rank, heaviest first."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mapping.evaluation.kernels.nearest_flows import GuestArrays
-from mapping.evaluation.kernels.seats import sort_falling
+from mapping.evaluation.kernels.nearest_slots import sort_descending
 from registry.model import Floats, Longs, Profile
 
 
 def guest_arrays(profile: Profile) -> GuestArrays:
-    """The undirected graph of the ranks that send bytes."""
+    """Return the undirected graph of the ranks that send bytes."""
     low = np.minimum(profile.sender, profile.partner).astype(np.int64)
     high = np.maximum(profile.sender, profile.partner).astype(np.int64)
     sends = profile.bytes > 0
@@ -30,7 +30,7 @@ def guest_arrays(profile: Profile) -> GuestArrays:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Falling:
+class SortedBytes:
     """Bytes of each rank with its partners, heaviest first.
 
     Attributes
@@ -43,7 +43,7 @@ class Falling:
     bytes: Floats
 
     @classmethod
-    def of(cls, ptr: Longs, bytes: Floats) -> Falling:
+    def of(cls, ptr: Longs, bytes: Floats) -> SortedBytes:
         """Sort the bytes of each rank.
 
         Parameters
@@ -52,26 +52,26 @@ class Falling:
         bytes : float64[e]
             In any order within a rank.
         """
-        falling = np.array(bytes, np.float64)
-        sort_falling(ptr, falling)
-        return cls(ptr=ptr, bytes=falling)
+        ordered = np.array(bytes, np.float64)
+        sort_descending(ptr, ordered)
+        return cls(ptr=ptr, bytes=ordered)
 
     def beyond(self, kept: int) -> Floats:
-        """float64[ranks]: bytes with all but the `kept` heaviest partners."""
-        rank, place = self._places()
-        left = place >= kept
+        """Return the bytes (float64[ranks]) with all partners except the `kept` heaviest."""
+        rank, position = self._positions()
+        left = position >= kept
         return np.bincount(rank[left], self.bytes[left], len(self.ptr) - 1).astype(np.float64)
 
     def table(self, columns: int) -> Floats:
-        """float64[ranks, d]: the heaviest first, filled up with zeros; d <= columns."""
-        rank, place = self._places()
-        found = np.zeros((len(self.ptr) - 1, min(int(place.max(initial=-1)) + 1, columns)))
-        kept = place < columns
-        found[rank[kept], place[kept]] = self.bytes[kept]
-        return found
+        """Return the heaviest bytes first (float64[ranks, d]), padded with zeros; d <= columns."""
+        rank, position = self._positions()
+        table = np.zeros((len(self.ptr) - 1, min(int(position.max(initial=-1)) + 1, columns)))
+        kept = position < columns
+        table[rank[kept], position[kept]] = self.bytes[kept]
+        return table
 
-    def _places(self) -> tuple[Longs, Longs]:
-        """int64[e] twice: rank of each entry, and its place there."""
+    def _positions(self) -> tuple[Longs, Longs]:
+        """Return the rank of each entry, and its position there (int64[e] each)."""
         count = np.diff(self.ptr)
         rank = np.repeat(np.arange(len(count)), count)
         return rank, np.arange(len(rank)) - np.repeat(self.ptr[:-1], count)
@@ -79,19 +79,19 @@ class Falling:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Partners:
-    """What each rank sends, receives and both, by partner, heaviest first."""
+    """Bytes that each rank sends, receives and both, by partner, heaviest first."""
 
-    sent: Falling
-    received: Falling
-    both: Falling
+    sent: SortedBytes
+    received: SortedBytes
+    both: SortedBytes
 
     @classmethod
     def of(cls, profile: Profile, guest: GuestArrays) -> Partners:
-        """Sort a profile's bytes, rank by rank."""
+        """Return a profile's bytes sorted for each rank."""
         shape = (profile.ranks, profile.ranks)
         received = csr_array((profile.bytes, profile.partner, profile.indptr), shape=shape).tocsc()
         return cls(
-            sent=Falling.of(np.array(profile.indptr), profile.bytes),
-            received=Falling.of(received.indptr.astype(np.int64), received.data),
-            both=Falling.of(guest.ptr, guest.weight[guest.edge]),
+            sent=SortedBytes.of(np.array(profile.indptr), profile.bytes),
+            received=SortedBytes.of(received.indptr.astype(np.int64), received.data),
+            both=SortedBytes.of(guest.ptr, guest.weight[guest.edge]),
         )

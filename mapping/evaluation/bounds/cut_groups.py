@@ -1,4 +1,4 @@
-"""Hosts grouped by the cables that all traffic between a group and the rest must take."""
+"""Hosts grouped by the cables that all traffic between a group and the rest must use."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import Distances
 from mapping.evaluation.bounds.cables import Cables
-from mapping.evaluation.bounds.parts import bisections, dense_parts, host_vertex, leaf_parts, tiers
+from mapping.evaluation.bounds.network_parts import bisections, dense_parts, host_vertex, leaf_parts, tiers
 from mapping.routing.routes import Routes
 from registry.model import Allocation, Bools, Floats, Ints, Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
-    """Hosts grouped by the cables that all traffic between the group and the rest must take.
+    """Hosts grouped by the cables that all traffic between a group and the rest must use.
 
     Attributes
     ----------
     name : str
-        Of the cut that they make: ``host-cut``, ``switch-cut``, ``pod-cut`` or ``bisection``.
+        Name of the cut between the groups: ``host-cut``, ``switch-cut``, ``pod-cut`` or ``bisection``.
     place : str
         What a group is, for the proof.
     group : int64[h]
         Group of each host of the allocation, 0 to g - 1.
     slots : int64[g]
+        Slots of each group.
     outwards, inwards : float64[g]
-        Least seconds that a byte out of (into) the group takes on the worst of those cables; 0 no limit.
+        Least seconds of a byte out of (into) the group on the worst of those cables; 0 if unlimited.
     leaving, entering : bool[m]
-        Rows of ``fabric.links`` that lead out of (into) any group.
+        True for rows of ``fabric.links`` that lead out of (into) any group.
     within_network : bool
-        None of these is a host's own cable.
+        True if none of these is a host's own cable.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Groups:
 
 
 def host_groups(routes: Routes, allocation: Allocation, cables: Cables) -> Groups:
-    """Each host with its own cables."""
+    """Return groups of one host each, with its own cables."""
     ends, fabric = routes.ends, routes.fabric
     return Groups(
         name="host-cut",
@@ -62,7 +63,7 @@ def host_groups(routes: Routes, allocation: Allocation, cables: Cables) -> Group
 
 
 def larger_groups(routes: Routes, allocation: Allocation, cables: Cables, near: Distances) -> list[Groups]:
-    """Leaf switches, pods, dense parts and bisections: those that there are, fine to coarse."""
+    """Return the leaf switches, pods, dense parts and bisections of a fabric that exist, fine to coarse."""
     vertex = host_vertex(routes)
     if vertex is None:
         return []
@@ -89,12 +90,12 @@ def _groups(
     part: Longs,
     vertex: Longs,
 ) -> Groups | None:
-    """The hosts of each part; None where all are in one."""
+    """Return the hosts of each part as groups; None if all hosts are in one part."""
     fabric = routes.fabric
     mine, group = np.unique(part[vertex], return_inverse=True)
     if len(mine) < 2 or int(mine[0]) < 0:
         return None
-    number = np.full(int(part.max()) + 2, -1, np.int64)  # the last stands for -1
+    number = np.full(int(part.max()) + 2, -1, np.int64)  # the last entry is for -1
     number[mine] = np.arange(len(mine))
     of_vertex = number[part]
     links = fabric.links
@@ -120,7 +121,7 @@ def _groups(
 
 
 def _host_seconds_per_byte(routes: Routes, cables: Cables, *, outwards: bool) -> Floats:
-    """float64[h]: least time that a byte sent (or received) by a host takes on its worst port."""
+    """Return the least time (float64[h]) of a byte sent (or received) by a host on its worst port."""
     ends = routes.ends
     port = ends.out_port if outwards else ends.in_port
     rows = (port >= 0) & cables.usable

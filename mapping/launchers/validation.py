@@ -1,4 +1,4 @@
-"""What must hold before a placement is written to a launcher's file."""
+"""Checks of a placement before it is written to a launcher's file."""
 
 from __future__ import annotations
 
@@ -15,67 +15,66 @@ _LAUNCHABLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def check_placement(placement: Placement, fabric: Fabric) -> None:
-    """Raise `InvalidPlacement` unless each rank sits once, on an allocated host with room for it."""
+    """Raise `InvalidPlacement` if a rank is not on an allocated host, or a host has more ranks than slots."""
     if placement.ranks == 0:
         raise InvalidPlacement("the placement has no ranks")
     allocation = placement.allocation
     vertices = np.concatenate([placement.host_of_rank, allocation.hosts])
     if int(vertices.min()) < 0 or int(vertices.max()) >= len(fabric):
-        raise InvalidPlacement("the placement belongs to another fabric: it names a vertex beyond this one's")
+        raise InvalidPlacement("the placement belongs to another fabric: this one lacks one of its vertices")
     taken = np.bincount(placement.host_of_rank, minlength=len(fabric))
     room = np.zeros(len(fabric), np.int64)
     room[allocation.hosts] = allocation.slots
     over = np.flatnonzero(taken > room)
     if len(over):
         name, ranks, slots = fabric.names[over[0]], taken[over[0]], room[over[0]]
-        raise InvalidPlacement(f"host {name} has {slots} slots and got {ranks} ranks")
+        raise InvalidPlacement(f"host {name} has {slots} slots but {ranks} ranks")
     switches = np.flatnonzero((taken > 0) & (fabric.kind != HOST))
     if len(switches):
-        raise InvalidPlacement(f"{fabric.names[switches[0]]} is a switch and takes no ranks")
+        raise InvalidPlacement(f"{fabric.names[switches[0]]} is a switch and cannot run ranks")
 
 
 def launchable(name: str) -> bool:
-    """Whether launchers' files can hold a host's name."""
+    """Return True if launchers' files allow a host's name."""
     return _LAUNCHABLE.fullmatch(name) is not None
 
 
 def host_names(placement: Placement, fabric: Fabric) -> Sequence[str]:
-    """The host of each rank, by names that launchers' files can hold.
+    """Return the host of each rank, with names that launchers' files allow.
 
     Raises
     ------
     InvalidPlacement
-        A name with a blank or a character that means something in such files (``= : , # +`` ...).
+        A name contains a blank or a special character of such files (``= : , # +`` ...).
     """
     names = {int(vertex): fabric.names[vertex] for vertex in np.unique(placement.host_of_rank)}
     for name in names.values():
         if not launchable(name):
             raise InvalidPlacement(
-                f"host name {name!r} would break the file: only A-Z a-z 0-9 _ . - may occur"
+                f"host name {name!r} is not allowed in the file: use only A-Z a-z 0-9 _ . -"
             )
     return [names[vertex] for vertex in placement.host_of_rank.tolist()]
 
 
 def consecutive(placement: Placement, fabric: Fabric, launcher: str) -> list[tuple[str, int]]:
-    """Hosts in the order of ranks, and how many each has, where these follow one another.
+    """Return the hosts in rank order and their numbers of ranks, if the ranks of each are consecutive.
 
     Parameters
     ----------
     launcher : str
-        For the error: who gives consecutive ranks to a host.
+        Name of the launcher, for the error.
 
     Raises
     ------
     InvalidPlacement
-        A host whose ranks do not follow one another; a name that files cannot hold.
+        The ranks of a host are not consecutive, or a name is not allowed.
     """
     runs = [(host, sum(1 for _ in run)) for host, run in groupby(host_names(placement, fabric))]
-    seen: set[str] = set()
+    previous: set[str] = set()
     for host, _ in runs:
-        if host in seen:
+        if host in previous:
             raise InvalidPlacement(
-                f"the ranks of host {host} do not follow one another: {launcher} gives consecutive ranks to "
-                "a host"
+                f"the ranks of host {host} are not consecutive: {launcher} gives consecutive ranks to a host"
             )
-        seen.add(host)
+        previous.add(host)
     return runs

@@ -1,6 +1,6 @@
-"""Parts of a network that cuts are drawn around: leaf switches, pods, cliques, halves.
+"""Parts of a network for cuts: leaf switches, pods, cliques, halves.
 
-Any parts give true bounds; these are the ones that give good ones on the networks that are built.
+Any parts give valid bounds; these give good bounds on networks in common use.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from mapping.distances.grouped_distances import Distances
+from mapping.distances.distances import Distances
 from mapping.placement.partition.bisection import bisect, weighted_graph
 from mapping.routing.network import attachment
 from mapping.routing.routes import Routes
 from registry.model import Allocation, Bools, Bound, Fabric, Longs
 
 MAX_GROUPS = 2048
-"""Most groups of hosts of which all distances are looked at together."""
+"""Largest number of host groups of which all distances are used together."""
 MAX_TIERS = 4
-"""Most distances at which hosts are grouped by nearness, above the leaf switches."""
+"""Largest number of distances at which hosts are grouped by nearness, above the leaf switches."""
 MAX_CLIQUE_WORK = 20_000_000
-"""Most pairs of arcs that are looked at in search of densely cabled groups of vertices."""
+"""Largest number of arc pairs that are searched for densely cabled groups of vertices."""
 MAX_BISECTED_ARCS = 100_000
 """Largest network that is bisected."""
 BISECTIONS = 2
-"""Times that the network is bisected: into 2 parts, then 4."""
+"""Number of bisections of the network: into 2 parts, then 4."""
 
 
 NOT_TRIED = "not tried: "
-"""How the proof of a bound of 0 begins where an argument was left out for size."""
+"""Beginning of the proof of a bound of 0 if an argument was left out because of size."""
 
 
 def not_tried(routes: Routes, near: Distances) -> list[Bound]:
-    """Cuts around parts that are left out because the network is too large, each with the reason."""
+    """Return bounds of 0 for cuts left out because the network is too large, each with the reason."""
     work, arcs = _clique_work(routes.fabric), int(_inner(routes.fabric).sum())
     sizes = (
         ("pod-cut", "pods", near.groups, "kinds of hosts", MAX_GROUPS),
@@ -49,12 +49,12 @@ def not_tried(routes: Routes, near: Distances) -> list[Bound]:
 
 
 def leaf_parts(routes: Routes, vertex: Longs) -> Longs | None:
-    """int64[n]: leaf switches of the hosts, each a part; -1 other vertices; None for direct networks.
+    """Return the leaf switches of the hosts (int64[n]) as parts, -1 for others; None for direct networks.
 
     Parameters
     ----------
     vertex : int64[h]
-        `host_vertex`, here and below.
+        Result of `host_vertex`, here and below.
     """
     fabric = routes.fabric
     if bool(fabric.forwards[routes.hosts].any()):
@@ -66,7 +66,10 @@ def leaf_parts(routes: Routes, vertex: Longs) -> Longs | None:
 
 
 def host_vertex(routes: Routes) -> Longs | None:
-    """int64[h]: the forwarding vertex that each host hangs on or is; None where one has several or none."""
+    """Return the forwarding vertex (int64[h]) that each host is attached to or is.
+
+    None if a host has several such vertices or none.
+    """
     fabric, ends = routes.fabric, routes.ends
     if bool((np.diff(ends.port_ptr[ends.rail_ptr]) == 0).any()):
         return None
@@ -80,7 +83,7 @@ def host_vertex(routes: Routes) -> Longs | None:
 
 
 def tiers(routes: Routes, near: Distances, vertex: Longs) -> list[Longs]:
-    """Parts of hosts that are nearer to each other than a distance, for each that tells them apart."""
+    """Return parts of hosts nearer to each other than a distance, for each distance that separates parts."""
     if near.groups > MAX_GROUPS:
         return []
     between = np.minimum(near.between, near.between.T)
@@ -97,7 +100,7 @@ def tiers(routes: Routes, near: Distances, vertex: Longs) -> list[Longs]:
 
 
 def _grown(routes: Routes, part: Longs) -> Longs:
-    """Give each switch in between to the part that more than half of its known capacity leads to."""
+    """Assign each switch in between to the part that has more than half of its known capacity."""
     fabric = routes.fabric
     tail, inner = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr)), _inner(fabric)
     tail, head, capacity = tail[inner], fabric.neighbour[inner], fabric.capacity[inner]
@@ -107,15 +110,15 @@ def _grown(routes: Routes, part: Longs) -> Longs:
         to = np.bincount(tail[known] * parts + grown[head[known]], capacity[known], len(fabric) * parts)
         table = to.reshape(len(fabric), parts)
         most, taken = table.argmax(axis=1), table.max(axis=1)
-        alone = (taken > 0.5 * table.sum(axis=1)) & fabric.forwards & (grown < 0)
-        if not alone.any():
+        clear = (taken > 0.5 * table.sum(axis=1)) & fabric.forwards & (grown < 0)
+        if not clear.any():
             break
-        grown[alone] = most[alone]
+        grown[clear] = most[clear]
     return grown
 
 
 def dense_parts(routes: Routes) -> Longs | None:
-    """Vertices joined by arcs whose ends share many neighbours: cliques, such as dragonfly groups."""
+    """Return parts joined by arcs whose ends share many neighbours: cliques, such as dragonfly groups."""
     fabric = routes.fabric
     if _clique_work(fabric) > MAX_CLIQUE_WORK:
         return None
@@ -138,7 +141,7 @@ def dense_parts(routes: Routes) -> Longs | None:
 
 
 def bisections(routes: Routes, allocation: Allocation, vertex: Longs) -> list[tuple[int, Longs]]:
-    """The network cut into 2 parts, then 4, with as many slots in each and little capacity between."""
+    """Return the network cut into 2 parts, then 4, with equal slots in each and little capacity between."""
     fabric = routes.fabric
     tail, inner = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr)), _inner(fabric)
     if not 0 < int(inner.sum()) <= MAX_BISECTED_ARCS:
@@ -162,11 +165,11 @@ def bisections(routes: Routes, allocation: Allocation, vertex: Longs) -> list[tu
 
 
 def _inner(fabric: Fabric) -> Bools:
-    """bool[arcs]: arcs between vertices that forward."""
+    """Return the arcs (bool[arcs]) between vertices that forward."""
     return np.repeat(fabric.forwards, np.diff(fabric.indptr)) & fabric.forwards[fabric.neighbour]
 
 
 def _clique_work(fabric: Fabric) -> float:
-    """Pairs of arcs that leave the same vertex, over all that forward."""
+    """Return the number of pairs of arcs that leave the same vertex, over all forwarding vertices."""
     tail = np.repeat(np.arange(len(fabric)), np.diff(fabric.indptr))
     return float((np.bincount(tail[_inner(fabric)], minlength=len(fabric)) ** 2.0).sum())

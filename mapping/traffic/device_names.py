@@ -1,8 +1,8 @@
-"""Links, switches and hosts of a fabric by what people call them: ``DEVICE:PORT``, a name or a GUID.
+"""Lookup of links, switches and hosts by name: ``DEVICE:PORT``, a name or a GUID.
 
-A device is a vertex's name, an adapter's description, or the GUID of a switch or adapter as ``0x...``. A
-link is named by the port that it leaves, ``DEVICE:PORT``, or, where ports are not known, by both of its ends,
-``DEVICE:DEVICE``. Names may hold colons themselves.
+A device is the name of a vertex, the description of an adapter, or the GUID of a switch or adapter as
+``0x...``. A link is named by the port that it leaves, ``DEVICE:PORT``, or, if ports are not known, by both of
+its ends, ``DEVICE:DEVICE``. Names may contain colons.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, SWITCH, Fabric, Longs, format_guid
 
 
-class Ends(NamedTuple):
-    """A vertex, and one of its adapters where that was named; -1 where not."""
+class DeviceMatch(NamedTuple):
+    """A vertex, and one of its adapters if that was named, else -1."""
 
     vertex: int
     adapter: int
 
 
-def find_device(fabric: Fabric, text: str, *, kind: str = "device") -> Ends:
-    """The vertex, or the adapter and its host, with this name or GUID.
+def find_device(fabric: Fabric, text: str, *, kind: str = "device") -> DeviceMatch:
+    """Return the vertex, or the adapter and its host, with this name or GUID.
 
     Raises
     ------
     UnknownName
-        With the closest names.
+        There is none; the error names the closest ones.
     """
     found = _device(fabric, text)
     if found is None:
@@ -38,56 +38,56 @@ def find_device(fabric: Fabric, text: str, *, kind: str = "device") -> Ends:
 
 
 def find_switch(fabric: Fabric, text: str) -> int:
-    """The switch with this name or GUID.
+    """Return the switch with this name or GUID.
 
     Raises
     ------
     UnknownName
-        With the closest switches.
+        There is none; the error names the closest switches.
     """
     return _of_kind(fabric, text, "switch", SWITCH)
 
 
 def find_host(fabric: Fabric, text: str) -> int:
-    """The host with this name, or with an adapter of this name or GUID.
+    """Return the host with this name, or with an adapter of this name or GUID.
 
     Raises
     ------
     UnknownName
-        With the closest hosts.
+        There is none; the error names the closest hosts.
     """
     return _of_kind(fabric, text, "host", HOST)
 
 
 def is_switch(fabric: Fabric, text: str) -> bool:
-    """Whether a switch has this name or GUID."""
+    """Return True if a switch has this name or GUID."""
     found = _device(fabric, text)
     return found is not None and fabric.kind[found.vertex] == SWITCH
 
 
 def find_link(fabric: Fabric, text: str) -> int:
-    """Row of ``fabric.links`` that leaves ``DEVICE:PORT``, or leads from ``DEVICE:DEVICE``.
+    """Return the row of ``fabric.links`` that leaves ``DEVICE:PORT``, or that connects ``DEVICE:DEVICE``.
 
     Raises
     ------
     UnknownName
-        No such device, or nothing cabled there; with the closest.
+        There is no such device or no cable there; the error names the closest ones.
     InvalidValue
-        Several fit: an adapter or a port must be named.
+        Several links match: an adapter or port must be named.
     """
     rows = find_links(fabric, text)
     if len(rows) > 1:
-        raise InvalidValue("link", f"{text!r} is one of {len(rows)}: {_listed(fabric, rows)}")
+        raise _ambiguous(fabric, text, rows)
     return int(rows[0])
 
 
 def find_links(fabric: Fabric, text: str) -> Longs:
-    """int64: the row that leaves ``DEVICE:PORT``, or all that lead from ``DEVICE:DEVICE``; at least one.
+    """Return the row (int64) that leaves ``DEVICE:PORT``, or all that connect ``DEVICE:DEVICE``.
 
     Raises
     ------
     UnknownName
-        No such device, or nothing cabled there; with the closest.
+        There is no such device or no cable there; the error names the closest ones.
     InvalidValue
         Several adapters of a host have that port: one must be named.
     """
@@ -103,7 +103,7 @@ def find_links(fabric: Fabric, text: str) -> Longs:
         if right.isdecimal() and len(right) < _DIGITS:
             rows = np.flatnonzero(leaves & (links.source_port == int(right)))
             if len(rows) > 1:
-                raise InvalidValue("link", f"{text!r} is one of {len(rows)}: {_listed(fabric, rows)}")
+                raise _ambiguous(fabric, text, rows)
             if len(rows):
                 return rows
         other = _device(fabric, right)
@@ -114,20 +114,20 @@ def find_links(fabric: Fabric, text: str) -> Longs:
 
 
 def reverse_rows(fabric: Fabric, rows: Longs) -> Longs:
-    """int64: the other directions of the cables in these rows, as far as there are any."""
+    """Return the other directions (int64) of the cables in these rows, if they exist."""
     links = fabric.links
     ends = ("target", "source", "target_port", "source_port", "target_adapter", "source_adapter")
     back = {tuple(getattr(links, name)[row] for name in ends) for row in rows.tolist()}
     near = np.flatnonzero(np.isin(links.source, links.target[rows]))
-    turned = ("source", "target", "source_port", "target_port", "source_adapter", "target_adapter")
-    found = [row for row in near.tolist() if tuple(getattr(links, name)[row] for name in turned) in back]
+    reverse = ("source", "target", "source_port", "target_port", "source_adapter", "target_adapter")
+    found = [row for row in near.tolist() if tuple(getattr(links, name)[row] for name in reverse) in back]
     return np.asarray(found, np.int64)
 
 
 def link_text(fabric: Fabric, row: int) -> str:
-    """How `find_link` is told of a row: ``DEVICE:PORT``.
+    """Return the name ``DEVICE:PORT`` of a row for `find_link`.
 
-    Where several adapters of a host have that port, it is the adapter's, by description or else by GUID.
+    If several adapters of a host have that port, DEVICE is the adapter, by description or else by GUID.
     """
     links = fabric.links
     vertex, port, adapter = (
@@ -142,23 +142,23 @@ def link_text(fabric: Fabric, row: int) -> str:
     if int(same.sum()) > 1 and adapter >= 0:
         guid = int(fabric.adapters.guid[adapter])
         described = fabric.adapters.names[adapter]
-        alone = fabric.adapters.names.count(described) == 1 and described not in fabric.names
-        name = described if alone or not guid else format_guid(guid)
+        unique = fabric.adapters.names.count(described) == 1 and described not in fabric.names
+        name = described if unique or not guid else format_guid(guid)
     return f"{name}:{port}"
 
 
 def splits(text: str) -> Iterator[tuple[str, str]]:
-    """The parts before and after each colon, the last colon first."""
-    at = text.rfind(":")
-    while at > 0:
-        yield text[:at], text[at + 1 :]
-        at = text.rfind(":", 0, at)
+    """Return the parts before and after each colon, the last colon first."""
+    colon = text.rfind(":")
+    while colon > 0:
+        yield text[:colon], text[colon + 1 :]
+        colon = text.rfind(":", 0, colon)
 
 
 _DIGITS = 9
-"""Numbers with so many digits are no ports."""
+"""Numbers with this many digits are not ports."""
 _SHOWN = 8
-"""Links or ports that a message lists."""
+"""Largest number of links or ports in a message."""
 
 
 def _of_kind(fabric: Fabric, text: str, kind: str, value: int) -> int:
@@ -168,22 +168,22 @@ def _of_kind(fabric: Fabric, text: str, kind: str, value: int) -> int:
     return found.vertex
 
 
-def _device(fabric: Fabric, text: str) -> Ends | None:
+def _device(fabric: Fabric, text: str) -> DeviceMatch | None:
     if text in fabric.names:
-        return Ends(fabric.names.index(text), -1)
+        return DeviceMatch(fabric.names.index(text), -1)
     adapters = fabric.adapters
     rows = [a for a, name in enumerate(adapters.names) if name == text]
     guid = _guid(text)
     if guid:
         switches = np.flatnonzero(fabric.guid == guid)
         if len(switches):
-            return Ends(int(switches[0]), -1)
+            return DeviceMatch(int(switches[0]), -1)
         rows = np.flatnonzero(adapters.guid == guid).tolist()
-    return Ends(int(adapters.host[rows[0]]), int(rows[0])) if len(rows) == 1 else None
+    return DeviceMatch(int(adapters.host[rows[0]]), int(rows[0])) if len(rows) == 1 else None
 
 
 def _guid(text: str) -> int:
-    """The number of ``0x...``; 0 where it is none."""
+    """Return the number of ``0x...``, or 0 if the text is no such number."""
     try:
         return int(text, 16) if text.lower().startswith("0x") else 0
     except ValueError:
@@ -200,8 +200,12 @@ def _listed(fabric: Fabric, rows: Longs) -> str:
     return shown + (", ..." if len(rows) > _SHOWN else "")
 
 
+def _ambiguous(fabric: Fabric, text: str, rows: Longs) -> InvalidValue:
+    return InvalidValue("link", f"{text!r} matches {len(rows)} links, name one: {_listed(fabric, rows)}")
+
+
 def _unknown(fabric: Fabric, text: str, device: str | None) -> UnknownName:
-    """What to say of a link that there is not: whether the device or the port is at fault."""
+    """Return the error for a link that does not exist, with a remedy for its device or port."""
     if device is None:
         left = text.rpartition(":")[0] or text
         close = UnknownName("device", left, fabric.names).close
@@ -213,5 +217,5 @@ def _unknown(fabric: Fabric, text: str, device: str | None) -> UnknownName:
     rows = np.flatnonzero(fabric.links.source == one.vertex)
     if one.adapter >= 0:
         rows = rows[fabric.links.source_adapter[rows] == one.adapter]
-    remedy = f"cabled at {device}: {_listed(fabric, rows)}" if len(rows) else f"nothing is cabled to {device}"
+    remedy = f"links at {device}: {_listed(fabric, rows)}" if len(rows) else f"{device} has no cables"
     return UnknownName("link", text, remedy=remedy)

@@ -1,4 +1,4 @@
-"""A fabric as it would be if cables or switches went, or cables came."""
+"""Changes of a fabric: cables or switches removed, cables added."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from mapping.traffic.naming import (
-    Ends,
+from mapping.traffic.device_names import (
+    DeviceMatch,
     find_device,
     find_host,
     find_links,
@@ -23,24 +23,25 @@ from registry.model import NO_PORT, Fabric, Ints, Links, Longs
 from registry.model.links import LINK_COLUMNS
 
 GBIT = 1e9 / 8
-"""Bytes/s of one Gbit/s."""
+"""Bytes/s of 1 Gbit/s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is done to a fabric, by names (`mapping.traffic.naming`).
+    """A change of a fabric, by names (`mapping.traffic.device_names`).
 
     Attributes
     ----------
     down_links : tuple of str
-        ``DEVICE:PORT``: the cable at that port, in both directions; ``DEVICE:DEVICE``: all cables of the two.
+        ``DEVICE:PORT``: the cable at that port, in both directions; ``DEVICE:DEVICE``: all cables between the
+        two.
     down_switches : tuple of str
-        Names or GUIDs: with all of their cables.
+        Names or GUIDs of switches that are removed with all of their cables.
     added : tuple of str
-        ``A:B`` or ``A:B:GBPS``: a cable between two devices, of so many Gbit/s; unless told, as its two ends'
-        other cables mostly are, the slower end counts.
+        ``A:B`` or ``A:B:GBPS``: a cable between two devices and its speed in Gbit/s (default: the most common
+        speed of the cables at each end; the slower of the two).
     drained : tuple of str
-        Hosts whose ranks are gone, and their traffic with them; their cables stay.
+        Hosts whose ranks are removed with their traffic; their cables remain.
     """
 
     down_links: tuple[str, ...] = ()
@@ -52,12 +53,12 @@ class Change:
     def of(
         cls, fabric: Fabric, *, down: Iterable[str] = (), add: Iterable[str] = (), drain: Iterable[str] = ()
     ) -> Self:
-        """A change in the words of the command line: `down` takes links and switches alike.
+        """Return a change from command line arguments; `down` takes links and switches alike.
 
         Raises
         ------
         UnknownName
-            Of a device or link; with the closest.
+            A device or link does not exist; the error names the closest ones.
         InvalidValue
         """
         taken = tuple(down)
@@ -73,7 +74,7 @@ class Change:
         return change
 
     def drained_hosts(self, fabric: Fabric) -> Longs:
-        """int64: vertices of the hosts that are drained, ascending.
+        """Return the vertices (int64) of the drained hosts, ascending.
 
         Raises
         ------
@@ -92,7 +93,7 @@ class Applied(NamedTuple):
     ----------
     fabric : Fabric
     row_before : int32[m]
-        Row of the old ``fabric.links`` that each link was; -1 for an added cable.
+        Row of each link in the old ``fabric.links``; -1 for an added cable.
     """
 
     fabric: Fabric
@@ -100,12 +101,12 @@ class Applied(NamedTuple):
 
 
 def changed(fabric: Fabric, change: Change, *, keep_tables: bool = False) -> Fabric:
-    """The fabric after a change: the same vertices, links gone and come.
+    """Return the fabric after a change: the same vertices, with links removed and added.
 
     Parameters
     ----------
     keep_tables : bool
-        Keep the forwarding tables, which then lead into gone cables; else there are none.
+        Keep the forwarding tables, which may then lead into removed cables; by default they are dropped.
 
     Raises
     ------
@@ -115,38 +116,38 @@ def changed(fabric: Fabric, change: Change, *, keep_tables: bool = False) -> Fab
 
 
 def applied(fabric: Fabric, change: Change, *, keep_tables: bool = False) -> Applied:
-    """`changed`, and what each of its links was before.
+    """Return the fabric after a change, and the previous row of each of its links; see `changed`.
 
     Raises
     ------
     UnknownName, InvalidValue
     """
-    links, gone = fabric.links, np.zeros(len(fabric.links), np.bool_)
+    links, removed = fabric.links, np.zeros(len(fabric.links), np.bool_)
     for text in change.down_switches:
         vertex = find_switch(fabric, text)
-        gone |= (links.source == vertex) | (links.target == vertex)
+        removed |= (links.source == vertex) | (links.target == vertex)
     for text in change.down_links:
         rows = find_links(fabric, text)
-        gone[rows] = True
-        gone[reverse_rows(fabric, rows)] = True
-    kept = np.flatnonzero(~gone)
-    whole, rows = links.take(kept), kept.astype(np.int32)
+        removed[rows] = True
+        removed[reverse_rows(fabric, rows)] = True
+    kept = np.flatnonzero(~removed)
+    new, rows = links.take(kept), kept.astype(np.int32)
     for text in change.added:
-        whole = _with_cable(fabric, whole, text)
+        new = _with_cable(fabric, new, text)
         rows = np.append(rows, np.full(2, -1, np.int32))
-    order = whole.order()
+    order = new.order()
     tables = fabric.tables if keep_tables else None
-    return Applied(replace(fabric, links=whole.take(order), tables=tables), rows[order].astype(np.int32))
+    return Applied(replace(fabric, links=new.take(order), tables=tables), rows[order].astype(np.int32))
 
 
 def _with_cable(fabric: Fabric, links: Links, text: str) -> Links:
-    """The links with both directions of a new cable ``A:B[:GBPS]`` at the end."""
+    """Return the links with both directions of a new cable ``A:B[:GBPS]`` at the end."""
     one, other, speed = _cable(fabric, text)
     if one.vertex == other.vertex:
-        raise InvalidValue("Change.added", f"{text!r} leads from {fabric.names[one.vertex]!r} to itself")
-    ends = (_at_adapter(fabric, one, text), _at_adapter(fabric, other, text))
+        raise InvalidValue("Change.added", f"{text!r} connects {fabric.names[one.vertex]!r} to itself")
+    ends = (_with_adapter(fabric, one, text), _with_adapter(fabric, other, text))
     ports = [_free_port(links, end) for end in ends]
-    capacity = _commonest(fabric, ends, text) if speed is None else speed * GBIT
+    capacity = _usual_speed(fabric, ends, text) if speed is None else speed * GBIT
     both = Links.of(
         [end.vertex for end in ends],
         [end.vertex for end in reversed(ends)],
@@ -161,8 +162,8 @@ def _with_cable(fabric: Fabric, links: Links, text: str) -> Links:
     )
 
 
-def _cable(fabric: Fabric, text: str) -> tuple[Ends, Ends, float | None]:
-    """The ends and the speed in Gbit/s of ``A:B[:GBPS]``."""
+def _cable(fabric: Fabric, text: str) -> tuple[DeviceMatch, DeviceMatch, float | None]:
+    """Return the ends and the speed in Gbit/s of ``A:B[:GBPS]``."""
     for left, right in splits(text):
         if (found := _ends(fabric, left, right)) is not None:
             return (*found, None)
@@ -173,14 +174,14 @@ def _cable(fabric: Fabric, text: str) -> tuple[Ends, Ends, float | None]:
                     return (*found, speed)
     parts = list(splits(text))
     if not parts:
-        raise InvalidValue("Change.added", f"{text!r} is not A:B or A:B:GBPS")
+        raise InvalidValue("Change.added", f"{text!r} must be A:B or A:B:GBPS")
     left, right = parts[-1]
     find_device(fabric, left)
     find_device(fabric, right.partition(":")[0])
-    raise InvalidValue("Change.added", f"{text!r} is not A:B or A:B:GBPS")
+    raise InvalidValue("Change.added", f"{text!r} must be A:B or A:B:GBPS")
 
 
-def _ends(fabric: Fabric, one: str, other: str) -> tuple[Ends, Ends] | None:
+def _ends(fabric: Fabric, one: str, other: str) -> tuple[DeviceMatch, DeviceMatch] | None:
     try:
         return find_device(fabric, one), find_device(fabric, other)
     except UnknownName:
@@ -188,7 +189,7 @@ def _ends(fabric: Fabric, one: str, other: str) -> tuple[Ends, Ends] | None:
 
 
 def _speed(text: str) -> float | None:
-    """Above zero and finite, or None."""
+    """Return the number if it is above zero and finite, else None."""
     try:
         value = float(text)
     except ValueError:
@@ -196,13 +197,13 @@ def _speed(text: str) -> float | None:
     return value if 0 < value < np.inf else None
 
 
-def _at_adapter(fabric: Fabric, end: Ends, text: str) -> Ends:
-    """The end at an adapter, where its host has any.
+def _with_adapter(fabric: Fabric, end: DeviceMatch, text: str) -> DeviceMatch:
+    """Return the end with the adapter of its host, if the host has any.
 
     Raises
     ------
     InvalidValue
-        The host has several, and none was named.
+        The host has several adapters and none was named.
     """
     if end.adapter >= 0 or fabric.forwards[end.vertex]:
         return end
@@ -211,11 +212,11 @@ def _at_adapter(fabric: Fabric, end: Ends, text: str) -> Ends:
         names = ", ".join(fabric.adapters.names[a] for a in own.tolist())
         host = fabric.names[end.vertex]
         raise InvalidValue("Change.added", f"{text!r}: host {host!r} has several adapters, name one: {names}")
-    return Ends(end.vertex, int(own[0]) if len(own) else NO_PORT)
+    return DeviceMatch(end.vertex, int(own[0]) if len(own) else NO_PORT)
 
 
-def _free_port(links: Links, end: Ends) -> int:
-    """A port number after all that are cabled at a device; `NO_PORT` where its ports are not known."""
+def _free_port(links: Links, end: DeviceMatch) -> int:
+    """Return the next port number at a device; `NO_PORT` if its ports are not known."""
     here = (links.source == end.vertex) & ((end.adapter < 0) | (links.source_adapter == end.adapter))
     there = (links.target == end.vertex) & ((end.adapter < 0) | (links.target_adapter == end.adapter))
     ports = np.concatenate((links.source_port[here], links.target_port[there]))
@@ -224,8 +225,8 @@ def _free_port(links: Links, end: Ends) -> int:
     return NO_PORT if int(ports.max()) < 0 else int(ports.max()) + 1
 
 
-def _commonest(fabric: Fabric, ends: tuple[Ends, Ends], text: str) -> float:
-    """Bytes/s that cables at the ends mostly have: of equals the faster, of the two ends the slower."""
+def _usual_speed(fabric: Fabric, ends: tuple[DeviceMatch, DeviceMatch], text: str) -> float:
+    """Return the most common bytes/s of cables at the ends: the faster of equals, the slower end."""
     links, found = fabric.links, []
     for end in ends:
         here = links.source == end.vertex
@@ -233,5 +234,5 @@ def _commonest(fabric: Fabric, ends: tuple[Ends, Ends], text: str) -> float:
         if len(speeds):
             found.append(float(speeds[::-1][np.argmax(counts[::-1])]))
     if not found:
-        raise InvalidValue("Change.added", f"{text!r}: neither end has a cable to go by: A:B:GBPS")
+        raise InvalidValue("Change.added", f"{text!r}: neither end has a cable, so give the speed: A:B:GBPS")
     return min(found)

@@ -8,9 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.distances.distances import LINKS, SWITCHES, distances
-from mapping.distances.grouped_distances import Distances
-from mapping.distances.whole_distances import WholeDistances
+from mapping.distances.distances import LINKS, SWITCHES, Distances, WholeDistances, distances
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes
 from registry.model import Fabric

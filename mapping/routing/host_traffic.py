@@ -1,4 +1,4 @@
-"""From the traffic of ranks to the traffic of the hosts that they sit on."""
+"""Traffic between hosts, summed from the traffic between their ranks."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from registry.model import Floats, Ints, Longs, Placement, Profile
 
 
 class HostTraffic(NamedTuple):
-    """What hosts send to each other.
+    """Traffic between the hosts of a placement.
 
     Attributes
     ----------
     hosts : int32[h]
         Vertices that have ranks, ascending.
     source, target : int64[pairs]
-        Indices into `hosts`; ordered, without repeats; a host's traffic with itself is left out.
+        Indices into `hosts`; ordered and unique; traffic within a host is left out.
     bytes : float64[pairs]
     rank_pairs : float64[pairs]
-        Ordered pairs of ranks that talk; a pair that sends no bytes counts.
+        Ordered pairs of ranks that communicate, including pairs that send no bytes.
     messages : float64[pairs]
-        0 where the profile does not tell them.
+        Messages of each pair; 0 if the profile has none.
     packets : float64[pairs]
-        By `packets`; empty where no size of a packet was given.
+        Packets by `packets`; empty if no packet size was given.
     total_messages : float
-        Those within hosts too; nan where a pair sends bytes in an unknown number of messages.
+        All messages, including those within hosts; NaN if a pair sends bytes in an unknown number of
+        messages.
     """
 
     hosts: Ints
@@ -41,7 +42,7 @@ class HostTraffic(NamedTuple):
 
 
 def host_traffic(profile: Profile, placement: Placement, *, packet_bytes: float | None = None) -> HostTraffic:
-    """Traffic between hosts, ranks of one host taken together.
+    """Return the traffic between hosts, summed over the ranks of each host.
 
     Parameters
     ----------
@@ -51,9 +52,9 @@ def host_traffic(profile: Profile, placement: Placement, *, packet_bytes: float 
     Raises
     ------
     InvalidPlacement
-        The placement is for another number of ranks.
+        The placement has another number of ranks.
     InvalidValue
-        Packets of no size.
+        The packet size is not above zero.
     """
     if placement.ranks != profile.ranks:
         raise InvalidPlacement(f"the placement has {placement.ranks} ranks, the profile {profile.ranks}")
@@ -80,11 +81,11 @@ def host_traffic(profile: Profile, placement: Placement, *, packet_bytes: float 
 
 
 def packets(profile: Profile, packet_bytes: float) -> Floats:
-    """float64[e]: packets that each ordered pair of ranks sends.
+    """Return the packets (float64[e]) that each ordered pair of ranks sends.
 
-    Messages are split into packets of one size (Orduña, Silla and Duato 2004, section 2). A recording
-    tells the messages and bytes of a pair, not the size of each message: as many packets are counted as
-    its bytes fill, and no fewer than its messages.
+    Messages are split into packets of one size (Orduña, Silla and Duato 2004, section 2). A profile has the
+    messages and bytes of a pair but not the size of each message. Counted are the packets that its bytes
+    fill, and at least one per message.
 
     Raises
     ------

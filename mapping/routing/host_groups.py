@@ -1,7 +1,7 @@
-"""Hosts that are interchangeable as to distance, so that tables of distances need no row for each host.
+"""Groups of hosts with equal distances, so that a table of distances needs no row per host.
 
-Hosts that hang on the same switches by the same number of cables are as far from every other host. On a fat
-tree with 20,000 hosts on 1,000 leaves, distances are a table of 1,000 x 1,000.
+Hosts attached to the same switches by the same number of cables have the same distance to every other host.
+For a fat tree with 20,000 hosts on 1,000 leaves, distances are a table of 1,000 x 1,000.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from mapping.threads import each
 from registry.model import Floats, Int8s, Ints, Longs
 
 AT_ONCE = 512
-"""Rows of a table that one piece of work fills."""
+"""Rows of a table per piece of parallel work."""
 
 
 def column_classes(hops: HopArray) -> Longs:
-    """int64[t]: number of each column of `hops`; equal columns share one.
+    """Return the class (int64[t]) of each column of `hops`; equal columns have the same class.
 
     Columns are compared by a hash first, then entry by entry.
     """
@@ -38,12 +38,12 @@ def column_classes(hops: HopArray) -> Longs:
 
 
 def host_groups(ends: Ends, target_class: Longs) -> Ints:
-    """int32[h]: group of each host, numbered by their first hosts.
+    """Return the group (int32[h]) of each host, numbered by their first hosts.
 
     Parameters
     ----------
     target_class : int64[t]
-        Of each column of the table of hops: equal where the columns are.
+        Class of each column of the table of hops; equal for equal columns.
     """
     row, up, down = ends.port_row, np.diff(ends.up_ptr) > 0, np.diff(ends.down_ptr) > 0
     targets, hosts = target_class[ends.target], len(ends.rail_ptr) - 1
@@ -59,8 +59,8 @@ def host_groups(ends: Ends, target_class: Longs) -> Ints:
 
 
 def _keys(ends: Ends, up: list[bool], down: list[bool], targets: list[int]) -> Longs:
-    """int64[h]: equal for hosts whose rails, ports and targets are all equal."""
-    seen: dict[tuple[object, ...], int] = {}
+    """Return keys (int64[h]) that are equal for hosts whose rails, ports and targets are all equal."""
+    number_of: dict[tuple[object, ...], int] = {}
     rail_ptr, port_ptr, target_ptr = ends.rail_ptr.tolist(), ends.port_ptr.tolist(), ends.target_ptr.tolist()
     numbers, rows = ends.rail_number.tolist(), ends.port_row.tolist()
     keys = []
@@ -75,14 +75,14 @@ def _keys(ends: Ends, up: list[bool], down: list[bool], targets: list[int]) -> L
             )
             for rail in range(rail_ptr[host], rail_ptr[host + 1])
         )
-        keys.append(seen.setdefault(rails, len(seen)))
+        keys.append(number_of.setdefault(rails, len(number_of)))
     return np.array(keys, np.int64)
 
 
 def group_hops(ends: Ends, hops: HopArray, group: Ints, max_channels: int) -> Floats:
-    """float64[g, g]: mean hops from a host of each group to another host of each; ``inf`` for none.
+    """Return mean hops (float64[g, g]) from a host of each group to another host of each; ``inf`` for none.
 
-    The diagonal holds the hops between two hosts of a group; 0 where the group has but one.
+    The diagonal holds the hops between two hosts of a group; 0 if the group has only one.
     """
     first = np.unique(group, return_index=True)[1].astype(np.int32)
     second, found = _seconds(group, first), np.zeros((len(first), len(first)))
@@ -95,7 +95,7 @@ def group_hops(ends: Ends, hops: HopArray, group: Ints, max_channels: int) -> Fl
 
 
 def group_links(ends: Ends, hops: HopArray, group: Ints) -> Int8s:
-    """uint8[g, g]: the same where each host has one port and one target and all are joined."""
+    """Return the same as bytes (uint8[g, g]) for connected hosts with one port and one target each."""
     first = np.unique(group, return_index=True)[1].astype(np.int32)
     second, found = _seconds(group, first), np.zeros((len(first), len(first)), np.uint8)
     _fill(kernel.single_codes, ends, hops, first, found)
@@ -104,7 +104,7 @@ def group_links(ends: Ends, hops: HopArray, group: Ints) -> Int8s:
 
 
 def _fill(fill: Callable[..., None], ends: Ends, hops: HopArray, first: Ints, found: NDArray[Any]) -> None:
-    """Have a kernel fill the table of all groups, some rows at a time."""
+    """Fill the table of all groups with a kernel, some rows at a time."""
     row, target = ends.port_row[first], ends.target[first]
     up, down = (np.diff(ends.up_ptr) > 0)[first], (np.diff(ends.down_ptr) > 0)[first]
 
@@ -116,7 +116,7 @@ def _fill(fill: Callable[..., None], ends: Ends, hops: HopArray, first: Ints, fo
 
 
 def _seconds(group: Ints, first: Ints) -> Ints:
-    """int32[g]: second host of each group, the first where there is no other."""
+    """Return the second host of each group (int32[g]), or the first if there is only one."""
     rest = np.ones(len(group), np.bool_)
     rest[first] = False
     found = first.copy()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.traffic.loading import JobTraffic, Loader
-from mapping.traffic.shared import JobLoad, SharedLoad
+from mapping.traffic.job_loads import JobTraffic, Loader
+from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.errors import DisconnectedAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Fabric
 from registry.model.loaded_links import LoadedLinks
@@ -65,7 +65,7 @@ def test_the_slowdown_is_the_worst_link_with_all_jobs_over_the_worst_with_one(ca
         own = one.link_bytes
         alone = max((own[row] / fabric.links.capacity[row] for row in range(len(own)) if own[row]), default=0)
         every = max((shared.seconds[row] for row in range(len(own)) if own[row]), default=0)
-        assert shared.alone_seconds()[number] == pytest.approx(alone)
+        assert shared.isolated_seconds()[number] == pytest.approx(alone)
         assert shared.together_seconds()[number] == pytest.approx(every)
         assert shared.slowdowns()[number] == (pytest.approx(every / alone) if alone else 1.0)
         assert shared.slowdowns()[number] >= 1.0
@@ -100,7 +100,7 @@ def test_two_jobs_over_one_cable_slow_each_other_down_by_hand() -> None:
         job_between(fabric, "3", [("b0", "b1", 1.0)]),
     )
     shared = shared_load(fabric, jobs)
-    assert shared.alone_seconds().tolist() == [6.0, 2.0, 1.0]
+    assert shared.isolated_seconds().tolist() == [6.0, 2.0, 1.0]
     assert shared.slowdowns().tolist() == [8 / 6, 8 / 2, 3 / 1]  # job 3 shares b1's cable with job 2
     (hot,) = shared.hottest(1)
     assert str(hot.load) == "A port 10 -> B port 10"

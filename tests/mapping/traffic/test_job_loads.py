@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mapping.routing.catalog import build_routes
 from mapping.routing.path_table import PathTable, routes_by
-from mapping.traffic.rank_pairs import pairs_on_link, rank_pairs
+from mapping.traffic.job_loads import pairs_on_link, rank_pairs
 from registry.errors import AlmanacError, InvalidValue
 from registry.model import Allocation, Fabric, Placement, Profile
 from tests.support import oracles

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from mapping.traffic.naming import (
+from mapping.traffic.device_names import (
     find_device,
     find_host,
     find_link,
