@@ -103,7 +103,7 @@ def test_nothing_running_and_no_profile_anywhere_say_what_helps(cluster: Almanac
     ("words", "told"),
     [
         (("congestion", "fx"), "closest: ft"),
-        (("congestion", "ft", "--link", "node0001:99"), "cabled at node0001"),
+        (("congestion", "ft", "--link", "node0001:99"), "links at node0001"),
         (("congestion", "ft", "--link", "nod0001:1"), "closest devices: node0001"),
         (("congestion", "ft", "--routing", "tabels"), "closest: tables"),
         (("whatif", "ft", "--down", "nod0001:1"), "closest devices: node0001"),

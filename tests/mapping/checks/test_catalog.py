@@ -84,7 +84,7 @@ def found(fabric: Fabric, name: str) -> list[Finding]:
     return list(check(Subject(fabric=fabric), [name]))
 
 
-WORDS = {"no route": "unrouted", "no cable": "not cabled", "another device": "wrong", "loops": "loops"}
+WORDS = {"no route": "unrouted", "without a cable": "not cabled", "another device": "wrong", "loops": "loops"}
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -68,6 +68,16 @@ def test_a_stated_part_of_a_link_is_always_left() -> None:
     assert evaluate(fabric, OURS, ours, CostModel(background=full)).congestion_seconds == pytest.approx(30.0)
 
 
+def test_a_link_with_exactly_the_floor_left_is_not_counted_as_floored() -> None:
+    """Of 2 bytes/s the floor keeps 0.5: 1.5 in use leave just that, only more is cut off by the floor."""
+    fabric, _, _ = line()
+    load = np.array([1.5, np.nextafter(1.5, 2.0), 1.0, 2.0])
+    background = Background(kind="reduced", load=load, floor=0.25)
+    assert background.floored(fabric) == 2
+    assert background.capacity(fabric).tolist() == [0.5, 0.5, 1.0, 0.5]
+    assert background.description(fabric).endswith("(2 links at that)")
+
+
 @given(case=seated(), data=st.data())
 def test_no_other_load_changes_nothing_and_more_never_helps(case: tuple, data: st.DataObject) -> None:  # type: ignore[type-arg]
     problem, host_of_rank = case
@@ -99,11 +109,11 @@ def test_no_other_load_changes_nothing_and_more_never_helps(case: tuple, data: s
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"kind": "more"}, "neither 'added' nor 'reduced'"),
+        ({"kind": "more"}, "must be 'added' or 'reduced'"),
         ({"load": np.array([0.0, -1.0])}, "-1 on link 1"),
         ({"load": np.array([np.nan])}, "nan on link 0"),
         ({"load": np.zeros((1, 1))}, "2 dimensions"),
-        ({"floor": 0.0}, "not above 0"),
+        ({"floor": 0.0}, "must be above 0"),
         ({"floor": 1.5}, "at most 1"),
     ],
 )
@@ -116,7 +126,7 @@ def test_a_background_of_another_fabric_or_of_nobody_is_refused() -> None:
     fabric, ours, theirs = others()
     with pytest.raises(InvalidValue, match="3 entries for 4 links"):
         evaluate(fabric, OURS, ours, CostModel(background=Background(kind="added", load=np.zeros(3))))
-    with pytest.raises(InvalidValue, match="no other job"):
+    with pytest.raises(InvalidValue, match="at least one other job"):
         Background.added([])
     with pytest.raises(InvalidValue, match="period"):
         Background.reduced([theirs], 0.0)

@@ -104,7 +104,7 @@ def with_entry(fabric: Fabric, host: str, entry: int, *, of: int | None = None) 
     return replace(fabric, tables=replace(tables, ports=ports))
 
 
-def test_a_destination_that_a_table_lacks_is_told_with_switch_and_lid() -> None:
+def test_a_destination_that_a_table_lacks_is_reported_with_switch_and_lid() -> None:
     fabric = with_entry(infiniband("fattree2-64-traffic"), "node0009", NO_ROUTE)
     hosts = fabric.vertices(["node0001", "node0009"])
     routes = forwarding_tables.build(fabric, hosts)
@@ -114,7 +114,7 @@ def test_a_destination_that_a_table_lacks_is_told_with_switch_and_lid() -> None:
     assert not forwarding_tables.complete(fabric)
     assert choose_routing(fabric) == (
         "shortest-paths",
-        "the fabric's forwarding tables do not join all of its hosts",
+        "the fabric's forwarding tables do not connect all of its hosts",
     )
 
 

@@ -107,25 +107,25 @@ def test_links_of_a_fabric_without_ports_go_by_both_ends() -> None:
     fabric = Fabric.from_arcs(["a", "b", "c"], [0, 1, 1, 2, 0], [1, 0, 2, 1, 1], 1.0)
     assert find_link(fabric, "b:c") == 3
     assert len(find_links(fabric, "a:b")) == 2
-    with pytest.raises(InvalidValue, match="one of 2"):
+    with pytest.raises(InvalidValue, match="matches 2 links"):
         find_link(fabric, "a:b")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "remedy"),
     [
         ("Aa:10", "closest devices: A"),
-        ("A:99", "cabled at A: A:1, A:2, A:10, A:11"),
-        ("A:b0", "cabled at A"),
+        ("A:99", "links at A: A:1, A:2, A:10, A:11"),
+        ("A:b0", "links at A"),
         ("A", "DEVICE:PORT"),
         ("", "DEVICE:PORT"),
         (":", "DEVICE:PORT"),
-        ("A:", "cabled at A"),
-        ("A:10000000000000000000", "cabled at A"),
+        ("A:", "links at A"),
+        ("A:10000000000000000000", "links at A"),
     ],
 )
-def test_a_link_that_there_is_not_is_told_with_what_there_is(text: str, told: str) -> None:
-    with pytest.raises(UnknownName, match=told) as caught:
+def test_a_link_that_does_not_exist_is_refused_with_what_does(text: str, remedy: str) -> None:
+    with pytest.raises(UnknownName, match=remedy) as caught:
         find_link(two_leaves(), text)
     assert caught.value.kind == "link"
 

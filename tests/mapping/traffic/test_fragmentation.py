@@ -60,6 +60,11 @@ def test_nodes_of_a_direct_network_are_a_group_each() -> None:
 
 def test_no_hosts_switches_and_unknown_vertices_are_refused() -> None:
     neighbours = Neighbours.of(two_leaves())
-    for hosts, fault in (([], "at least one"), ([4], "no host"), ([0, 6], "outside"), ([-1], "outside")):
+    for hosts, fault in (
+        ([], "at least one"),
+        ([4], "must not contain a switch"),
+        ([0, 6], "must be from 0 to"),
+        ([-1], "must be from 0 to"),
+    ):
         with pytest.raises(InvalidValue, match=fault):
             neighbours.fragmentation(np.array(hosts, int))

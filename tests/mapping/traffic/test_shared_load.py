@@ -138,7 +138,7 @@ def test_loads_of_another_fabric_a_job_twice_and_unknown_rows_and_jobs_are_refus
         SharedLoad.of(fabric, [fits, fits])
     shared = SharedLoad.of(fabric, [fits])
     for row in (-1, 12):
-        with pytest.raises(InvalidValue, match="outside 0"):
+        with pytest.raises(InvalidValue, match="must be from 0 to"):
             shared.links([row])
     with pytest.raises(UnknownName, match="closest: 1"):
         shared.index("11")

@@ -209,23 +209,23 @@ def test_nothing_running_answers_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "kind", "told"),
+    ("change", "kind", "message"),
     [
-        (Change(down_links=("A:77",)), UnknownName, "cabled at A"),
+        (Change(down_links=("A:77",)), UnknownName, "links at A"),
         (Change(down_switches=("AA",)), UnknownName, "closest: A"),
         (Change(drained=("a9",)), UnknownName, "there is no host 'a9'"),
         (Change(drained=("A",)), UnknownName, "there is no host 'A'"),
-        (Change(added=("A",)), InvalidValue, "is not A:B or A:B:GBPS"),
+        (Change(added=("A",)), InvalidValue, "must be A:B or A:B:GBPS"),
         (Change(added=("A:Q",)), UnknownName, "there is no device 'Q'"),
         (Change(added=("A:A",)), InvalidValue, "to itself"),
-        (Change(added=("A:B:0",)), InvalidValue, "is not A:B or A:B:GBPS"),
-        (Change(added=("A:B:-3",)), InvalidValue, "is not A:B or A:B:GBPS"),
+        (Change(added=("A:B:0",)), InvalidValue, "must be A:B or A:B:GBPS"),
+        (Change(added=("A:B:-3",)), InvalidValue, "must be A:B or A:B:GBPS"),
     ],
 )
 def test_a_change_that_cannot_be_made_says_what_is_wrong(
-    change: Change, kind: type[Exception], told: str
+    change: Change, kind: type[Exception], message: str
 ) -> None:
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         what_if(two_leaves(), (), change)
 
 
