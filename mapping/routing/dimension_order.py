@@ -13,11 +13,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.flow_arrays import empty_flow_arrays, graph_arrays
 from mapping.routing.kernels import dimension_order as kernel
 from mapping.routing.kernels.flows import ARCS, NO_ARC, FlowArrays, GraphArrays, follow_arcs
 from mapping.routing.kernels.paths import HopArray
-from mapping.routing.network import EndPoints, Network, arcs_with, end_points, transit_network
+from mapping.routing.network import (
+    EndPoints,
+    Network,
+    arcs_with,
+    empty_flow_arrays,
+    end_points,
+    graph_arrays,
+    transit_network,
+)
 from mapping.routing.routes import ALL_CONNECTED, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
 from mapping.routing.torus import Torus, torus_coordinates

@@ -11,13 +11,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.flow_arrays import empty, empty_flow_arrays
 from mapping.routing.kernels import tables as kernel
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import TABLES, FlowArrays
 from mapping.routing.kernels.paths import HopArray
 from mapping.routing.kernels.tables import TableArrays
-from mapping.routing.network import EndPoints, end_points
+from mapping.routing.network import EndPoints, empty, empty_flow_arrays, end_points
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
 from mapping.threads import each
 from registry.errors import InvalidValue, UnreachablePair

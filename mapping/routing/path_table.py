@@ -17,11 +17,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.flow_arrays import empty_flow_arrays
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import LISTS, FlowArrays, ListArrays
 from mapping.routing.kernels.paths import HopArray
-from mapping.routing.network import end_points
+from mapping.routing.network import empty_flow_arrays, end_points
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from registry.errors import InputError, InvalidValue, UnknownName, UnreachablePair
 from registry.model import Fabric, Floats, Ints, Longs

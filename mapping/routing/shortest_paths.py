@@ -11,11 +11,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.flow_arrays import empty_flow_arrays, graph_arrays
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import PATHS, FlowArrays
 from mapping.routing.kernels.paths import Goals, HopArray
-from mapping.routing.network import EndPoints, Network, arcs_with, end_points, transit_network
+from mapping.routing.network import (
+    EndPoints,
+    Network,
+    arcs_with,
+    empty_flow_arrays,
+    end_points,
+    graph_arrays,
+    transit_network,
+)
 from mapping.routing.path_loads import fraction_over_arc, hops_to, spread
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
 from registry.errors import DisconnectedAllocation
