@@ -8,8 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from mapping.distances.background import Background
-from mapping.distances.distances import LINKS, distances
-from mapping.distances.distances import Distances
+from mapping.distances.distances import LINKS, Distances, distances
 from mapping.routing.catalog import build_routes, choose_routing
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from registry.model import Fabric

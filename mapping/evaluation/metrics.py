@@ -14,8 +14,8 @@ from mapping.distances.distances import LINKS, SWITCHES, distances
 from mapping.evaluation.bounds.catalog import lower_bounds
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import host_indices
-from mapping.routing.routes import Routes
 from mapping.routing.host_traffic import HostTraffic, host_traffic
+from mapping.routing.routes import Routes
 from registry.errors import InvalidPlacement
 from registry.model import Bound, Evaluation, Fabric, Floats, Placement, Profile
 from registry.version import code_version
