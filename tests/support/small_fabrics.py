@@ -211,3 +211,17 @@ def allocations(draw: st.DrawFn, fabric: Fabric, ranks: int, *, max_slots: int =
 
 def indices(values: Sequence[int]) -> Ints:
     return np.asarray(values, np.int32)
+
+
+def ring_of_switches(switches: int) -> Fabric:
+    """Two hosts on every switch of a ring."""
+    s, h = np.arange(switches), switches + np.arange(2 * switches)
+    tails, heads = np.r_[s, h], np.r_[(s + 1) % switches, np.repeat(s, 2)]
+    return Fabric.from_arcs(
+        [f"s{i}" for i in s] + [f"h{i}" for i in h],
+        np.r_[tails, heads],
+        np.r_[heads, tails],
+        1.0,
+        slots=np.r_[np.zeros(switches, int), np.ones(2 * switches, int)],
+        forwards=False,
+    )
