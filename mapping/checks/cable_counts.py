@@ -11,6 +11,7 @@ import numpy as np
 from mapping.checks.finding import Finding, Severity, Subject, some
 from registry.model import HOST, Fabric, Longs
 
+NAMES = RAILS, UPLINKS = "rails", "uplinks"
 FEWEST = 3
 """Smallest number of hosts of one kind for which a usual number of cables is derived."""
 USUAL_SHARE = 0.75
@@ -35,7 +36,7 @@ def find_rails(subject: Subject) -> Iterator[Finding]:
         usual = _most_common(int(up[host]) for host in members)[0]
         for count, names in _with_fewer(fabric, members, up, usual):
             cables = f"{count} cable{'' if count == 1 else 's'}" if count else "no cable"
-            yield _finding("rails", count, names, f"{cables} up, most hosts named {kind} have {usual}")
+            yield _finding(RAILS, count, names, f"{cables} up, most hosts named {kind} have {usual}")
 
 
 def find_uplinks(subject: Subject) -> Iterator[Finding]:
@@ -53,7 +54,7 @@ def find_uplinks(subject: Subject) -> Iterator[Finding]:
         return
     rest = f"{frequency} of {len(leaves)} leaf switches have {usual}"
     for count, names in _with_fewer(fabric, leaves, uplinks.astype(np.int64), usual):
-        yield _finding("uplinks", count, names, f"{count} cables to other switches, {rest}")
+        yield _finding(UPLINKS, count, names, f"{count} cables to other switches, {rest}")
 
 
 def _most_common(counts: Iterable[int]) -> tuple[int, int]:

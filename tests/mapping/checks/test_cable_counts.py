@@ -11,7 +11,7 @@ from tests.support.infiniband_data import infiniband
 def test_a_host_with_fewer_rails_than_its_kind_is_named() -> None:
     findings = findings_of(infiniband("ndr-dgx-minhop"), "rails")
     (finding,) = findings
-    assert finding.count == 10
+    assert (finding.check, finding.count) == ("rails", 10)
     assert "3 cables up" in finding.text
     assert finding.subject in finding.text
 
@@ -23,7 +23,7 @@ def test_a_leaf_with_fewer_uplinks_than_the_others_is_named() -> None:
     cables += list(zip(hosts, leaves, strict=True))
     fabric = fabric_of_cables(hosts + leaves + spines, cables, {*leaves, *spines})
     (finding,) = findings_of(fabric, "uplinks")
-    assert finding.subject == "leaf3"
+    assert (finding.check, finding.subject) == ("uplinks", "leaf3")
     assert "1 cables to other switches, 4 of 5 leaf switches have 2" in finding.text
 
 
