@@ -225,12 +225,12 @@ def test_distances_of_whole_numbers_give_the_same_bounds_as_their_matrix(
 @pytest.mark.parametrize(
     ("limit", "left_out"),
     [
-        ("parts.MAX_BISECTED_ARCS", "not tried: bisection of parts of 2 and of 4: 8 arcs, more than 0"),
+        ("network_parts.MAX_BISECTED_ARCS", "not tried: bisection of parts of 2 and of 4: 8 arcs, more than 0"),
         (
             "network_parts.MAX_CLIQUE_WORK",
             "not tried: pod-cut of densely cabled parts: 16 pairs of arcs, more than 0",
         ),
-        ("parts.MAX_GROUPS", "not tried: pod-cut of pods: 4 kinds of hosts, more than 0"),
+        ("network_parts.MAX_GROUPS", "not tried: pod-cut of pods: 4 kinds of hosts, more than 0"),
     ],
 )
 def test_a_cut_that_is_left_out_for_size_is_named_with_the_reason(
