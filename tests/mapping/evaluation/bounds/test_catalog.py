@@ -225,7 +225,10 @@ def test_distances_of_whole_numbers_give_the_same_bounds_as_their_matrix(
 @pytest.mark.parametrize(
     ("limit", "left_out"),
     [
-        ("network_parts.MAX_BISECTED_ARCS", "not tried: bisection of parts of 2 and of 4: 8 arcs, more than 0"),
+        (
+            "network_parts.MAX_BISECTED_ARCS",
+            "not tried: bisection of parts of 2 and of 4: 8 arcs, more than 0",
+        ),
         (
             "network_parts.MAX_CLIQUE_WORK",
             "not tried: pod-cut of densely cabled parts: 16 pairs of arcs, more than 0",
