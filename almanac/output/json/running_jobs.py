@@ -11,7 +11,7 @@ from almanac.output.running_jobs import link_name
 if TYPE_CHECKING:
     from mapping.service import Advised, Live, OnSwitch
     from mapping.traffic.job_loads import RankPairs
-    from mapping.traffic.shared_load import HotLink, SharedLoad, LinkUser
+    from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
     from mapping.traffic.what_if import JobEffect, WhatIf
 
 
