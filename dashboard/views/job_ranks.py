@@ -54,7 +54,7 @@ def _hosts(opened: OpenPlacement, name: str, before: Ints) -> None:
         with column:
             st.altair_chart(chart, width="content", key=f"hosts {title}")
     st.caption(
-        "Each cell is a host, each row a switch. Outlined: hosts of other jobs. Grey: hosts of this job "
+        "Each cell is a host, each row a switch. Outlined: other hosts. Grey: hosts of this job "
         "without ranks. Similar colours side by side: consecutive ranks are close to each other."
     )
 

@@ -125,7 +125,7 @@ def _estimated(live: Live, site: Site) -> None:
         )
         for _, row in table.head(SHOWN).iterrows()
     ]
-    linked_rows(site.fabric, ("Link", "Time per period", "Traffic of"), (6.4, 1, 3.8), rows)
+    linked_rows(site.fabric, ("Link", "Time per period", "Traffic of"), (6.2, 1.3, 3.7), rows)
     bases = {"time": units.SECONDS, "load": units.BYTES, "capacity": units.RATE}
     _whole(tables.in_units(table.drop(columns="row"), bases), "busiest links estimated")
     link_to(site.interference, "Shared links", cluster=cluster)
