@@ -201,7 +201,7 @@ def _costs(view: JobView, evaluation: Evaluation) -> None:
 def _background(evaluation: Evaluation, other: Evaluation | None) -> None:
     """State which other traffic the costs include, and warn if the two placements differ in it."""
     if evaluation.background:
-        st.caption(f"Both costs of worst links include traffic of other jobs: {plain(evaluation.background)}.")
+        st.caption(f"Costs of worst links include traffic of other jobs: {plain(evaluation.background)}.")
     if other is not None and other.background != evaluation.background:
         load = plain(other.background or "none")
         st.warning(
