@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo dashboard test check unit fuzz bench docs clean
+.PHONY: demo dashboard test check unit coverage fuzz bench docs clean
 
 demo: $(VENV)/.installed  ## the whole way once, on shipped sample data
 	$(BIN)/almanac demo
@@ -21,6 +21,13 @@ check: $(VENV)/.installed-dev
 
 unit: $(VENV)/.installed-dev
 	$(BIN)/pytest --numprocesses auto --dist worksteal --durations 40 --durations-min 2
+
+coverage: $(VENV)/.installed-dev  ## covered lines of each module (kernels are compiled, not counted): make coverage TESTS=tests/ingest
+	rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest --numprocesses auto --dist worksteal $(TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --sort cover
+	$(BIN)/coverage html --quiet --directory build/coverage/html
 
 fuzz: $(VENV)/.installed-dev  ## damaged files of every format, more than in the suite: make fuzz SECONDS=600
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),120) --seed $(or $(SEED),0)

@@ -1,4 +1,4 @@
-"""Fixtures that every test may use: both real graph servers, one of each a run."""
+"""Fixtures for all tests: the two real graph servers, one of each per run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import settings
 from registry.database.driver import Database, Transaction
 from registry.database.local.server import ServerAddress, ensure_server, stop
 from registry.database.schema import MIGRATIONS, SCHEMA_ID, WRITE_VERSION, migrate
-from tests.support import servers
+from tests.support.neo4j_server import NoNeo4j, neo4j
 
 if TYPE_CHECKING:
     from registry.registry import Registry
@@ -24,9 +24,16 @@ SERVERS = ("embedded", "neo4j")
 MAIN = sys.modules["__main__"]
 HERE = Path(__file__).parent
 SERVED = ("registry", "dashboard", "almanac")
-"""Folders whose tests need servers; the first needs no kernels."""
-COMPILING = ("test_simulate_against_slow", "test_circuit_plans", "test_bad_problems", "test_budget")
-"""Tests of mapping that need what takes longest to compile, and what most others need too."""
+"""Folders whose tests all need servers."""
+SERVED_ORDER = ("registry", "ingest", "mapping", "dashboard", "almanac")
+"""Order of the folders in which tests that need servers run; the first two need no kernels."""
+COMPILING = (
+    "mapping/simulation/test_simulation_against_slow.py",
+    "mapping/service/answers/test_circuits.py",
+    "mapping/placement/problem/test_problem.py",
+    "mapping/placement/moves",
+)
+"""Tests whose kernels take longest to compile, or are needed by most other tests; they run first."""
 
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no property
 settings.load_profile("untimed")
@@ -34,14 +41,14 @@ settings.load_profile("untimed")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one of two workers begin with servers and the other by compiling kernels; quick tests come last.
+    """Order the tests: one of two workers begins with servers, the other with compiling kernels.
 
-    Each begins with its half of the list and, when done, takes from the end of the other's (worksteal): so
-    kernels are compiled once and not by both at the same time, and the dashboard is set up by one of them.
+    Each worker begins with its half of the list and, when done, takes from the end of the other's
+    (worksteal). So no kernel is compiled by both at the same time, and one of them sets up the dashboard.
     """
-    served = sorted(filter(_is_served, items), key=_served_turn)
+    served = sorted(filter(_is_served, items), key=_served_order)
     others = [item for item in items if not _is_served(item)]
-    compiling = sorted((item for item in others if _folder(item) == "mapping"), key=_compiling_turn)
+    compiling = sorted((item for item in others if _folder(item) == "mapping"), key=_compiling_order)
     quick = [item for item in others if _folder(item) != "mapping"]
     room = max(len(items) // 2 - len(served), 0)
     items[:] = served + quick[:room] + compiling + quick[room:]
@@ -55,19 +62,21 @@ def _is_served(item: pytest.Item) -> bool:
     return _folder(item) in SERVED or "database" in getattr(item, "fixturenames", ())
 
 
-def _served_turn(item: pytest.Item) -> tuple[int, bool]:
-    """Folder by folder; what the other worker may take from the end needs no Neo4j."""
-    turn = SERVED.index(_folder(item)) if _folder(item) in SERVED else 0
-    return turn, turn == len(SERVED) - 1 and "neo4j" not in item.nodeid
+def _served_order(item: pytest.Item) -> tuple[int, bool]:
+    """Sort by folder; the last tests, which the other worker may take, need no Neo4j."""
+    folder = _folder(item)
+    place = SERVED_ORDER.index(folder) if folder in SERVED_ORDER else 0
+    return place, folder == SERVED_ORDER[-1] and "neo4j" not in item.nodeid
 
 
-def _compiling_turn(item: pytest.Item) -> int:
-    return COMPILING.index(item.path.stem) if item.path.stem in COMPILING else len(COMPILING)
+def _compiling_order(item: pytest.Item) -> int:
+    path = item.path.relative_to(HERE).as_posix()
+    return next((place for place, first in enumerate(COMPILING) if path.startswith(first)), len(COMPILING))
 
 
 @pytest.fixture(autouse=True)
 def main_module() -> Iterator[None]:
-    """Streamlit's AppTest puts its page in place of ``__main__``, which new processes then would run."""
+    """Restore ``__main__``: Streamlit's AppTest replaces it by its page, which new processes would run."""
     sys.modules["__main__"] = MAIN  # a fixture of wider scope may have drawn a page
     yield
     sys.modules["__main__"] = MAIN
@@ -75,7 +84,7 @@ def main_module() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerAddress]:
-    """The embedded server on a data folder of this run."""
+    """Start the embedded server on a data folder of this run."""
     home = tmp_path_factory.mktemp("embedded")
     yield ensure_server(home, idle_seconds=120)
     stop(home)
@@ -83,11 +92,11 @@ def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerAddress]:
-    """A real Neo4j; in CI its absence is a failure, elsewhere a skip that says why."""
+    """Start a real Neo4j; if there is none, fail in CI, and skip with the reason elsewhere."""
     with ExitStack() as stack:
         try:
-            address = stack.enter_context(servers.neo4j(tmp_path_factory.mktemp("neo4j")))
-        except servers.NoNeo4j as reason:
+            address = stack.enter_context(neo4j(tmp_path_factory.mktemp("neo4j")))
+        except NoNeo4j as reason:
             if os.environ.get("CI") == "true":
                 pytest.fail(str(reason))
             pytest.skip(str(reason))
@@ -96,7 +105,7 @@ def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerAdd
 
 @pytest.fixture(scope="session")
 def embedded_database(embedded_server: ServerAddress) -> Iterator[Database]:
-    """A connection to the embedded server, migrated."""
+    """Connect to the embedded server and migrate its schema."""
     with embedded_server.connect() as database:
         migrate(database)
         yield database
@@ -104,7 +113,7 @@ def embedded_database(embedded_server: ServerAddress) -> Iterator[Database]:
 
 @pytest.fixture(scope="session")
 def neo4j_database(neo4j_server: ServerAddress) -> Iterator[Database]:
-    """A connection to Neo4j, migrated."""
+    """Connect to Neo4j and migrate its schema."""
     with neo4j_server.connect() as database:
         migrate(database)
         yield database
@@ -112,7 +121,7 @@ def neo4j_database(neo4j_server: ServerAddress) -> Iterator[Database]:
 
 @pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest) -> ServerAddress:
-    """Each server in turn, whatever it holds."""
+    """Return each server in turn, with whatever it contains."""
     address = request.getfixturevalue(f"{request.param}_server")
     assert isinstance(address, ServerAddress)
     return address
@@ -120,7 +129,7 @@ def server(request: pytest.FixtureRequest) -> ServerAddress:
 
 @pytest.fixture(params=SERVERS)
 def database(request: pytest.FixtureRequest) -> Database:
-    """Each server in turn, migrated and else empty."""
+    """Return each server's database in turn, migrated and otherwise empty."""
     found = request.getfixturevalue(f"{request.param}_database")
     assert isinstance(found, Database)
     empty(found)
@@ -129,7 +138,7 @@ def database(request: pytest.FixtureRequest) -> Database:
 
 @pytest.fixture
 def registry(request: pytest.FixtureRequest, database: Database) -> Iterator[Registry]:
-    """The registry on each server in turn, empty."""
+    """Return the registry on each server in turn, empty."""
     from registry.registry import Registry
 
     address = request.getfixturevalue(f"{'neo4j' if database.kind == 'neo4j' else 'embedded'}_server")
@@ -140,7 +149,7 @@ def registry(request: pytest.FixtureRequest, database: Database) -> Iterator[Reg
 
 
 def empty(database: Database) -> None:
-    """Take everything out of a database but its constraints, indexes and version."""
+    """Delete everything from a database except constraints, indexes and version."""
 
     def work(transaction: Transaction) -> None:
         transaction.run("MATCH (n) DETACH DELETE n")

@@ -29,8 +29,8 @@ from registry.model import HostOrder, Job, Profile
 from registry.model.intake import Intake
 from registry.registry import Registry, default_home
 from tests.support import paths
+from tests.support.concurrent_writers import CONTENTS
 from tests.support.fat_tree import at, fat_tree, tree_tables
-from tests.support.writers import CONTENTS
 
 ROOT = paths.ROOT
 CYPHER = re.compile(r"\s*(MATCH|MERGE|CREATE|UNWIND|OPTIONAL|CALL)\b")
@@ -191,7 +191,7 @@ def test_the_home_is_told_by_the_environment(monkeypatch: pytest.MonkeyPatch, tm
 
 @pytest.fixture
 def start(registry: Registry, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Starts processes of tests.support.writers on the server of `registry`; ends what is left."""
+    """Starts processes of tests.support.concurrent_writers on the server of `registry`; ends what is left."""
     kind = "neo4j" if registry.database.kind == "neo4j" else "embedded"
     server: ServerAddress = request.getfixturevalue(f"{kind}_server")
     address = {name: getattr(server, name) for name in ("uri", "user", "password", "name")}
@@ -199,7 +199,7 @@ def start(registry: Registry, request: pytest.FixtureRequest) -> Iterator[Any]:
 
     def run(*words: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.writers", *map(str, words)],
+            [sys.executable, "-m", "tests.support.concurrent_writers", *map(str, words)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

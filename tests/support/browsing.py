@@ -1,4 +1,4 @@
-"""What the browser's tests share: a page is waited for, looked at, and kept as a picture."""
+"""Helpers of the browser tests: wait for a page, check it, and keep a picture of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Visitor(Protocol):
 
 @contextmanager
 def visiting(browser: Browser) -> Iterator[Visitor]:
-    """One who comes again: the browser has the scripts of the pages already, which take longest to load."""
+    """Open pages in one browser context, which caches the pages' scripts: loading them takes longest."""
     contexts: dict[tuple[int, int, Look], BrowserContext] = {}
 
     def opened(viewport: ViewportSize, look: Look = "light") -> Page:
@@ -44,14 +44,14 @@ def visiting(browser: Browser) -> Iterator[Visitor]:
 
 
 def settle(page: Page) -> None:
-    """The script has come to its end, and nothing is left to be drawn."""
+    """Wait until the page's script has finished and everything is drawn."""
     expect(page.locator(SETTLED)).to_be_visible(timeout=READY_MS)
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=READY_MS)
     page.wait_for_load_state("networkidle")
 
 
 def ready(page: Page, title: str | None = None) -> None:
-    """The page stands there without an error."""
+    """Wait until the page is shown, and check that it has no error."""
     if title is not None:
         expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible(timeout=READY_MS)
     settle(page)
@@ -60,12 +60,12 @@ def ready(page: Page, title: str | None = None) -> None:
 
 
 def mapped(page: Page) -> None:
-    """The fabric is drawn."""
+    """Wait until the fabric map is drawn."""
     expect(page.locator(f"{MAP}[data-state='drawn']").first).to_be_visible(timeout=READY_MS)
 
 
 def keep(page: Page, name: str, *, whole: bool = True) -> None:
-    """A picture among the artefacts; of the whole page, unless told."""
+    """Keep a picture among the artefacts, of the whole page by default."""
     ARTEFACTS.mkdir(exist_ok=True)
     size = page.viewport_size
     if whole:
@@ -76,7 +76,7 @@ def keep(page: Page, name: str, *, whole: bool = True) -> None:
 
 
 def _grow(page: Page) -> None:
-    """Make the window as tall as the page: it scrolls inside."""
+    """Make the window as tall as the page, which scrolls inside it."""
     tall = page.evaluate("() => document.querySelector('[data-testid=\"stMain\"]')?.scrollHeight ?? 0")
     size = page.viewport_size
     if size is not None and tall > size["height"]:

@@ -1,4 +1,4 @@
-"""A small cluster in use: jobs that run, ran and wait, and their placements, for what pages read."""
+"""A small cluster in use for tests of page reads: running, ended and waiting jobs, and their placements."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def job(
     ended: float | None = None,
     hosts: tuple[str, ...] = ("node03", "node00"),
     title: str = "",
-    **told: Any,
+    **fields: Any,
 ) -> Job:
-    """A job by minutes of `at`."""
+    """Return a job with times in minutes of `at`."""
     return Job(
         id=name,
         name=title,
@@ -38,12 +38,12 @@ def job(
         ended_at=None if ended is None else at(ended),
         hosts=hosts,
         slots=(2,) * len(hosts),
-        **told,
+        **fields,
     )
 
 
 def fill(registry: Registry, *jobs: Job, cluster: str = "toy") -> Registry:
-    """The cluster with tables at minute 0, profiles ``ring`` and ``pair``, and jobs told of at minute 1."""
+    """Save a cluster with tables at minute 0, profiles ``ring`` and ``pair``, and jobs reported at minute 1."""
     registry.save(
         Intake(
             cluster=cluster,
@@ -72,7 +72,7 @@ def record(
     evaluated: bool = True,
     **placed: Any,
 ) -> PlacementRecord:
-    """A placement of a job's ranks on node03 and node00 of the fabric as of a time."""
+    """Return a placement of a job's ranks on node03 and node00 of the fabric valid at a time."""
     snapshot = registry.fabrics.read(cluster, when)
     allocation = Allocation.of(snapshot.fabric, ["node03", "node00"], 2)
     loads = np.zeros(len(snapshot.fabric.links))
@@ -108,29 +108,29 @@ def record(
     )
 
 
-def place(registry: Registry, name: str | None, **told: Any) -> str:
-    """Save a `record`; its id."""
-    return registry.placements.save(record(registry, name, **told))
+def place(registry: Registry, name: str | None, **fields: Any) -> str:
+    """Save a `record` and return its id."""
+    return registry.placements.save(record(registry, name, **fields))
 
 
-def advise(registry: Registry, name: str, present: str, proposed: str | None, **told: Any) -> AdviceRecord:
-    """Save an advice that halves the worst link, and give it back."""
+def advise(registry: Registry, name: str, present: str, proposed: str | None, **fields: Any) -> AdviceRecord:
+    """Save an advice that halves the worst link, and return it."""
     advice = AdviceRecord(
-        cluster=told.pop("cluster", "toy"),
+        cluster=fields.pop("cluster", "toy"),
         job=name,
-        at=told.pop("when", at(10)),
+        at=fields.pop("when", at(10)),
         present=present,
         proposed=proposed,
-        present_seconds=told.pop("present_seconds", 4.0),
-        proposed_seconds=told.pop("proposed_seconds", 2.0),
-        **told,
+        present_seconds=fields.pop("present_seconds", 4.0),
+        proposed_seconds=fields.pop("proposed_seconds", 2.0),
+        **fields,
     )
     registry.advices.save([advice])
     return advice
 
 
 class CountingDatabase:
-    """A database that remembers the statements that it is asked to read by, and counts the rows it gave."""
+    """A database that records the statements of reads and counts the rows that they return."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -154,12 +154,12 @@ class CountingDatabase:
 
 
 def statements_of(registry: Registry, asked: Callable[[Registry], object]) -> int:
-    """How many statements something asks of the registry."""
+    """Count the statements that a function sends to the registry."""
     return len(_counted(registry, asked).statements)
 
 
 def rows_of(registry: Registry, asked: Callable[[Registry], object]) -> int:
-    """How many rows something gets from the database."""
+    """Count the rows that a function receives from the database."""
     return _counted(registry, asked).rows
 
 

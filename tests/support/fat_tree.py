@@ -1,4 +1,4 @@
-"""Fabrics made for these tests: a two-level fat tree with GUIDs, ports, LIDs, rails and tables."""
+"""Generated fabrics for tests: a two-level fat tree with GUIDs, ports, LIDs, rails and tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def at(minutes: float) -> datetime:
-    """A time of these tests."""
+    """Return a time of these tests, in minutes."""
     return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
 
 
@@ -33,10 +33,10 @@ def fat_tree(
     renamed: Mapping[str, str] = NOTHING,
     shuffle: int | None = None,
 ) -> Fabric:
-    """A fat tree with `hosts` a leaf, each on `rails` ports of it, and `cables` a leaf and spine.
+    """Return a fat tree with `hosts` per leaf on `rails` of its ports, and `cables` per leaf and spine.
 
     Cables are numbered from 0, uplinks first; `without` leaves some out, `slow` halves some.
-    `shuffle` tells vertices, adapters and cables in another order.
+    `shuffle` lists vertices, adapters and cables in another order.
     """
     names = [f"spine{s}" for s in range(spines)] + [f"leaf{v}" for v in range(leaves)]
     names += [f"node{h:02}" for h in range(leaves * hosts)]
@@ -106,7 +106,7 @@ def _owner(adapter: int, rails: int, names: list[str], switches: int, renamed: M
 def tree_tables(
     leaves: int = 2, spines: int = 2, hosts: int = 2, rails: int = 1, *, turn: int = 0
 ) -> ForwardingTables:
-    """Tables for `fat_tree` with one cable a leaf and spine: up by LID + `turn`, down by leaf."""
+    """Return tables for a `fat_tree` with one cable per leaf and spine: up by LID + `turn`, down by leaf."""
     switches, a = spines + leaves, leaves * hosts * rails
     lids = switches + 1 + a
     ports = np.full((switches, lids), NO_ROUTE, np.uint8)  # row: leaves first, by GUID

@@ -1,4 +1,4 @@
-"""Whether what one pair loads, as search kernels ask for it, is what the exact loads of routes say."""
+"""Compare the flows of single pairs, as search kernels use them, with the exact loads of routes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from registry.model import Floats
 
 
 def loads_by_flows(routes: Routes, i: int, j: int) -> Floats | None:
-    """Loads of one byte, from `pair_flows`; None where the hosts are not connected."""
+    """Return the loads of one byte from `pair_flows`, or None if the hosts are not connected."""
     flows = routes.flows
     scratch = new_scratch(flows)
     links, shares = np.zeros(flows.max_entries, np.int32), np.zeros(flows.max_entries)

@@ -1,4 +1,4 @@
-"""Real scans and forwarding tables of tests/data, read with the project's own parsers."""
+"""Read real scans and forwarding tables of tests/data with the project's own parsers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCANS = {
 
 @cache
 def infiniband(name: str) -> Fabric:
-    """The fabric of a folder of tests/data/infiniband, with its tables."""
+    """Return the fabric of a folder of tests/data/infiniband, with its tables."""
     scan, tables = (_source(DATA / "infiniband" / name / file) for file in SCANS[name])
     fabric = ibnetdiscover.parse([scan], Options()).fabric
     assert fabric is not None

@@ -1,4 +1,4 @@
-"""What the tests of parsers share: files in memory, damaged files, and what a parser may do with them."""
+"""Helpers of the parser tests: files in memory, damaged files, and what a parser may do with them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def file(content: str | bytes, path: str = "input") -> SourceFile:
 
 
 def read(name: str) -> bytes:
-    """A file of tests/data, decompressed."""
+    """Return a file of tests/data, decompressed."""
     data = (DATA / name).read_bytes()
     return gzip.decompress(data) if name.endswith(".gz") else data
 
 
 def archive(name: str) -> list[SourceFile]:
-    """The files of a tar archive of tests/data."""
+    """Return the files of a tar archive of tests/data."""
     path = str(DATA / name)
     with tarfile.open(path) as opened:
         files = [(info.name, opened.extractfile(info)) for info in opened if info.isreg()]
@@ -47,7 +47,7 @@ def parse(
 
 
 def survives(parser: Parser, files: Sequence[SourceFile], options: Options | None = None) -> None:
-    """A parser either reads or raises `InputError`; deciding whether a file is its own never raises."""
+    """Check that a parser reads or raises `InputError`, and that recognising a file never raises."""
     for given in files:
         parser.recognise(given.head(), given.path)
     refused = None
@@ -60,7 +60,7 @@ def survives(parser: Parser, files: Sequence[SourceFile], options: Options | Non
 
 @st.composite
 def damaged(draw: st.DrawFn, data: bytes) -> bytes:
-    """The bytes of a real file, cut, with a piece lost, doubled or overwritten, or with lines swapped."""
+    """Return the bytes of a real file after a cut, a loss, a repetition, an overwrite or a swap of lines."""
     start = draw(st.integers(0, len(data)))
     end = draw(st.integers(start, min(len(data), start + 200)))
     how = draw(st.sampled_from(["cut", "lost", "doubled", "overwritten", "swapped"]))

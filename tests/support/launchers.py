@@ -1,4 +1,4 @@
-"""Real launchers on hosts that are not there: a name for each, all on this machine."""
+"""Run real launchers on pretended hosts: each has a name, all are this machine."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
 
 def require(*programs: str) -> None:
-    """Skip the test where a program is missing, or hosts cannot have names of their own; fail there in CI."""
+    """Skip the test if a program is missing or hosts cannot have their own names; fail instead in CI."""
     reason = _lacking(programs)
     if reason and os.environ.get("CI") == "true":
         pytest.fail(reason)
@@ -73,7 +73,7 @@ def _lacking(programs: Sequence[str]) -> str:
 
 
 def agent(folder: Path) -> Path:
-    """A program that takes ssh's place."""
+    """Return a program that replaces ssh."""
     path = folder / "agent"
     path.write_text(AGENT)
     path.chmod(0o755)
@@ -81,7 +81,7 @@ def agent(folder: Path) -> Path:
 
 
 def printed(command: Sequence[object], environment: Mapping[str, str] | None = None) -> dict[int, str]:
-    """What each rank says, as the processes of a job print it as ``rank TEXT``."""
+    """Return what each rank prints, given the job's output lines ``rank TEXT``."""
     done = subprocess.run(
         [str(word) for word in command],
         env={**os.environ, **(environment or {})},
@@ -98,7 +98,7 @@ def printed(command: Sequence[object], environment: Mapping[str, str] | None = N
 
 @dataclass(frozen=True)
 class Slurm:
-    """A scheduler that runs, and the variables by which its commands find it."""
+    """A running scheduler, and the variables by which its commands find it."""
 
     environment: Mapping[str, str]
     nodes: tuple[str, ...]
@@ -114,7 +114,7 @@ def slurm(
     topology: str | None = None,
     daemons_too: bool = True,
 ) -> Iterator[Slurm]:
-    """A controller and a daemon a node, all on this machine, without any authentication.
+    """Start a controller and a daemon per node, all on this machine, without authentication.
 
     With `topology` as its topology.conf; without daemons the nodes are never idle.
     """
@@ -175,7 +175,7 @@ def _wait(ready: Callable[[], bool], folder: Path) -> None:
 
 
 def _ports(count: int) -> int:
-    """The first of so many ports in a row that nobody listens on."""
+    """Return the first of several consecutive free ports."""
     for first in range(21_000 + os.getpid() % 5000, 60_000, count):
         with contextlib.ExitStack() as held:
             try:

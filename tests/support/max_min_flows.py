@@ -30,12 +30,12 @@ class _Flow:
 
 
 def finished_seconds(case: dict[str, Any], *, latency: bool) -> list[float]:
-    """When each message is delivered.
+    """Return when each message is delivered.
 
     Parameters
     ----------
     case : dict
-        Of ``bench.simgrid.cases.told``.
+        A case of ``bench.simgrid.cases.case_json``.
     latency : bool
         Whether latencies count, and weigh: the share of a flow is in inverse proportion to that of its way.
     """
@@ -75,7 +75,7 @@ def finished_seconds(case: dict[str, Any], *, latency: bool) -> list[float]:
 
 
 def shares(flows: list[_Flow], capacity: Floats) -> list[float]:
-    """Bytes/s of each flow."""
+    """Return the bytes/s of each flow."""
     crosses = np.zeros((len(flows), len(capacity)), bool)
     for row, flow in enumerate(flows):
         crosses[row, flow.way] = True

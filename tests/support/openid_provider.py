@@ -34,12 +34,12 @@ def new_key() -> rsa.RSAPrivateKey:
 
 @dataclass(kw_only=True)
 class Provider:
-    """What a test can set and see.
+    """What a test can set and read.
 
     Attributes
     ----------
     claims : mapping of str to mapping
-        What the login tells of each user, by the name that is picked on the page.
+        Claims of each user, by the name chosen on the page.
     signs : RSAPrivateKey
         Signs the logins; the published key is another one where a test puts one here.
     refused : list of str
@@ -57,15 +57,15 @@ class Provider:
         self.signs = self.published
 
     def secrets_toml(self, redirect_uri: str) -> str:
-        """What the dashboard's ``.streamlit/secrets.toml`` says to use it."""
-        told = {
+        """Return the dashboard's ``.streamlit/secrets.toml`` for this provider."""
+        settings = {
             "redirect_uri": redirect_uri,
             "cookie_secret": secrets.token_urlsafe(32),
             "client_id": CLIENT,
             "client_secret": SECRET,
             "server_metadata_url": f"{self.url}/.well-known/openid-configuration",
         }
-        return "[auth]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in told.items())
+        return "[auth]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
 
     def metadata(self) -> dict[str, Any]:
         return {
@@ -87,7 +87,7 @@ class Provider:
         return {"keys": [{**key, "n": _number(numbers.n), "e": _number(numbers.e)}]}
 
     def choices(self, asked: Mapping[str, str]) -> str:
-        """The page on which a user is picked; each link leads back with a code of its own."""
+        """Return the page on which a user is chosen; each link returns with its own code."""
         rows = []
         for user in self.claims:
             code = secrets.token_urlsafe(16)
@@ -98,7 +98,7 @@ class Provider:
         return f"<!doctype html><title>Who are you?</title>{''.join(rows)}"
 
     def token(self, form: Mapping[str, str], authorization: str) -> dict[str, Any] | None:
-        """The answer to a code that is handed in; None where it is refused."""
+        """Return the answer to a code, or None if it is refused."""
         asked = self.codes.pop(form.get("code", ""), {})
         why = _fault(asked, form, authorization)
         if why:
@@ -117,7 +117,7 @@ class Provider:
 
 @contextmanager
 def provider(claims: Mapping[str, Mapping[str, Any]]) -> Iterator[Provider]:
-    """A provider that answers on a free port."""
+    """Run a provider that answers on a free port."""
     found = Provider(claims=claims)
 
     class Handler(_Handler):
@@ -161,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(answer)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing: a test is not the place for a log."""
+        """Print nothing."""
 
     def _asks_well(self, given: Mapping[str, str]) -> bool:
         needed = ("redirect_uri", "state", "nonce", "code_challenge")
@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _fault(asked: Mapping[str, str], form: Mapping[str, str], authorization: str) -> str:
-    """Why a code is refused; empty where it is not."""
+    """Return why a code is refused, or an empty text if it is accepted."""
     if not asked:
         return "the code is not known, or was used before"
     if authorization != "Basic " + base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode():
@@ -205,7 +205,7 @@ def _number(value: int) -> str:
 
 
 def _signed(claims: Mapping[str, Any], key: rsa.RSAPrivateKey) -> str:
-    """A JSON web token by RS256 (RFC 7515, RFC 7518)."""
+    """Return a JSON web token signed by RS256 (RFC 7515, RFC 7518)."""
     parts = ({"alg": "RS256", "typ": "JWT", "kid": KEY_NAME}, claims)
     text = ".".join(_encoded(json.dumps(part).encode()) for part in parts)
     return f"{text}.{_encoded(key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"

@@ -1,4 +1,4 @@
-"""Slow and simple answers to what the mapping kernels compute: by enumeration with networkx, pair by pair.
+"""Slow and simple versions of what the mapping kernels compute: enumeration with networkx, pair by pair.
 
 Nothing here shares code with ``mapping``: end points, paths and table walks are found anew from the
 fabric's links, one cable at a time.
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 def shortest_path_route(
     fabric: Fabric, source: int, target: int, rails: str = "all-connected"
 ) -> Route | None:
-    """What host `source` sends to host `target` on all shortest paths; None where there is none."""
+    """Return what `source` sends to `target` on all shortest paths, or None if there is no path."""
     graph = _graph(fabric)
     channels: dict[tuple[int, int], list[list[Route]]] = defaultdict(list)
     for a, b in _rail_pairs(fabric, source, target, rails):
@@ -52,7 +52,7 @@ def shortest_path_route(
 
 
 def table_route(fabric: Fabric, source: int, target: int, rails: str = "all-connected") -> Route | None:
-    """What host `source` sends to host `target` by the forwarding tables; None where nothing arrives."""
+    """Return what `source` sends to `target` by the forwarding tables, or None if nothing arrives."""
     channels: dict[tuple[int, int], list[list[Route]]] = defaultdict(list)
     for a, b in _rail_pairs(fabric, source, target, rails):
         for p, q in itertools.product(_ports(fabric, source, a), _ports(fabric, target, b)):
@@ -64,7 +64,7 @@ def table_route(fabric: Fabric, source: int, target: int, rails: str = "all-conn
 
 
 def walk(fabric: Fabric, source: EndPoint, lid: int, target: EndPoint) -> list[int] | None:
-    """Rows of ``fabric.links`` from a port to the port that owns a LID, by the tables; None if elsewhere."""
+    """Return rows of ``fabric.links`` from a port to the port that owns a LID, by the tables, or None."""
     tables, links = fabric.tables, fabric.links
     assert tables is not None
     rows = list(_leaving(fabric).get(source, []))
@@ -88,7 +88,7 @@ def walk(fabric: Fabric, source: EndPoint, lid: int, target: EndPoint) -> list[i
 
 @lru_cache(maxsize=2)
 def _leaving(fabric: Fabric) -> dict[EndPoint, list[int]]:
-    """Rows of ``fabric.links`` by the port of a switch or adapter that they leave."""
+    """Return rows of ``fabric.links`` by the port of a switch or adapter that they leave."""
     found: dict[EndPoint, list[int]] = defaultdict(list)
     links = fabric.links
     for row in range(len(links)):
@@ -98,7 +98,7 @@ def _leaving(fabric: Fabric) -> dict[EndPoint, list[int]]:
 
 
 def lids_of(fabric: Fabric, port: EndPoint) -> list[int]:
-    """LIDs of an adapter port: by its GUID in the tables, else as the scan printed them."""
+    """Return the LIDs of an adapter port: by its GUID in the tables, else as in the scan."""
     adapters, tables = fabric.adapters, fabric.tables
     assert tables is not None
     for p in range(len(adapters.port_adapter)):
@@ -119,7 +119,7 @@ def cost(
     routing: str = "shortest-paths",
     rails: str = "all-connected",
 ) -> Cost:
-    """Metrics of a placement, pair of ranks by pair of ranks."""
+    """Return the metrics of a placement, computed pair of ranks by pair of ranks."""
     find = {"shortest-paths": shortest_path_route, "tables": table_route}[routing]
     known: dict[tuple[int, int], Route | None] = {}
     loads, longest = np.zeros(len(fabric.links)), 0.0
@@ -151,7 +151,7 @@ def cost(
 
 
 def every_placement(hosts: Iterable[int], slots: Iterable[int], ranks: int) -> Iterator[tuple[int, ...]]:
-    """All ways to put ranks on hosts within their slots: host of each rank."""
+    """Yield all ways to put ranks on hosts within their slots: the host of each rank."""
     room = dict(zip(hosts, slots, strict=True))
     for chosen in itertools.product(room, repeat=ranks):
         if all(chosen.count(host) <= room[host] for host in set(chosen)):
@@ -159,7 +159,7 @@ def every_placement(hosts: Iterable[int], slots: Iterable[int], ranks: int) -> I
 
 
 def _combine(channels: dict[tuple[int, int], list[list[Route]]]) -> Route | None:
-    """Even over adapter pairs, within one over port pairs, within one over ways."""
+    """Split evenly over adapter pairs, then over port pairs, then over paths."""
     if not channels:
         return None
     parts: dict[int, float] = defaultdict(float)
@@ -172,7 +172,7 @@ def _combine(channels: dict[tuple[int, int], list[list[Route]]]) -> Route | None
 
 
 def _all_shortest(fabric: Fabric, graph: nx.DiGraph[Any], source: EndPoint, target: EndPoint) -> list[Route]:
-    """Every shortest path, each as its links with the parts of parallel cables."""
+    """Return every shortest path, each as its links with the shares of parallel cables."""
     start, end = _node(fabric, source), _node(fabric, target)
     inside = {node for node in graph if node in (start, end) or isinstance(node, int)}
     part_of_graph = graph.subgraph(inside)
@@ -195,7 +195,7 @@ def _all_shortest(fabric: Fabric, graph: nx.DiGraph[Any], source: EndPoint, targ
 
 
 def _graph(fabric: Fabric) -> nx.DiGraph[Any]:
-    """Forwarding vertices as integers, end points as themselves; rows of parallel cables on each edge."""
+    """Return the graph of forwarding vertices and end points, with rows of parallel cables on each edge."""
     graph: nx.DiGraph[Any] = nx.DiGraph()
     for row in range(len(fabric.links)):
         tail = _node(fabric, _leaves(fabric, row))
@@ -243,7 +243,7 @@ def _rail_pairs(fabric: Fabric, source: int, target: int, rails: str) -> list[tu
 
 
 def _rails(fabric: Fabric, host: int) -> dict[int, int]:
-    """Adapters of a host by rail number; -1, alone, for a host that is an end point itself."""
+    """Return a host's adapters by rail number; only -1 for a host that is an end point itself."""
     adapters = fabric.adapters
     own = [a for a in range(len(adapters)) if adapters.host[a] == host and not fabric.forwards[host]]
     own.sort(key=lambda a: (adapters.names[a], int(adapters.guid[a])))

@@ -1,4 +1,4 @@
-"""Small applications, machines and topologies for tests of reconfiguration (hypothesis strategies)."""
+"""Small applications, machines and topologies for tests of circuits (hypothesis strategies)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WEIGHTS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.0])
 
 @st.composite
 def trees(draw: st.DrawFn, count: int) -> list[tuple[int, int]]:
-    """Edges of any tree on so many vertices."""
+    """Draw the edges of any tree on so many vertices."""
     return [(draw(st.integers(0, upper - 1)), upper) for upper in range(1, count)]
 
 
@@ -23,7 +23,7 @@ def trees(draw: st.DrawFn, count: int) -> list[tuple[int, int]]:
 def applications(
     draw: st.DrawFn, *, min_vertices: int = 1, max_vertices: int = 12, max_more: int = 12
 ) -> Application:
-    """Any connected application: trees and more edges, weights with ties and zeros."""
+    """Draw any connected application: a tree and more edges, weights with ties and zeros."""
     count = draw(st.integers(min_vertices, max_vertices))
     ends = st.integers(0, count - 1)
     edges = draw(trees(count)) + draw(st.lists(st.tuples(ends, ends), max_size=max_more))
@@ -37,7 +37,7 @@ def applications(
 
 @st.composite
 def machines(draw: st.DrawFn, *, min_nodes: int = 1, max_nodes: int = 8) -> Machine:
-    """Machines from those that just hold a path of nodes to those that hold all links."""
+    """Draw machines, from those that just hold a path of nodes to those that hold all links."""
     nodes = draw(st.integers(min_nodes, max_nodes))
     return Machine(
         nodes=nodes,
@@ -52,7 +52,7 @@ def machines(draw: st.DrawFn, *, min_nodes: int = 1, max_nodes: int = 8) -> Mach
 def topologies(
     draw: st.DrawFn, *, min_nodes: int = 1, max_nodes: int = 8, connected: bool = True
 ) -> Topology:
-    """Any topology of so many nodes."""
+    """Draw any topology of so many nodes."""
     nodes = draw(st.integers(min_nodes, max_nodes))
     node = st.integers(0, nodes - 1)
     ends = st.tuples(node, node).filter(lambda ends: ends[0] != ends[1])
@@ -61,7 +61,7 @@ def topologies(
 
 
 def graph_of(topology: Topology) -> nx.Graph[int]:
-    """The topology as networkx has it."""
+    """Return the topology as a networkx graph."""
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(topology.nodes))
     graph.add_edges_from(topology.pairs.tolist())
@@ -69,12 +69,12 @@ def graph_of(topology: Topology) -> nx.Graph[int]:
 
 
 def links_of(topology: Topology) -> set[tuple[int, int]]:
-    """Nodes of each link."""
+    """Return the nodes of each link."""
     return {(one, other) for one, other in topology.pairs.tolist()}
 
 
 def machine(nodes: int, max_degree: int = 4, max_edges: int | None = None, **speeds: float) -> Machine:
-    """A machine; speeds are 1 unless told, links as many as ports allow."""
+    """Return a machine; defaults: speeds of 1, as many links as ports allow."""
     return Machine(
         nodes=nodes,
         max_degree=max_degree,
@@ -85,7 +85,7 @@ def machine(nodes: int, max_degree: int = 4, max_edges: int | None = None, **spe
 
 
 def every_pair(vertices: int) -> Application:
-    """All pairs of vertices exchange 1, and each computes 1."""
+    """Return an application whose vertices all compute 1 and exchange 1 with each other."""
     pairs = list(itertools.combinations(range(vertices), 2))
     return Application.from_edges(
         [one for one, _ in pairs], [other for _, other in pairs], [1.0] * len(pairs)

@@ -25,7 +25,7 @@ def problem_on(fabric: Fabric, profile: Profile, allocation: Allocation, routing
 
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
-    """Any small connected problem: several rails, one-way distances, free and unequal slots, tables."""
+    """Draw any small connected problem: several rails, one-way distances, unequal slots, tables."""
     fabric = draw(st.one_of(plain_fabrics(), adapter_fabrics(), table_fabrics()))
     profile = draw(profiles(max_ranks=6))
     allocation = draw(allocations(fabric, profile.ranks))
@@ -37,7 +37,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 @st.composite
 def seated(draw: st.DrawFn) -> tuple[Problem, Ints]:
-    """A problem and some placement for it, by host index."""
+    """Draw a problem and some placement for it, by host index."""
     problem = draw(problems())
     slots = draw(st.permutations(range(len(problem.slot_host))))
     return problem, problem.slot_host[np.asarray(slots[: problem.ranks])]
@@ -45,7 +45,7 @@ def seated(draw: st.DrawFn) -> tuple[Problem, Ints]:
 
 @st.composite
 def pinned(draw: st.DrawFn) -> tuple[Problem, Ints]:
-    """A problem of which some ranks are pinned, and a placement that honours that."""
+    """Draw a problem with some pinned ranks, and a placement that honours them."""
     problem, start = draw(seated())
     elsewhere = problem.slot_host[draw(st.permutations(range(len(problem.slot_host))))]
     held = np.array(draw(st.lists(st.booleans(), min_size=problem.ranks, max_size=problem.ranks)))
@@ -55,12 +55,12 @@ def pinned(draw: st.DrawFn) -> tuple[Problem, Ints]:
 
 
 def torus8() -> Instance:
-    """512 ranks of a finite-element matrix on an 8 x 8 x 8 torus."""
+    """Return 512 ranks of a finite-element matrix on an 8 x 8 x 8 torus."""
     return read(BENCH, "torus8", "fem_512")
 
 
 def ring(hosts: int, ranks: int, *, slots: int = 1) -> tuple[Fabric, Profile, Allocation]:
-    """Ranks that talk in a circle, on hosts cabled in a circle but listed in a mixed order."""
+    """Return ranks that communicate in a circle, on hosts cabled in a circle but listed in mixed order."""
     at = np.arange(hosts)
     after = (at + 1) % hosts
     fabric = Fabric.from_arcs([f"n{i:02}" for i in at], np.r_[at, after], np.r_[after, at], 1.0, slots=slots)

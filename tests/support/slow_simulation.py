@@ -25,7 +25,7 @@ Message = tuple[int, int, int, float]
 
 @dataclass
 class Case:
-    """A tree of switches with hosts, who sits where, and what they send."""
+    """A tree of switches with hosts, the placement of ranks, and what they send."""
 
     fabric: Fabric
     placement: Placement
@@ -46,7 +46,7 @@ class Case:
         )
 
     def way(self, sender: int, receiver: int) -> list[int]:
-        """Rows of the links from one rank's host to the other's."""
+        """Return the rows of the links from one rank's host to the other's."""
         graph: nx.DiGraph[Any] = nx.DiGraph()
         links = self.fabric.links
         for row, ends in enumerate(zip(links.source.tolist(), links.target.tolist(), strict=True)):
@@ -57,7 +57,7 @@ class Case:
 
 
 def placed(fabric: Fabric, host_of_rank: list[int]) -> Placement:
-    """Ranks on these vertices."""
+    """Return ranks placed on these vertices."""
     hosts, counts = np.unique(host_of_rank, return_counts=True)
     return Placement(
         host_of_rank=np.array(host_of_rank, np.int32),
@@ -68,7 +68,7 @@ def placed(fabric: Fabric, host_of_rank: list[int]) -> Placement:
 
 @st.composite
 def cases(draw: st.DrawFn, *, whole: bool = False) -> Case:
-    """Few switches and hosts; unless `whole`, numbers so odd that hardly two things happen at once."""
+    """Draw few switches and hosts; without `whole`, odd numbers make simultaneous events unlikely."""
     switches, hosts, ranks = draw(st.integers(1, 3)), draw(st.integers(2, 4)), draw(st.integers(2, 5))
     generator = np.random.default_rng(draw(st.integers(0, 1 << 32)))
     ends = [(hosts + s, hosts + int(generator.integers(s))) for s in range(1, switches)]
@@ -112,14 +112,14 @@ class _Packet:
 
 @dataclass(eq=False)
 class _Place:
-    """A buffer: packets whose heads are there, and whether one of them is leaving."""
+    """A buffer: the packets whose heads have arrived, and whether one of them is leaving."""
 
     packets: deque[_Packet] = field(default_factory=deque)
     leaving: bool = False
 
 
 class Lines:
-    """Ranks in line at the one port of each host."""
+    """Queues of ranks at the one port of each host."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -132,7 +132,7 @@ class Lines:
         self.delivered: dict[int, float] = {}
 
     def offer(self, rank: int, now: float) -> None:
-        """Stand in line with the next message if it is ready; within a host it is delivered."""
+        """Queue the next message if it is ready; within a host it is delivered at once."""
         while self.todo[rank] and self.case.sent[self.todo[rank][0]][3] <= now:
             message = self.todo[rank][0]
             if self.host[rank] != self.host[self.case.sent[message][1]]:
@@ -143,7 +143,7 @@ class Lines:
             self.todo[rank].popleft()
 
     def packets(self, host: int) -> list[_Packet]:
-        """The packets of the first message in line."""
+        """Return the packets of the first message in the queue."""
         message = self.todo[self.line[host][0]][0]
         sender, receiver, size, _ = self.case.sent[message]
         way, most = self.case.way(sender, receiver), self.case.packet_bytes
@@ -151,14 +151,14 @@ class Lines:
         return [_Packet(message, part, way) for part in sizes]
 
     def done(self, host: int, now: float) -> None:
-        """The first message in line has left."""
+        """Remove the first message from the queue."""
         rank = self.line[host].popleft()
         self.todo[rank].popleft()
         self.offer(rank, now)
 
 
 def slow_packets(case: Case) -> list[float]:
-    """When each message is delivered, by virtual cut-through."""
+    """Return when each message is delivered, by virtual cut-through."""
     lines, links = Lines(case), case.fabric.links
     sending, room = [False] * len(links), list(case.room)
     places = {row: _Place() for row in range(len(links))}
@@ -248,7 +248,7 @@ class _Worm:
 
 
 def slow_flits(case: Case, flit_bytes: int = 1) -> list[float]:
-    """When each message is delivered, by wormhole switching, in cycles; capacities of 1, whole latencies."""
+    """Return when each message is delivered, by wormhole switching, in cycles (capacities of 1)."""
     lines, links = Lines(case), len(case.fabric.links)
     hosts = sorted(set(lines.host))
     # Buffers: those of links, then those of hosts; each a queue of (worm, number of the flit).

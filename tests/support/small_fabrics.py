@@ -33,7 +33,7 @@ class _End:
 
 
 class _Wiring:
-    """Cables being laid, with port numbers given in order of laying."""
+    """Cables being added, with port numbers in order of addition."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[_End, _End, float]] = []
@@ -61,7 +61,7 @@ class _Wiring:
 
 @st.composite
 def adapter_fabrics(draw: st.DrawFn, *, max_switches: int = 4, max_hosts: int = 4) -> Fabric:
-    """InfiniBand-like: hosts with one or two adapters of one or two ports, parallel switch cables."""
+    """Draw InfiniBand-like fabrics: hosts with one or two adapters of one or two ports, parallel cables."""
     switches = draw(st.integers(1, max_switches))
     hosts = draw(st.integers(2, max_hosts))
     wiring = _Wiring()
@@ -111,7 +111,7 @@ def _adapters(owner: list[int], ports: list[tuple[int, int]], order: Sequence[in
 
 @st.composite
 def plain_fabrics(draw: st.DrawFn, *, max_vertices: int = 6) -> Fabric:
-    """Any directed graph: hosts that forward or not, switches, parallel and one-way arcs."""
+    """Draw any directed graph: hosts that forward or not, switches, parallel and one-way arcs."""
     n = draw(st.integers(2, max_vertices))
     hosts = draw(st.integers(2, n))
     ends = st.integers(0, n - 1)
@@ -133,7 +133,7 @@ def plain_fabrics(draw: st.DrawFn, *, max_vertices: int = 6) -> Fabric:
 
 @st.composite
 def table_fabrics(draw: st.DrawFn, *, broken: bool = False) -> Fabric:
-    """`adapter_fabrics` with tables along random shortest ways; `broken`: some entries are random."""
+    """Draw `adapter_fabrics` with tables along random shortest paths; `broken`: some entries are random."""
     fabric = draw(adapter_fabrics())
     adapters, links = fabric.adapters, fabric.links
     lids = 1 + sum(2 ** int(lmc) for lmc in adapters.port_lmc)
@@ -161,7 +161,7 @@ def table_fabrics(draw: st.DrawFn, *, broken: bool = False) -> Fabric:
 
 
 def _named_together(fabric: Fabric, owner: np.ndarray) -> np.ndarray:
-    """A port's LIDs are either all named or none: what lies between is not told by any tool."""
+    """Draw a port's LIDs so that all or none of them are named: no tool reports only some."""
     adapters = fabric.adapters
     for p in range(len(adapters.port_adapter)):
         first, end = int(adapters.port_lid[p]), int(adapters.port_lid[p]) + 2 ** int(adapters.port_lmc[p])
@@ -170,7 +170,7 @@ def _named_together(fabric: Fabric, owner: np.ndarray) -> np.ndarray:
 
 
 def _shortest_ways(fabric: Fabric, last: int) -> dict[int, list[int]]:
-    """Ports of each switch that lead to a host's port on a shortest way; `last` is the row that enters it."""
+    """Return the ports of each switch on shortest paths to a host's port; row `last` enters it."""
     links = fabric.links
     leaf = int(links.source[last])
     ways, hops, queue = {leaf: [int(links.source_port[last])]}, {leaf: 0}, deque([leaf])
@@ -189,7 +189,7 @@ def _shortest_ways(fabric: Fabric, last: int) -> dict[int, list[int]]:
 
 @st.composite
 def profiles(draw: st.DrawFn, *, min_ranks: int = 1, max_ranks: int = 4) -> Profile:
-    """Few ranks, whole bytes, any pairs; a pair may send no bytes."""
+    """Draw profiles of few ranks with whole bytes between any pairs; a pair may send no bytes."""
     ranks = draw(st.integers(min_ranks, max_ranks))
     ends = st.integers(0, ranks - 1)
     edges = draw(st.lists(st.tuples(ends, ends, st.integers(0, 20)), max_size=12))
@@ -200,7 +200,7 @@ def profiles(draw: st.DrawFn, *, min_ranks: int = 1, max_ranks: int = 4) -> Prof
 
 @st.composite
 def allocations(draw: st.DrawFn, fabric: Fabric, ranks: int, *, max_slots: int = 2) -> Allocation:
-    """Some of the fabric's hosts, in any order, with enough slots for the ranks."""
+    """Draw some of the fabric's hosts, in any order, with enough slots for the ranks."""
     hosts: list[int] = draw(st.permutations(fabric.hosts.tolist()))
     count = draw(st.integers(1, len(hosts)))
     slots = draw(st.lists(st.integers(1, max_slots), min_size=count, max_size=count))

@@ -1,4 +1,4 @@
-"""Guests and fabrics of which it is plain what a strategy should do."""
+"""Guests and fabrics on which the right result of a strategy is obvious."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from registry.model import Fabric, Ints, Profile
 
 
 def rng() -> np.random.Generator:
-    """The same random numbers each time."""
+    """Return a generator of the same random numbers each time."""
     return np.random.default_rng(5)
 
 
@@ -25,7 +25,7 @@ def silent(ranks: int) -> Profile:
 
 
 def cliques(size: int, count: int, *, shuffled: bool = True) -> tuple[Profile, Ints]:
-    """Groups of ranks that all talk to each other, and the group of each rank."""
+    """Return groups of ranks that all communicate with each other, and the group of each rank."""
     group = np.repeat(np.arange(count), size)
     if shuffled:
         group = np.random.default_rng(1).permutation(group)
@@ -35,7 +35,7 @@ def cliques(size: int, count: int, *, shuffled: bool = True) -> tuple[Profile, I
 
 
 def leaves(count: int, hosts: int, *, top: int = 2) -> Fabric:
-    """Leaf switches with hosts, all joined by switches at the top."""
+    """Return leaf switches with hosts, all connected by switches at the top."""
     first = count * hosts
     down = [(host, first + host // hosts) for host in range(first)]
     up = [(first + leaf, first + count + spine) for leaf in range(count) for spine in range(top)]

@@ -1,4 +1,4 @@
-"""Running jobs on small fabrics, drawn at random or laid by hand, for tests of shared links."""
+"""Running jobs on small fabrics, drawn at random or written by hand, for tests of shared links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabr
 
 @st.composite
 def running_jobs(draw: st.DrawFn, *, connected: bool = True) -> tuple[Fabric, tuple[JobTraffic, ...]]:
-    """Up to three jobs, which may share hosts, on any small fabric."""
+    """Draw up to three jobs, which may share hosts, on any small fabric."""
     fabric = draw(st.one_of(plain_fabrics(), adapter_fabrics()))
     jobs = tuple(draw(_placed(fabric, f"j{number}")) for number in range(draw(st.integers(1, 3))))
     if connected:
@@ -35,7 +35,7 @@ def _placed(draw: st.DrawFn, fabric: Fabric, job: str) -> JobTraffic:
 
 
 def shared_load(fabric: Fabric, jobs: tuple[JobTraffic, ...]) -> SharedLoad:
-    """By all shortest paths."""
+    """Return the load of all jobs by all shortest paths."""
     loader = Loader(fabric, [one.placement for one in jobs], "shortest-paths")
     loads = [loader.load(one.profile, one.placement) for one in jobs]
     return SharedLoad.of(
@@ -45,7 +45,7 @@ def shared_load(fabric: Fabric, jobs: tuple[JobTraffic, ...]) -> SharedLoad:
 
 
 def two_leaves(uplinks: int = 2) -> Fabric:
-    """Hosts a0 a1 on switch A, b0 b1 on switch B, which parallel cables join; all carry 1 byte/s."""
+    """Return hosts a0 a1 on switch A, b0 b1 on switch B, joined by parallel cables of 1 byte/s."""
     names = ("a0", "a1", "b0", "b1", "A", "B")
     cables = [(0, 4, 1, 1), (1, 4, 1, 2), (2, 5, 1, 1), (3, 5, 1, 2)]
     cables += [(4, 5, 10 + number, 10 + number) for number in range(uplinks)]
@@ -65,7 +65,7 @@ def two_leaves(uplinks: int = 2) -> Fabric:
 
 
 def job_between(fabric: Fabric, job: str, pairs: list[tuple[str, str, float]], user: str = "") -> JobTraffic:
-    """A rank on every host named, each pair sending so many bytes."""
+    """Return a job with a rank on every named host, each pair sending so many bytes."""
     hosts = list(dict.fromkeys(host for a, b, _ in pairs for host in (a, b)))
     return JobTraffic(
         job=job,

@@ -21,8 +21,8 @@ from registry.fabrics.contents import canonical, content_hash
 from registry.model import HOST, NO_PORT, Adapters, Fabric, Links, Ports
 from registry.model.intake import Intake
 from registry.model.ports import DOWN
+from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw
 from tests.support.inputs import DATA
-from tests.support.scans import TREE, fabric_of, raw
 from tests.support.small_fabrics import adapter_fabrics
 
 HERE = Options(cluster="c")

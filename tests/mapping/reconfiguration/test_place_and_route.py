@@ -26,7 +26,7 @@ from mapping.reconfiguration.solution import evaluate
 from mapping.reconfiguration.topology import Topology
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools, Ints
-from tests.support.update_oracle import Case, applications, cases, finest, machine_of, topologies
+from tests.support.slow_local_update import Case, applications, cases, finest, machine_of, topologies
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -20,7 +20,7 @@ from mapping.reconfiguration.solution import evaluate, performance_vector
 from mapping.reconfiguration.topology import Topology
 from mapping.reconfiguration.unsplit import flat_routes, longest_route, net_of, route_unsplit, set_loads
 from registry.errors import InvalidValue
-from tests.support.update_oracle import Case, Slow, Start, cases, finest, machine_of, started
+from tests.support.slow_local_update import Case, Slow, Start, cases, finest, machine_of, started
 
 
 def step_of(before: list[int], after: list[int]) -> Step:

@@ -24,7 +24,7 @@ from mapping.reconfiguration.unsplit import (
     route_unsplit,
 )
 from registry.errors import InvalidValue
-from tests.support.update_oracle import (
+from tests.support.slow_local_update import (
     Case,
     Slow,
     Start,

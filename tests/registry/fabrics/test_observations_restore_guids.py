@@ -16,8 +16,8 @@ from registry.model import Fabric
 from registry.model.intake import Intake
 from registry.registry import Registry
 from tests.support.fat_tree import at
+from tests.support.ibnetdiscover_scans import raw
 from tests.support.inputs import parse
-from tests.support.scans import raw
 
 FOLDER = "infiniband/mixed-speeds-oversubscribed"
 

@@ -13,8 +13,8 @@ from ingest.formats.fabrics.infiniband import build_fabric
 from ingest.options import Options
 from ingest.writers.infiniband import director_tree, ibnetdiscover_text
 from registry.model import HOST, SWITCH
+from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw, read, same, swap
 from tests.support.inputs import DATA
-from tests.support.scans import TREE, fabric_of, raw, read, same, swap
 
 PATTERNS = ("infiniband/*/ibnetdiscover.txt*", "infiniband/*/before.*", "public/*.topo", "public/ndr-dgx.*")
 SCANS = sorted(path.relative_to(DATA).as_posix() for pattern in PATTERNS for path in DATA.glob(pattern))

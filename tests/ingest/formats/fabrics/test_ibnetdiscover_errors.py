@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ingest.formats.fabrics import ibnetdiscover
 from registry.errors import InputError
+from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw, read, swap
 from tests.support.inputs import damaged, file, survives
-from tests.support.scans import TREE, fabric_of, raw, read, swap
 
 REAL = [TREE.encode(), raw("public/1.topo").encode(), raw("public/4.topo").encode()]
 

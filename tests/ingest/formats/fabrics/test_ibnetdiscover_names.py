@@ -6,7 +6,7 @@ import pytest
 
 from registry.errors import InputError
 from registry.model import SWITCH, Fabric
-from tests.support.scans import TREE, fabric_of, read, swap
+from tests.support.ibnetdiscover_scans import TREE, fabric_of, read, swap
 
 
 def described(*descriptions: str, system: str | None = None) -> Fabric:

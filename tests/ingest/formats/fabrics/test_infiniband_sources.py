@@ -16,8 +16,8 @@ from ingest.parsed import Parsed
 from registry.errors import InputError
 from registry.model import Fabric
 from registry.model.ports import PORT_STATES
+from tests.support.ibnetdiscover_scans import fabric_of, raw, same
 from tests.support.inputs import DATA, damaged, file, parse, read, survives
-from tests.support.scans import fabric_of, raw, same
 
 FABRICS = {
     "fattree2-64-ftree": (64, 12, 96),

@@ -16,8 +16,8 @@ from ingest.rates import LANE_BYTES, told_rate
 from registry.errors import InputError
 from registry.model import Fabric
 from registry.model.ports import PORT_STATES
+from tests.support.ibnetdiscover_scans import fabric_of, raw, same, swap
 from tests.support.inputs import parse
-from tests.support.scans import fabric_of, raw, same, swap
 
 FOLDER = "infiniband/fattree2-64-ftree"
 PORTS = raw(f"{FOLDER}/ibnetdiscover-p.txt")

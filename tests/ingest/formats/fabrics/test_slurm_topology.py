@@ -18,7 +18,7 @@ from registry.errors import InputError
 from registry.interchange import to_networkx
 from registry.model import Fabric
 from tests.support.inputs import file, parse, read
-from tests.support.tree_fabrics import below, leaves_of_eight, rates
+from tests.support.switch_trees import below, leaves_of_eight, rates
 
 GBIT = 1e9 / 8
 

@@ -18,7 +18,7 @@ from registry.errors import InputError
 from registry.interchange import to_networkx
 from registry.model import Fabric
 from tests.support.inputs import parse, read
-from tests.support.tree_fabrics import below, leaves_of_eight, rates
+from tests.support.switch_trees import below, leaves_of_eight, rates
 
 
 def labels(nodes: dict[str, list[str]], key: str = "fabric.topograph.run/tier-{}") -> str:

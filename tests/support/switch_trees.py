@@ -1,4 +1,4 @@
-"""What the tests of trees share: a fabric's tree as plain sets, and a tree to compare with."""
+"""Helpers of the tests of trees: a fabric's tree as plain sets, and a tree to compare with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from registry.model import Fabric
 
 
 def below(fabric: Fabric) -> dict[str, set[str]]:
-    """Names right below each switch, told by levels."""
+    """Return the names right below each switch, by levels."""
     assert fabric.level is not None
     links = fabric.links
     found: dict[str, set[str]] = {}
@@ -19,7 +19,7 @@ def below(fabric: Fabric) -> dict[str, set[str]]:
 
 
 def leaves_of_eight(leaf: str = "leaf{:02d}", core: str = "core") -> dict[str, set[str]]:
-    """The tree of the Slurm cluster in tests/data: 64 nodes on 8 leaves below one core."""
+    """Return the tree of the Slurm cluster in tests/data: 64 nodes on 8 leaves below one core."""
     tree = {
         leaf.format(number + 1): {f"node{8 * number + node:04d}" for node in range(1, 9)}
         for number in range(8)
@@ -28,5 +28,5 @@ def leaves_of_eight(leaf: str = "leaf{:02d}", core: str = "core") -> dict[str, s
 
 
 def rates(fabric: Fabric) -> set[float]:
-    """All capacities, bytes/s."""
+    """Return all capacities in bytes/s."""
     return set(np.unique(fabric.links.capacity).tolist())

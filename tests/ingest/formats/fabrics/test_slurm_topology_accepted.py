@@ -15,7 +15,7 @@ from ingest.generate.fat_trees import three_level
 from registry.exports.catalog import write
 from registry.exports.switch_tree import fold
 from registry.model import Fabric
-from tests.registry.exports.test_catalog import below, host_distances, two_rails
+from tests.registry.exports.test_exports import below, host_distances, two_rails
 from tests.support.inputs import parse, read
 from tests.support.launchers import require, slurm
 

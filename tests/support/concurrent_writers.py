@@ -1,4 +1,4 @@
-"""Processes that use a registry at once; run as ``python -m tests.support.writers WORK ...``.
+"""Processes that use a registry at the same time; run as ``python -m tests.support.concurrent_writers WORK``.
 
 The server's address comes as JSON on standard input.
 """
@@ -20,7 +20,7 @@ CONTENTS = (fat_tree(), fat_tree(without=(0,)), fat_tree(renamed={"leaf1": "x"})
 
 
 def write(registry: Registry, number: int, rounds: int) -> None:
-    """Observe one cluster over and over, each writer at times of its own, with a profile each time."""
+    """Observe one cluster repeatedly, each writer at its own times, with a profile each time."""
     for turn in range(rounds):
         minute = 2 * turn + number
         fabric = CONTENTS[(turn + number) % len(CONTENTS)]
@@ -29,7 +29,7 @@ def write(registry: Registry, number: int, rounds: int) -> None:
 
 
 def read(registry: Registry, observations: int) -> None:
-    """Read until all is there; each fabric, and the graph derived from it, is one that was saved."""
+    """Read until everything is there; check that each fabric and its derived graph is one that was saved."""
     known = {content_hash(canonical(fabric)) for fabric in CONTENTS}
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
@@ -44,7 +44,7 @@ def read(registry: Registry, observations: int) -> None:
 
 
 def hang(registry: Registry, written: int) -> None:
-    """Save a fabric, and stop in the middle of the transaction: before, or after it was written."""
+    """Save a fabric and stop in the middle of the transaction: before or after it was written."""
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         if phase == "saving the fabric" and (total is not None) == bool(written):
@@ -55,7 +55,7 @@ def hang(registry: Registry, written: int) -> None:
 
 
 def main() -> None:
-    """Connect, do the work named by the first argument with the others, numbers all."""
+    """Connect and do the work named by the first argument; the others are its numbers."""
     address = json.load(sys.stdin)
     works: dict[str, Callable[..., None]] = {"write": write, "read": read, "hang": hang}
     with Registry.open(**address) as registry:

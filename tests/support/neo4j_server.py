@@ -1,4 +1,4 @@
-"""The real Neo4j that the tests run on: one a run, on loopback, gone at the end.
+"""The real Neo4j of the tests: one per run, on loopback, stopped at the end.
 
 Looked for in this order: ``ALMANAC_TEST_NEO4J_URI`` (with ``_USER``, ``_PASSWORD`` and ``_NAME``; the
 tests EMPTY that database), a Docker engine, else Java 17 with the jars from Maven Central, which are
@@ -44,12 +44,12 @@ POM = f"""<project>
 
 
 class NoNeo4j(Exception):
-    """No way to a Neo4j on this machine; the message tells what was tried."""
+    """Raised if Neo4j cannot run on this machine; the message lists what was tried."""
 
 
 @contextmanager
 def neo4j(folder: Path) -> Iterator[ServerAddress]:
-    """A Neo4j server; `folder` is empty and takes the data of one that is started here.
+    """Start a Neo4j server that stores its data in an empty `folder`.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def neo4j(folder: Path) -> Iterator[ServerAddress]:
 
 
 def docker_answers() -> bool:
-    """Whether a Docker engine answers, asked by a process of its own: the library leaves sockets open."""
+    """Return True if a Docker engine answers, asked in a new process: the library leaves sockets open."""
     question = "import docker; docker.from_env(timeout=5).ping()"
     asked = subprocess.run([sys.executable, "-c", question], capture_output=True, check=False, timeout=60)
     return asked.returncode == 0
@@ -126,7 +126,7 @@ def _java_process(folder: Path) -> Iterator[ServerAddress]:
 
 
 def maven_jars() -> Path:
-    """Folder of Neo4j's jars, copied from Maven Central where it is not there yet.
+    """Return the folder of Neo4j's jars, copied from Maven Central if they are missing.
 
     Raises
     ------

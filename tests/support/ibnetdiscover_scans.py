@@ -1,4 +1,4 @@
-"""What the tests of ibnetdiscover share: real scans, a small made one, and ways to change it."""
+"""Helpers of the ibnetdiscover tests: real scans, a small generated one, and ways to change it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TREE = ibnetdiscover_text(fat_tree(2, 3, 2, cables=2))
 
 
 def raw(name: str) -> str:
-    """The text of a file of tests/data."""
+    """Return the text of a file of tests/data."""
     return inputs.read(name).decode()
 
 
@@ -34,14 +34,14 @@ def fabric_of(text: str, options: Options | None = None) -> Fabric:
 
 
 def swap(text: str, pattern: str, by: str | Callable[[re.Match[str]], str]) -> str:
-    """The text with a pattern replaced wherever it stands; it must stand somewhere."""
+    """Replace a pattern everywhere in the text; it must occur."""
     changed, count = re.subn(pattern, by, text, flags=re.MULTILINE)
     assert count
     return changed
 
 
 def same(one: Fabric, other: Fabric) -> bool:
-    """Whether two fabrics have the same vertices, cables and adapter ports."""
+    """Return True if two fabrics have the same vertices, cables and adapter ports."""
     columns = (
         "source",
         "target",

@@ -1,4 +1,4 @@
-"""Small applications and topologies, and section 3.2.3 read slowly: every step, every vector sorted anew."""
+"""A slow reading of section 3.2.3 on small cases: every step is tried, every vector is sorted anew."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def machine_of(nodes: int, compute_speed: float = 1.0, link_speed: float = 1.0) 
 
 
 class Start(NamedTuple):
-    """A case as kernels take it, its vertices on given nodes and its flows routed."""
+    """A case as kernels take it, with vertices on given nodes and routed flows."""
 
     net: Net
     guest: Guest
@@ -114,7 +114,7 @@ def graph_of(topology: Topology) -> nx.Graph[int]:
 def path_by_trying_all(
     topology: Topology, load: list[Fraction], source: int, target: int, flow: Fraction
 ) -> list[int]:
-    """Links of the minimum-congestion path: least largest load, then fewest links, then lowest nodes."""
+    """Return the minimum-congestion path: least largest load, then fewest links, then lowest nodes."""
     if source == target:
         return []
     graph = graph_of(topology)
@@ -129,7 +129,7 @@ def path_by_trying_all(
 
 
 class Slow:
-    """A partition and its routes, whose steps are all tried and whose vectors are all sorted."""
+    """A partition and its routes; all steps are tried and all vectors sorted."""
 
     def __init__(self, case: Case, standing: Standing, thorough: bool) -> None:
         self.case, self.thorough = case, thorough
@@ -142,7 +142,7 @@ class Slow:
         self.ends = list(zip(application.source.tolist(), application.target.tolist(), strict=True))
 
     def vector(self, node: list[int], routes: list[list[int]]) -> Vector:
-        """Reciprocals of the entries of the performance vector, in the order of that."""
+        """Return the reciprocals of the performance vector's entries, in its order."""
         machine = self.case.machine
         on_node = [Fraction(0)] * self.case.topology.nodes
         for vertex, place in enumerate(node):
@@ -200,7 +200,7 @@ class Slow:
         return routes
 
     def steps(self) -> list[tuple[Vector, int, list[int], list[list[int]]]]:
-        """Vector after it, number, nodes and routes of each step."""
+        """Return the vector after each step, with its number, nodes and routes."""
         found, nodes = [], self.case.topology.nodes
         for vertex, here in enumerate(self.node):
             for to in self.graph.neighbors(here):
@@ -212,7 +212,7 @@ class Slow:
         return found
 
     def make_best(self) -> int:
-        """Make the best step and return its number; -1 where none is better than no step."""
+        """Make the best step and return its number, or -1 if none is better than no step."""
         now = self.vector(self.node, self.routes)
         best = min(self.steps(), key=lambda step: step[:2], default=(now, -1, self.node, self.routes))
         if not best[0] < now:
