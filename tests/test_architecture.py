@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -185,3 +186,41 @@ def test_the_walk_sees_imports_inside_functions(tmp_path: Path) -> None:
     source = tmp_path / "module.py"
     source.write_text("def f():\n    import streamlit\n    from ingest.rates import x\n")
     assert list(imports(source)) == ["streamlit", "ingest.rates"]
+
+
+COMPARED_FROM = 10
+"""Lines from which the bodies of two functions must differ."""
+
+
+class Function(NamedTuple):
+    """A function of the product, with the place where it is."""
+
+    path: Path
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+
+    @property
+    def place(self) -> str:
+        return f"{room(self.path)}:{self.node.lineno} {self.node.name}"
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        return self.node.body[1:] if ast.get_docstring(self.node) else self.node.body
+
+
+@cache
+def functions() -> tuple[Function, ...]:
+    """All functions of the product."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    trees = ((path, ast.parse(path.read_text("utf-8"))) for path in modules())
+    return tuple(
+        Function(path, node) for path, tree in trees for node in ast.walk(tree) if isinstance(node, kinds)
+    )
+
+
+def test_no_two_functions_have_the_same_body() -> None:
+    bodies: dict[str, list[str]] = {}
+    for one in functions():
+        body = one.body
+        if body and (body[-1].end_lineno or 0) - body[0].lineno + 1 >= COMPARED_FROM:
+            bodies.setdefault(ast.dump(ast.Module(body, [])), []).append(one.place)
+    assert [places for places in bodies.values() if len(places) > 1] == []

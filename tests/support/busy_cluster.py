@@ -43,7 +43,7 @@ def job(
 
 
 def fill(registry: Registry, *jobs: Job, cluster: str = "toy") -> Registry:
-    """Save a cluster with tables at minute 0, profiles ``ring`` and ``pair``, and jobs reported at minute 1."""
+    """Save a cluster: tables at minute 0, profiles ``ring`` and ``pair``, jobs reported at minute 1."""
     registry.save(
         Intake(
             cluster=cluster,
