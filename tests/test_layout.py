@@ -3,7 +3,7 @@
 Tests of ``a/b/c.py`` are in ``test_c.py``, or in several files ``test_c_<aspect>.py``, in ``tests/a/b`` or
 above. Small modules of a package ``a/b`` may be tested together in files named after the package:
 ``test_b.py`` or ``test_b_<aspect>.py``. Entries of a ``catalog.py`` may be tested by ``test_catalog.py``, as
-it goes through all of them. Folders named ``kernels`` are left out: kernels are tested through the modules that
+it goes through all of them. Folders named ``kernels`` are left out: kernels are tested by the modules that
 call them. Tests of a whole part of the product are named after it: ``test_dashboard_<aspect>.py``.
 """
 
