@@ -1,8 +1,8 @@
-"""Which files are one source: the many files of one recording, or of one site.
+"""Grouping of files into sources: the files of one recording, or of one site.
 
-Files of one folder or archive whose format is made of several files are put together, told by their content.
-The files of an OTF2 archive lie in two folders and are told by their names: beside ``traces.otf2`` lie
-``traces.def`` and the folder ``traces`` with a file or two a location.
+If the format of files is made of several files, those of one folder or archive become one source; formats are
+recognised by content. The files of an OTF2 archive are in two folders and identified by their names: beside
+``traces.otf2`` are ``traces.def`` and the folder ``traces`` with one or two files per location.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ingest.reading.source import ANCHOR, SourceGroup
 
 
 def gather(groups: Iterable[SourceGroup], name: str | None = None) -> list[tuple[Format, SourceGroup]]:
-    """Each source with its format, in the order of first mention.
+    """Return each source with its format, in the order of the files.
 
     Parameters
     ----------
     groups : iterable of SourceGroup
-        As `ingest.reading.source.read_paths` gives them.
+        Files as returned by `ingest.reading.source.read_paths`.
     name : str, optional
-        Name of the format of all, instead of recognising it.
+        Name of the format of all files (default: recognised by content).
 
     Raises
     ------
     UnknownName
-        No format of that name.
+        There is no format of that name.
     UnknownFormat, InputError
-        What `ingest.catalog.recognise` raises.
+        As `ingest.catalog.recognise`.
     """
     found: list[tuple[Format, str, list[SourceGroup]]] = []
     place: dict[tuple[str, str], int] = {}
@@ -48,7 +48,7 @@ def gather(groups: Iterable[SourceGroup], name: str | None = None) -> list[tuple
 
 
 def anchored(groups: Iterable[SourceGroup]) -> list[SourceGroup]:
-    """The groups with the files of each OTF2 archive in one, its anchor file first."""
+    """Return the groups with the files of each OTF2 archive in one, its anchor file first."""
     groups = list(groups)
     owner = {_trunk(group.path): group.path for group in groups if _is_anchor(group)}
     members: dict[str, list[SourceGroup]] = {}
@@ -66,9 +66,9 @@ def anchored(groups: Iterable[SourceGroup]) -> list[SourceGroup]:
 
 
 def folder_of(path: str) -> str:
-    """The folder of a file, or the archive that it is a member of, with the folder in it.
+    """Return the folder of a file, or its archive with the folder in it.
 
-    ``runs.tar`` of ``runs.tar!a.json``, ``runs.tar!day`` of ``runs.tar!day/a.json``, ``.`` of ``a.json``.
+    Examples: ``runs.tar`` for ``runs.tar!a.json``, ``runs.tar!day`` for ``runs.tar!day/a.json``, ``.`` for ``a.json``.
     """
     archive, mark, inner = path.rpartition("!")
     folder = PurePosixPath(inner).parent.as_posix()
@@ -78,7 +78,7 @@ def folder_of(path: str) -> str:
 
 
 def _recognised(group: SourceGroup, recent: Format | None) -> Format:
-    """The format of a group; that of the file before it in the folder is asked first."""
+    """Return the format of a group; the format of the previous file of the folder is tried first."""
     if recent is not None and recent.grouped and len(group.files) == 1:
         (file,) = group.files
         if file.data and recent.parser().recognise(file.head(), file.path):
@@ -95,7 +95,7 @@ def _trunk(path: str) -> str:
 
 
 def _anchor_of(group: SourceGroup, owner: dict[str, str]) -> str | None:
-    """The anchor file of the archive that a file belongs to, by its name."""
+    """Return the anchor file of the OTF2 archive to which a file belongs by its name, or None."""
     path = group.path
     if len(group.files) > 1 or not path.endswith((".def", ".evt", ".snap", ".marker")):
         return None

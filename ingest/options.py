@@ -1,4 +1,4 @@
-"""What the caller of an ingest decides."""
+"""Options of an ingest."""
 
 from __future__ import annotations
 
@@ -14,44 +14,43 @@ COLLECTIVES = ("ring", "tree", "recursive-doubling", "direct", "hierarchical")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the caller of an ingest decides; parsers read what concerns them.
+    """Options of an ingest; parsers use those that concern them.
 
     Attributes
     ----------
     cluster : str or None
-        Cluster that fabrics, tables and jobs belong to; fabrics and tables need one.
+        Cluster of the files; required by all data except profiles.
     name : str or None
         Name of the profile in the registry.
     format : str or None
-        Name of the format of every file, instead of recognising it.
+        Name of the format of all files (default: recognised by their content).
     observed_at : datetime or None
-        Time of the scan, instead of the scan's own or the file's; UTC where it has no zone.
+        Time of the observation (default: that of the scan, or else of the file); UTC if it has no zone.
     rate : float or None
-        Data bytes/s and direction of a cable whose source prints no rate; None: the format's default.
+        Data bytes/s of a cable in each direction if the source has none (default: that of the format).
     kinds : tuple of str
-        Open MPI monitoring: kinds of records that are summed; ``E`` and ``I`` are the library's
-        external and internal point-to-point traffic.
+        Open MPI monitoring: kinds of records to sum; ``E`` and ``I`` are the library's external and internal
+        point-to-point traffic.
     allow_missing_ranks : bool
-        Take a recording in which ranks are missing (they are counted) instead of refusing it.
+        True to accept a recording with missing ranks, which are counted; otherwise it is an error.
     transposed : bool
-        Communication matrices: row r is what rank r receives, instead of what it sends.
+        Communication matrices: True if row r is what rank r receives instead of what it sends.
     divide : int
-        Divide bytes and messages of profiles by this: 2 for one that was recorded twice over.
+        Divisor of bytes and messages of profiles: 2 if every message was recorded twice.
     parts : int or None
-        Matrices and graphs: cut by METIS into so many parts, and a rank a part; the profile is what a
-        product of the matrix with a vector sends. None: the entries themselves are bytes.
+        Matrices and graphs: number of parts (ranks) for METIS; the profile is that of a product of the matrix
+        with a vector. None: the entries themselves are bytes.
     collectives : str
-        Traces that tell of collectives, not of messages: the algorithm that they are expanded by, one of
-        `COLLECTIVES`.
+        Algorithm for expanding collectives to messages, one of `COLLECTIVES`; for traces of collectives.
     domain : int or None
-        Ranks of an NVLink domain, for the hierarchical algorithm.
+        Number of ranks of an NVLink domain, for the hierarchical algorithm.
     hosts : tuple of str
-        Placements whose file names no hosts (rank orders, task maps), and jobs whose source names none: the
-        hosts, in the order in which the launcher fills them.
+        Hosts in the order in which the launcher fills them, for placements (rank orders, task maps) and jobs
+        whose files contain none.
     slots : tuple of int
-        Ranks of each of these hosts; one number is that of every host.
+        Number of ranks of each of these hosts, or one number for all.
     job : str or None
-        The scheduler's id of the job that ran as the placements tell.
+        The scheduler's id of the job to which the placements belong.
     """
 
     cluster: str | None = None
@@ -78,7 +77,7 @@ class Options:
         if self.collectives not in COLLECTIVES:
             raise InvalidValue("Options.collectives", f"must be one of {', '.join(COLLECTIVES)}")
         if len(set(self.hosts)) != len(self.hosts):
-            raise InvalidValue("Options.hosts", "a host is named twice")
+            raise InvalidValue("Options.hosts", "a host is repeated")
         if len(self.slots) not in (1, len(self.hosts)) or any(count < 1 for count in self.slots):
             raise InvalidValue("Options.slots", "needs one number from 1 on, or one for each host")
         if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):

@@ -1,7 +1,7 @@
-"""The way of every file into the registry: read, recognise, parse, merge and check, save.
+"""The steps of one ingest: read files, recognise formats, parse, merge and check, save.
 
-Nothing is written before everything has been read and checked, and then in one transaction: a call
-that fails leaves the registry as it was.
+Nothing is saved before everything has been read and checked, and then in one transaction: a failed ingest
+leaves the registry unchanged.
 """
 
 from __future__ import annotations
@@ -15,56 +15,56 @@ from typing import Protocol
 
 from ingest import catalog
 from ingest.catalog import Format
-from ingest.formats.profiles.doubling import divided
 from ingest.grouping import gather
-from ingest.merging.identities import tells_ports
-from ingest.merging.merge import Source, merge, told_fabrics
+from ingest.merging.double_counting import undo_double_counting
+from ingest.merging.identities import has_ports
+from ingest.merging.merge import Source, merge, source_fabrics
 from ingest.merging.stored import Comparison, compare_with_stored
 from ingest.options import Options
 from ingest.reading.source import SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue
 from registry.fabrics.fabrics import Snapshot
 from registry.ingest_runs.runs import Attempt, RunInfo
-from registry.model.intake import Intake, Receipt
+from registry.model.intake import Intake, Receipt, Saved
 from registry.progress import Progress, silent
 from registry.version import code_version
 
 
 class Saves(Protocol):
-    """What the pipeline needs of a registry; `registry.registry.Registry` is one."""
+    """Methods of a registry that the pipeline calls; `registry.registry.Registry` has them."""
 
     def save(self, intake: Intake, progress: Progress = silent) -> Receipt:
         """Save an intake as a whole or not at all."""
 
     def last_seen(self, cluster: str, at: datetime) -> Snapshot | None:
-        """The fabric of a cluster as of a time; None where none was seen until then."""
+        """Return the fabric of a cluster valid at a time, or None if none was seen before."""
 
     def same(self, key: str) -> RunInfo | None:
-        """The last good run that read the very same."""
+        """Return the last successful run with identical input, or None."""
 
     def unchanged(self, attempt: Attempt, known: RunInfo) -> None:
-        """Record a call that reads the very same as a good one before it."""
+        """Record an ingest whose input is identical to that of a known run."""
 
     def failed(self, attempt: Attempt, error: BaseException) -> None:
-        """Record a call that failed before it came to saving; must not raise."""
+        """Record an ingest that failed before saving; must not raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
-    """What an ingest read and what it changed.
+    """Result of an ingest.
 
     Attributes
     ----------
     intake : Intake
-        With the warnings of reading.
+        Data that were read, with the warnings of reading.
     receipt : Receipt or None
-        None after a dry run.
+        What saving changed; None after a dry run.
     warnings : tuple of str
-        All of them, those of saving behind those of reading.
+        Warnings of reading, then those of saving.
     same_as : RunInfo or None
-        The earlier run that read the very same: nothing was parsed, `intake` and `receipt` hold nothing new.
+        Earlier run with identical input: nothing was parsed, `intake` and `receipt` contain nothing new.
     compared : Comparison or None
-        A fabric without ports was compared with the one that is stored, and is not kept.
+        Comparison of a fabric without ports with the stored one; such a fabric is not saved.
     """
 
     intake: Intake
@@ -82,15 +82,15 @@ def ingest(
     dry_run: bool = False,
     progress: Progress = silent,
 ) -> Report:
-    """Read the files and save what they hold.
+    """Read files and save their data.
 
-    Where a good run has read the very same before (bytes, names, times and options), nothing is parsed. A
-    fabric without ports (a scheduler's tree) does not take the place of one with them: the two are compared.
+    If a successful run had identical input (bytes, names, times and options), nothing is parsed. A fabric
+    without ports (a scheduler's tree) does not replace one with ports: the two are compared.
 
     Parameters
     ----------
     registry : Registry or None
-        None will do for a dry run.
+        May be None for a dry run.
     paths : iterable of str or Path
         Files, folders, archives, or ``-`` for standard input.
     options : Options, optional
@@ -101,9 +101,9 @@ def ingest(
     Raises
     ------
     InputError, UnknownFormat, UnknownName, ConfigError
-        What `plan` raises; nothing was saved.
+        As `plan`; nothing was saved.
     PoorerSource
-        A fabric without ports that has nothing in common with the stored one.
+        A fabric without ports has nothing in common with the stored one.
     DatabaseError
         Nothing was saved.
     """
@@ -118,11 +118,11 @@ def ingest(
         known = registry.same(attempt.key)
         if known is not None and _repeats_nothing(known):
             return _as_before(registry, attempt, known)
-        found = _recognised(groups, options)
-        attempt = replace(attempt, formats=tuple(format.name for format, _ in found))
-        sources = _sources(found, options, progress)
+        recognised = _recognise(groups, options)
+        attempt = replace(attempt, formats=tuple(format.name for format, _ in recognised))
+        sources = _sources(recognised, options, progress)
         intake = replace(merge(sources, options), started_at=attempt.started_at, key=attempt.key)
-        intake, compared = _beside_stored(registry, intake, sources)
+        intake, compared = _compare_if_poorer(registry, intake, sources)
     except Exception as error:
         registry.failed(attempt, error)
         raise
@@ -131,19 +131,19 @@ def ingest(
     return Report(intake=intake, receipt=receipt, warnings=warnings, compared=compared)
 
 
-def _beside_stored(
+def _compare_if_poorer(
     registry: Saves, intake: Intake, sources: Sequence[Source]
 ) -> tuple[Intake, Comparison | None]:
-    """The intake, without a fabric that tells no ports where the stored one does: they are compared."""
-    fabric, cluster, at = intake.fabric, intake.cluster, intake.observed_at
-    if fabric is None or cluster is None or at is None or tells_ports(fabric):
+    """Return the intake; a fabric without ports is compared with a stored one with ports, and removed."""
+    fabric, cluster, time = intake.fabric, intake.cluster, intake.observed_at
+    if fabric is None or cluster is None or time is None or has_ports(fabric):
         return intake, None
-    last = registry.last_seen(cluster, at)
-    if last is None or not tells_ports(last.fabric):
+    last = registry.last_seen(cluster, time)
+    if last is None or not has_ports(last.fabric):
         return intake, None
-    told = told_fabrics(sources)
-    compared = compare_with_stored(cluster, intake.source, told, last.fabric, last.observed_at)
-    # Without a key: the same files again are compared again, with what is stored by then.
+    fabrics = source_fabrics(sources)
+    compared = compare_with_stored(cluster, intake.source, fabrics, last.fabric, last.observed_at)
+    # No key: a later ingest of the same files compares them again, with the fabric stored by then.
     rest = replace(intake, fabric=None, key="", warnings=(*intake.warnings, *compared.disagreements))
     return rest, compared
 
@@ -151,62 +151,62 @@ def _beside_stored(
 def plan(
     paths: Iterable[str | Path], options: Options | None = None, *, progress: Progress = silent
 ) -> Intake:
-    """What the files hold, merged and checked; touches no database.
+    """Return the data of the files, merged and checked, without using a database.
 
     Raises
     ------
     InputError
-        With file, line, text and reason.
+        Invalid content, with file, line, text and reason.
     UnknownFormat
-        A file that no format claims.
+        A file of no known format.
     UnknownName
-        A name in one file that another one should have.
+        A name in one file that is missing in another one.
     ConfigError
         An option that is missing or does not fit.
     """
     options = options or Options()
-    return merge(_sources(_recognised(read_paths(paths), options), options, progress), options)
+    return merge(_sources(_recognise(read_paths(paths), options), options, progress), options)
 
 
-def _recognised(groups: Sequence[SourceGroup], options: Options) -> list[tuple[Format, SourceGroup]]:
-    """Each source with its format."""
+def _recognise(groups: Sequence[SourceGroup], options: Options) -> list[tuple[Format, SourceGroup]]:
+    """Return each source with its format."""
     if not groups:
         raise InputError("no files were given")
     return gather(groups, options.format)
 
 
 def _sources(
-    found: Sequence[tuple[Format, SourceGroup]], options: Options, progress: Progress
+    recognised: Sequence[tuple[Format, SourceGroup]], options: Options, progress: Progress
 ) -> list[Source]:
-    """All sources, parsed."""
+    """Parse all sources."""
     sources: list[Source] = []
-    for done, (format, group) in enumerate(found):
-        progress(f"reading {group.path}", done, len(found))
+    for done, (format, group) in enumerate(recognised):
+        progress(f"reading {group.path}", done, len(recognised))
         sources.extend(_parse(format, group, options, progress))
-    progress("checking", len(found), len(found))
+    progress("checking", len(recognised), len(recognised))
     return sources
 
 
 def _key(groups: Iterable[SourceGroup], options: Options, progress: Progress) -> str:
-    """Hash of all that decides what a call saves; where it is that of a good run, nothing is new."""
+    """Return the hash of all input of an ingest; equal to that of a successful run if nothing is new."""
     digest = hashlib.sha256(f"{code_version()}\n{options!r}\n".encode())
     for group in groups:
         for file in group.files:
-            told = f"{group.path}\n{file.path}\n{file.modified_at.isoformat()}\n{file.size}\n"
-            digest.update(told.encode("utf-8", "surrogateescape"))
+            identity = f"{group.path}\n{file.path}\n{file.modified_at.isoformat()}\n{file.size}\n"
+            digest.update(identity.encode("utf-8", "surrogateescape"))
             for piece in file.watched(progress, f"comparing {file.path}").pieces():
                 digest.update(piece)
     return digest.hexdigest()
 
 
 def _repeats_nothing(known: RunInfo) -> bool:
-    """Whether doing a run again changes nothing; placements go with the fabric that is there by now."""
+    """Return True if repeating a run changes nothing; placements depend on the present fabric."""
     formats = {format.name: format for format in catalog.FORMATS}
     return all(name in formats and formats[name].kind != "placement" for name in known.formats)
 
 
 def _as_before(registry: Saves, attempt: Attempt, known: RunInfo) -> Report:
-    """The report of a call that reads the very same as an earlier one."""
+    """Return the report of an ingest whose input is identical to that of an earlier run."""
     again = replace(attempt, formats=known.formats, digest=known.digest, warnings=known.warnings)
     registry.unchanged(again, known)
     intake = Intake(
@@ -222,21 +222,21 @@ def _as_before(registry: Saves, attempt: Attempt, known: RunInfo) -> Report:
         cluster=intake.cluster,
         snapshot=known.snapshot or None,
         routing=known.routing or None,
-        profiles=known.profiles,
+        saved={"profiles": Saved(ids=known.profiles)},
         warnings=known.warnings,
     )
     return Report(intake=intake, receipt=receipt, warnings=known.warnings, same_as=known)
 
 
 def _parse(format: Format, group: SourceGroup, options: Options, progress: Progress) -> Iterator[Source]:
-    """Parse a group as a whole, or its files one by one where their format is not grouped."""
+    """Parse a group as a whole, or its files one by one if their format is not grouped."""
     whole = [group] if format.grouped else _singly(group)
     for part in whole:
         files = tuple(file.watched(progress, f"reading {file.path}") for file in part.files)
         if not format.streamed:
             files = tuple(file.held() for file in files)
         try:
-            parsed = divided(format.parser().parse(files, options), options.divide, part.path)
+            parsed = undo_double_counting(format.parser().parse(files, options), options.divide, part.path)
         except InvalidValue as error:
             raise InputError(str(error), path=part.path) from error
         yield Source(group=part, format=format.name, parsed=parsed)

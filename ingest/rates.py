@@ -1,9 +1,8 @@
-"""InfiniBand link rates: lane rate less encoding, times width.
+"""InfiniBand link rates: width times lane rate without line encoding.
 
-The speeds are signalling rates of a lane; what is left for data is less by the line code, 8b/10b up to
-QDR, 64b/66b from FDR10 to EDR, and 256b/257b under forward error correction (544/514) from HDR on.
-Source: InfiniBand Architecture Specification, volume 2 (the link and its speeds). Table:
-docs/formats/infiniband.md.
+Speeds are signalling rates of a lane. The data rate is lower due to the line code: 8b/10b up to QDR, 64b/66b from
+FDR10 to EDR, and 256b/257b with forward error correction (544/514) from HDR on. Source: InfiniBand Architecture
+Specification, volume 2 (the link and its speeds). Table: docs/formats/infiniband.md.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ LANE_BYTES: Mapping[str, float] = MappingProxyType(
         }.items()
     }
 )
-"""Data bytes/s of one lane and direction by name of the speed."""
+"""Data bytes/s of one lane in one direction by name of the speed."""
 WIDTHS = (1, 2, 4, 8, 12)
-"""Lanes that a link can have."""
+"""Possible numbers of lanes of a link."""
 
 SPEED_OF_LANE: Mapping[str, str] = MappingProxyType(
     {
@@ -47,16 +46,16 @@ SPEED_OF_LANE: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("200", "212.5"), "XDR"),
     }
 )
-"""Name of a speed by what tools print for a lane: Gbit/s of data, or on the wire."""
+"""Name of a speed by the number that tools print for a lane: Gbit/s of data, or of the signal."""
 
 
-def told_rate(lanes: str, speed: str) -> float | None:
-    """Data bytes/s of a link by what a tool prints; None where it does not know the speed or width.
+def printed_rate(lanes: str, speed: str) -> float | None:
+    """Return the data bytes/s of a link from printed values; None if speed or width is unknown.
 
     Parameters
     ----------
     lanes : str
-        Such as ``4x``.
+        Number of lanes, such as ``4x``.
     speed : str
         A key of `SPEED_OF_LANE` or a name such as ``HDR``.
     """
@@ -68,14 +67,14 @@ def told_rate(lanes: str, speed: str) -> float | None:
 
 
 def link_rate(width: int, speed: str) -> float:
-    """Data bytes/s of a link in each direction.
+    """Return the data bytes/s of a link in each direction.
 
     Parameters
     ----------
     width : int
-        Lanes, one of `WIDTHS`.
+        Number of lanes, one of `WIDTHS`.
     speed : str
-        Name such as ``HDR``.
+        Name of the speed, such as ``HDR``.
 
     Raises
     ------

@@ -26,7 +26,7 @@ from registry.database.local.server import ensure_server
 from registry.errors import InvalidValue
 from registry.fabrics.observations import draft_observation
 from registry.ingest_runs.runs import FAILED, SAVED, UNCHANGED, Attempt, RunResult, record_run
-from registry.ingest_runs.saving import Saving
+from registry.ingest_runs.saving import save_all
 from registry.model import CounterSweep, Fabric, Floats
 from registry.model.intake import Intake
 from registry.progress import silent
@@ -207,15 +207,15 @@ def _save(
     )
 
     def work(transaction: Transaction) -> tuple[str, str]:
-        receipt = Saving(transaction, intake, at, silent).save(seen, intake.jobs)
+        receipt = save_all(transaction, intake, seen, at, silent)
         content, routing = receipt.snapshot or "", receipt.routing or ""
         result = RunResult(
             outcome=SAVED,
             seconds=seconds,
-            jobs=receipt.jobs,
+            jobs=receipt.new("jobs"),
             snapshot=content,
             routing=routing,
-            profiles=receipt.profiles,
+            profiles=receipt.ids("profiles"),
         )
         record_run(transaction, attempt, result)
         return content, routing

@@ -77,7 +77,7 @@ class Effort:
 @cache
 def _read(path: Path) -> Trace:
     (recording,) = read_paths([path])
-    found = trace_csv.parse(recording.files, Reading()).trace
+    found = trace_csv.parse(recording.files, Reading()).traces[0]
     assert found is not None
     return found
 

@@ -160,7 +160,7 @@ def generated() -> dict[str, Callable[[], Contest]]:
 def real(run: str) -> Profile:
     """Return all traffic of a recorded run of ``tests/data/openmpi``."""
     (recording,) = read_paths([DATA / "openmpi" / f"{run}.tar.gz"])
-    profile = openmpi_monitoring.parse(recording.files, Options(name=run)).profile
+    profile = openmpi_monitoring.parse(recording.files, Options(name=run)).profiles[0]
     if profile is None:
         raise SystemExit(f"{run} holds no profile")
     return profile

@@ -42,7 +42,7 @@ def ai_layout(
     domain: int | None = None,
     keep_inside: bool = True,
 ) -> Profile:
-    """One step on ``tensor * context * data * pipeline`` ranks.
+    """Return one step on ``tensor * context * data * pipeline`` ranks.
 
     Parameters
     ----------
@@ -112,14 +112,14 @@ def _check(sizes: dict[str, int], expert: int, order: Sequence[str], domain: int
 
 
 def _grid(sizes: dict[str, int], order: Sequence[str]) -> Longs:
-    """int64[tensor, context, data, pipeline]: rank at each place."""
+    """Return the rank at each place (int64[tensor, context, data, pipeline])."""
     slowest_first = tuple(reversed(order))
     numbered = np.arange(math.prod(sizes.values())).reshape([sizes[name] for name in slowest_first])
     return numbered.transpose([slowest_first.index(name) for name in DIMENSIONS])
 
 
 def _groups(grid: Longs, axis: int) -> Longs:
-    """int64[groups, size]: ranks that differ in their place along one dimension alone."""
+    """Return the ranks that differ in their place along one dimension alone (int64[groups, size])."""
     return np.moveaxis(grid, axis, -1).reshape(-1, grid.shape[axis])
 
 

@@ -17,7 +17,7 @@ MOST = 1 << 24
 
 
 def whole(field: str, value: int, low: int, high: int = MOST) -> int:
-    """The value as int.
+    """Return the value as int.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def whole(field: str, value: int, low: int, high: int = MOST) -> int:
 
 
 def wholes(field: str, values: Sequence[int], low: int) -> tuple[int, ...]:
-    """A sequence of at least one whole number, their product at most `MOST`."""
+    """Return a sequence of at least one whole number, their product at most `MOST`."""
     if isinstance(values, str) or len(values) == 0:
         raise InvalidValue(field, "needs at least one number")
     found = tuple(whole(field, value, low) for value in values)
@@ -41,14 +41,14 @@ def wholes(field: str, values: Sequence[int], low: int) -> tuple[int, ...]:
 
 
 def positive(field: str, value: float) -> float:
-    """The value as float; finite and above zero."""
+    """Return the value as float; finite and above zero."""
     if not (math.isfinite(value) and value > 0):
         raise InvalidValue(field, f"is {value}, must be finite and above zero")
     return float(value)
 
 
 def each(field: str, value: float | Sequence[float], count: int) -> tuple[float, ...]:
-    """One positive number for each of `count` things: the same for all, or as many as there are."""
+    """Return one positive number for each of `count` things: the same for all, or as many as there are."""
     values = (value,) * count if isinstance(value, int | float) else tuple(value)
     if len(values) != count:
         raise InvalidValue(field, f"has {len(values)} numbers, not {count}")
@@ -65,7 +65,7 @@ def cabled(
     level: ArrayLike | None = None,
     coordinates: ArrayLike | None = None,
 ) -> Fabric:
-    """A fabric from full-duplex cables.
+    """Return a fabric from full-duplex cables.
 
     Parameters
     ----------
@@ -97,6 +97,6 @@ def cabled(
 
 
 def numbered(prefix: str, count: int) -> list[str]:
-    """``prefix`` and a number from 0, padded so that names sort as numbers do."""
+    """Return ``prefix`` and a number from 0, padded so that names sort as numbers do."""
     width = len(str(max(count - 1, 0)))
     return [f"{prefix}{index:0{width}d}" for index in range(count)]

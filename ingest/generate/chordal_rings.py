@@ -18,7 +18,7 @@ def chordal_ring(
     capacity: float | Sequence[float] = 1.0,
     slots: int = 1,
 ) -> Fabric:
-    """The ring C(n; q_1, q_2, ...): node i is joined to i + 1 and to each i + q_j, modulo n.
+    """Return the ring C(n; q_1, q_2, ...): node i is joined to i + 1 and to each i + q_j, modulo n.
 
     A node has two links and two for each chord, one for a chord of half the ring. With one chord q the
     algebraic connectivity is ``a = min_k 4 - 2 cos(2 pi k / n) - 2 cos(2 pi k q / n)``, and at least ``ceil(n

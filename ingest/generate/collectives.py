@@ -55,7 +55,7 @@ def expand(
     algorithm: str = "ring",
     domain: int | None = None,
 ) -> Edges:
-    """What one call of a collective sends in each of several groups of ranks.
+    """Return what one call of a collective sends in each of several groups of ranks.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def expand(
 
 
 def joined(*parts: Edges) -> Edges:
-    """All edges one after the other; none where there are no parts."""
+    """Return all edges one after the other; none if there are no parts."""
     if not parts:
         none = np.zeros(0, np.int64)
         return Edges(none, none, np.zeros(0), none)
@@ -103,7 +103,7 @@ def joined(*parts: Edges) -> Edges:
 
 
 def edges(source: ArrayLike, target: ArrayLike, size: ArrayLike, messages: ArrayLike = 1) -> Edges:
-    """Edges from columns; sizes and messages may be one for all."""
+    """Return edges from columns; sizes and messages may be one for all."""
     src = np.asarray(source, np.int64).ravel()
     return Edges(
         src,
@@ -114,12 +114,12 @@ def edges(source: ArrayLike, target: ArrayLike, size: ArrayLike, messages: Array
 
 
 def ring_of(ranks: Longs, size: float, messages: int = 1) -> Edges:
-    """Every rank of each row to the next, the last to the first."""
+    """Return every rank of each row to the next, the last to the first."""
     return edges(ranks, np.roll(ranks, -1, axis=1), size, messages)
 
 
 def binary_tree(k: int) -> Longs:
-    """int64[k]: parent of each place in a balanced binary tree numbered in order; -1 for the root, place 0.
+    """Return the parent of each place in a balanced binary tree numbered in order; -1 for the root, place 0 (int64[k]).
 
     Place r, whose lowest bit set is b, hangs below r - b + 2 b, or below r - b where that is beyond the end.
     """
@@ -164,7 +164,7 @@ def _to_first(ranks: Longs, size: float) -> Edges:
 
 
 def _trees(ranks: Longs, size: float) -> Edges:
-    """Two trees, the second mirrored (k even) or shifted by one (k odd): inner there is a leaf here."""
+    """Return two trees, the second mirrored (k even) or shifted by one (k odd): inner there is a leaf here."""
     k = ranks.shape[1]
     second = ranks[:, ::-1] if k % 2 == 0 else np.roll(ranks, 1, axis=1)
     return joined(*(_tree(order, size / 2, up=True, down=True) for order in (ranks, second)))
@@ -178,7 +178,7 @@ def _tree(ranks: Longs, size: float, *, up: bool, down: bool) -> Edges:
 
 
 def _doubling(ranks: Longs, size: float) -> Edges:
-    """Ranks beyond a power of two fold theirs into a neighbour before and get the result after."""
+    """Return ranks beyond a power of two fold theirs into a neighbour before and get the result after."""
     k = ranks.shape[1]
     power = 1 << (k.bit_length() - 1)
     extra = k - power

@@ -19,7 +19,7 @@ def dragonfly(
     capacities: tuple[float, float, float] = (1.0, 1.0, 1.0),
     slots: int = 1,
 ) -> Fabric:
-    """A dragonfly of `g` groups of `a` switches, each with `h` global ports and `p` hosts.
+    """Return a dragonfly of `g` groups of `a` switches, each with `h` global ports and `p` hosts.
 
     The switches of a group are fully joined; every two groups are joined by ``a * h // (g - 1)`` global
     cables, and global ports left over stay open. A group's ports, taken switch by switch, lead to the

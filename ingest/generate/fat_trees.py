@@ -21,7 +21,7 @@ def extended_generalised_fat_tree(
     capacity: float | Sequence[float] = 1.0,
     slots: int = 1,
 ) -> Fabric:
-    """The tree XGFT(h; m_1 .. m_h; w_1 .. w_h) of Ohring, Ibel, Das and Kumar (IPPS 1995).
+    """Return the tree XGFT(h; m_1 .. m_h; w_1 .. w_h) of Ohring, Ibel, Das and Kumar (IPPS 1995).
 
     Level l has ``m_{l+1} * ... * m_h * w_1 * ... * w_l`` vertices; level 0 are the hosts. A vertex of level
     l has m_l vertices below and w_{l+1} above: those whose labels differ in that one place.
@@ -32,7 +32,7 @@ def extended_generalised_fat_tree(
         m_1 .. m_h and w_1 .. w_h, from the hosts up. Oversubscription of level l is
         ``m_l / w_{l+1}`` where all capacities are equal.
     cables : sequence of int, optional
-        Parallel cables between a vertex of level l - 1 and one of level l; one each unless told.
+        Parallel cables between a vertex of level l - 1 and one of level l; one each by default.
     capacity : float or sequence of float
         Bytes/s of a cable and direction, for all levels or one for each.
     slots : int
@@ -69,7 +69,7 @@ def extended_generalised_fat_tree(
 
 
 def k_ary_n_tree(k: int, n: int, *, capacity: float = 1.0, slots: int = 1) -> Fabric:
-    """``k ** n`` hosts below n levels of ``k ** (n - 1)`` switches (Petrini and Vanneschi 1997)."""
+    """Return ``k ** n`` hosts below n levels of ``k ** (n - 1)`` switches (Petrini and Vanneschi 1997)."""
     whole("k_ary_n_tree.k", k, 1, 1 << 12)
     whole("k_ary_n_tree.n", n, 1, 24)
     return extended_generalised_fat_tree((k,) * n, (1,) + (k,) * (n - 1), capacity=capacity, slots=slots)
@@ -78,7 +78,7 @@ def k_ary_n_tree(k: int, n: int, *, capacity: float = 1.0, slots: int = 1) -> Fa
 def three_level(
     pods: int = 50, leaves: int = 20, hosts: int = 20, *, capacity: float = 1.25e10, slots: int = 1
 ) -> Fabric:
-    """Pods of leaf switches, each pod with as many upper switches, all of these below a core.
+    """Return pods of leaf switches, each pod with as many upper switches, all of these below a core.
 
     A leaf has `hosts` hosts and a cable to each upper switch of its pod; upper switch i of every pod has
     `leaves` cables to the same `leaves` core switches. The defaults are 20,000 hosts on 1,000 leaves.
@@ -99,7 +99,7 @@ def director_tree(
     capacity: float = 1.0,
     slots: int = 1,
 ) -> Fabric:
-    """Leaf switches below director-class switches, each itself a two-level tree of chips.
+    """Return leaf switches below director-class switches, each itself a two-level tree of chips.
 
     A director has `lines` chips of `ports` ports, half of them down, and ``lines / 2`` spine chips, to each
     of which a line chip has ``ports / lines`` cables. Leaf l has `cables` cables to every director, on its
@@ -137,7 +137,7 @@ def director_tree(
 
 
 def juropa_like(*, capacity: float = 1.0, slots: int = 1) -> Fabric:
-    """3,292 hosts on 138 leaves of 24 or 23, each with a cable to 12 directors of 144 ports.
+    """Return 3,292 hosts on 138 leaves of 24 or 23, each with a cable to 12 directors of 144 ports.
 
     The paper's Juropa (section 5.4.1) was read from the machine and is not published; this is a fat tree of
     its size, of chips of 24 ports, two hosts' worth of bytes below for one above.
@@ -146,7 +146,7 @@ def juropa_like(*, capacity: float = 1.0, slots: int = 1) -> Fabric:
 
 
 def ranger_like(*, capacity: float = 1.0, slots: int = 1) -> Fabric:
-    """4,081 hosts on 341 leaves of 12 or 11, each with 6 cables to each of two switches of 3,456 ports.
+    """Return 4,081 hosts on 341 leaves of 12 or 11, each with 6 cables to each of two switches of 3,456 ports.
 
     The paper's Ranger (section 5.4.2) was read from the machine and is not published. Such a switch is here
     a three-level tree of 720 chips of 24 ports: 24 cards of 12 lower and 12 upper chips, fully joined,
@@ -175,7 +175,7 @@ def ranger_like(*, capacity: float = 1.0, slots: int = 1) -> Fabric:
 
 
 def _between(below: tuple[int, ...], above: tuple[int, ...], at: int) -> Longs:
-    """Vertices of level `at` and `at` + 1 that are joined, each numbered within its level.
+    """Return vertices of level `at` and `at` + 1 that are joined, each numbered within its level.
 
     A label is (w_1 .. w_at, m_at+1 .. m_h), read with the m of the highest level first, so that hosts of one
     leaf follow one another.

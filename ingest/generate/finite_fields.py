@@ -28,7 +28,7 @@ class Field(NamedTuple):
 
 
 def field(q: int) -> Field:
-    """The field of q elements.
+    """Return the field of q elements.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def field(q: int) -> Field:
 
 
 def prime_power(q: int) -> tuple[int, int]:
-    """Base and exponent of ``q = p ** m``.
+    """Return base and exponent of ``q = p ** m``.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def prime_power(q: int) -> tuple[int, int]:
 
 
 def _powers(p: int, m: int) -> Longs:
-    """Powers of x modulo the first monic polynomial of degree m that makes x primitive."""
+    """Return powers of x modulo the first monic polynomial of degree m that makes x primitive."""
     for low in product(range(p), repeat=m):
         found = _orbit(p, low)
         if len(found) == p**m - 1:
@@ -76,7 +76,7 @@ def _powers(p: int, m: int) -> Longs:
 
 
 def _orbit(p: int, low: tuple[int, ...]) -> list[int]:
-    """1, x, x^2, ... until one comes again, where ``x^m = low_0 + low_1 x + ...``; as numbers to base p."""
+    """Return 1, x, x^2, ... until one comes again, where ``x^m = low_0 + low_1 x + ...``; as numbers to base p."""
     m = len(low)
     element = (1, *(0,) * (m - 1))
     found: list[int] = []

@@ -21,7 +21,7 @@ def hyperx(
     host_capacity: float = 1.0,
     slots: int = 1,
 ) -> Fabric:
-    """The network (L, S, K, T) of Ahn, Binkert, Davis, McLaren and Schreiber (SC 2009, section 3).
+    """Return the network (L, S, K, T) of Ahn, Binkert, Davis, McLaren and Schreiber (SC 2009, section 3).
 
     There are ``P = S_1 * S_2 * ...`` switches of `hosts` hosts each; switches whose coordinates differ in one
     dimension alone are joined by K_i cables. A HyperX of one dimension is a complete graph, one whose sides
@@ -75,7 +75,7 @@ def hyperx(
 
 
 def _along(place: Longs, sides: tuple[int, ...], axis: int) -> Longs:
-    """Pairs of switches that differ in this coordinate alone."""
+    """Return pairs of switches that differ in this coordinate alone."""
     first = place[place[:, axis] == 0]
     found = []
     for low, high in combinations(range(sides[axis]), 2):

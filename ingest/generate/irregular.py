@@ -28,7 +28,7 @@ def irregular(
     slots: int = 1,
     seed: int = 0,
 ) -> Fabric:
-    """Switches joined at random, each to `links` others by one link, each with `hosts` hosts.
+    """Return switches joined at random, each to `links` others by one link, each with `hosts` hosts.
 
     The paper's networks (section 5.1): switches of 8 ports, 4 of them to hosts, 3 to other switches, one left
     open; neighbours joined by a single link. Ends of links are drawn one pair after the other from those
@@ -55,7 +55,7 @@ def irregular(
 
 
 def autonet(*, hosts: int = 4, capacity: float = 1.0, slots: int = 1) -> Fabric:
-    """The 10 switches of the 2004 paper's Figure 3.
+    """Return the 10 switches of the 2004 paper's Figure 3.
 
     The text does not list the links; these are the ones that give, with up*/down* routing from switch 6, its
     Table 2 to the digit and its Table 1 path for path.
@@ -65,7 +65,7 @@ def autonet(*, hosts: int = 4, capacity: float = 1.0, slots: int = 1) -> Fabric:
 
 
 def _draw(count: int, links: int, generator: np.random.Generator) -> Longs | None:
-    """Pairs of joined switches, each switch in `links`; None where what is left over does not fit."""
+    """Return pairs of joined switches, each switch in `links`; None if what is left over does not fit."""
     left = np.full(count, links)
     joined = np.zeros((count, count), bool)
     np.fill_diagonal(joined, True)

@@ -57,7 +57,7 @@ class SparseMatrix(NamedTuple):
 
 
 def kkt(side: int) -> SparseMatrix:
-    """The matrix of an optimality system with a control on the border of a cube, as nlpkkt80 to nlpkkt240.
+    """Return the matrix of an optimality system with a control on the border of a cube, as nlpkkt80 to nlpkkt240.
 
     Rows: ``side ** 3`` states, 6 side^2 controls (one for each point of each face), ``side ** 3``
     multipliers. A multiplier is coupled to the 27 states about its point and, on a face, to the 9 controls
@@ -84,7 +84,7 @@ def kkt(side: int) -> SparseMatrix:
 
 
 def crankshaft(nodes: int, *, throws: int = 4, unknowns: int = 3) -> SparseMatrix:
-    """The stiffness matrix of a crankshaft in elements of eight nodes, three displacements a node.
+    """Return the stiffness matrix of a crankshaft in elements of eight nodes, three displacements a node.
 
     A shaft along x, and `throws` crank pins beside it, a quarter of a turn apart, each between two webs.
     Nodes are the `nodes` points of a cubic lattice that lie deepest in that body; those that differ by at
@@ -124,7 +124,7 @@ def crankshaft(nodes: int, *, throws: int = 4, unknowns: int = 3) -> SparseMatri
 
 
 def product_traffic(matrix: SparseMatrix, ranks: int, *, seed: int = 0, name: str = "") -> Profile:
-    """What ranks send in a product of the matrix with a vector, once METIS has cut the matrix into parts.
+    """Return what ranks send in a product of the matrix with a vector, once METIS has cut the matrix into parts.
 
     Part p needs every element of the vector for which one of its rows has an entry; those that another part
     owns are sent once, 8 bytes each (Hoefler and Snir 2011, section 5.2). METIS cuts the graph of the
@@ -151,7 +151,7 @@ def product_traffic(matrix: SparseMatrix, ranks: int, *, seed: int = 0, name: st
 def pattern_traffic(
     row: Longs, column: Longs, rows: int, ranks: int, *, seed: int = 0, name: str = ""
 ) -> Profile:
-    """The same for a square matrix given as entries, symmetric or not.
+    """Return the same for a square matrix given as entries, symmetric or not.
 
     METIS cuts the graph of the matrix and its transpose together; what is sent follows the entries alone.
 
@@ -173,7 +173,7 @@ def pattern_traffic(
 
 
 def _needed(owner: Longs, row: Longs, column: Longs | Ints, ranks: int, size: int, name: str) -> Profile:
-    """Elements of the vector that parts need of each other, each once; `size` bytes an element."""
+    """Return elements of the vector that parts need of each other, each once; `size` bytes an element."""
     crosses = owner[row] != owner[column]
     count = np.int64(len(owner))
     needed = np.unique(owner[row[crosses]] * count + column[crosses])
@@ -185,7 +185,7 @@ def _needed(owner: Longs, row: Longs, column: Longs | Ints, ranks: int, size: in
 
 
 def partition(matrix: SparseMatrix, ranks: int, *, seed: int = 0) -> Longs:
-    """int64[blocks]: part of each block, by METIS."""
+    """Return the part of each block, by METIS (int64[blocks])."""
     if ranks == 1:
         return np.zeros(len(matrix.indptr) - 1, np.int64)
     options = pymetis.Options(seed=seed)
@@ -195,7 +195,7 @@ def partition(matrix: SparseMatrix, ranks: int, *, seed: int = 0) -> Longs:
 
 
 def _shifted(first: Longs, second: Longs) -> Longs:
-    """int64[2, pairs]: entries of two arrays of one shape at places that differ by at most one everywhere."""
+    """Return the entries of two arrays of one shape at places that differ by at most one everywhere (int64[2, pairs])."""
     pairs = []
     for step in np.ndindex((3,) * first.ndim):
         here = tuple(slice(max(0, 1 - s), n - max(0, s - 1)) for s, n in zip(step, first.shape, strict=True))
@@ -205,14 +205,14 @@ def _shifted(first: Longs, second: Longs) -> Longs:
 
 
 def _matrix(one: Longs, other: Longs, blocks: int, unknowns: int, diagonal: int) -> SparseMatrix:
-    """Both triangles from pairs of different blocks, each given once."""
+    """Return both triangles from pairs of different blocks, each given once."""
     key = np.sort(np.r_[one * np.int64(blocks) + other, other * np.int64(blocks) + one])
     indptr = np.searchsorted(key, np.arange(blocks + 1) * np.int64(blocks)).astype(np.int64)
     return SparseMatrix(indptr, (key % blocks).astype(np.int32), unknowns, diagonal)
 
 
 def _depth(x: Floats, y: Floats, z: Floats, throws: int) -> Floats:
-    """How deep a point lies in the body: its largest depth in a journal, a web or a pin; outside below 0."""
+    """Return how deep a point lies in the body: its largest depth in a journal, a web or a pin; outside below 0."""
     whole_length = 3.2 * throws
     turned = np.floor(x / 3.2)
     along = x - 3.2 * turned

@@ -1,7 +1,7 @@
 """What the NAS Parallel Benchmarks BT, SP, CG and LU (MPI, version 3.3 on) send point to point.
 
 Pairs and bytes follow the programs' own decompositions and message sizes; BT, SP and CG equal recordings of
-real runs to the byte (tests/ingest/test_generate_nas.py). Collectives, of which there are few, are left out.
+real runs to the byte (tests/ingest/test_generate_nas.py). Collectives, of which there are few, are ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INNER = 25
 
 
 def bt(ranks: int, *, points: int = SIZES["D"], steps: int = 250) -> Profile:
-    """BT: block-tridiagonal solver on ``q * q`` ranks, each with q cells of a cubic grid's diagonals.
+    """Return BT: block-tridiagonal solver on ``q * q`` ranks, each with q cells of a cubic grid's diagonals.
 
     A rank sends to six others, the successor and predecessor along each dimension of a twisted torus. All
     six get the borders of a step (five variables, two layers, from all cells but the last or first of a
@@ -36,7 +36,7 @@ def bt(ranks: int, *, points: int = SIZES["D"], steps: int = 250) -> Profile:
     ranks : int
         A square.
     points : int
-        Along each side of the grid; class D unless told (`SIZES`).
+        Along each side of the grid; class D by default (`SIZES`).
     steps : int
         Time steps. The program does one more before it starts its clock, and computes the right-hand side
         once more to verify.
@@ -52,7 +52,7 @@ def bt(ranks: int, *, points: int = SIZES["D"], steps: int = 250) -> Profile:
 
 
 def sp(ranks: int, *, points: int = SIZES["D"], steps: int = 500) -> Profile:
-    """SP: scalar penta-diagonal solver; the pairs of BT, with its own messages along the lines.
+    """Return SP: scalar penta-diagonal solver; the pairs of BT, with its own messages along the lines.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def sp(ranks: int, *, points: int = SIZES["D"], steps: int = 500) -> Profile:
 
 
 def cg(ranks: int, *, rows: int = CG_ROWS["D"], iterations: int = CG_ITERATIONS["D"]) -> Profile:
-    """CG: conjugate gradients with a random matrix, on a grid of ranks as square as a power of two allows.
+    """Return CG: conjugate gradients with a random matrix, on a grid of ranks as square as a power of two allows.
 
     A rank exchanges its part of a vector with the ranks of its row whose column differs in one bit, and
     sends it to its partner across the grid's diagonal; a rank on the diagonal sends it to itself.
@@ -74,7 +74,7 @@ def cg(ranks: int, *, rows: int = CG_ROWS["D"], iterations: int = CG_ITERATIONS[
     ranks : int
         A power of two.
     rows : int
-        Of the matrix; class D unless told (`CG_ROWS`).
+        Of the matrix; class D by default (`CG_ROWS`).
     iterations : int
         Outer ones; the program does one more before it starts its clock.
     """
@@ -115,7 +115,7 @@ def lu(
     grid: tuple[int, int] | None = None,
     with_start: bool = False,
 ) -> Profile:
-    """LU: symmetric successive over-relaxation on a grid of ranks that is not periodic.
+    """Return LU: symmetric successive over-relaxation on a grid of ranks that is not periodic.
 
     Every step sends, plane by plane, five variables of the rows of points along a border: south and east in
     the lower sweep, north and west in the upper one; and then two layers of each border to all sides.
@@ -190,7 +190,7 @@ class _Cells:
         )
 
     def faces(self, forward: bool = True, *, inner: bool = False) -> Longs:
-        """int64[3, ranks]: points of the faces, along each dimension, that have a cell behind them.
+        """Return the points of the faces, along each dimension, that have a cell behind them (int64[3, ranks]).
 
         `inner` leaves out points on the border of the whole grid.
         """
@@ -203,7 +203,7 @@ class _Cells:
         return np.stack(found)
 
     def profile(self, application: str, steps: int, forward: Longs, backward: Longs) -> Profile:
-        """All steps; `forward` and `backward` are doubles a rank sends along each dimension in one."""
+        """Return all steps; `forward` and `backward` are doubles a rank sends along each dimension in one."""
         whole(f"{self._program}.steps", steps, 1)
         ahead = DOUBLE * (10 * self.faces() * (steps + 2) + forward * (steps + 1))
         back = DOUBLE * (10 * self.faces(False) * (steps + 2) + backward * (steps + 1))

@@ -27,7 +27,7 @@ EP_BYTES, EP_REDUCTIONS = 13 * DOUBLE, 4
 
 
 def ft(ranks: int, *, points: tuple[int, int, int] = FT_POINTS["D"], steps: int = FT_STEPS["D"]) -> Profile:
-    """FT: Fourier transforms in three dimensions, each a transposition by all-to-all.
+    """Return FT: Fourier transforms in three dimensions, each a transposition by all-to-all.
 
     Up to as many ranks as points along z all ranks exchange with all. With more they stand in rows of
     ``ranks / z`` neighbours and columns of z, and each transform has an all-to-all in both.
@@ -37,7 +37,7 @@ def ft(ranks: int, *, points: tuple[int, int, int] = FT_POINTS["D"], steps: int 
     ranks : int
         A power of two.
     points : (int, int, int)
-        Along x, y and z; class D unless told (`FT_POINTS`).
+        Along x, y and z; class D by default (`FT_POINTS`).
     steps : int
         Time steps; two more transforms are done before.
 
@@ -63,7 +63,7 @@ def ft(ranks: int, *, points: tuple[int, int, int] = FT_POINTS["D"], steps: int 
 
 
 def integer_sort(ranks: int, *, keys: int = IS_KEYS["D"], iterations: int = 10) -> Profile:
-    """IS: every iteration sums the sizes of buckets, and sends every key to the rank of its bucket.
+    """Return IS: every iteration sums the sizes of buckets, and sends every key to the rank of its bucket.
 
     Keys are spread evenly here; the program's own are summed from four random numbers, so that the bytes of
     a pair differ from these by chance, but not their sum.
@@ -73,7 +73,7 @@ def integer_sort(ranks: int, *, keys: int = IS_KEYS["D"], iterations: int = 10) 
     ranks : int
         A power of two.
     keys : int
-        In all; class D unless told (`IS_KEYS`).
+        In all; class D by default (`IS_KEYS`).
     iterations : int
         The program does one more before it starts its clock.
     """
@@ -91,7 +91,7 @@ def integer_sort(ranks: int, *, keys: int = IS_KEYS["D"], iterations: int = 10) 
 
 
 def ep(ranks: int) -> Profile:
-    """EP: random numbers, and four reductions of 104 bytes in all at the end.
+    """Return EP: random numbers, and four reductions of 104 bytes in all at the end.
 
     Parameters
     ----------

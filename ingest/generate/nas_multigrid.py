@@ -19,7 +19,7 @@ MG_CYCLES = {"S": 4, "W": 4, "A": 4, "B": 20, "C": 20, "D": 50, "E": 50}
 
 class _Level(NamedTuple):
     inner: Longs
-    """int64[3, ranks]: own points along each axis; 0 where a rank has none."""
+    """int64[3, ranks]: own points along each axis; 0 if a rank has none."""
     there: Longs
     """int64[3, 2, ranks]: the rank after and the rank before along each axis."""
     gives: Bools
@@ -27,19 +27,19 @@ class _Level(NamedTuple):
 
 
 def mg(ranks: int, *, points: int = MG_POINTS["D"], cycles: int = MG_CYCLES["D"]) -> Profile:
-    """MG: V-cycles on a periodic cube of ranks, ``2^i x 2^j x 2^k`` as even as they come, x numbered first.
+    """Return MG: V-cycles on a periodic cube of ranks, ``2^i x 2^j x 2^k`` as even as they come, x numbered first.
 
     On each level a rank sends its borders both ways along each axis: with the restriction, the residual and
     the smoother; on the coarsest level twice, on the finest three times and twice at the start. Where a
     level has fewer points than ranks along an axis only some ranks work, those next to each other being
-    further apart; on the way up they hand planes to those that join. Reductions are left out.
+    further apart; on the way up they hand planes to those that join. Reductions are ignored.
 
     Parameters
     ----------
     ranks : int
         A power of two.
     points : int
-        Along each side of the cube, a power of two; class D unless told (`MG_POINTS`).
+        Along each side of the cube, a power of two; class D by default (`MG_POINTS`).
     cycles : int
         The program does one more before it starts its clock.
 
@@ -76,7 +76,7 @@ def mg(ranks: int, *, points: int = MG_POINTS["D"], cycles: int = MG_CYCLES["D"]
 
 
 def _levels(ranks: int, points: int) -> list[_Level]:
-    """All levels, the coarsest, of two points a side, first."""
+    """Return all levels, the coarsest, of two points a side, first."""
     bits = ranks.bit_length() - 1
     split = (bits // 3, (bits - bits // 3) // 2)
     sides = np.array([1 << split[0], 1 << split[1], ranks >> (split[0] + split[1])])[:, None]
@@ -101,7 +101,7 @@ def _levels(ranks: int, points: int) -> list[_Level]:
 
 
 def _borders(level: _Level, times: int) -> list[Edges]:
-    """Both borders along each axis; along y and z those of x, and of x and y, go with them."""
+    """Return both borders along each axis; along y and z those of x, and of x and y, go with them."""
     n1, n2, n3 = level.inner
     works = (level.inner > 0).all(axis=0)
     planes = (n2 * n3, (n1 + 2) * n3, (n1 + 2) * (n2 + 2))
@@ -120,7 +120,7 @@ def _sent(
     depth: tuple[int, int],
     times: int,
 ) -> list[Edges]:
-    """Planes of doubles along each axis, `depth` of them to the rank after and to the rank before."""
+    """Return planes of doubles along each axis, `depth` of them to the rank after and to the rank before."""
     parts = []
     for axis in range(3):
         here = np.flatnonzero(senders[axis])

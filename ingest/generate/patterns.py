@@ -14,7 +14,7 @@ from registry.model import Profile
 
 
 def ring(ranks: int, *, bytes: float = 1.0, both_ways: bool = False) -> Profile:
-    """Every rank sends to the next, the last to the first.
+    """Return every rank sends to the next, the last to the first.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def ring(ranks: int, *, bytes: float = 1.0, both_ways: bool = False) -> Profile:
 
 
 def all_to_all(ranks: int, *, bytes: float = 1.0) -> Profile:
-    """Every rank sends to every other.
+    """Return every rank sends to every other.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def all_to_all(ranks: int, *, bytes: float = 1.0) -> Profile:
 
 
 def random(ranks: int, *, partners: int = 4, bytes: float = 1.0, skew: float = 0.0, seed: int = 0) -> Profile:
-    """Every rank sends to as many others, drawn at random without repeats.
+    """Return every rank sends to as many others, drawn at random without repeats.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def collective(
     algorithm: Algorithm = "ring",
     domain: int | None = None,
 ) -> Profile:
-    """One call of a collective in groups of consecutive ranks.
+    """Return one call of a collective in groups of consecutive ranks.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def collective(
 
 
 def kkt_product(ranks: int, *, side: int = 40, seed: int = 0) -> Profile:
-    """Products of a vector with the matrix of nlpkkt80 to nlpkkt240 at any size, cut by METIS.
+    """Return products of a vector with the matrix of nlpkkt80 to nlpkkt240 at any size, cut by METIS.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def kkt_product(ranks: int, *, side: int = 40, seed: int = 0) -> Profile:
 
 
 def crankshaft_product(ranks: int, *, nodes: int = 20_000, seed: int = 0) -> Profile:
-    """Products of a vector with the stiffness matrix of a crankshaft, cut by METIS.
+    """Return products of a vector with the stiffness matrix of a crankshaft, cut by METIS.
 
     Parameters
     ----------

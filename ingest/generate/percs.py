@@ -26,7 +26,7 @@ def percs(
     seed: int = 0,
     slots: int = 1,
 ) -> Fabric:
-    """Supernodes of four drawers of eight nodes; every node hosts ranks and carries others' traffic.
+    """Return supernodes of four drawers of eight nodes; every node hosts ranks and carries others' traffic.
 
     A node is joined to the 7 others of its drawer by LL links, to the 24 others of its supernode by LR
     links, and every two supernodes are joined by one D link; the distance of two nodes is at most 3. There
@@ -74,7 +74,7 @@ def percs(
 
 
 def _d_links(supernodes: int, d_links: int, generator: np.random.Generator | None) -> Longs:
-    """Nodes of the D link of each pair of supernodes: no node with more than `d_links`."""
+    """Return nodes of the D link of each pair of supernodes: no node with more than `d_links`."""
     seats = np.repeat(np.arange(NODES), d_links)
     host = np.stack([seats if generator is None else generator.permutation(seats) for _ in range(supernodes)])
     one, other = np.triu_indices(supernodes, 1)

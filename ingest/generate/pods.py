@@ -24,7 +24,7 @@ def rail_pods(
     relays: bool = False,
     slots: int = 1,
 ) -> Fabric:
-    """Pods of NVLink domains whose accelerators have a network port each, a leaf switch a pod and rail.
+    """Return pods of NVLink domains whose accelerators have a network port each, a leaf switch a pod and rail.
 
     A vertex that hosts ranks is an accelerator with its network adapter. Those of a domain (a server of 8, a
     rack of 72) are joined by one NVLink switch. Accelerator i of a domain is on rail ``i % rails``: on the
@@ -43,7 +43,7 @@ def rail_pods(
     pods, domains, gpus : int
         Pods; NVLink domains of a pod; accelerators of a domain.
     rails : int, optional
-        Leaf switches of a pod, a divisor of `gpus`; one an accelerator of a domain unless told.
+        Leaf switches of a pod, a divisor of `gpus`; one an accelerator of a domain by default.
     spines : int
         0 leaves the rails apart ("rail-only"): one pod, and accelerators that relay.
     cables : int
@@ -86,7 +86,7 @@ def rail_pods(
 
 
 def _rails(pods: int, gpus: int, rails: int | None, spines: int, relays: bool) -> int:
-    """Rails of a pod, once it is checked that they fit and that something joins them."""
+    """Return rails of a pod, once it is checked that they fit and that something joins them."""
     field = "rail_pods."
     whole(field + "pods", pods, 1)
     whole(field + "gpus", gpus, 1)

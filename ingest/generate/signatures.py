@@ -31,7 +31,7 @@ class Parameter:
         What a value looks like: ``number``, ``whole number``, ``yes or no``, ``text``, ``a|b``, or
         ``... ,...`` for several.
     default : object
-        `REQUIRED` where there is none.
+        `REQUIRED` if there is none.
     about : str
         From the docstring, one line; perhaps empty.
     """
@@ -43,7 +43,7 @@ class Parameter:
     annotation: Any
 
     def read(self, text: str) -> Any:
-        """The value that a text such as ``64``, ``4x4x4``, ``1,2.5`` or ``yes`` stands for.
+        """Return the value that a text such as ``64``, ``4x4x4``, ``1,2.5`` or ``yes`` stands for.
 
         Raises
         ------
@@ -53,7 +53,7 @@ class Parameter:
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """The parameters of a function in its order.
+    """Return the parameters of a function in its order.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def _choices(annotation: Any) -> tuple[Any, ...]:
-    """The types that may be given, None left out; one where there is no choice."""
+    """Return the types that may be given, None left out; one if there is no choice."""
     if get_origin(annotation) in (types.UnionType, Union):
         return tuple(part for part in get_args(annotation) if part is not type(None))
     return (annotation,)
@@ -127,7 +127,7 @@ def _read_several(name: str, annotation: Any, text: str) -> tuple[Any, ...]:
 
 
 def _cut(annotation: Any) -> re.Pattern[str]:
-    """What stands between several values: a comma, or the x of ``4x4`` where they are numbers."""
+    """Return what stands between several values: a comma, or the x of ``4x4`` where they are numbers."""
     return _CUT if _item(annotation) in (int, float) else _CUT_TEXT
 
 
@@ -154,7 +154,7 @@ def _read_one(name: str, annotation: Any, text: str) -> Any:
 
 
 def _described(text: str) -> dict[str, str]:
-    """First sentence about each parameter in the section ``Parameters`` of a numpydoc docstring."""
+    """Return first sentence about each parameter in the section ``Parameters`` of a numpydoc docstring."""
     _, found, section = text.partition("Parameters\n----------\n")
     told: dict[str, str] = {}
     names: list[str] = []

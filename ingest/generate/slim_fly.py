@@ -20,7 +20,7 @@ def slim_fly(
     capacities: tuple[float, float] = (1.0, 1.0),
     slots: int = 1,
 ) -> Fabric:
-    """The Slim Fly of a prime power ``q = 4 w + d``, d being -1, 0 or 1 (section II-B of the paper).
+    """Return the Slim Fly of a prime power ``q = 4 w + d``, d being -1, 0 or 1 (section II-B of the paper).
 
     Switches are (0, x, y) and (1, m, c) over the field of q elements, ``2 * q ** 2`` of them. With sets X
     and X' of generators, (0, x, y) is joined to (0, x, y') where y - y' is in X, (1, m, c) to (1, m, c')
@@ -34,7 +34,7 @@ def slim_fly(
     q : int
         A power of a prime that is not 2 modulo 4, from 3 to `LARGEST`.
     hosts : int, optional
-        Hosts of a switch; half its cables to others, rounded up, unless told: full global bandwidth.
+        Hosts of a switch; half its cables to others, rounded up, by default: full global bandwidth.
     capacities : (float, float)
         Bytes/s of a host's cable and of one between switches, each direction.
     slots : int
@@ -67,7 +67,7 @@ def slim_fly(
 
 
 def switch_graph(q: int) -> Longs:
-    """int64[q * q * degree, 2]: switches that are joined; (s, a, b) is number ``(s * q + a) * q + b``."""
+    """Return the switches that are joined; (s, a, b) is number ``(s * q + a) * q + b`` (int64[q * q * degree, 2])."""
     numbers = field(q)
     inner = [_within(numbers, generators, side) for side, generators in enumerate(_generators(q, numbers))]
     x, m, c = (part.ravel() for part in np.meshgrid(*(np.arange(q),) * 3, indexing="ij"))
@@ -77,7 +77,7 @@ def switch_graph(q: int) -> Longs:
 
 
 def _generators(q: int, numbers: Field) -> tuple[Longs, Longs]:
-    """X and X': even and odd powers of a primitive element; for q = 4 w - 1 half, and their negatives."""
+    """Return X and X': even and odd powers of a primitive element; for q = 4 w - 1 half, and their negatives."""
     power = numbers.powers
     if q % 4 == 3:
         w = (q + 1) // 4
@@ -89,7 +89,7 @@ def _generators(q: int, numbers: Field) -> tuple[Longs, Longs]:
 
 
 def _within(numbers: Field, generators: Longs, side: int) -> Longs:
-    """Pairs of switches of one column that differ by a generator, each once."""
+    """Return pairs of switches of one column that differ by a generator, each once."""
     q = len(numbers.add)
     joined = np.zeros((q, q), bool)
     for one in generators.tolist():

@@ -23,7 +23,7 @@ def stencil(
     bytes: float | Sequence[float] = 1.0,
     seed: int | None = None,
 ) -> Profile:
-    """Ranks on a grid, each of which sends to its neighbours.
+    """Return ranks on a grid, each of which sends to its neighbours.
 
     Ranks are numbered in lexicographic order, the last coordinate fastest. Of ``n_i`` ranks along dimension i
     a stencil of ``2 d + 1`` points that is not periodic has ``2 * sum_i (n_i - 1) * prod_{j != i} n_j``
@@ -78,12 +78,12 @@ def stencil(
 
 
 def shuffled(profile: Profile, seed: int) -> Profile:
-    """The same traffic between ranks that are numbered at random."""
+    """Return the same traffic between ranks that are numbered at random."""
     return renumbered(profile, np.random.default_rng(seed).permutation(profile.ranks))
 
 
 def renumbered(profile: Profile, order: Longs) -> Profile:
-    """The same traffic with rank r called ``order[r]``.
+    """Return the same traffic with rank r called ``order[r]``.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def stream(
     edge_spread: float = EDGE_SPREAD,
     seed: int = 0,
 ) -> Profile:
-    """A stream computing application: kernels as ranks, streams as what they send.
+    """Return a stream computing application: kernels as ranks, streams as what they send.
 
     Weights of vertices, which a profile does not tell, come with `stream_weights` of the same seed.
 
@@ -63,7 +63,7 @@ def stream(
     vertices : int
         Kernels.
     sources : int, optional
-        Kernels that no stream reaches; one for each hundred, at least one, unless told.
+        Kernels that no stream reaches; one for each hundred, at least one, by default.
     branching : float
         Part of all kernels that split or join streams, about; 0 to 0.5.
     fan : int
@@ -96,7 +96,7 @@ def stream(
 def stream_weights(
     vertices: int, *, vertex_weight: float = 1.0, vertex_spread: float = VERTEX_SPREAD, seed: int = 0
 ) -> Floats:
-    """float64[vertices]: what the kernels of `stream` compute for one element of output, of the same seed.
+    """Return the what the kernels of `stream` compute for one element of output, of the same seed (float64[vertices]).
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def stream_graph(
     edge_spread: float = EDGE_SPREAD,
     seed: int = 0,
 ) -> StreamGraph:
-    """A random task graph of a stream computing application, weakly connected.
+    """Return a random task graph of a stream computing application, weakly connected.
 
     Kernels stand in levels, and streams lead from one level to the next. All streams that are open go on to
     the next level side by side: most through a filter, some split, some are joined by two or more, and the
@@ -233,7 +233,7 @@ class _Growing:
                 tails.append(waiting.pop(place))
 
     def _add(self, tails: list[int]) -> int:
-        """A kernel that these streams reach; its number."""
+        """Return a kernel that these streams reach; its number."""
         kernel = len(self.level)
         self.level.append(1 + max(self.level[tail] for tail in tails))
         self._part.append(kernel)
@@ -250,7 +250,7 @@ class _Growing:
 
 
 def _weights(what: str, mean: float, spread: float, count: int, seed: np.random.SeedSequence) -> Floats:
-    """float64[count]: log-normal, of this mean."""
+    """Return the log-normal, of this mean (float64[count])."""
     size = positive(f"stream.{what}_weight", mean)
     if not 0 <= spread <= 10:
         raise InvalidValue(f"stream.{what}_spread", f"is {spread}, not within 0 .. 10")

@@ -24,7 +24,7 @@ def sweep3d(
     angles: int = 6,
     iterations: int = 1,
 ) -> Profile:
-    """Sweep3D on ``grid[0] x grid[1]`` ranks along x and y, those along x numbered one after the other.
+    """Return Sweep3D on ``grid[0] x grid[1]`` ranks along x and y, those along x numbered one after the other.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def snap(
     groups: int = 1,
     iterations: int = 1,
 ) -> Profile:
-    """SNAP on ``grid[0] x grid[1]`` ranks along y and z, those along y numbered one after the other.
+    """Return SNAP on ``grid[0] x grid[1]`` ranks along y and z, those along y numbered one after the other.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _points(program: str, points: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def _per_point(program: str, angles: int, groups: int, iterations: int) -> int:
-    """Bytes that leave through a point of a face."""
+    """Return bytes that leave through a point of a face."""
     whole(f"{program}.angles", angles, 1)
     whole(f"{program}.groups", groups, 1)
     whole(f"{program}.iterations", iterations, 1)
@@ -80,7 +80,7 @@ def _per_point(program: str, angles: int, groups: int, iterations: int) -> int:
 
 
 def _mesh(program: str, application: str, grid: tuple[int, int], first: int, second: int) -> Profile:
-    """Four neighbours; `first` and `second` are the bytes sent along each dimension of the grid."""
+    """Return four neighbours; `first` and `second` are the bytes sent along each dimension of the grid."""
     wide, high = (whole(f"{program}.grid", side, 1) for side in grid)
     ranks = whole(f"{program}.grid", wide * high, 1)
     me = np.arange(ranks)

@@ -19,7 +19,7 @@ def tianhe3(
     capacities: tuple[float, float, float] = (1.0, 24.0, 12.0),
     slots: int = 1,
 ) -> Fabric:
-    """A grid of chips, each of two leaf switches, left and right, of 48 nodes, joined to each other.
+    """Return a grid of chips, each of two leaf switches, left and right, of 48 nodes, joined to each other.
 
     Chips of a row are joined by two switches, one for all left halves and one for all right ones; so are
     those of a column. The paper draws this but does not say it; it is the simplest structure that gives
@@ -32,7 +32,7 @@ def tianhe3(
     rows, columns : int
         Of chips.
     chips : int, optional
-        Chips that there are, the first of the grid; all unless told.
+        Chips that there are, the first of the grid; all by default.
     capacities : (float, float, float)
         Bytes/s of a node's link, of the link of two halves, and of a half's link to a row or column switch,
         each direction. The paper gives none; these are multiples of a node's.

@@ -18,7 +18,7 @@ def torus(
     capacity: float | Sequence[float] = 1.0,
     slots: int = 1,
 ) -> Fabric:
-    """A torus of ``sides[0] x sides[1] x ...`` nodes; every node hosts ranks and carries others' traffic.
+    """Return a torus of ``sides[0] x sides[1] x ...`` nodes; every node hosts ranks and carries others' traffic.
 
     Node ``(m_0, m_1, ...)`` is joined to those that differ by 1 modulo the side in one coordinate, and the
     nodes are numbered in lexicographic order, the last coordinate fastest (Hoefler and Snir 2011, 5.3.1).
@@ -62,17 +62,17 @@ def torus(
 
 
 def mesh(sides: Sequence[int], *, capacity: float | Sequence[float] = 1.0, slots: int = 1) -> Fabric:
-    """A torus without the links that go around."""
+    """Return a torus without the links that go around."""
     return torus(sides, wraps=False, capacity=capacity, slots=slots)
 
 
 def hypercube(dimensions: int, *, capacity: float = 1.0, slots: int = 1) -> Fabric:
-    """A torus of side 2: nodes whose numbers differ in one bit are joined."""
+    """Return a torus of side 2: nodes whose numbers differ in one bit are joined."""
     return torus((2,) * whole("hypercube.dimensions", dimensions, 1, 24), capacity=capacity, slots=slots)
 
 
 def _along(place: Longs, sides: tuple[int, ...], axis: int, wrapped: bool) -> Longs:
-    """Nodes of each cable along an axis: a node and the next, `wrapped` also the last and the first."""
+    """Return nodes of each cable along an axis: a node and the next, `wrapped` also the last and the first."""
     near = place if wrapped else place[place[:, axis] < sides[axis] - 1]
     far = near.copy()
     far[:, axis] = (far[:, axis] + 1) % sides[axis]

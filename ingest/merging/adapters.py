@@ -1,4 +1,4 @@
-"""The adapters of two sources of one fabric made one list."""
+"""Merging of the adapters of two sources of one fabric."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ingest.merging.disagreements import Disagreements
 from ingest.merging.identities import UNKNOWN
-from ingest.merging.notes import Notes
 from registry.model import Adapters, Fabric, Ints, format_guid
 
 
 @dataclass(slots=True, kw_only=True)
 class _Adapter:
-    """An adapter; ports by number: GUID, LID, LMC."""
+    """An adapter; `ports` maps port numbers to GUID, LID and LMC."""
 
     name: str
     guid: int
@@ -31,24 +31,29 @@ def merge_adapters(
     first: Ints,
     second: Ints,
     names: Sequence[str],
-    notes: Notes,
+    notes: Disagreements,
 ) -> tuple[Adapters, Ints]:
-    """The adapters of `a` in their order, filled from `b`, then those of `b` alone.
+    """Return the adapters of `a` in their order, filled from `b`, followed by those of `b` only.
 
     Parameters
     ----------
+    a, b : Fabric
+        Fabrics of the two sources.
     same : int32[len(b.adapters)]
-        The adapter of `a` that each of `b` is; `UNKNOWN` none.
+        Adapter of `a` for each adapter of `b`, or `UNKNOWN`.
     first, second : int32[n]
         Merged vertex of each vertex of `a` and `b`.
     names : sequence of str
-        Of the merged vertices.
+        Names of the merged vertices.
+    notes : Disagreements
+        Receives the disagreements.
 
     Returns
     -------
     Adapters
+        Merged adapters.
     int32[len(b.adapters)]
-        Merged adapter of each of `b`.
+        Merged adapter of each adapter of `b`.
     """
     found = _listed(a.adapters, first)
     place = np.zeros(len(b.adapters), np.int32)
@@ -64,6 +69,7 @@ def merge_adapters(
 
 
 def _listed(adapters: Adapters, vertex: Ints) -> list[_Adapter]:
+    """Return the adapters as objects, their hosts in merged numbers."""
     found = [
         _Adapter(name=name, guid=guid, system_guid=system, host=int(vertex[host]))
         for name, guid, system, host in zip(
@@ -80,8 +86,8 @@ def _listed(adapters: Adapters, vertex: Ints) -> list[_Adapter]:
     return found
 
 
-def _fill(known: _Adapter, other: _Adapter, names: Sequence[str], notes: Notes) -> None:
-    """Fill what an adapter lacks, and note what differs."""
+def _fill(known: _Adapter, other: _Adapter, names: Sequence[str], notes: Disagreements) -> None:
+    """Fill missing values of an adapter from the same one of the other source, and note differences."""
     if known.host != other.host:
         where = f"{names[known.host]} in the first and {names[other.host]} in the second"
         notes.add("hosts of adapters", f"adapter {known.name} is in host {where}: the first is taken")
@@ -103,8 +109,8 @@ def _fill(known: _Adapter, other: _Adapter, names: Sequence[str], notes: Notes) 
         known.ports[number] = own_guid or guid, own_lid or lid, own_lmc or lmc
 
 
-def _node_guid(known: _Adapter, other: _Adapter, notes: Notes) -> int:
-    """The adapter's GUID; one that the other source knows to be a port's is not it."""
+def _node_guid(known: _Adapter, other: _Adapter, notes: Disagreements) -> int:
+    """Return the adapter's GUID, but not one that the other source knows as the GUID of a port."""
     of_ports = [{port[0] for port in adapter.ports.values()} for adapter in (known, other)]
     if not known.guid or (other.guid and known.guid in of_ports[1] and known.guid != other.guid):
         return 0 if other.guid in of_ports[0] else other.guid
@@ -115,6 +121,7 @@ def _node_guid(known: _Adapter, other: _Adapter, notes: Notes) -> int:
 
 
 def _adapters(found: Sequence[_Adapter]) -> Adapters:
+    """Return the adapters as arrays."""
     ports = [
         (a, number, *found[a].ports[number]) for a in range(len(found)) for number in sorted(found[a].ports)
     ]

@@ -1,7 +1,7 @@
-"""The cables of two sources of one fabric: what both tell, what one tells, what they disagree on.
+"""Merging of the cables of two sources of one fabric.
 
-Rows are of `registry.model.Links`, in numbers of the merged fabric. Where both sources tell ports, cables are
-the same by their ports; where one of them does not, all cables between two vertices are taken together.
+Rows are those of `registry.model.Links`, in numbers of the merged fabric. If both sources have ports, cables
+are matched by their ports; otherwise all cables between two vertices are treated together.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.merging.notes import Notes
+from ingest.merging.disagreements import Disagreements
 from registry.model import LINK_COLUMNS, NO_PORT, Bools, Links
 
 CLOSE = 1e-6
-"""Capacities that differ by less, relatively, are the same."""
+"""Largest relative difference of equal capacities."""
 
 
 class Row(NamedTuple):
-    """One row of `Links`, and whether its capacity is assumed."""
+    """One row of `Links`; `assumed` is True if its capacity is missing in the source."""
 
     source: int
     target: int
@@ -36,31 +36,32 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Side:
-    """The cables of one source.
+    """Cables of one source.
 
     Attributes
     ----------
     rows : sequence of Row
-    told : bool[n]
-        Vertices of which the source tells the cables.
+        Cables in both directions.
+    linked : bool[n]
+        True for vertices that have cables in the source.
     ports : bool
-        Whether it tells ports; one that does not may tell fewer cables than there are.
+        True if the source has ports; without ports it may have fewer cables than exist.
     """
 
     rows: Sequence[Row]
-    told: Bools
+    linked: Bools
     ports: bool
 
 
 def rows_of(links: Links, assumed: Bools | None) -> list[Row]:
-    """The rows of a source."""
+    """Return the links of a source as rows."""
     columns = [getattr(links, name).tolist() for name in LINK_COLUMNS]
     unknown = [False] * len(links) if assumed is None else assumed.tolist()
     return [Row._make(row) for row in zip(*columns, unknown, strict=True)]
 
 
 def links_of(rows: Sequence[Row]) -> tuple[Links, Bools]:
-    """The links, ordered as a fabric keeps them, and which capacities are assumed."""
+    """Return the links in the order of a fabric, and which capacities are missing."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(Row._fields)
     arrays: dict[str, Any] = {
         name: np.asarray(values, np.float64 if name == "capacity" else np.int32)
@@ -71,36 +72,36 @@ def links_of(rows: Sequence[Row]) -> tuple[Links, Bools]:
     return links.take(order), np.asarray(columns[-1], np.bool_)[order]
 
 
-def merge_cables(first: Side, second: Side, names: Sequence[str], notes: Notes) -> list[Row]:
-    """All cables of both, the first source's word where they disagree.
+def merge_cables(first: Side, second: Side, names: Sequence[str], notes: Disagreements) -> list[Row]:
+    """Return the cables of both sources; if they disagree, the first wins.
 
-    A cable of the second alone is left out where the first tells the cables of both its ends; not where
-    only the second tells ports.
+    A cable of the second source only is left out if both its ends have cables in the first, unless only the
+    second has ports.
     """
     one, two = _by_pair(first.rows), _by_pair(second.rows)
     merged: list[Row] = []
     for pair, rows in one.items():
         if pair in two:
-            merged += _both(rows, two[pair], names, notes)
+            merged += _merge_pair(rows, two[pair], names, notes)
         else:
             merged += rows
-            if second.told[pair[0]] and second.told[pair[1]]:
-                _alone(rows, names, notes, f"is in {notes.first} alone: it is kept")
+            if second.linked[pair[0]] and second.linked[pair[1]]:
+                _note_isolated(rows, names, notes, f"is only in {notes.first}: it is kept")
     wins = second.ports and not first.ports
     for pair, rows in two.items():
         if pair in one:
             continue
-        denied = first.told[pair[0]] and first.told[pair[1]]
+        denied = first.linked[pair[0]] and first.linked[pair[1]]
         if denied:
             what = "it is added" if wins else "it is left out"
-            _alone(rows, names, notes, f"is in {notes.second} alone: {what}")
+            _note_isolated(rows, names, notes, f"is only in {notes.second}: {what}")
         if wins or not denied:
             merged += rows
     return merged
 
 
-def words(row: Row, names: Sequence[str]) -> str:
-    """A cable in words."""
+def cable_text(row: Row, names: Sequence[str]) -> str:
+    """Return the two ends of a cable as text."""
     source = names[row.source] + (f" port {row.source_port}" if row.source_port != NO_PORT else "")
     target = names[row.target] + (f" port {row.target_port}" if row.target_port != NO_PORT else "")
     return f"{source} - {target}"
@@ -113,13 +114,13 @@ def _by_pair(rows: Sequence[Row]) -> dict[tuple[int, int], list[Row]]:
     return found
 
 
-def _both(one: list[Row], two: list[Row], names: Sequence[str], notes: Notes) -> list[Row]:
-    """The cables from one vertex to another that both sources tell of."""
+def _merge_pair(one: list[Row], two: list[Row], names: Sequence[str], notes: Disagreements) -> list[Row]:
+    """Merge the cables from one vertex to another that both sources have."""
     ports = [all(_has_port(row) for row in rows) for rows in (one, two)]
     if all(ports):
         return _by_ports(one, two, names, notes)
     count = [sum(row.cables for row in rows) for rows in (one, two)]
-    # a source without ports often tells that there is a link, not how many cables it has
+    # one cable in a source without ports often means a link of unknown width
     if all(has or total > 1 for has, total in zip(ports, count, strict=True)) and count[0] != count[1]:
         if one[0].source < one[0].target:
             what = f"{names[one[0].source]} - {names[one[0].target]}"
@@ -127,7 +128,7 @@ def _both(one: list[Row], two: list[Row], names: Sequence[str], notes: Notes) ->
             notes.add("numbers of cables", f"{line}: the first is taken")
         return one
     kept, other = (two, one) if ports[1] else (one, two)
-    each = _each(one), _each(two)
+    each = _mean_capacity(one), _mean_capacity(two)
     if each[0] and each[1] and not _close(each[0], each[1]):
         _differ(one[0], each[0], each[1], names, notes)
     rate = each[0] or each[1]
@@ -136,23 +137,23 @@ def _both(one: list[Row], two: list[Row], names: Sequence[str], notes: Notes) ->
     return [row._replace(capacity=rate * row.cables, assumed=False) for row in kept]
 
 
-def _by_ports(one: list[Row], two: list[Row], names: Sequence[str], notes: Notes) -> list[Row]:
-    """Cables that both sources tell with ports."""
+def _by_ports(one: list[Row], two: list[Row], names: Sequence[str], notes: Disagreements) -> list[Row]:
+    """Merge cables of two sources with ports."""
     merged, left = [], list(two)
     for row in one:
         found = next((other for other in left if _same(row, other)), None)
         if found is None:
-            _alone([row], names, notes, f"is in {notes.first} alone: it is kept")
+            _note_isolated([row], names, notes, f"is only in {notes.first}: it is kept")
             merged.append(row)
             continue
         left.remove(found)
         merged.append(_filled(row, found, names, notes))
-    _alone(left, names, notes, f"is in {notes.second} alone: it is left out")
+    _note_isolated(left, names, notes, f"is only in {notes.second}: it is left out")
     return merged
 
 
-def _filled(row: Row, other: Row, names: Sequence[str], notes: Notes) -> Row:
-    """A cable that both tell, with what the first does not tell from the second."""
+def _filled(row: Row, other: Row, names: Sequence[str], notes: Disagreements) -> Row:
+    """Return a cable of both sources, missing values of the first filled from the second."""
     if row.assumed and not other.assumed:
         row = row._replace(capacity=other.capacity, assumed=False)
     elif not row.assumed and not other.assumed and not _close(row.capacity, other.capacity):
@@ -165,21 +166,21 @@ def _filled(row: Row, other: Row, names: Sequence[str], notes: Notes) -> Row:
     return row._replace(**filled)
 
 
-def _differ(row: Row, one: float, two: float, names: Sequence[str], notes: Notes) -> None:
+def _differ(row: Row, one: float, two: float, names: Sequence[str], notes: Disagreements) -> None:
     if row.source < row.target:
         speeds = f"{one:.6g} bytes/s in the first and {two:.6g} in the second: the first is taken"
-        notes.add("speeds", f"cable {words(row, names)} has {speeds}")
+        notes.add("speeds", f"cable {cable_text(row, names)} has {speeds}")
 
 
-def _alone(rows: Sequence[Row], names: Sequence[str], notes: Notes, what: str) -> None:
-    """Note the cables, each once for its two directions."""
+def _note_isolated(rows: Sequence[Row], names: Sequence[str], notes: Disagreements, what: str) -> None:
+    """Note the cables, once for both directions."""
     for row in rows:
         if row.source < row.target:
-            notes.add("cables", f"cable {words(row, names)} {what}")
+            notes.add("cables", f"cable {cable_text(row, names)} {what}")
 
 
 def _same(row: Row, other: Row) -> bool:
-    """Whether two rows between the same vertices are one cable; what is not told fits anything."""
+    """Return True if two rows between the same vertices are one cable; missing values match anything."""
     pairs = (
         (row.source_port, other.source_port),
         (row.target_port, other.target_port),
@@ -193,8 +194,8 @@ def _has_port(row: Row) -> bool:
     return row.source_port != NO_PORT or row.target_port != NO_PORT
 
 
-def _each(rows: Sequence[Row]) -> float:
-    """Bytes/s of a cable, where all are told; else 0."""
+def _mean_capacity(rows: Sequence[Row]) -> float:
+    """Return the mean bytes/s of the cables, or 0 if a capacity is missing."""
     if any(row.assumed for row in rows):
         return 0.0
     return sum(row.capacity for row in rows) / sum(row.cables for row in rows)
@@ -204,15 +205,15 @@ def _close(one: float, two: float) -> bool:
     return abs(one - two) <= CLOSE * max(one, two)
 
 
-def told_vertices(links: Links, n: int) -> Bools:
-    """bool[n]: vertices that have a cable."""
-    told = np.zeros(n, np.bool_)
-    told[links.source] = told[links.target] = True
-    return told
+def linked_vertices(links: Links, n: int) -> Bools:
+    """Return True for each of n vertices that has a cable."""
+    linked = np.zeros(n, np.bool_)
+    linked[links.source] = linked[links.target] = True
+    return linked
 
 
 def renumbered(links: Links, vertex: np.ndarray, adapter: np.ndarray) -> Links:
-    """The links in other numbers of vertices and adapters."""
+    """Return the links with other numbers of vertices and adapters."""
     adapter = np.r_[adapter, NO_PORT].astype(np.int32)  # the last for NO_PORT
     return replace(
         links,

@@ -1,8 +1,8 @@
-"""Several sources of one fabric made one `Fabric`.
+"""Merging of several sources of one fabric into one `Fabric`.
 
-Vertices are the same by GUID, else by name. What one source does not tell (GUIDs, LIDs, speeds, ports,
-states of ports) is filled from another. Where two disagree the one that was given first is taken, and each
-disagreement is told; see docs/formats/infiniband.md.
+Vertices are identified by GUID, else by name. What one source lacks (GUIDs, LIDs, speeds, ports, states of
+ports) is filled from another. If two disagree, the one given first is used and the disagreement is reported;
+see docs/formats/infiniband.md.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from ingest.merging.adapters import merge_adapters
-from ingest.merging.cables import Side, links_of, merge_cables, renumbered, rows_of, told_vertices
+from ingest.merging.cables import Side, linked_vertices, links_of, merge_cables, renumbered, rows_of
+from ingest.merging.disagreements import Disagreements
 from ingest.merging.identities import (
     UNKNOWN,
     described,
+    has_ports,
     one_machine,
     same_adapters,
     same_vertices,
     stands_for_others,
-    tells_ports,
 )
-from ingest.merging.notes import Notes
 from registry.errors import InputError
 from registry.model import (
     HOST,
@@ -41,19 +41,21 @@ from registry.model import (
 )
 
 STAND_INS = "switches that stand for others"
-"""Kind of note on what is no disagreement: one switch drawn for several."""
+"""Kind of a line that is no disagreement: one source shows one switch for several of the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Told:
-    """What one source tells of a fabric.
+class SourceFabric:
+    """Fabric of one source.
 
     Attributes
     ----------
     path : str
+        Path of the source.
     fabric : Fabric
+        Fabric as the source describes it.
     assumed : bool[m] or None
-        Links whose capacity the source does not tell; None: it tells all.
+        True for links whose capacity is missing in the source; None if no capacity is missing.
     """
 
     path: str
@@ -63,61 +65,64 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Merged:
-    """One fabric of several sources, and a line a disagreement."""
+    """One fabric merged from several sources, and one warning per disagreement."""
 
     fabric: Fabric
     warnings: tuple[str, ...]
 
 
-def merge_fabrics(sources: Sequence[Told]) -> Merged:
-    """One fabric of all sources, the earlier before the later where they disagree.
+def merge_fabrics(sources: Sequence[SourceFabric]) -> Merged:
+    """Return one fabric of all sources; if they disagree, the earlier source wins.
 
     Parameters
     ----------
-    sources : sequence of Told
+    sources : sequence of SourceFabric
         At least one.
 
     Raises
     ------
     InputError
-        A source that has no host or switch in common with those before it.
+        A source has no host or switch in common with those before it.
     """
     merged, warnings = sources[0], list[str]()
     for source in sources[1:]:
-        notes = Notes(merged.path, source.path)
+        notes = Disagreements(merged.path, source.path)
         fabric, assumed = _merge(merged, source, notes)
         warnings += notes.lines()
-        before = [told.assumed.sum() for told in (merged, source) if told.assumed is not None]
+        before = [part.assumed.sum() for part in (merged, source) if part.assumed is not None]
         if before and assumed.sum() < max(before):
-            filled = f"{int(max(before) - assumed.sum()) // 2} capacities that one does not tell"
-            warnings.append(f"{merged.path} and {source.path}: {filled} are those of the other")
-        merged = Told(path=f"{merged.path} + {source.path}", fabric=fabric, assumed=assumed)
+            filled = (
+                f"{int(max(before) - assumed.sum()) // 2} capacities missing in one are taken from the other"
+            )
+            warnings.append(f"{merged.path} and {source.path}: {filled}")
+        merged = SourceFabric(path=f"{merged.path} + {source.path}", fabric=fabric, assumed=assumed)
     return Merged(fabric=merged.fabric, warnings=tuple(warnings))
 
 
-def differences(one: Told, two: Told) -> Notes:
-    """What two sources disagree on, and which switches of one stand for several of the other (`STAND_INS`).
+def differences(one: SourceFabric, two: SourceFabric) -> Disagreements:
+    """Return the disagreements of two sources, and the switches of one that stand for several (`STAND_INS`).
 
     Raises
     ------
     InputError
         They have no host or switch in common.
     """
-    notes = Notes(one.path, two.path)
+    notes = Disagreements(one.path, two.path)
     _merge(one, two, notes)
     return notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Numbers:
-    """Vertices of the merged fabric: names, and the number there of each vertex of both; `UNKNOWN` none."""
+    """Names of the merged vertices, and the merged number of each vertex of both sources (or `UNKNOWN`)."""
 
     names: tuple[str, ...]
     first: Ints
     second: Ints
 
 
-def _merge(one: Told, two: Told, notes: Notes) -> tuple[Fabric, Bools]:
+def _merge(one: SourceFabric, two: SourceFabric, notes: Disagreements) -> tuple[Fabric, Bools]:
+    """Return the merged fabric of two sources, and the links whose capacity is still missing."""
     a, b = one.fabric, two.fabric
     same = same_vertices(a, b)
     if not (same != UNKNOWN).any() and not _are_lists(a, b):
@@ -150,18 +155,18 @@ def _merge(one: Told, two: Told, notes: Notes) -> tuple[Fabric, Bools]:
 
 
 def _are_lists(a: Fabric, b: Fabric) -> bool:
-    """Whether one of the two tells no links, such as a list of hosts beside one of switches."""
+    """Return True if one of the two has no links, such as a list of hosts and a list of switches."""
     return not len(a.links) or not len(b.links)
 
 
-def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Notes) -> _Numbers:
-    """The merged vertices, sorted by name; says what is of one source alone or called differently."""
+def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Disagreements) -> _Numbers:
+    """Return the merged vertices, sorted by name; note those of one source alone or with two names."""
     partner = {int(w): v for v, w in enumerate(same.tolist()) if w != UNKNOWN}
     gone_a = stands_for_others(a, b, partner)
     gone_b = stands_for_others(b, a, partner.values())
     for fabric, gone, path in ((a, gone_a, notes.first), (b, gone_b, notes.second)):
         for v in sorted(gone):
-            line = f"switch {fabric.names[v]} of {path} stands for real ones of the other: it is left out"
+            line = f"switch {fabric.names[v]} of {path} stands for several of the other: it is left out"
             notes.add(STAND_INS, line)
     also = one_machine(a, b, same)
     left = [w for w in range(len(a)) if w not in gone_a and w not in also]
@@ -169,14 +174,14 @@ def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Notes) -> _Numbers:
         (_name(a, w, b, partner[w], notes) if w in partner else a.names[w], w, partner.get(w, UNKNOWN))
         for w in left
     ]
-    alone = [w for w in left if w not in partner]
+    isolated = [w for w in left if w not in partner]
     added = [v for v, w in enumerate(same.tolist()) if w == UNKNOWN and v not in gone_b]
     named += _added(b, added, {name for name, *_ in named})
-    # what the real switches are that one switch of the other stands for is no disagreement
-    hosts_a = [w for w in alone if a.kind[w] == HOST]
+    # the switches that one switch of the other source stands for are no disagreement
+    hosts_a = [w for w in isolated if a.kind[w] == HOST]
     hosts_b = [v for v in added if b.kind[v] == HOST]
-    _note_alone(a, hosts_a if gone_b else alone, b, f"is in {notes.first} alone: it is kept", notes)
-    _note_alone(b, hosts_b if gone_a else added, a, f"is in {notes.second} alone: it is added", notes)
+    _note_isolated(a, hosts_a if gone_b else isolated, b, f"is only in {notes.first}: it is kept", notes)
+    _note_isolated(b, hosts_b if gone_a else added, a, f"is only in {notes.second}: it is added", notes)
     named.sort()
     first = np.full(len(a), UNKNOWN, np.int32)
     second = np.full(len(b), UNKNOWN, np.int32)
@@ -193,7 +198,7 @@ def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Notes) -> _Numbers:
 
 
 def _added(fabric: Fabric, vertices: Sequence[int], taken: set[str]) -> list[tuple[str, int, int]]:
-    """Vertices of the second source alone, each under a name that no other has."""
+    """Return the vertices of the second source alone, each with a unique name."""
     found = []
     for v in vertices:
         name = fabric.names[v]
@@ -206,16 +211,18 @@ def _added(fabric: Fabric, vertices: Sequence[int], taken: set[str]) -> list[tup
     return found
 
 
-def _note_alone(fabric: Fabric, vertices: Sequence[int], other: Fabric, what: str, notes: Notes) -> None:
-    """Note devices of one source, of kinds of which the other tells some."""
+def _note_isolated(
+    fabric: Fabric, vertices: Sequence[int], other: Fabric, what: str, notes: Disagreements
+) -> None:
+    """Note devices of one source only, if the other source has devices of that kind."""
     kinds = set(other.kind.tolist())
     for v in vertices:
         if int(fabric.kind[v]) in kinds:
             notes.add("devices", f"{described(fabric, v)} {fabric.names[v]} {what}")
 
 
-def _name(a: Fabric, w: int, b: Fabric, v: int, notes: Notes) -> str:
-    """Name of a vertex of both: the first source's, unless it was made up."""
+def _name(a: Fabric, w: int, b: Fabric, v: int, notes: Disagreements) -> str:
+    """Return the name of a vertex of both sources: that of the first unless it was made up."""
     one, two = a.names[w], b.names[v]
     if one == two or is_made_up(two):
         return one
@@ -229,22 +236,22 @@ def _name(a: Fabric, w: int, b: Fabric, v: int, notes: Notes) -> str:
 
 
 def _side(fabric: Fabric, assumed: Bools | None, vertex: Ints, adapter: Ints, n: int) -> Side:
-    """The cables of a source in merged numbers, without those of switches that are left out."""
+    """Return the cables of a source in merged numbers, without those of switches that are ignored."""
     source, target = vertex[fabric.links.source], vertex[fabric.links.target]
     kept = (source != UNKNOWN) & (target != UNKNOWN) & (source != target)
     links = renumbered(fabric.links.take(kept), vertex, adapter)
     return Side(
         rows=rows_of(links, None if assumed is None else assumed[kept]),
-        told=told_vertices(links, n),
-        ports=tells_ports(fabric),
+        linked=linked_vertices(links, n),
+        ports=has_ports(fabric),
     )
 
 
-def _vertex_columns(a: Fabric, b: Fabric, numbers: _Numbers, notes: Notes) -> dict[str, Any]:
-    """The columns of `Fabric` that have an entry a vertex: the first source's, filled from the second."""
+def _vertex_columns(a: Fabric, b: Fabric, numbers: _Numbers, notes: Disagreements) -> dict[str, Any]:
+    """Return the columns of `Fabric` with one entry per vertex, the first source's filled from the second."""
     n = len(numbers.names)
     columns: dict[str, Any] = {}
-    sides = ((b, numbers.second), (a, numbers.first))  # the first source last: its word stays
+    sides = ((b, numbers.second), (a, numbers.first))  # the first source last, since it wins
     for name in ("kind", "slots", "forwards"):
         values = np.zeros(n, getattr(a, name).dtype)
         for fabric, vertex in sides:
@@ -270,7 +277,7 @@ def _column(fabric: Fabric, name: str, vertex: Ints, n: int) -> Any:
 
 
 def _whole(sides: Sequence[tuple[Fabric, Ints]], name: str, n: int) -> Any:
-    """A column that a source tells of every merged vertex; None where none does."""
+    """Return a column that one source has for every merged vertex, or None."""
     for fabric, vertex in sides:
         values = getattr(fabric, name)
         known = np.flatnonzero(vertex != UNKNOWN)
@@ -282,9 +289,9 @@ def _whole(sides: Sequence[tuple[Fabric, Ints]], name: str, n: int) -> Any:
 
 
 def _ports(
-    sides: Sequence[tuple[Fabric, Ints, Ints]], links: Links, names: Sequence[str], notes: Notes
+    sides: Sequence[tuple[Fabric, Ints, Ints]], links: Links, names: Sequence[str], notes: Disagreements
 ) -> Ports:
-    """What both sources note of ports, but not that one is down which is linked in the first."""
+    """Return the ports of both sources, except ports that are down in the second but linked in the first."""
     linked = set(
         zip(links.source.tolist(), links.source_adapter.tolist(), links.source_port.tolist(), strict=True)
     )
@@ -316,7 +323,7 @@ def _ports(
 def _port_rows(
     ports: Ports, vertex: Ints, adapter: Ints
 ) -> Iterator[tuple[tuple[int, int, int], int, float]]:
-    """Vertex, adapter and number in merged numbers, state and possible rate of every port."""
+    """Yield the end (merged vertex, merged adapter, number), state and possible rate of every port."""
     for v, a, number, state, could_be in zip(
         ports.vertex.tolist(),
         ports.adapter.tolist(),

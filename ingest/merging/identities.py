@@ -1,7 +1,7 @@
-"""Which vertices and adapters of two sources are the same: by GUID, else by name, else by what hangs on them.
+"""Matching of the vertices and adapters of two sources: by GUID, else by name, else by their neighbours.
 
-Switches of sources that know no ports (a scheduler's topology file), and often neither GUIDs nor the names
-that switches give themselves, are told by the vertices they are linked to, from the hosts upwards.
+Sources without ports (a scheduler's topology file) often have neither GUIDs nor the switches' own names.
+Their switches are identified by the vertices they are linked to, from the hosts upwards.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from registry.model import HOST, NO_PORT, SWITCH, Fabric, Ints, format_guid, is_
 UNKNOWN = -1
 
 
-def tells_ports(fabric: Fabric) -> bool:
-    """Whether any cable has a port's number."""
+def has_ports(fabric: Fabric) -> bool:
+    """Return True if any cable has a port number."""
     return bool((fabric.links.source_port >= 0).any())
 
 
 def same_vertices(a: Fabric, b: Fabric) -> Ints:
-    """int32[len(b)]: the vertex of `a` that each vertex of `b` is; `UNKNOWN` none."""
+    """Return the vertex of `a` for each vertex of `b` (int32[len(b)]), `UNKNOWN` if there is none."""
     same = np.full(len(b), UNKNOWN, np.int32)
     by_guid = {int(guid): v for v, guid in enumerate(a.guid.tolist()) if guid}
     for v, guid in enumerate(b.guid.tolist()):
@@ -30,16 +30,16 @@ def same_vertices(a: Fabric, b: Fabric) -> Ints:
             same[v] = by_guid[guid]
     _by_adapters(a, b, same)
     _by_name(a, b, same)
-    if not (tells_ports(a) and tells_ports(b)):
+    if not (has_ports(a) and has_ports(b)):
         _by_neighbours(a, b, same)
     return same
 
 
 def one_machine(a: Fabric, b: Fabric, same: Ints) -> dict[int, int]:
-    """Hosts of `a` that are another host of it, as `b` knows: vertex of `a` by vertex of `a`.
+    """Return hosts of `a` that are one machine according to `b`, as a map from vertex to vertex of `a`.
 
-    A tool that prints no machine's name for an adapter and no system image GUID leaves each such adapter a
-    host of its own, under a name made up; another tool may know that they are one.
+    If a tool prints neither the machine's name nor the system image GUID of an adapter, each such adapter
+    becomes a host with a made-up name; another tool may know that they are in one machine.
     """
     known, found = _ids(a), dict[int, int]()
     for number, adapter in _ids(b).items():
@@ -51,66 +51,68 @@ def one_machine(a: Fabric, b: Fabric, same: Ints) -> dict[int, int]:
 
 
 def same_adapters(a: Fabric, b: Fabric, same: Ints) -> Ints:
-    """int32[len(b.adapters)]: the adapter of `a` that each of `b` is; `UNKNOWN` none.
+    """Return the adapter of `a` for each adapter of `b` (int32[len(b.adapters)]), `UNKNOWN` if there is none.
 
-    By node or port GUID (some sources tell one as the other); what that does not tell by the port of a
-    switch that it hangs on, where it is of the same host; else by its name within the host, and where
-    several have that name by the order of their GUIDs, where one source tells those of adapters and the
-    other those of ports.
+    Adapters are matched by node or port GUID (some sources print one as the other). The rest is matched by
+    the switch port it is connected to, if the host is the same; else by its name within the host, and if
+    several have that name, in the order of their GUIDs, since one source may have the GUIDs of adapters and
+    the other those of ports.
     """
     found = np.full(len(b.adapters), UNKNOWN, np.int32)
     known = _ids(a)
     for number, adapter in _ids(b).items():
         if number in known and found[adapter] == UNKNOWN:
             found[adapter] = known[number]
-    hung = _hung(a, np.arange(len(a), dtype=np.int32))
-    for socket, adapter in _hung(b, same).items():
-        candidate = hung.get(socket, UNKNOWN)
+    connected = _by_switch_port(a, np.arange(len(a), dtype=np.int32))
+    for socket, adapter in _by_switch_port(b, same).items():
+        candidate = connected.get(socket, UNKNOWN)
         if found[adapter] == UNKNOWN and candidate != UNKNOWN:
             host = int(same[b.adapters.host[adapter]])
-            if host == int(a.adapters.host[candidate]) and not _told(a, b, candidate, adapter):
+            if host == int(a.adapters.host[candidate]) and not _both_have_guids(a, b, candidate, adapter):
                 found[adapter] = candidate
     _by_description(a, b, same, found)
     return found
 
 
 def stands_for_others(fabric: Fabric, other: Fabric, same: Iterable[int]) -> set[int]:
-    """Switches of one source that stand for several real ones of the other, and so are left out.
+    """Return the switches of one source that stand for several real ones of the other, to be left out.
 
-    Such a switch has no GUID and its cables no ports; all it is linked to is known to the other source, or is
-    another such switch; and the other source tells ports. A scheduler's one core above all leaves is such a
-    switch, and so are the groups of groups of its blocks.
+    Such a switch has no GUID and its cables have no ports; all its neighbours are in the other source or are
+    such switches; and the other source has ports. Examples are a scheduler's single core above all leaves,
+    and the groups of groups of its blocks.
 
     Parameters
     ----------
+    fabric, other : Fabric
+        Fabrics of the two sources.
     same : iterable of int
-        Vertices of `fabric` that are vertices of `other`, too.
+        Vertices of `fabric` that are also in `other`.
     """
     known = set(same)
     links = fabric.links
-    if not tells_ports(other):
+    if not has_ports(other):
         return set()
     real = known.union(links.source[links.source_port >= 0].tolist())
     found = {v for v in fabric.switches.tolist() if v not in real and not fabric.guid[v]}
     around = {v: set(_neighbours(fabric, v)) for v in found}
-    while strange := {v for v in found if not around[v] or around[v] - known - found}:
-        found -= strange
+    while others := {v for v in found if not around[v] or around[v] - known - found}:
+        found -= others
     return found if any(around[v] & known for v in found) else set()
 
 
 def _by_description(a: Fabric, b: Fabric, same: Ints, found: Ints) -> None:
-    """Adapters without a partner that have the same host and name, as many on both sides."""
+    """Match remaining adapters with the same host and name, if both sources have as many of them."""
     left_a = _named(a, np.arange(len(a), dtype=np.int32), set(found.tolist()))
     left_b = _named(b, same, set(np.flatnonzero(found != UNKNOWN).tolist()))
     for key, members in left_b.items():
         others = left_a.get(key, [])
-        told = {_told(a, b, one, other) for one, other in zip(others, members, strict=False)}
-        if len(others) == len(members) and told == {False}:
+        guids = {_both_have_guids(a, b, one, other) for one, other in zip(others, members, strict=False)}
+        if len(others) == len(members) and guids == {False}:
             found[members] = others
 
 
 def _named(fabric: Fabric, vertex: Ints, done: set[int]) -> dict[tuple[int, str], list[int]]:
-    """Adapters by host, in the numbers of `vertex`, and name; each list by the GUIDs."""
+    """Return adapters by host (in the numbers of `vertex`) and name, each list in the order of GUIDs."""
     adapters = fabric.adapters
     lowest = {adapter: guid for guid, adapter in sorted(_ids(fabric).items(), reverse=True)}
     found: dict[tuple[int, str], list[int]] = defaultdict(list)
@@ -122,7 +124,7 @@ def _named(fabric: Fabric, vertex: Ints, done: set[int]) -> dict[tuple[int, str]
 
 
 def _by_adapters(a: Fabric, b: Fabric, same: Ints) -> None:
-    """Hosts whose adapters are the same; most of them, where they are of several."""
+    """Match hosts with the same adapters; if those belong to several hosts, the one with most of them."""
     known, votes = _ids(a), defaultdict[int, Counter[int]](Counter)
     for number, adapter in _ids(b).items():
         if number in known:
@@ -132,7 +134,7 @@ def _by_adapters(a: Fabric, b: Fabric, same: Ints) -> None:
 
 
 def _by_name(a: Fabric, b: Fabric, same: Ints) -> None:
-    """What has the same name and kind, and no GUID that says otherwise."""
+    """Match vertices of the same name and kind, unless their GUIDs differ."""
     taken = set(same.tolist())
     index = {name: v for v, name in enumerate(a.names)}
     for v, name in enumerate(b.names):
@@ -145,7 +147,7 @@ def _by_name(a: Fabric, b: Fabric, same: Ints) -> None:
 
 
 def _by_neighbours(a: Fabric, b: Fabric, same: Ints) -> None:
-    """Switches that are linked to the same known vertices; as many of equals on both sides go by name."""
+    """Match switches linked to the same known vertices; several such switches are matched by name."""
     while True:
         back = {int(w): v for v, w in enumerate(same.tolist()) if w != UNKNOWN}
         sets_a = _sets(a, {v: v for v in back}, back.keys())
@@ -165,7 +167,7 @@ def _by_neighbours(a: Fabric, b: Fabric, same: Ints) -> None:
 def _sets(
     fabric: Fabric, known: Mapping[int, int], matched: Iterable[int]
 ) -> dict[frozenset[int], list[int]]:
-    """Switches without a partner by the hosts they are linked to, of those without hosts by all they are."""
+    """Return unmatched switches by their neighbouring hosts, or by all neighbours if they have no hosts."""
     found: dict[frozenset[int], list[int]] = defaultdict(list)
     done = set(matched)
     for v in fabric.switches.tolist():
@@ -173,9 +175,9 @@ def _sets(
             continue
         around = _neighbours(fabric, v)
         hosts = [w for w in around if fabric.kind[w] == HOST]
-        told = hosts or around
-        if told and all(w in known for w in told):
-            found[frozenset(known[w] for w in told)].append(v)
+        significant = hosts or around
+        if significant and all(w in known for w in significant):
+            found[frozenset(known[w] for w in significant)].append(v)
     return found
 
 
@@ -185,15 +187,15 @@ def _neighbours(fabric: Fabric, vertex: int) -> list[int]:
 
 
 def _ids(fabric: Fabric) -> dict[int, int]:
-    """Adapter of each GUID, its own or that of a port."""
+    """Return the adapter of each GUID, of the adapter itself or of one of its ports."""
     adapters = fabric.adapters
     found = {guid: a for a, guid in enumerate(adapters.guid.tolist()) if guid}
     ports = zip(adapters.port_guid.tolist(), adapters.port_adapter.tolist(), strict=True)
     return {guid: a for guid, a in ports if guid} | found
 
 
-def _hung(fabric: Fabric, vertex: Ints) -> dict[tuple[int, int], int]:
-    """Adapter by the socket it hangs on: switch, by its number in `vertex`, and port."""
+def _by_switch_port(fabric: Fabric, vertex: Ints) -> dict[tuple[int, int], int]:
+    """Return adapters by the switch (in the numbers of `vertex`) and port they are connected to."""
     links = fabric.links
     rows = np.flatnonzero(
         (fabric.kind[links.source] == SWITCH) & (links.source_port >= 0) & (links.target_adapter != NO_PORT)
@@ -207,13 +209,13 @@ def _hung(fabric: Fabric, vertex: Ints) -> dict[tuple[int, int], int]:
     return {(v, port): adapter for v, port, adapter in sockets if v != UNKNOWN}
 
 
-def _told(a: Fabric, b: Fabric, one: int, other: int) -> bool:
-    """Whether both adapters have node GUIDs: then they are not the same."""
+def _both_have_guids(a: Fabric, b: Fabric, one: int, other: int) -> bool:
+    """Return True if both adapters have node GUIDs: unequal ones, since equal ones were matched before."""
     return bool(a.adapters.guid[one]) and bool(b.adapters.guid[other])
 
 
 def described(fabric: Fabric, vertex: int) -> str:
-    """A vertex in words: its kind, and its GUID where it has one."""
+    """Return the kind of a vertex, with its GUID if it has one."""
     kind = "host" if fabric.kind[vertex] == HOST else "switch"
     guid = format_guid(int(fabric.guid[vertex]))
     return f"{kind} {guid}" if guid else kind

@@ -1,4 +1,4 @@
-"""A source without ports beside what is stored of a fabric with them: compared, told, and not kept."""
+"""Comparison of a source without ports with the stored fabric, which has them."""
 
 from __future__ import annotations
 
@@ -7,58 +7,58 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ingest.merging.fabrics import STAND_INS, Told, differences
+from ingest.merging.fabrics import STAND_INS, SourceFabric, differences
 from registry.errors import InputError, PoorerSource
 from registry.model import Fabric
 from registry.units import moment_text
 
-_TAKEN = re.compile(r": (it is (kept|added|left out)|the first is taken)$")
-"""What merging does about a disagreement; here nothing is merged."""
+_ACTION = re.compile(r": (it is (kept|added|left out)|the first is taken)$")
+"""End of a line: what merging does about a disagreement. A comparison merges nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What a source without ports and the stored fabric disagree on.
+    """Disagreements between a source without ports and the stored fabric.
 
     Attributes
     ----------
-    at : datetime
-        When the stored fabric was seen, UTC.
+    time : datetime
+        Time of the stored fabric's observation, UTC.
     disagreements : tuple of str
-        A line each, both named in it; none where the two agree.
+        One line per disagreement, naming both sides; empty if the two agree.
     """
 
-    at: datetime
+    time: datetime
     disagreements: tuple[str, ...]
 
 
 def compare_with_stored(
-    cluster: str, source: str, sources: Sequence[Told], stored: Fabric, at: datetime
+    cluster: str, source: str, sources: Sequence[SourceFabric], stored: Fabric, time: datetime
 ) -> Comparison:
-    """What sources that tell no ports and a stored fabric disagree on.
+    """Compare sources without ports with a stored fabric.
 
     Parameters
     ----------
     cluster, source : str
         Names of the cluster and of the sources' formats, for the error.
-    sources : sequence of Told
+    sources : sequence of SourceFabric
         At least one.
     stored : Fabric
-        What was seen of the cluster before.
-    at : datetime
-        When.
+        Last observed fabric of the cluster.
+    time : datetime
+        Time of that observation.
 
     Raises
     ------
     PoorerSource
-        They have no host or switch in common: there is nothing to compare.
+        They have no host or switch in common, so that nothing can be compared.
     """
-    known = Told(path=f"{cluster} as seen at {moment_text(at)}", fabric=stored)
+    known = SourceFabric(path=f"{cluster} as seen at {moment_text(time)}", fabric=stored)
     lines: list[str] = []
-    for told in sources:
+    for one in sources:
         try:
-            found = differences(known, told).lines(without=STAND_INS)
+            found = differences(known, one).lines(without=STAND_INS)
         except InputError as error:
             raise PoorerSource(cluster, source) from error
-        lines.extend(_TAKEN.sub("", line) for line in found)
-    return Comparison(at=at, disagreements=tuple(lines))
+        lines.extend(_ACTION.sub("", line) for line in found)
+    return Comparison(time=time, disagreements=tuple(lines))

@@ -1,7 +1,7 @@
-"""gzip, xz and tar read in memory within limits; nothing is ever written to disk.
+"""Reading of gzip, xz and tar in memory, within limits; nothing is written to disk.
 
-What holds which format is told by its first bytes. Limits bound what a hostile file can make a reader
-allocate: a decompression bomb ends as an error, not as a dead machine.
+The format is recognised by the first bytes. Limits bound the memory that a hostile file can use: a
+decompression bomb ends as an error.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import NamedTuple
 from registry.errors import InputError
 
 MAX_BYTES = 1 << 30
-"""Largest file, and largest sum of an archive's members, in bytes after decompression."""
+"""Largest size of a file, and of all members of an archive, in bytes after decompression."""
 MAX_MEMBERS = 100_000
-"""Most members of an archive, and most files of a folder."""
+"""Largest number of members of an archive, and of files of a folder."""
 XZ_MEMORY = 1 << 28
-"""Most memory that an xz stream may ask for, in bytes; ``xz -9`` asks for 65 MiB."""
+"""Largest memory for an xz stream, in bytes; ``xz -9`` needs 65 MiB."""
 _GZIP = b"\x1f\x8b"
 _XZ = b"\xfd7zXZ\x00"
 MAGICS = (_GZIP, _XZ)
-"""First bytes of what `decompress` opens."""
+"""First bytes of the compressed files that `decompress` reads."""
 
 
 class Member(NamedTuple):
@@ -38,20 +38,21 @@ class Member(NamedTuple):
 
 
 def decompress(data: bytes, path: str, limit: int = MAX_BYTES) -> bytes:
-    """The content of a gzip or xz file; anything else as it is.
+    """Return the content of a gzip or xz file; other content is returned unchanged.
 
     Parameters
     ----------
     data : bytes
+        Content of the file.
     path : str
-        For errors.
+        Path of the file, for errors.
     limit : int
-        Most bytes that may come out.
+        Largest number of bytes after decompression.
 
     Raises
     ------
     InputError
-        Damaged, cut off, or larger than the limit.
+        The file is damaged, truncated, or larger than the limit.
     """
     if data.startswith(_GZIP):
         return _streams(data, path, limit, gzip=True)
@@ -63,18 +64,18 @@ def decompress(data: bytes, path: str, limit: int = MAX_BYTES) -> bytes:
 
 
 def is_tar(data: bytes) -> bool:
-    """Whether the bytes are a tar archive (POSIX or GNU, which both carry a magic word)."""
+    """Return True if the bytes are a tar archive (POSIX or GNU; both have a magic word)."""
     return data[257:262] == b"ustar"
 
 
 def members(data: bytes, path: str, limit: int = MAX_BYTES) -> Iterator[Member]:
-    """The regular files of a tar archive, in its order, each decompressed.
+    """Yield the regular files of a tar archive in order, each decompressed.
 
     Raises
     ------
     InputError
-        A damaged archive; a member that is a link or a device or has an absolute or parent path; more
-        than `MAX_MEMBERS` members or `limit` bytes.
+        The archive is damaged; a member is a link or a device or has an absolute or parent path; there are
+        more than `MAX_MEMBERS` members or `limit` bytes.
     """
     left, count = limit, 0
     try:
@@ -101,11 +102,11 @@ def _check_member(info: tarfile.TarInfo, path: str) -> None:
     if not info.isreg():
         raise InputError("a member is a link or a device, not a file", path=path, text=info.name)
     if name.is_absolute() or ".." in name.parts:
-        raise InputError("a member's path leads out of the archive", path=path, text=info.name)
+        raise InputError("the path of a member leads out of the archive", path=path, text=info.name)
 
 
 def _streams(data: bytes, path: str, limit: int, *, gzip: bool) -> bytes:
-    """Every stream of the file, one after the other, as gzip and xz both allow."""
+    """Return the content of all streams of the file, since gzip and xz allow several."""
     parts: list[bytes] = []
     size = 0
     while data:
@@ -131,4 +132,4 @@ def _engine(gzip: bool) -> zlib._Decompress | lzma.LZMADecompressor:
 
 
 def _too_large(path: str, limit: int) -> InputError:
-    return InputError(f"holds more than the {limit} bytes that are read of one file or archive", path=path)
+    return InputError(f"larger than {limit} bytes, the limit of a file or archive", path=path)

@@ -1,8 +1,8 @@
-"""JSON of a file within limits, and typed looks into it: whatever the bytes are, only `InputError` comes out.
+"""Reading of JSON within limits, with typed access to its values; invalid content raises `InputError`.
 
-JSON allows what no tool means: a key given twice (readers differ in which value wins), ``NaN`` and
-``Infinity``, numbers too large for a float, halves of surrogate pairs (text that cannot be written as
-UTF-8), and nesting that exhausts a stack. All of it is refused, with the line where it is known.
+Content that JSON allows but no tool intends is rejected: repeated keys (readers differ in which value wins),
+``NaN`` and ``Infinity``, numbers too large for a float, halves of surrogate pairs (text that UTF-8 cannot
+encode), and nesting that exhausts the stack.
 """
 
 from __future__ import annotations
@@ -19,80 +19,82 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 MAX_DEPTH = 200
-"""Most lists and objects inside each other."""
+"""Largest depth of nested lists and objects."""
 MAX_DIGITS = 400
-"""Longest number, in characters."""
+"""Largest length of a number, in characters."""
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-"""What half a surrogate pair is written as; whole pairs are, too."""
+"""Escape of half a surrogate pair; whole pairs match, too."""
 
 
 class Spot(NamedTuple):
-    """A place in a document, for errors: the file and the way to the value, as in ``nodes[3].name``."""
+    """A location in a document, for errors: the file's path and the value's, as in ``nodes[3].name``."""
 
     path: str
     way: str = ""
 
     def at(self, step: str | int) -> Spot:
-        """The place of a member or an item."""
+        """Return the location of a member or an item."""
         if isinstance(step, int):
             return Spot(self.path, f"{self.way}[{step}]")
         return Spot(self.path, f"{self.way}.{step}" if self.way else step)
 
     def error(self, reason: str, text: object = None) -> InputError:
-        """An `InputError` that names the place."""
+        """Return an `InputError` that names the location."""
         where = f"{self.way}: " if self.way else ""
         shown = self.way if text is None else str(text)
         return InputError(f"{where}{reason}", path=self.path, text=shown or None)
 
     def object(self, value: Any) -> dict[str, Any]:
-        """The value, which must be an object."""
+        """Return the value; raise `InputError` if it is not an object."""
         if not isinstance(value, dict):
-            raise self.error("is no object", _short(value))
+            raise self.error("is not an object", _short(value))
         return value
 
     def list(self, value: Any) -> list[Any]:
-        """The value, which must be a list."""
+        """Return the value; raise `InputError` if it is not a list."""
         if not isinstance(value, list):
-            raise self.error("is no list", _short(value))
+            raise self.error("is not a list", _short(value))
         return value
 
     def text(self, value: Any) -> str:
-        """The value, which must be text."""
+        """Return the value; raise `InputError` if it is not text."""
         if not isinstance(value, str):
-            raise self.error("is no text", _short(value))
+            raise self.error("is not text", _short(value))
         return value
 
     def whole(self, value: Any, low: int, high: int) -> int:
-        """The value, a whole number (or its decimal digits as text) from `low` to `high`."""
+        """Return a whole number (or its decimal digits as text) from `low` to `high`."""
         if isinstance(value, str) and re.fullmatch(r"-?\d{1,20}", value, re.ASCII):
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise self.error(f"is no whole number from {low} to {high}", _short(value))
+            raise self.error(f"is not a whole number from {low} to {high}", _short(value))
         return value
 
 
 def load_json(file: SourceFile, *, limit: int = MAX_BYTES) -> Any:
-    """The one JSON value that a file holds.
+    """Return the JSON value of a file.
 
     Parameters
     ----------
     file : SourceFile
+        File to read.
     limit : int
-        Most bytes; objects in memory are some ten times as large as their text.
+        Largest number of bytes; objects in memory are about ten times as large as their text.
 
     Returns
     -------
     None, bool, int, float, str, list or dict
-        Floats are finite; no text holds half a surrogate pair.
+        Floats are finite; no text contains half a surrogate pair.
 
     Raises
     ------
     InputError
-        No JSON, cut off, larger than the limit, deeper than `MAX_DEPTH`, a key twice in one object,
-        ``NaN`` or ``Infinity``, a number of more than `MAX_DIGITS` characters or too large for a float.
+        Invalid or truncated JSON, larger than the limit, deeper than `MAX_DEPTH`, a repeated key in one
+        object, ``NaN`` or ``Infinity``, a number of more than `MAX_DIGITS` characters or too large for a
+        float.
     """
     if len(file.data) > limit:
         raise InputError(f"more than {limit} bytes of JSON", path=file.path)
@@ -102,27 +104,30 @@ def load_json(file: SourceFile, *, limit: int = MAX_BYTES) -> Any:
     try:
         value = strict_decoder().decode(text)
     except json.JSONDecodeError as error:
-        reason, shown = f"not JSON, or cut off: {error.msg}", text.split("\n", error.lineno)[error.lineno - 1]
+        reason, shown = (
+            f"invalid or truncated JSON: {error.msg}",
+            text.split("\n", error.lineno)[error.lineno - 1],
+        )
         raise InputError(reason, path=file.path, line=error.lineno, text=shown) from error
     except Refused as error:
         raise InputError(
             error.reason, path=file.path, line=_line(text, error.shown), text=error.shown
         ) from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON that can be read: {error}", path=file.path) from error
+        raise InputError(f"unreadable JSON: {error}", path=file.path) from error
     if _SURROGATE.search(file.data) and not encodable(value):
-        raise InputError("text with half a surrogate pair, which is no character", path=file.path)
+        raise InputError("text with half a surrogate pair, which is not a character", path=file.path)
     return value
 
 
 def strict_decoder(*, long_whole: bool = False) -> json.JSONDecoder:
-    """A decoder that raises `Refused` for what JSON allows and no tool means.
+    """Return a decoder that raises `Refused` for what JSON allows and no tool means.
 
     Parameters
     ----------
     long_whole : bool
-        Take whole numbers of more than `MAX_DIGITS`, up to Python's own limit, beyond which ``int`` raises
-        `ValueError`: a third faster where most of a document is numbers.
+        True to accept whole numbers of more than `MAX_DIGITS`, up to Python's own limit, where ``int`` raises
+        `ValueError`. This is a third faster for documents that are mostly numbers.
     """
     return json.JSONDecoder(
         object_pairs_hook=_unique,
@@ -133,7 +138,7 @@ def strict_decoder(*, long_whole: bool = False) -> json.JSONDecoder:
 
 
 class Refused(Exception):
-    """What a hook of the decoder refuses; it does not know the place."""
+    """Content rejected by a hook of the decoder, which does not know its location."""
 
     def __init__(self, reason: str, shown: str) -> None:
         self.reason = reason
@@ -147,13 +152,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise Refused("an object has this key twice", f'"{key}"')
+                raise Refused("an object repeats this key", f'"{key}"')
             seen.add(key)
     return found
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise Refused("is no number that JSON knows", constant)
+    raise Refused("is not a JSON number", constant)
 
 
 def _finite(digits: str) -> float:
@@ -170,7 +175,7 @@ def _whole(digits: str) -> int:
 
 
 def _depth(data: bytes) -> int:
-    """Deepest nesting; brackets in strings are looked at only where they could matter."""
+    """Return the depth of nesting; brackets in strings are removed only if they could matter."""
     depth = _deepest(data)
     return depth if depth <= MAX_DEPTH else _deepest(_STRING.sub(b"", data))
 
@@ -183,7 +188,7 @@ def _deepest(data: bytes) -> int:
 
 
 def encodable(value: Any) -> bool:
-    """Whether all text of a value can be written as UTF-8."""
+    """Return True if UTF-8 can encode all text of a value."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -201,13 +206,13 @@ def encodable(value: Any) -> bool:
 
 
 def _line(text: str, shown: str) -> int | None:
-    """Line of a piece of text that stands in the file once; None where it is not so plain."""
-    at = text.find(shown)
-    if at < 0 or text.find(shown, at + 1) >= 0:
+    """Return the line of a piece of text; None unless it occurs exactly once."""
+    index = text.find(shown)
+    if index < 0 or text.find(shown, index + 1) >= 0:
         return None
-    return text.count("\n", 0, at) + 1
+    return text.count("\n", 0, index) + 1
 
 
 def _short(value: Any) -> str:
-    """What to quote of a value of the wrong kind."""
+    """Return the quotation of a value of the wrong type."""
     return repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__

@@ -1,30 +1,99 @@
-"""Files as parsers get them: read once, decompressed in memory, within limits, in groups.
+"""Reading of files for parsers: decompressed in memory, within limits, in groups.
 
-A path is a file, a folder (walked in name order), a tar archive or ``-`` for standard input. gzip, xz
-and tar are told by their content, so a wrong or missing suffix does no harm.
+A path is a file, a folder (read in the order of names), a tar archive or ``-`` for standard input. gzip, xz
+and tar are recognised by their content, so that a wrong or missing suffix does not matter. Some formats can
+read files piece by piece that are too large for memory.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
-from ingest.reading.compression import MAX_BYTES, MAX_MEMBERS, decompress, is_tar, members
-from ingest.reading.large_files import OnDisk, on_disk
+from ingest.reading.compression import MAGICS, MAX_BYTES, MAX_MEMBERS, decompress, is_tar, members
 from registry.errors import InputError
 from registry.progress import Progress
 
+LARGE = 1 << 27
+"""Larger files, in bytes, are read piece by piece unless they are compressed or archives."""
+MAX_STREAM = 1 << 36
+"""Largest size of such a file, in bytes."""
+PIECE = 1 << 23
+"""Number of bytes read at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnDisk:
+    """A file that stays on disk.
+
+    Attributes
+    ----------
+    path : str
+        Path of the file.
+    size : int
+        Size in bytes when the file was opened.
+    report : callable or None
+        Called after each piece with the number of bytes read so far.
+    """
+
+    path: str
+    size: int
+    report: Callable[[int], None] | None = None
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the content, piece by piece.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read, or its size has changed.
+        """
+        done = 0
+        try:
+            with open(self.path, "rb") as handle:
+                while piece := handle.read(PIECE):
+                    done += len(piece)
+                    yield piece
+                    if self.report is not None:
+                        self.report(done)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", path=self.path) from error
+        if done != self.size:
+            raise InputError("the file changed while it was read", path=self.path)
+
+
+def on_disk(path: str, handle: BinaryIO) -> OnDisk | None:
+    """Return the file if it is large and neither compressed nor an archive; `handle` stays at its start.
+
+    Raises
+    ------
+    InputError
+        The file has more than `MAX_STREAM` bytes.
+    """
+    size = os.fstat(handle.fileno()).st_size
+    if size <= LARGE:
+        return None
+    head = handle.read(512)
+    handle.seek(0)
+    if head.startswith(MAGICS) or is_tar(head):
+        return None
+    if size > MAX_STREAM:
+        raise InputError(f"larger than {MAX_STREAM} bytes, the limit of a file", path=path)
+    return OnDisk(path=path, size=size)
+
+
 STANDARD_INPUT = "-"
 GROUPED_SUFFIX = ".prof"
-"""A folder or archive of nothing but these is one recording: a file a process."""
+"""A folder or archive of only such files is one recording with one file per process."""
 ANCHOR = ".otf2"
-"""An OTF2 archive is opened by this file; ``traces.def`` and the folder ``traces`` lie beside it."""
+"""Suffix of the anchor file of an OTF2 archive; beside it are ``traces.def`` and the folder ``traces``."""
 BEGINNING = 1 << 20
-"""Bytes of a file that is streamed by which its format is told."""
+"""Number of bytes of a large file that are read to recognise its format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,13 +103,13 @@ class SourceFile:
     Attributes
     ----------
     path : str
-        As the user gave it; ``archive.tar!member`` for a member of an archive.
+        Path as given by the user; ``archive.tar!member`` for a member of an archive.
     data : bytes
-        Already decompressed.
+        Decompressed content.
     modified_at : datetime
-        UTC.
+        Time of the last modification, UTC.
     stream : OnDisk or None
-        A file too large to be held: `data` is only its beginning, `pieces` all of it.
+        The file on disk if it is too large for memory: `data` is then only its beginning.
     """
 
     path: str
@@ -54,46 +123,44 @@ class SourceFile:
         return len(self.data) if self.stream is None else self.stream.size
 
     def pieces(self) -> Iterator[bytes]:
-        """The whole content, piece by piece.
+        """Return the whole content, piece by piece.
 
         Raises
         ------
         InputError
-            The file cannot be read, or has changed meanwhile.
+            The file cannot be read, or changed while it was read.
         """
         return iter((self.data,)) if self.stream is None else self.stream.pieces()
 
     def watched(self, progress: Progress, phase: str) -> SourceFile:
-        """The file, telling of bytes when `pieces` are read; one that is in memory as it is."""
+        """Return the file with progress reports while its `pieces` are read; none if it is in memory."""
         if self.stream is None:
             return self
         size = self.stream.size
-        stream = replace(self.stream, told=lambda done: progress(phase, done, size))
+        stream = replace(self.stream, report=lambda done: progress(phase, done, size))
         return replace(self, stream=stream)
 
     def held(self) -> SourceFile:
-        """The file with all of its content in `data`.
+        """Return the file with all of its content in `data`.
 
         Raises
         ------
         InputError
-            It has more than `MAX_BYTES`.
+            The file has more than `MAX_BYTES`.
         """
         if self.stream is None:
             return self
         if self.stream.size > MAX_BYTES:
-            raise InputError(
-                f"holds more than the {MAX_BYTES} bytes that are read of one file", path=self.path
-            )
+            raise InputError(f"larger than {MAX_BYTES} bytes, the limit of a file", path=self.path)
         return replace(self, data=b"".join(self.pieces()), stream=None)
 
     def text(self) -> str:
-        """The content as UTF-8 text, without a byte order mark.
+        """Return the content as UTF-8 text, without a byte order mark.
 
         Raises
         ------
         InputError
-            Empty, binary (NUL bytes) or not UTF-8; with the line number.
+            The file is empty, binary (NUL bytes) or not UTF-8.
         """
         zero = self.data.find(b"\0")
         if zero >= 0:
@@ -111,27 +178,27 @@ class SourceFile:
         return text
 
     def lines(self) -> list[str]:
-        """The lines of `text`, without their ends; line number `k` is at ``k - 1``."""
+        """Return the lines of `text` without line ends; line number `k` has the index ``k - 1``."""
         lines = [line.rstrip("\r") for line in self.text().split("\n")]
         if not lines[-1]:
             lines.pop()
         return lines
 
     def head(self, limit: int = 65536) -> str:
-        """The first `limit` bytes as text for recognising a format; undecodable bytes are replaced."""
+        """Return the first `limit` bytes as text for recognising a format; undecodable bytes are replaced."""
         return self.data[:limit].decode("utf-8-sig", "replace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceGroup:
-    """Files that are one source: a single file, or the many files of one recording.
+    """Files that make one source: a single file, or all files of one recording.
 
     Attributes
     ----------
     path : str
-        The file, folder or archive.
+        Path of the file, folder or archive.
     files : tuple of SourceFile
-        At least one.
+        One or more files.
     """
 
     path: str
@@ -141,14 +208,14 @@ class SourceGroup:
 def read_paths(paths: Iterable[str | Path]) -> tuple[SourceGroup, ...]:
     """Read every file that the paths name.
 
-    A folder or archive that holds only ``*.prof`` files is one group, and so are the ``*.prof`` files
-    of one folder that are named one by one; every other file is a group of its own.
+    A folder or archive with only ``*.prof`` files is one group, and so are ``*.prof`` files of one folder
+    that are named one by one; every other file is its own group.
 
     Raises
     ------
     InputError
-        A path that cannot be read, an empty folder, a link to a folder inside a folder, a damaged or
-        too large file, an archive member that is a link or leads out of the archive.
+        An unreadable path, an empty folder, a link to a folder inside a folder, a damaged or too large file,
+        or an archive member that is a link or leads out of the archive.
     """
     groups: list[SourceGroup] = []
     recordings: dict[str, list[SourceFile]] = {}
@@ -172,7 +239,7 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[SourceGroup, ...]:
 
 
 def _read(path: str) -> SourceFile:
-    """One file from disk or standard input, decompressed."""
+    """Read one file from disk or standard input, decompressed."""
     stream = None
     try:
         if path == STANDARD_INPUT:
@@ -191,13 +258,13 @@ def _read(path: str) -> SourceFile:
 
 
 def _folder(path: str) -> Iterator[SourceGroup]:
-    """The groups of a folder and of the folders in it, by name."""
+    """Yield the groups of a folder and of the folders in it, by name."""
     files: list[str] = []
     folders: list[str] = []
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         if entry.is_dir():
             if entry.is_symlink():
-                raise InputError("a link to a folder is not followed", path=entry.path)
+                raise InputError("links to folders are not followed", path=entry.path)
             folders.append(entry.path)
         elif entry.is_file():
             files.append(entry.path)
@@ -206,7 +273,7 @@ def _folder(path: str) -> Iterator[SourceGroup]:
     if not files and not folders:
         raise InputError("the folder is empty", path=path)
     if len(files) > MAX_MEMBERS:
-        raise InputError(f"the folder holds more than {MAX_MEMBERS} files", path=path)
+        raise InputError(f"the folder contains more than {MAX_MEMBERS} files", path=path)
     if not folders and _is_recording(files):
         yield SourceGroup(path=path, files=tuple(_read(file) for file in files))
         return
@@ -218,7 +285,7 @@ def _folder(path: str) -> Iterator[SourceGroup]:
 
 
 def _beside_anchor(trunk: str) -> Iterator[SourceGroup]:
-    """What lies beside the anchor file of an OTF2 archive and belongs to it."""
+    """Yield the other files of an OTF2 archive, which are beside its anchor file."""
     for path in (f"{trunk}.def", f"{trunk}.marker"):
         if os.path.isfile(path):
             yield SourceGroup(path=path, files=(_read(path),))
@@ -227,12 +294,13 @@ def _beside_anchor(trunk: str) -> Iterator[SourceGroup]:
 
 
 def _archive(file: SourceFile) -> Iterator[SourceGroup]:
+    """Yield the groups of a tar archive."""
     found = [
         SourceFile(path=f"{file.path}!{member.name}", data=member.data, modified_at=member.modified_at)
         for member in members(file.data, file.path)
     ]
     if not found:
-        raise InputError("the archive holds no files", path=file.path)
+        raise InputError("the archive contains no files", path=file.path)
     if _is_recording([member.path for member in found]):
         yield SourceGroup(path=file.path, files=tuple(found))
     else:

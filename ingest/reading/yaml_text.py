@@ -1,9 +1,9 @@
-"""YAML of a file within limits, every scalar as the text that stands there.
+"""Reading of YAML within limits, with every scalar as text.
 
-YAML turns ``no`` into false, ``0010`` into eight and ``12:30`` into a number of base 60, none of which a
-host's name means; so scalars are not interpreted here, and an empty one is ``""``. Anchors, aliases and
-tags are refused: a few lines of aliases can stand for more values than any memory holds. The document is
-built from the events of the library's parser, without recursion.
+YAML turns ``no`` into false, ``0010`` into eight and ``12:30`` into a number of base 60, which would damage
+the names of hosts; so scalars are not interpreted, and an empty one is ``""``. Anchors, aliases and tags are
+rejected, since a few lines of aliases can expand to more values than fit in memory. The document is built
+from the events of the library's parser, without recursion.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def load_yaml(file: SourceFile, *, limit: int = MAX_YAML_BYTES) -> Any:
-    """The one YAML document that a file holds.
+    """Return the YAML document of a file.
 
     Parameters
     ----------
     file : SourceFile
+        File to read.
     limit : int
-        Most bytes.
+        Largest number of bytes.
 
     Returns
     -------
     str, list or dict
-        Keys are text. `ingest.reading.json_text.Spot` looks into it.
+        The document; keys are text. `ingest.reading.json_text.Spot` gives typed access.
 
     Raises
     ------
     InputError
-        No YAML, cut off within brackets or quotes, larger than the limit, deeper than
-        `ingest.reading.json_text.MAX_DEPTH`, a key twice in one mapping or not a scalar, an anchor, an
-        alias, a tag, no document or several; names the line.
+        Invalid YAML, truncated within brackets or quotes, larger than the limit, deeper than
+        `ingest.reading.json_text.MAX_DEPTH`, a repeated key in one mapping or one that is no scalar, an
+        anchor, an alias, a tag, no document or several.
     """
     if len(file.data) > limit:
         raise InputError(f"more than {limit} bytes of YAML", path=file.path)
@@ -52,19 +53,19 @@ def load_yaml(file: SourceFile, *, limit: int = MAX_YAML_BYTES) -> Any:
             builder.take(event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = f"not YAML, or cut off: {error.problem or error.context}"
+        reason = f"invalid or truncated YAML: {error.problem or error.context}"
         line = min(mark.line, text.rstrip("\n").count("\n")) + 1 if mark else None
         raise InputError(reason, path=file.path, line=line) from error
     except (yaml.YAMLError, ValueError) as error:
         reason = str(error).split("\n", 1)[0]
-        raise InputError(f"not YAML: {reason}", path=file.path) from error
+        raise InputError(f"invalid YAML: {reason}", path=file.path) from error
     if builder.documents != 1:
         raise InputError(f"{builder.documents} YAML documents, not one", path=file.path)
     return builder.value
 
 
 class _Builder:
-    """The document as far as its events have come."""
+    """The document built from the events so far."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -74,11 +75,11 @@ class _Builder:
         self._keys: list[str | None] = []
 
     def take(self, event: yaml.Event) -> None:
-        """One event of the parser."""
+        """Add one event of the parser to the document."""
         if isinstance(event, yaml.DocumentStartEvent):
             self.documents += 1
         elif isinstance(event, yaml.AliasEvent):
-            raise self._error("aliases are not read", event)
+            raise self._error("aliases are not allowed", event)
         elif isinstance(event, yaml.ScalarEvent):
             self._check(event)
             self._put(event.value, event)
@@ -105,15 +106,15 @@ class _Builder:
             above[key] = value
             self._keys[-1] = None
         elif not isinstance(value, str):
-            raise self._error("a key that is no text", event)
+            raise self._error("a key is not text", event)
         elif value in above:
-            raise self._error(f"the key {value!r} stands here twice", event)
+            raise self._error(f"the key {value!r} is repeated", event)
         else:
             self._keys[-1] = value
 
     def _check(self, event: Any) -> None:
         if event.anchor is not None or event.tag not in (None, "!"):
-            raise self._error("anchors and tags are not read", event)
+            raise self._error("anchors and tags are not allowed", event)
 
     def _error(self, reason: str, event: yaml.Event) -> InputError:
         return InputError(

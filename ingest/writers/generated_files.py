@@ -23,7 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_fabric(made: Any) -> Fabric:
-    """The fabric that a generator made; of InfiniBand devices, what their scan tells."""
+    """Return the fabric that a generator made; of InfiniBand devices, what their scan tells."""
     if isinstance(made, Fabric):
         return made
     scan = SourceFile(path="generated", data=ibnetdiscover_text(made).encode(), modified_at=_EPOCH)
@@ -33,14 +33,14 @@ def as_fabric(made: Any) -> Fabric:
 
 
 def write(made: Any, format: str | None = None) -> bytes:
-    """The content of a file.
+    """Return the content of a file.
 
     Parameters
     ----------
     made : Fabric, Profile, float64[ranks] or list of Device
         What a generator returned.
     format : str, optional
-        One of `formats_of`; the first of them unless told.
+        One of `formats_of`; the first of them by default.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def write(made: Any, format: str | None = None) -> bytes:
 
 
 def formats_of(made: Any) -> Mapping[str, Callable[[Any], str | bytes]]:
-    """Names of formats and their writers, the default first."""
+    """Return names of formats and their writers, the default first."""
     if isinstance(made, Profile):
         return PROFILE_FORMATS
     if isinstance(made, np.ndarray):
@@ -65,7 +65,7 @@ def formats_of(made: Any) -> Mapping[str, Callable[[Any], str | bytes]]:
 
 
 def npz_bytes(profile: Profile) -> bytes:
-    """A NumPy archive with ``src``, ``dst``, ``bytes``, ``messages`` and ``ranks``."""
+    """Return A NumPy archive with ``src``, ``dst``, ``bytes``, ``messages`` and ``ranks``."""
     out = io.BytesIO()
     np.savez_compressed(
         out,
@@ -79,7 +79,7 @@ def npz_bytes(profile: Profile) -> bytes:
 
 
 def weights_csv(weights: Floats) -> str:
-    """Rows of a rank and what it computes (float64[ranks]), for ``almanac reconfigure --weights``."""
+    """Return rows of a rank and what it computes (float64[ranks]), for ``almanac reconfigure --weights``."""
     rows = (f"{rank},{weight!r}\n" for rank, weight in enumerate(weights.tolist()))
     return "rank,weight\n" + "".join(rows)
 

@@ -32,7 +32,7 @@ def fat_tree(
     speed: str = "HDR",
     lmc: int = 0,
 ) -> list[Device]:
-    """A two-level fat tree: every leaf switch has `cables` cables to every spine switch.
+    """Return a two-level fat tree: every leaf switch has `cables` cables to every spine switch.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def director_tree(
     width: int = 4,
     speed: str = "HDR",
 ) -> list[Device]:
-    """Edge switches under director-class switches, each itself a two-level tree of switch chips.
+    """Return edge switches under director-class switches, each itself a two-level tree of switch chips.
 
     The defaults are 2,304 hosts on 128 edge switches of 36 ports below 4 directors of 648 ports: 344
     switch chips in all. An edge switch has as many cables up as hosts; they go round the directors.
@@ -91,7 +91,7 @@ def director_tree(
 def three_level_tree(
     pods: int = 50, leaves: int = 20, hosts: int = 20, *, width: int = 4, speed: str = "HDR"
 ) -> list[Device]:
-    """Pods of leaf and as many upper switches below a core: `fat_trees.three_level` with GUIDs and ports.
+    """Return pods of leaf and as many upper switches below a core: `fat_trees.three_level` with GUIDs and ports.
 
     The defaults are 20,000 hosts on 2,400 switches of 40 ports (the core's have 50), with 60,000 cables.
     """
@@ -112,7 +112,7 @@ def three_level_tree(
 
 
 def forwarding_tables(devices: Sequence[Device]) -> ForwardingTables:
-    """Shortest paths, spread over equal ports by destination LID, as a simple subnet manager sets them."""
+    """Return shortest paths, spread over equal ports by destination LID, as a simple subnet manager sets them."""
     switches = sorted((device for device in devices if device.kind == "S"), key=lambda device: device.guid)
     index = {device.guid: at for at, device in enumerate(switches)}
     owner, home, exit_port = _lids(devices, index)
@@ -142,7 +142,7 @@ def forwarding_tables(devices: Sequence[Device]) -> ForwardingTables:
 
 
 def ibnetdiscover_text(devices: Sequence[Device], *, width: int = 4, speed: str = "HDR") -> str:
-    """The scan of the devices, every cable at the given width and speed."""
+    """Return the scan of the devices, every cable at the given width and speed."""
     by_guid = {device.guid: device for device in devices}
     first = next(device for device in devices if device.kind == "H")
     port = min(first.ports.values(), key=lambda port: port.number)
@@ -159,12 +159,12 @@ def ibnetdiscover_text(devices: Sequence[Device], *, width: int = 4, speed: str 
 
 
 def opensm_lfts_text(devices: Sequence[Device], tables: ForwardingTables) -> str:
-    """The dump of the tables."""
+    """Return the dump of the tables."""
     return "".join(opensm_lfts_blocks(devices, tables))
 
 
 def _lids(devices: Sequence[Device], index: dict[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """By LID: GUID of the port that owns it, row of the switch it hangs on, port of that switch."""
+    """Return by LID: GUID of the port that owns it, row of the switch it hangs on, port of that switch."""
     entries: list[tuple[int, int, int, int]] = []
     for device in devices:
         if device.kind == "S":
@@ -181,7 +181,7 @@ def _lids(devices: Sequence[Device], index: dict[int, int]) -> tuple[np.ndarray,
 
 
 def opensm_lfts_blocks(devices: Sequence[Device], tables: ForwardingTables) -> Iterator[str]:
-    """The dump of the tables, a switch at a time: that of a large fabric is gigabytes."""
+    """Yield the dump of the tables, a switch at a time: that of a large fabric is gigabytes."""
     described = {device.guid: device for device in devices if device.kind == "S"}
     owners = {device.guid: ("Switch", device.description) for device in described.values()}
     for device in devices:
@@ -257,7 +257,7 @@ class _Wiring:
             )
 
     def finish(self) -> list[Device]:
-        """All devices with LIDs: the switches' first, the adapters' aligned to their LMC."""
+        """Return all devices with LIDs: the switches' first, the adapters' aligned to their LMC."""
         lid = 1
         for device in self._switches:
             device.lid = lid

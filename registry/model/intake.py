@@ -1,9 +1,11 @@
-"""What one call of `Registry.save` takes, and what it tells afterwards."""
+"""Data read by one ingest: `Intake` is the input of `Registry.save`, `Receipt` its result."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
+from typing import Any
 
 from registry.errors import InvalidValue
 from registry.model import (
@@ -21,55 +23,81 @@ from registry.model.host_layout import HostLayout
 MAX_NAME = 200
 """Longest name of a cluster."""
 
+WITHOUT_CLUSTER = frozenset({"profiles", "traces"})
+"""Kinds of data that belong to no cluster."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Intake:
-    """Everything read from the files of one call: saved as a whole or not at all.
+class IngestedData:
+    """One attribute for each kind of data that files can hold.
+
+    Each attribute has a row of the same name in `registry.ingest_runs.kinds.KINDS`.
 
     Attributes
     ----------
-    cluster : str or None
-        Needed with all but profiles; without ``/``, which ends it in composed ids.
-    observed_at : datetime or None
-        When the files were true, with a time zone; needed with a fabric or tables.
     fabric : Fabric or None
-        Its own `tables` are not looked at.
+        Fabric without its forwarding tables; its `tables` are ignored.
     tables : ForwardingTables or None
-    profiles : tuple of Profile
-    traces : tuple of (Trace or None)
-        That each of the profiles was counted from; empty where none was.
-    jobs : tuple of Job
-    placements : tuple of HostOrder
+        Forwarding tables of the fabric.
     counters : tuple of CounterSweep
-        Each has a time of its own.
+        Sweeps of port counters, each with its own time.
     intended : IntendedWiring or None
-        With the time since when it holds.
+        Intended wiring, with the time since when it is valid.
     layouts : tuple of HostLayout
-        Of hosts of the cluster, as of `observed_at`.
-    source : str
-        What the files are: names of their formats, with a comma and a blank between them.
-    files : tuple of str
-    warnings : tuple of str
-        What the parsers had to say; handed on in the receipt.
-    digest : str
-        SHA-256 of the files' bytes, in hexadecimal.
-    key : str
-        See `registry.runs.Attempt.key`.
-    started_at : datetime or None
-        When reading began, with a time zone; None: when saving begins.
+        Layouts of hosts of the cluster at the time of the observation.
+    profiles : tuple of Profile
+        Communication profiles.
+    traces : tuple of (Trace or None)
+        Trace that each of the profiles was counted from; empty if no profile has one.
+    jobs : tuple of Job
+        Jobs of the cluster.
+    placements : tuple of HostOrder
+        Placements of ranks on hosts of the cluster.
     """
 
-    cluster: str | None = None
-    observed_at: datetime | None = None
     fabric: Fabric | None = None
     tables: ForwardingTables | None = None
+    counters: tuple[CounterSweep, ...] = ()
+    intended: IntendedWiring | None = None
+    layouts: tuple[HostLayout, ...] = ()
     profiles: tuple[Profile, ...] = ()
     traces: tuple[Trace | None, ...] = ()
     jobs: tuple[Job, ...] = ()
     placements: tuple[HostOrder, ...] = ()
-    counters: tuple[CounterSweep, ...] = ()
-    intended: IntendedWiring | None = None
-    layouts: tuple[HostLayout, ...] = ()
+
+    def kinds(self) -> dict[str, Any]:
+        """Return the kinds of data that are present, by name."""
+        values = ((item.name, getattr(self, item.name)) for item in fields(IngestedData))
+        return {name: value for name, value in values if value is not None and value != ()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Intake(IngestedData):
+    """All data read by one ingest. It is saved as a whole or not at all.
+
+    Attributes
+    ----------
+    cluster : str or None
+        Name of the cluster, required by all kinds except profiles and traces. A ``/`` is not allowed, since
+        it separates the parts of composed ids.
+    observed_at : datetime or None
+        Time of the observation, with a time zone. Required by fabrics, tables and layouts.
+    source : str
+        Names of the files' formats, separated by a comma and a blank.
+    files : tuple of str
+        Paths of the files.
+    warnings : tuple of str
+        Warnings of the parsers; the receipt repeats them.
+    digest : str
+        SHA-256 of the files' bytes, in hexadecimal.
+    key : str
+        Hash of the files and options, see `registry.ingest_runs.runs.Attempt.key`.
+    started_at : datetime or None
+        Time when reading began, with a time zone (default: the time when saving begins).
+    """
+
+    cluster: str | None = None
+    observed_at: datetime | None = None
     source: str = ""
     files: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -81,59 +109,70 @@ class Intake:
         name = self.cluster or ""
         if "/" in name or not name.isprintable() or len(name) > MAX_NAME:
             raise InvalidValue("Intake.cluster", f"needs at most {MAX_NAME} printable characters without '/'")
-        seen = self.fabric is not None or self.tables is not None
-        of_cluster = (self.jobs, self.placements, self.counters, self.layouts)
-        needs_cluster = seen or self.intended is not None or any(of_cluster)
-        if not self.cluster and needs_cluster:
-            raise InvalidValue("Intake.cluster", "all but profiles need the name of their cluster")
+        present = self.kinds().keys()
+        if not self.cluster and present - WITHOUT_CLUSTER:
+            raise InvalidValue("Intake.cluster", "all data except profiles need the name of their cluster")
         if len(self.traces) not in (0, len(self.profiles)):
-            reason = f"{len(self.traces)} traces beside {len(self.profiles)} profiles"
+            reason = f"{len(self.traces)} traces for {len(self.profiles)} profiles"
             raise InvalidValue("Intake.traces", reason)
-        if (seen or self.layouts) and self.observed_at is None:
-            reason = "a fabric, tables or layouts of hosts need the time they were seen"
+        if present & {"fabric", "tables", "layouts"} and self.observed_at is None:
+            reason = "fabrics, forwarding tables and layouts of hosts need the time of their observation"
             raise InvalidValue("Intake.observed_at", reason)
         if self.intended is not None and self.intended.declared_at is None:
-            raise InvalidValue("IntendedWiring.declared_at", "a plan needs the time since when it holds")
-        for moment, field in ((self.observed_at, "observed_at"), (self.started_at, "started_at")):
+            reason = "intended wiring needs the time since when it is valid"
+            raise InvalidValue("IntendedWiring.declared_at", reason)
+        for moment, attribute in ((self.observed_at, "observed_at"), (self.started_at, "started_at")):
             if moment is not None and moment.tzinfo is None:
-                raise InvalidValue(f"Intake.{field}", "needs a time zone")
+                raise InvalidValue(f"Intake.{attribute}", "needs a time zone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """Result of saving the data of one kind.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        Ids of the stored things, in the order of the intake, both new and known ones. Empty for kinds that
+        are only counted.
+    new_ids : tuple of str
+        Ids that did not exist before.
+    new : int
+        Number of things that are new or changed.
+    warnings : tuple of str
+        Warnings about the data, one line each.
+    """
+
+    ids: tuple[str, ...] = ()
+    new_ids: tuple[str, ...] = ()
+    new: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What a saved `Intake` changed.
+    """What saving an `Intake` changed.
 
     Attributes
     ----------
     cluster : str or None
+        Name of the cluster.
     snapshot : str or None
-        Id of the content that was seen.
-    new_content, new_observation : bool
+        Id of the fabric's snapshot at the time of the observation.
+    new_content : bool
+        True if the snapshot is new.
+    new_observation : bool
+        True if the observation is new.
     routing : str or None
-        Id of the forwarding tables that were seen.
+        Id of the forwarding tables.
     new_routing : bool
-    profiles : tuple of str
-        Id of each profile of the intake, in its order, new or not.
-    new_profiles : int
-    traces : tuple of str
-        Id of each trace of the intake, in its order, new or not.
-    new_traces : int
-    jobs : int
-        Jobs that were new or told something new.
-    placements : tuple of str
-        Id of each placement of the intake, in its order, new or not.
-    sweeps : tuple of str
-        Id of each sweep of counters that is kept, in the intake's order, new or not.
-    new_sweeps : int
-    intended : str or None
-        Id of the intended wiring.
-    new_intended : bool
-    layouts, new_layouts : int
-        Layouts of hosts of the intake, and those that were not known already.
+        True if the forwarding tables are new.
     links_opened, links_closed : int
-        Directed links that appeared or vanished against the observation before.
+        Number of directed links that appeared or disappeared since the previous observation.
+    saved : mapping of str to Saved
+        Result of each kind, by the kind's name.
     warnings : tuple of str
-        Those of the intake, and what saving had to say.
+        Warnings of the intake and of saving.
     seconds : float
         Wall time of the transaction.
     """
@@ -144,19 +183,16 @@ class Receipt:
     new_observation: bool = False
     routing: str | None = None
     new_routing: bool = False
-    profiles: tuple[str, ...] = ()
-    new_profiles: int = 0
-    traces: tuple[str, ...] = ()
-    new_traces: int = 0
-    jobs: int = 0
-    placements: tuple[str, ...] = ()
-    sweeps: tuple[str, ...] = ()
-    new_sweeps: int = 0
-    intended: str | None = None
-    new_intended: bool = False
-    layouts: int = 0
-    new_layouts: int = 0
     links_opened: int = 0
     links_closed: int = 0
+    saved: Mapping[str, Saved] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    def ids(self, kind: str) -> tuple[str, ...]:
+        """Return the ids of the things of a kind, in the order of the intake."""
+        return self.saved.get(kind, Saved()).ids
+
+    def new(self, kind: str) -> int:
+        """Return the number of things of a kind that are new or changed."""
+        return self.saved.get(kind, Saved()).new

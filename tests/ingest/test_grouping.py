@@ -169,8 +169,8 @@ def test_what_is_no_multiple_was_not_recorded_so_often(tmp_path: Path) -> None:
         ("0,1,8,2\n1,0,8,4\n", "even number of messages"),
         ("0,1,8,2\n1,0,8,3\n", ""),
         ("0,1,7,2\n1,0,8,2\n", ""),
-        ("0,1,7,1\n1,0,9,3\n0,1,7,1\n1,0,9,3\n", "every row stands twice"),
-        ("0,1,7,1\n0,1,7,1\n1,0,9,3\n1,0,9,3\n", "every row stands twice"),
+        ("0,1,7,1\n1,0,9,3\n0,1,7,1\n1,0,9,3\n", "every row is repeated"),
+        ("0,1,7,1\n0,1,7,1\n1,0,9,3\n1,0,9,3\n", "every row is repeated"),
     ],
 )
 def test_what_may_be_doubled_is_said(tmp_path: Path, rows: str, warned: str) -> None:

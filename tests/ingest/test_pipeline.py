@@ -130,7 +130,7 @@ def test_the_digest_is_that_of_the_content_not_of_its_packing(tree: Path, tmp_pa
 def test_warnings_name_their_file() -> None:
     intake = plan([NDR, NDR_TABLES], HERE)
     assert intake.warnings == (
-        f"{NDR_TABLES}: 542 adapter port(s) have another GUID here: found by the LIDs of the scan",
+        f"{NDR_TABLES}: 542 adapter port(s) have another GUID here than in the scan: identified by their LIDs",
     )
 
 
@@ -170,7 +170,7 @@ def test_tables_of_another_fabric_are_refused(tree: Path) -> None:
 def test_different_fabrics_or_two_sets_of_tables_in_one_call_are_refused(tree: Path) -> None:
     with pytest.raises(InputError, match=r"no host or switch in common with .*scan.txt"):
         plan([tree / "scan.txt", NDR], HERE)
-    with pytest.raises(InputError, match="two sets of forwarding tables"):
+    with pytest.raises(InputError, match="a second set of forwarding tables in one ingest"):
         plan([tree, NDR_TABLES], HERE)
 
 
@@ -200,7 +200,7 @@ def test_an_unrecognised_file_in_a_folder_is_named(tree: Path) -> None:
 
 
 def test_a_named_format_is_not_looked_for(tree: Path) -> None:
-    with pytest.raises(InputError, match="not the head line of a switch's table"):
+    with pytest.raises(InputError, match="not the heading of a switch's table"):
         plan([tree / "scan.txt"], Options(cluster="c", format="opensm-lfts"))
     with pytest.raises(UnknownName, match="there is no format 'nonsense'"):
         plan([tree / "scan.txt"], Options(cluster="c", format="nonsense"))
@@ -316,5 +316,5 @@ def test_counters_and_plans_need_the_name_of_their_cluster() -> None:
 
 def test_two_plans_in_one_call_are_refused(tmp_path: Path) -> None:
     ndt = DATA / "formats/fabric.ndt"
-    with pytest.raises(InputError, match="two plans of wiring"):
+    with pytest.raises(InputError, match="a second intended wiring in one ingest"):
         plan([ndt, copied(tmp_path, ndt, 0)], HERE)

@@ -31,7 +31,7 @@ def ring(ranks: int = 4, name: str = "ring", scale: float = 1.0, application: st
 
 
 def save(registry: Registry, *saved: Profile) -> tuple[str, ...]:
-    return registry.save(Intake(profiles=saved)).profiles
+    return registry.save(Intake(profiles=saved)).ids("profiles")
 
 
 def test_a_saved_profile_is_read_back(registry: Registry) -> None:
@@ -77,7 +77,7 @@ def test_the_same_profile_again_adds_nothing(registry: Registry) -> None:
     save(registry, ring())
     before = registry.database.query("MATCH (n) RETURN count(n)")[1]
     again = registry.save(Intake(profiles=(ring(),)))
-    assert again.new_profiles == 0
+    assert again.new("profiles") == 0
     assert registry.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 

@@ -25,6 +25,8 @@ from registry.database.record_store import RecordKind
 from registry.database.schema import MIGRATIONS, WRITE_VERSION
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName
 from registry.fabrics.contents import canonical, content_hash
+from registry.ingest_runs.kinds import KINDS
+from registry.ingest_runs.saving import link_statement
 from registry.model import HostOrder, Job, Profile
 from registry.model.intake import Intake
 from registry.registry import Registry, default_home
@@ -69,19 +71,21 @@ def statements() -> Iterator[tuple[str, str]]:
                     kinds[value.name] = value
     for kind in kinds.values():
         yield from ((f"{kind.name} {name}", text) for name, text in kind.statements().items())
+    for label in sorted({kind.label for kind in KINDS} - {""}):
+        yield f"link_statement.{label}", link_statement(label)
 
 
 def test_all_of_an_intake_is_saved_and_told(registry: Registry) -> None:
     receipt = registry.save(EVERYTHING)
-    assert (receipt.cluster, receipt.jobs, receipt.new_profiles) == ("toy", 1, 1)
+    assert (receipt.cluster, receipt.new("jobs"), receipt.new("profiles")) == ("toy", 1, 1)
     assert (receipt.new_content, receipt.new_observation, receipt.new_routing) == (True, True, True)
-    assert (len(receipt.profiles), len(receipt.placements)) == (1, 1)
+    assert (len(receipt.ids("profiles")), len(receipt.ids("placements"))) == (1, 1)
     assert receipt.warnings == ("a line was odd",)
     assert receipt.seconds > 0
     assert registry.fabrics.read("toy").id == receipt.snapshot
-    assert registry.profiles.read("pair").id == receipt.profiles[0]
+    assert registry.profiles.read("pair").id == receipt.ids("profiles")[0]
     assert registry.jobs.read("1").job == EVERYTHING.jobs[0]
-    assert registry.placements.read(receipt.placements[0]).content == receipt.snapshot
+    assert registry.placements.read(receipt.ids("placements")[0]).content == receipt.snapshot
 
 
 def test_a_run_remembers_what_it_recorded(registry: Registry) -> None:
@@ -92,8 +96,8 @@ def test_a_run_remembers_what_it_recorded(registry: Registry) -> None:
     )
     assert [row[:4] for row in rows] == [(["a", "b"], "0f", "saved", 1)] * 3
     recorded = {label: identity for *_, label, identity in rows}
-    assert recorded["Profile"] == receipt.profiles[0]
-    assert recorded["Placement"] == receipt.placements[0]
+    assert recorded["Profile"] == receipt.ids("profiles")[0]
+    assert recorded["Placement"] == receipt.ids("placements")[0]
     assert recorded["Observation"] == registry.fabrics.observations("toy")[0].id
 
 
@@ -102,13 +106,13 @@ def test_the_same_intake_again_adds_nothing_but_its_run(registry: Registry) -> N
     nodes, relationships = counts(registry.database)
     again = registry.save(EVERYTHING)
     assert counts(registry.database) == (nodes + 1, relationships)
-    assert (again.snapshot, again.routing, again.profiles, again.placements) == (
+    assert (again.snapshot, again.routing, again.ids("profiles"), again.ids("placements")) == (
         first.snapshot,
         first.routing,
-        first.profiles,
-        first.placements,
+        first.ids("profiles"),
+        first.ids("placements"),
     )
-    assert (again.new_observation, again.jobs, again.new_profiles) == (False, 0, 0)
+    assert (again.new_observation, again.new("jobs"), again.new("profiles")) == (False, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def _save(made: Any, generator: Generator, cluster: str | None) -> dict[str, Any
         intake = Intake(cluster=cluster, observed_at=datetime.now(UTC), fabric=as_fabric(made), source=source)
     with open_registry() as registry:
         receipt = registry.save(intake)
-    return {"cluster": cluster, "profile_ids": list(receipt.profiles), "snapshot": receipt.snapshot}
+    return {"cluster": cluster, "profile_ids": list(receipt.ids("profiles")), "snapshot": receipt.snapshot}
 
 
 def _summary(fields: dict[str, Any], output: str | None) -> str:

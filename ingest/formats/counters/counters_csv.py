@@ -1,7 +1,7 @@
 """Port counters of any collector: a CSV file with the columns ``guid,port`` and the registry's counters.
 
-One row a port. The other columns are named as in `registry.model.COUNTERS`; bytes are bytes, not words. An
-empty cell is a counter that is not told. It is the way in for what no InfiniBand tool prints, such as the
+One row per port. The other columns are named as in `registry.model.COUNTERS`; bytes are bytes, not words. An
+empty cell is an unknown counter. This format is for counters that no InfiniBand tool prints, such as the
 pause frames of priority flow control.
 """
 
@@ -24,7 +24,7 @@ _KEYS = ("guid", "port")
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line that is no comment names a GUID, a port and counters."""
+    """Return True if the first line except comments names a GUID, a port and counters."""
     for line in head.splitlines():
         if line.strip() and not line.startswith("#"):
             names = {name.strip().strip('"').lower() for name in line.split(",")}
@@ -33,13 +33,13 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """One sweep of the counters of all ports that are listed.
+    """Return one sweep of the counters of all listed ports.
 
     Raises
     ------
     InputError
-        With the line: a missing or unknown column, a row with another number of cells, a cell that is no
-        GUID, port or count, a port that is listed twice. No rows at all.
+        A missing or unknown column, a row with a wrong number of cells, a cell that is no GUID, port or
+        count, a port listed twice, or no rows.
     """
     (file,) = files
     names: list[str] = []
@@ -60,8 +60,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             raise InputError("the port is listed twice", path=file.path, line=number, text=line)
         ports[key] = _counters(row, file.path, number)
     if not ports:
-        raise InputError("holds no port counters", path=file.path)
-    return Parsed(counters=CounterSweep.of(read_at(file, options), ports))
+        raise InputError("no port counters found", path=file.path)
+    return Parsed(counters=(CounterSweep.of(read_at(file, options), ports),))
 
 
 def _cells(line: str, path: str, number: int) -> list[str]:
@@ -73,11 +73,11 @@ def _cells(line: str, path: str, number: int) -> list[str]:
 
 def _names(cells: list[str], path: str, line: int) -> list[str]:
     names = [cell.lower() for cell in cells]
-    strange = [name for name in names if name not in COUNTERS and name not in _KEYS]
+    unknown = [name for name in names if name not in COUNTERS and name not in _KEYS]
     missing = [name for name in _KEYS if name not in names]
-    if strange or missing or len(set(names)) != len(names):
-        told = f"there is no counter {strange[0]!r}" if strange else "a column stands twice"
-        reason = f"there is no column {missing[0]}" if missing else told
+    if unknown or missing or len(set(names)) != len(names):
+        fault = f"unknown counter {unknown[0]!r}" if unknown else "a column name is repeated"
+        reason = f"column {missing[0]} is missing" if missing else fault
         raise InputError(reason, path=path, line=line, text=",".join(cells))
     return names
 
@@ -85,7 +85,7 @@ def _names(cells: list[str], path: str, line: int) -> list[str]:
 def _key(row: dict[str, str], path: str, line: int, text: str) -> Port:
     guid, port = _GUID.fullmatch(row["guid"]), _NUMBER.fullmatch(row["port"])
     if guid is None or port is None or not int(guid[1], 16) or int(port[0]) > 254:
-        raise InputError("there is no such port", path=path, line=line, text=text)
+        raise InputError("invalid GUID or port number", path=path, line=line, text=text)
     return int(guid[1], 16), 0, int(port[0])
 
 
@@ -95,6 +95,6 @@ def _counters(row: dict[str, str], path: str, line: int) -> Counters:
         if name in _KEYS or not cell:
             continue
         if not _NUMBER.fullmatch(cell) or int(cell) > LARGEST:
-            raise InputError(f"{name} is no count", path=path, line=line, text=cell)
+            raise InputError(f"{name} is not a valid count", path=path, line=line, text=cell)
         counters[name] = int(cell), False
     return counters

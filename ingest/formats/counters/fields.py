@@ -1,7 +1,7 @@
-"""The counters of InfiniBand's performance management by the names that the tools print.
+"""Counters of InfiniBand's performance management, by the names that the tools print.
 
-Data counters count words of 4 bytes; the wait counter counts ticks and is no amount of data. Classic counters
-have few bits and saturate: they stop at their largest value. Extended ones have 64.
+Data counters count words of 4 bytes; the wait counter counts ticks. Classic counters have few bits and
+saturate: they stop at their largest value. Extended counters have 64 bits.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from registry.model import as_utc
 
 WORD_BYTES = 4
 LARGEST = (1 << 63) - 1
-"""Largest value that is kept; a counter above it is said to be saturated."""
+"""Largest stored value; a counter above it is marked as saturated."""
 
 Counters = dict[str, tuple[int, bool]]
-"""Value and whether it is saturated, by the registry's name of the counter."""
+"""Value, and True if it is saturated, by the registry's name of the counter."""
 Port = tuple[int, int, int]
 """GUID, LID (one of the two is 0) and port number."""
 
@@ -27,7 +27,8 @@ Port = tuple[int, int, int]
 class Field(NamedTuple):
     """A counter that the tools print.
 
-    Its name in the registry, the bits of the classic one, bytes (or packets, ticks, events) a count.
+    `name` is its name in the registry, `bits` the width of the classic counter, `unit` the number of bytes,
+    packets, ticks or events per count.
     """
 
     name: str
@@ -57,23 +58,27 @@ FIELDS: Mapping[str, Field] = {
     "QP1Dropped": Field("qp1_dropped", 16),
     "VL15Dropped": Field("vl15_dropped", 16),
 }
-"""What is kept, by the tools' names. Bits: InfiniBand Architecture Specification, volume 1, 16.1.3.5."""
+"""Stored counters, by the tools' names. Bits: InfiniBand Architecture Specification, volume 1, 16.1.3.5."""
 SPLIT = frozenset(
     ("PortUnicastXmitPkts", "PortUnicastRcvPkts", "PortMulticastXmitPkts", "PortMulticastRcvPkts")
 )
-"""Parts of the packet counters: not kept, and nothing to tell of."""
+"""Parts of the packet counters: neither stored nor reported."""
 ALL_PORTS = 255
-"""Port number under which a device gives the sums of all its ports."""
+"""Port number for the sums over all ports of a device."""
 
 
 def counted(field: Field, count: int, *, extended: bool) -> tuple[int, bool]:
-    """What a count means: bytes or events, and whether the counter is saturated.
+    """Return the value of a counter in bytes or events, and True if it is saturated.
 
     Parameters
     ----------
+    field : Field
+        The counter.
+    count : int
+        Printed number.
     extended : bool
-        The counter has 64 bits. Where the tool does not tell, it has as many as the classic one: the
-        largest value of 32 bits met by chance is one count in four thousand million.
+        True if the counter is known to have 64 bits. Otherwise it is taken as a classic one: an extended
+        counter shows the largest 32-bit value by chance once in four thousand million counts.
     """
     full = count == (1 << (64 if extended else field.bits)) - 1 or count == (1 << 64) - 1
     value = count * field.unit
@@ -81,5 +86,5 @@ def counted(field: Field, count: int, *, extended: bool) -> tuple[int, bool]:
 
 
 def read_at(file: SourceFile, options: Options) -> datetime:
-    """When the counters were read: the caller's time, else the file's; the tools print none."""
+    """Return the time of the counters: the caller's time (default: the file's), since the tools print none."""
     return as_utc(options.observed_at) if options.observed_at is not None else file.modified_at

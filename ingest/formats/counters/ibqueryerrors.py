@@ -1,14 +1,14 @@
 """``ibqueryerrors``: port counters of all switches and adapters of a fabric.
 
-With ``--counters`` it prints what every port sent and received, else the error counters of the ports that are
-above its thresholds, with ``--data`` their traffic too::
+With ``--counters`` it prints the traffic of every port. Otherwise it prints the error counters of the ports
+above its thresholds, with ``--data`` also their traffic::
 
     Errors for 0x2c90000100500 "leaf05"
        GUID 0x2c90000100500 port ALL: [PortXmitWait == 79691776]
        GUID 0x2c90000100500 port 10: [PortXmitWait == 41943040] [PortXmitData == 671089072 (2.500GB)]
            Link info:      5  10[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>  0x0002c9000013ea00 ...
 
-The lines of port ``ALL`` are sums, no port. What stands in parentheses is for people.
+Lines of port ``ALL`` are sums. Text in parentheses is ignored.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _RECOGNISED = re.compile(
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds the head of a device's counters and a port of it."""
+    """Return True if the text contains the heading of a device and one of its ports."""
     return _RECOGNISED.search(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """One sweep of the counters of all ports that are listed.
+    """Return one sweep of the counters of all listed ports.
 
     Raises
     ------
     InputError
-        A line that cannot be read or was cut off, a port or counter listed twice, no port at all.
+        An unreadable or truncated line, a port or counter listed twice, or no port.
     """
     (file,) = files
     ports: dict[Port, Counters] = {}
@@ -58,33 +58,39 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             continue
         found = _PORT.fullmatch(line)
         if found is None:
-            raise InputError("not a line of port counters", path=file.path, line=number, text=line)
+            raise InputError(
+                "not a line of port counters: expected the output of ibqueryerrors",
+                path=file.path,
+                line=number,
+                text=line,
+            )
         if found[2] == "ALL":
             continue
         key = int(found[1], 16), 0, int(found[2])
         if not key[0] or key[2] >= ALL_PORTS:
-            raise InputError("there is no such port", path=file.path, line=number, text=line)
+            raise InputError("invalid GUID or port number", path=file.path, line=number, text=line)
         if key in ports:
             raise InputError("the port is listed twice", path=file.path, line=number, text=line)
         ports[key] = _counters(found[3], odd, file.path, number)
     if not ports:
-        raise InputError("holds no port counters", path=file.path)
+        raise InputError("no port counters found", path=file.path)
     return Parsed(
-        counters=CounterSweep.of(read_at(file, options), ports), warnings=tuple(_warnings(errors, odd))
+        counters=(CounterSweep.of(read_at(file, options), ports),), warnings=tuple(_warnings(errors, odd))
     )
 
 
 def _counters(text: str, odd: Counter[str], path: str, line: int) -> Counters:
+    """Return the counters of one line; unknown ones are counted in `odd`."""
     pairs: dict[str, int] = {}
-    at = 0
-    while at < len(text.rstrip()):
-        found = _COUNTER.match(text, at)
+    index = 0
+    while index < len(text.rstrip()):
+        found = _COUNTER.match(text, index)
         if found is None:
-            raise InputError("a counter cannot be read, or is cut off", path=path, line=line, text=text[at:])
+            raise InputError("a counter is invalid or truncated", path=path, line=line, text=text[index:])
         if found[1] in pairs:
             raise InputError("a counter is listed twice", path=path, line=line, text=found[0].strip())
         pairs[found[1]] = int(found[2])
-        at = found.end()
+        index = found.end()
     odd.update(name for name in pairs if name not in FIELDS and name not in SPLIT)
     wide = bool(SPLIT & pairs.keys())  # only the extended counters have these
     return {
@@ -98,4 +104,4 @@ def _warnings(errors: bool, odd: Counter[str]) -> Iterator[str]:
     if errors:
         yield "only ports with errors above the tool's thresholds are listed"
     for name, count in sorted(odd.items()):
-        yield f"counter {name} of {count} port(s) is not kept"
+        yield f"counter {name} of {count} port(s) is not stored"

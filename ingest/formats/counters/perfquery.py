@@ -1,14 +1,14 @@
-"""``perfquery``: the counters of a port, or of several, by the LID of their device.
+"""``perfquery``: counters of one or several ports, identified by the LID of their device.
 
-Blocks of ``name:....value``, the classic counters without and the extended ones with ``-x``::
+The output has blocks of ``name:....value``: classic counters by default, extended ones with ``-x``::
 
     # Port extended counters: Lid 9 port 1 (CapMask: 0x1300 CapMask2: 0x0000000)
     PortSelect:......................1
     PortXmitData:....................268436680
 
-Where a port has both, the extended ones count: they do not saturate. ``# PortRcvConCtrl counters:`` (printed
-with ``--rcvcc``) are those of congestion control. Port 255 is the sum of all ports. Which device has the LID
-is told by the fabric.
+If a port has both, the extended ones are used, since they do not saturate. ``# PortRcvConCtrl counters:``
+(printed with ``--rcvcc``) are those of congestion control. Port 255 is the sum over all ports. The fabric
+maps LIDs to devices.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _ANY_HEAD = re.compile(r"^# (?:Port|Port extended|PortRcvConCtrl) counters: .*po
 _LINE = re.compile(r"([A-Za-z]\w*(?:\[\d+\])?):\.*(0x[0-9a-fA-F]+|\d+)\s*")
 _SELECTORS = frozenset(("PortSelect", "CounterSelect", "CounterSelect2"))
 _NEEDED = {"Port": "PortRcvPkts", "Port extended": "PortRcvPkts", "PortRcvConCtrl": "PortPktRcvBECN"}
-"""A counter near the end of each kind of block that is kept."""
+"""For each supported kind of block, a counter near its end: if it is missing, the file is truncated."""
 MAX_LID = 0xBFFF
-"""Highest LID of a device; those above are of multicast groups."""
+"""Highest LID of a device; higher LIDs belong to multicast groups."""
 
 
 class _Block(NamedTuple):
-    """The counters of one port of one kind."""
+    """Counters of one kind of one port."""
 
     kind: str
     key: Port
@@ -45,18 +45,18 @@ class _Block(NamedTuple):
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds the head of a port's counters."""
+    """Return True if the text contains the heading of a port's counters."""
     return _ANY_HEAD.search(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """One sweep of the counters of all ports in the files; its time is the youngest file's.
+    """Return one sweep of the counters of all ports in the files, with the time of the youngest file.
 
     Raises
     ------
     InputError
-        A line that cannot be read, a block without LID or without counters (a file cut off), a port's
-        counters of one kind listed twice, no counters at all.
+        An unreadable line, a block without LID or counters (a truncated file), a port's counters of one kind
+        listed twice, or no counters.
     """
     ports: dict[Port, Counters] = {}
     wide: set[tuple[Port, str]] = set()
@@ -74,16 +74,16 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             _enter(block, ports.setdefault(block.key, {}), wide)
             odd.update(name for name in block.pairs if name not in FIELDS and name not in SPLIT)
     if not ports:
-        reason = "holds only sums over all ports" if sums else "holds no port counters"
+        reason = "only sums over all ports found" if sums else "no port counters found"
         raise InputError(reason, path=files[0].path)
-    warnings = [f"{sums} sum(s) over all ports of a device are left out"] if sums else []
-    warnings += [f"{name}: {count} not kept" for name, count in sorted(odd.items())]
-    at = max(read_at(file, options) for file in files)
-    return Parsed(counters=CounterSweep.of(at, ports), warnings=tuple(warnings))
+    warnings = [f"{sums} sum(s) over all ports of a device are ignored"] if sums else []
+    warnings += [f"{name}: {count} not stored" for name, count in sorted(odd.items())]
+    time = max(read_at(file, options) for file in files)
+    return Parsed(counters=(CounterSweep.of(time, ports),), warnings=tuple(warnings))
 
 
 def _enter(block: _Block, counters: Counters, wide: set[tuple[Port, str]]) -> None:
-    """Put a block's counters among its port's; extended ones win."""
+    """Add the counters of a block to those of its port; extended ones win."""
     extended = block.kind == "Port extended"
     for name, count in block.pairs.items():
         if name not in FIELDS:
@@ -96,7 +96,7 @@ def _enter(block: _Block, counters: Counters, wide: set[tuple[Port, str]]) -> No
 
 
 def _blocks(file: SourceFile, odd: Counter[str]) -> list[_Block]:
-    """The blocks of a file; those of kinds that are not kept are counted."""
+    """Return the blocks of a file; unsupported kinds are counted in `odd`."""
     blocks: list[_Block] = []
     pairs: dict[str, int] | None = None
     for number, line in enumerate(file.lines(), 1):
@@ -110,7 +110,12 @@ def _blocks(file: SourceFile, odd: Counter[str]) -> list[_Block]:
         elif line.strip() and not line.startswith("#"):
             found = _LINE.fullmatch(line)
             if found is None or pairs is None:
-                raise InputError("not a line of port counters", path=file.path, line=number, text=line)
+                raise InputError(
+                    "not a line of port counters: expected the output of perfquery",
+                    path=file.path,
+                    line=number,
+                    text=line,
+                )
             if found[1] in _SELECTORS:
                 continue
             if found[1] in pairs:
@@ -118,17 +123,17 @@ def _blocks(file: SourceFile, odd: Counter[str]) -> list[_Block]:
             pairs[found[1]] = int(found[2], 0)
     for block in blocks:
         if _NEEDED[block.kind] not in block.pairs:
-            reason = f"{_NEEDED[block.kind]} is missing: the file seems cut off"
+            reason = f"{_NEEDED[block.kind]} is missing: the file seems truncated"
             raise InputError(reason, path=file.path, line=block.line)
     if blocks and not file.data.endswith(b"\n"):
-        raise InputError("the last line has no end: the file seems cut off", path=file.path)
+        raise InputError("the last line has no line end: the file seems truncated", path=file.path)
     return blocks
 
 
 def _key(head: re.Match[str], path: str, line: int) -> Port:
     if head[2] is None:
-        raise InputError("the device's LID is not told", path=path, line=line, text=head[0])
+        raise InputError("the LID of the device is missing", path=path, line=line, text=head[0])
     lid, port = int(head[2]), int(head[3])
     if not 0 < lid <= MAX_LID or port > ALL_PORTS:
-        raise InputError("there is no such port", path=path, line=line, text=head[0])
+        raise InputError("invalid LID or port number", path=path, line=line, text=head[0])
     return 0, lid, port

@@ -1,10 +1,10 @@
-"""Coordinates of a BlueGene/P partition: a row a rank, ``rank x y z t``, below the sizes and torus flags.
+"""Coordinates of a BlueGene/P partition: one row ``rank x y z t`` per rank after the sizes and torus flags.
 
-BlueGene writes no such file: the format is this project's, for what a program prints of
-``DCMF_Messager_rank2torus`` and of the fields ``xSize .. tSize`` and ``xTorus .. tTorus`` of
-``DCMF_Hardware_t``. A node is a host that forwards, with ``t`` as its cores (slots); links join
-neighbours along x, y and z, and only axes whose torus flag is 1 wrap. (LibTopoMap wraps all of them
-whatever the flags say.) ``tTorus`` is of the cores of a node and means no cable.
+BlueGene writes no such file: this project defines the format for programs that print the result of
+``DCMF_Messager_rank2torus`` and the fields ``xSize .. tSize`` and ``xTorus .. tTorus`` of
+``DCMF_Hardware_t``. A node is a host that forwards, with ``t`` as its cores (slots). Links connect neighbours
+along x, y and z; only axes with torus flag 1 wrap. (LibTopoMap wraps all axes regardless of the flags.)
+``tTorus`` concerns the cores of a node and no cable.
 
 A link of BlueGene/P carries 425e6 bytes/s in each direction: IBM's Blue Gene team, "Overview of the IBM
 Blue Gene/P project", IBM J. Res. & Dev. 52 (2008).
@@ -24,7 +24,7 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 DEFAULT_RATE = 425e6
-"""Bytes/s of a link and direction."""
+"""Default bytes/s of a link in each direction."""
 MAX_SIZE = 1 << 12
 
 _HEAD = re.compile(
@@ -36,18 +36,18 @@ _ROW = re.compile(r"\s*" + r"\s+".join([r"(\d{1,9})"] * 5) + r"\s*", re.ASCII)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether one of the first lines has the sizes and flags."""
+    """Return True if one of the first lines contains the sizes and flags."""
     return any(_HEAD.fullmatch(line.rstrip("\r")) for line in head.split("\n", 50)[:50])
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The partition's nodes and links.
+    """Return the partition's nodes and links.
 
     Raises
     ------
     InputError
-        No sizes, or twice; a row that cannot be read or lies outside of them; a rank or a core twice;
-        ranks that are missing.
+        Missing or repeated sizes, an invalid row or one outside the sizes, a repeated rank or core, or
+        missing ranks.
     """
     (file,) = files
     sizes: tuple[int, ...] = ()
@@ -59,7 +59,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         place = Place(file.path, number, line)
         if (head := _HEAD.fullmatch(line)) is not None:
             if sizes:
-                raise place.error("sizes and torus flags a second time")
+                raise place.error("sizes and torus flags are repeated")
             sizes, wrap = (
                 tuple(int(head[at]) for at in range(1, 5)),
                 tuple(head[at] == "1" for at in (5, 6, 7)),
@@ -69,22 +69,22 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         elif line.strip() and not line.lstrip().startswith("#"):
             rank, at = _row(line, sizes, place)
             if rank in ranks or at in taken:
-                raise place.error("the rank, or another one on this core, has a line already")
+                raise place.error("the rank or the core is repeated")
             ranks[rank] = place
             taken.add(at)
             cores[at[:3]] += 1
     if not ranks or max(ranks) != len(ranks) - 1:
-        raise InputError("ranks are missing: the file seems cut off", path=file.path)
+        raise InputError("ranks are missing: the file seems truncated", path=file.path)
     return _fabric(file.path, cores, sizes, wrap, options)
 
 
 def _row(line: str, sizes: tuple[int, ...], place: Place) -> tuple[int, Position]:
     row = _ROW.fullmatch(line)
     if row is None or not sizes:
-        raise place.error("not 'rank x y z t' below the sizes and torus flags")
+        raise place.error("expected 'rank x y z t' after the sizes and torus flags")
     rank, *at = (int(digits) for digits in row.groups())
     if any(value >= size for value, size in zip(at, sizes, strict=True)):
-        raise place.error("a coordinate is outside of the sizes")
+        raise place.error("a coordinate is not below its size")
     return rank, tuple(at)
 
 
@@ -100,7 +100,7 @@ def _fabric(
     fabric, warnings, assumed = draft.fabric(path, default_rate=rate)
     missing = sizes[0] * sizes[1] * sizes[2] - len(cores)
     if missing:
-        warnings.append(f"{missing} node(s) of the partition have no rank: their links are left out")
+        warnings.append(f"{missing} node(s) of the partition have no rank: their links are ignored")
     if options.rate is None:
         warnings += unknown_rates(len(draft.cables), rate, None)
     return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(warnings))

@@ -1,20 +1,19 @@
-"""Cray's node tables: ``xtdb2proc`` (coordinates) and ``xtprocadmin`` (names), together or the first alone.
+"""Cray's node tables: ``xtdb2proc`` (coordinates), optionally with ``xtprocadmin`` (names).
 
-``xtdb2proc`` has a line a node of ``key=value`` pairs between commas, ``xtprocadmin`` a table ``NID
-(HEX) NODENAME TYPE STATUS MODE``. Nodes belong together by number (NID). A host is called by its node
-name (``c0-0c1s3n2``) where ``xtprocadmin`` tells it, else ``nid00042`` as Cray's own host names are.
-Neither tells a cable:
+``xtdb2proc`` has one line per node with ``key=value`` pairs separated by commas, ``xtprocadmin`` a table
+``NID (HEX) NODENAME TYPE STATUS MODE``. Nodes are matched by number (NID). A host has its node name
+(``c0-0c1s3n2``) if ``xtprocadmin`` is given, else ``nid00042`` like Cray's own host names. Neither file
+contains cables:
 
-* Up to two nodes at a position are an XT (SeaStar) or XE/XK (Gemini): a 3D torus of positions. All three axes
-  are taken to be rings where more than two positions are on them, as full machines are cabled; capacities
-  are equal, which SeaStar's are and Gemini's are not (y is slower).
-* More are an XC (Aries), a dragonfly: x is the group, y the chassis in it and z the slot. Each two slots of
-  a chassis and each two chassis at the same slot are joined. The optical links between groups stand nowhere:
-  a link is assumed between the routers at the same place of each two groups.
+* Up to two nodes at a position are an XT (SeaStar) or XE/XK (Gemini): a 3D torus of positions. Axes with more
+  than two positions are assumed to be rings, as in full machines; capacities are assumed to be equal, which
+  holds for SeaStar but not for Gemini (y is slower).
+* More nodes are an XC (Aries), a dragonfly: x is the group, y the chassis in it and z the slot. All slots of a
+  chassis and all chassis at the same slot are connected. The optical links between groups are in no file: one
+  is assumed between the routers at the same place of each two groups.
 
-With one node at every position a node is its own router; else routers are switches ``router-x-y-z``.
-Service nodes are hosts like others. Nodes of ``xtprocadmin`` without coordinates are left out and
-counted.
+With one node at every position a node is its own router; else routers are switches ``router-x-y-z``. Service
+nodes are hosts like others. Nodes of ``xtprocadmin`` without coordinates are ignored and counted.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 MOST_ON_A_TORUS = 2
-"""Nodes on a router of a torus: 1 SeaStar, 2 Gemini; an Aries has 4."""
+"""Largest number of nodes on a router of a torus: 1 SeaStar, 2 Gemini; an Aries has 4."""
 MAX_COORDINATE = 4095
 
 _ARIES = (
-    "more than two nodes at a position: taken as XC (Aries); no file tells the cables between groups, so one "
-    "is assumed between the routers at the same place of each two"
+    "more than two nodes at a position: taken as XC (Aries); no file contains the cables between groups, so "
+    "one is assumed between the routers at the same place of each two"
 )
 _PAIR = re.compile(r"([a-z_]\w*)=('[^']*'|[^,']*)", re.ASCII)
 _PAIRS = re.compile(rf"{_PAIR.pattern}(,{_PAIR.pattern})*\s*", re.ASCII)
@@ -59,17 +58,17 @@ class _Node:
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is either of the two tables."""
+    """Return True if the text is one of the two tables."""
     return _RECOGNISED.search(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one machine.
+    """Return the fabric of one machine.
 
     Raises
     ------
     InputError
-        A line that cannot be read, a node twice, no coordinates, nodes of XC and of a torus mixed up.
+        An unreadable line, a repeated node, no coordinates, or a mixture of XC and torus nodes.
     """
     nodes: dict[int, _Node] = {}
     names: dict[int, str] = {}
@@ -79,42 +78,42 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         else:
             _read_nodes(file, nodes)
     if not nodes:
-        reason = "xtprocadmin tells no coordinates: give the file of xtdb2proc in the same call"
+        reason = "xtprocadmin contains no coordinates: ingest it together with the output of xtdb2proc"
         raise InputError(reason, path=files[0].path)
     without = len(names.keys() - nodes.keys())
     down = sum(not node.up for node in nodes.values())
-    draft, said = _draft(nodes, names)
+    draft, notes = _draft(nodes, names)
     rate = options.rate or UNIT_RATE
     fabric, odd, assumed = draft.fabric(files[0].path, default_rate=rate)
     if without:
-        said.append(f"{without} node(s) have a name but no coordinates and are left out")
+        notes.append(f"{without} node(s) have a name but no coordinates and are ignored")
     if down:
-        said.append(f"{down} node(s) are not up; their routers work")
+        notes.append(f"{down} node(s) are not up; their routers work")
     if options.rate is None:
-        said += unknown_rates(len(draft.cables), rate, None)
-    return Parsed(fabric=fabric, assumed=assumed, warnings=(*said, *odd))
+        notes += unknown_rates(len(draft.cables), rate, None)
+    return Parsed(fabric=fabric, assumed=assumed, warnings=(*notes, *odd))
 
 
 def _read_nodes(file: SourceFile, nodes: dict[int, _Node]) -> None:
-    """The lines of xtdb2proc."""
+    """Read the lines of xtdb2proc."""
     for number, line in enumerate(file.lines(), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         place = Place(file.path, number, line)
         if _PAIRS.fullmatch(line) is None:
-            raise place.error("not pairs of key=value between commas: the file seems cut off")
+            raise place.error("expected key=value pairs separated by commas: the file seems truncated")
         pairs = {match[1]: match[2].strip("'") for match in _PAIR.finditer(line)}
         nid = _number(pairs, "processor_id", place)
         if nid in nodes:
-            raise place.error(f"node {nid} stands in line {nodes[nid].place.line} already")
+            raise place.error(f"node {nid} is already in line {nodes[nid].place.line}")
         at = tuple(_number(pairs, key, place) for key in _COORDINATES)
         if max(at) > MAX_COORDINATE:
-            raise place.error(f"a coordinate above {MAX_COORDINATE}")
+            raise place.error(f"a coordinate is above {MAX_COORDINATE}")
         nodes[nid] = _Node(at=at, up=pairs.get("processor_status", "up") == "up", place=place)
 
 
 def _read_names(file: SourceFile, names: dict[int, str]) -> None:
-    """The table of xtprocadmin."""
+    """Read the table of xtprocadmin."""
     used = set(names.values())
     for number, line in enumerate(file.lines(), start=1):
         if not line.strip() or line.startswith("#") or _TABLE.fullmatch(line):
@@ -124,7 +123,7 @@ def _read_names(file: SourceFile, names: dict[int, str]) -> None:
         if match is None or int(match[1]) != int(match[2], 16):
             raise place.error("not a row of xtprocadmin, or its two numbers differ")
         if int(match[1]) in names or match[3] in used:
-            raise place.error("the node or its name stands in the table already")
+            raise place.error("the node or its name is repeated")
         names[int(match[1])] = match[3]
         used.add(match[3])
 
@@ -132,12 +131,12 @@ def _read_names(file: SourceFile, names: dict[int, str]) -> None:
 def _number(pairs: Mapping[str, str], key: str, place: Place) -> int:
     digits = pairs.get(key, "")
     if not re.fullmatch(r"\d{1,7}", digits, re.ASCII):
-        raise place.error(f"{key} is missing or no whole number")
+        raise place.error(f"{key} is missing or not a whole number")
     return int(digits)
 
 
 def _draft(nodes: Mapping[int, _Node], names: Mapping[int, str]) -> tuple[Draft, list[str]]:
-    """Hosts, routers and links, and what was assumed of them."""
+    """Return hosts, routers and links, and notes about assumptions."""
     draft = Draft()
     members: dict[Position, list[str]] = {}
     for nid, node in nodes.items():
@@ -154,33 +153,33 @@ def _draft(nodes: Mapping[int, _Node], names: Mapping[int, str]) -> tuple[Draft,
             if most > 1:
                 draft.cable(router[at], host)
     if most <= MOST_ON_A_TORUS:
-        links, said = _torus(list(members))
+        links, notes = _torus(list(members))
     else:
-        links, said = list(_dragonfly(sorted(members))), [_ARIES]
+        links, notes = list(_dragonfly(sorted(members))), [_ARIES]
     for a, b in links:
         draft.cable(router[a], router[b])
-    return draft, said
+    return draft, notes
 
 
 def _torus(found: Sequence[Position]) -> tuple[list[tuple[Position, Position]], list[str]]:
-    """Links of a torus of the positions, whose coordinates may begin anywhere; and what was assumed."""
+    """Return the links of a torus of positions (coordinates may begin anywhere), and the assumptions."""
     low = [min(at[axis] for at in found) for axis in range(3)]
     sizes = [max(at[axis] for at in found) - low[axis] + 1 for axis in range(3)]
     shift = {tuple(value - lowest for value, lowest in zip(at, low, strict=True)): at for at in found}
     wrap = [size > 2 for size in sizes]
     links = [(shift[step.a], shift[step.b]) for step in grid_links(list(shift), sizes, wrap)]
-    said = [
+    notes = [
         f"a torus of {' x '.join(map(str, sizes))}: axes of more than two positions are taken to be rings"
     ]
     holes = sizes[0] * sizes[1] * sizes[2] - len(found)
     if holes:
-        said.append(f"{holes} position(s) of the torus hold no node: their links are left out")
-    return links, said
+        notes.append(f"{holes} position(s) of the torus have no node: their links are ignored")
+    return links, notes
 
 
 def _dragonfly(found: Sequence[Position]) -> Iterator[tuple[Position, Position]]:
-    """Links of a dragonfly of Aries routers at (group, chassis, slot)."""
-    for key in ((0, 1), (0, 2), (1, 2)):  # one chassis; one slot of a group; one place of all groups
+    """Yield the links of a dragonfly of Aries routers at (group, chassis, slot)."""
+    for key in ((0, 1), (0, 2), (1, 2)):  # one chassis; one slot of a group; one place in all groups
         alike: dict[tuple[int, ...], list[Position]] = {}
         for at in found:
             alike.setdefault(tuple(at[axis] for axis in key), []).append(at)

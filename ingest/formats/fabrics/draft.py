@@ -1,6 +1,6 @@
-"""Vertices and cables of a fabric while its files are read, for sources that name devices.
+"""Collection of vertices and cables for sources that identify devices by name.
 
-InfiniBand's scans have their own way, `ingest.formats.fabrics.infiniband`: there a device is a GUID.
+InfiniBand scans identify devices by GUID, see `ingest.formats.fabrics.infiniband`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from registry.errors import InputError
 from registry.model import HOST, NO_PORT, SWITCH, Bools, Fabric, Links
 
 UNIT_RATE = 1.0
-"""Bytes/s of a cable where a source tells no rate and none is given: seconds are then bytes."""
+"""Bytes/s of a cable if neither the source nor the user gives a rate: seconds are then bytes."""
 MAX_NAME = 255
-"""Longest name of a device, in characters."""
+"""Largest length of a device's name, in characters."""
 MAX_VERTICES = 1 << 22
 
 
 class Place(NamedTuple):
-    """Where something stands in a file, for errors."""
+    """A location in a file, for errors."""
 
     path: str
     line: int | None = None
     text: str | None = None
 
     def error(self, reason: str) -> InputError:
-        """An `InputError` that names the place."""
+        """Return an `InputError` that names the location."""
         return InputError(reason, path=self.path, line=self.line, text=self.text)
 
 
@@ -53,7 +53,7 @@ class _Cable(NamedTuple):
 
 
 class Drafted(NamedTuple):
-    """A fabric, what was odd, and its links without a rate, as `ingest.parsed.Parsed` has them."""
+    """A fabric, its warnings, and its links without a rate, as in `ingest.parsed.Parsed`."""
 
     fabric: Fabric
     warnings: list[str]
@@ -62,7 +62,7 @@ class Drafted(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Draft:
-    """The fabric so far."""
+    """The vertices and cables so far."""
 
     vertices: dict[str, _Vertex] = field(default_factory=dict)
     cables: list[_Cable] = field(default_factory=list)
@@ -76,12 +76,12 @@ class Draft:
         forwards: bool = False,
         coordinates: tuple[int, ...] | None = None,
     ) -> None:
-        """Add a host; again is no error.
+        """Add a host; adding it again has no effect.
 
         Raises
         ------
         InputError
-            A name that is no name, or that a switch has.
+            The name is invalid, or belongs to a switch.
         """
         self._add(name, _Vertex(HOST, forwards, slots, 0, 0, coordinates), place)
 
@@ -94,7 +94,7 @@ class Draft:
         level: int = 1,
         coordinates: tuple[int, ...] | None = None,
     ) -> None:
-        """Add a switch; again is no error. Raises `InputError` as `host` does."""
+        """Add a switch; adding it again has no effect. Raises `InputError` as `host` does."""
         self._add(name, _Vertex(SWITCH, True, 0, guid, level, coordinates), place)
 
     def cable(
@@ -107,7 +107,7 @@ class Draft:
         b_port: int = NO_PORT,
         cables: int = 1,
     ) -> None:
-        """Add a full-duplex cable between two vertices; `rate` is bytes/s of one cable and direction."""
+        """Add a full-duplex cable between two vertices; `rate` is in bytes/s of one cable and direction."""
         self.cables.append(_Cable(a, b, rate, a_port, b_port, cables))
 
     def fabric(
@@ -118,33 +118,33 @@ class Draft:
         levels: bool = False,
         observed_at: datetime | None = None,
     ) -> Drafted:
-        """The fabric, names sorted.
+        """Return the fabric, with names sorted.
 
         Parameters
         ----------
         path : str
-            For errors.
+            Path of the file, for errors.
         default_rate : float
-            Bytes/s of a cable without a rate.
+            Bytes/s of cables without a rate.
         levels : bool
-            Whether the levels of switches are known.
+            True if the levels of switches are known.
         observed_at : datetime, optional
 
         Raises
         ------
         InputError
-            No cable that joins two vertices.
+            No cable connects two vertices.
         """
         names = tuple(sorted(self.vertices))
         kept = [cable for cable in self.cables if cable.a != cable.b]
         if not kept:
-            raise InputError("holds no cable between two devices", path=path)
+            raise InputError("no cable between two devices found", path=path)
         links = _links(kept, {name: index for index, name in enumerate(names)}, default_rate)
         unknown = np.tile([cable.rate is None for cable in kept], 2)
-        told = _columns([self.vertices[name] for name in names], levels)
-        fabric = Fabric(names=names, links=links, observed_at=observed_at, **told)
+        columns = _columns([self.vertices[name] for name in names], levels)
+        fabric = Fabric(names=names, links=links, observed_at=observed_at, **columns)
         counts = (
-            (len(self.cables) - len(kept), "cable(s) lead from a device back to itself and are left out"),
+            (len(self.cables) - len(kept), "cable(s) lead from a device back to itself and are ignored"),
             (len(names) - len(np.unique(links.source)), "device(s) have no cable"),
         )
         warnings = [f"{count} {what}" for count, what in counts if count]
@@ -158,33 +158,33 @@ class Draft:
                 raise place.error(f"more than {MAX_VERTICES} devices")
             self.vertices[name] = vertex
         elif before.kind != vertex.kind:
-            raise place.error(f"{name!r} names a host and a switch")
+            raise place.error(f"{name!r} is the name of a host and of a switch")
 
 
 def check_name(name: str, place: Place) -> str:
-    """The name, where it is one.
+    """Return the name if it is valid.
 
     Raises
     ------
     InputError
-        Empty, longer than `MAX_NAME`, blanks around it, or with characters that cannot be printed.
+        The name is empty, longer than `MAX_NAME`, has blanks around it or unprintable characters.
     """
     if not name or len(name) > MAX_NAME or name.strip() != name or not name.isprintable():
-        raise place.error(f"{name[:40]!r} is no name of a device")
+        raise place.error(f"{name[:40]!r} is not a valid name of a device")
     return name
 
 
 def unknown_rates(count: int, default_rate: float, given: float | None) -> list[str]:
-    """The warning about cables without a rate; none where there are none."""
+    """Return the warning about cables without a rate, or an empty list."""
     if not count:
         return []
-    whose = "as was asked for" if given is not None else "is assumed, give --rate to say otherwise"
+    whose = "as requested" if given is not None else "is assumed, change it with --rate"
     unit = ", so seconds are bytes" if given is None and default_rate == UNIT_RATE else ""
     return [f"{count} cable(s) have no rate in the file: {default_rate:g} bytes/s each {whose}{unit}"]
 
 
 def _links(cables: Sequence[_Cable], index: dict[str, int], default_rate: float) -> Links:
-    """Both directions of each cable."""
+    """Return both directions of each cable."""
     a = np.array([index[cable.a] for cable in cables], np.int32)
     b = np.array([index[cable.b] for cable in cables], np.int32)
     a_port = np.array([cable.a_port for cable in cables], np.int32)
@@ -202,7 +202,7 @@ def _links(cables: Sequence[_Cable], index: dict[str, int], default_rate: float)
 
 
 def _columns(vertices: Sequence[_Vertex], levels: bool) -> dict[str, Any]:
-    """The columns of `Fabric` that have an entry a vertex."""
+    """Return the columns of `Fabric` with one entry per vertex."""
     placed = [vertex.coordinates for vertex in vertices if vertex.coordinates is not None]
     return {
         "kind": np.array([vertex.kind for vertex in vertices], np.uint8),

@@ -1,7 +1,7 @@
-"""GraphML, as networkx, Gephi, igraph and yEd write it; see `ingest.formats.fabrics.graphs`.
+"""GraphML of networkx, Gephi, igraph and yEd; see `ingest.formats.fabrics.graphs`.
 
-GraphML has no lists: lists of a node's attributes stand as JSON text. Document types and entities are
-refused. A node is called by its id.
+GraphML has no lists: lists in a node's attributes are JSON text. Document types and entities are rejected.
+The name of a node is its id.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from registry.errors import InputError
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is XML that begins with GraphML's element."""
+    """Return True if the text is XML that begins with GraphML's element."""
     return head.lstrip().startswith("<") and "<graphml" in head[:8192]
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one graph.
+    """Return the fabric of one graph.
 
     Raises
     ------
     InputError
-        No GraphML, with a document type or entities, several graphs, and what
-        `ingest.formats.fabrics.graphs.graph_fabric` refuses.
+        Invalid GraphML, a document type or entities, several graphs, or content that
+        `ingest.formats.fabrics.graphs.graph_fabric` rejects.
     """
     (file,) = files
     if len(file.data) > MAX_GRAPH_BYTES:
@@ -41,10 +41,12 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     try:
         fromstring(file.data, forbid_dtd=True)
     except ParseError as error:
-        raise InputError(f"not XML, or cut off: {error}", path=file.path, line=error.position[0]) from error
+        raise InputError(
+            f"invalid or truncated XML: {error}", path=file.path, line=error.position[0]
+        ) from error
     except DefusedXmlException as error:
-        raise InputError("a document type or entities, which are not read", path=file.path) from error
+        raise InputError("document types and entities are not allowed", path=file.path) from error
     except (ValueError, LookupError) as error:
-        raise InputError(f"not XML that can be read: {error}", path=file.path) from error
+        raise InputError(f"unreadable XML: {error}", path=file.path) from error
     graph = read_graph(lambda: nx.parse_graphml(text), file.path)
     return graph_fabric(graph, file.path, options)

@@ -1,10 +1,9 @@
-"""From a networkx graph that a file holds to a `Fabric`, whichever format it was.
+"""Conversion of a networkx graph read from a file of any format to a `Fabric`.
 
-A graph that Fabric Almanac wrote comes back whole. In others an edge is a cable: ``capacity`` is its
-bytes/s, ``cables`` how many it stands for; weights have no meaning here. What a node is tells ``kind``
-(``host`` or ``switch``) or ``slots`` (0: a switch); where no node has either, nodes with exactly one
-neighbour are hosts that hang on a switch, and where there are none, or nothing else, every node is a
-host that forwards.
+A graph written by Fabric Almanac is restored completely. In other graphs an edge is a cable: ``capacity`` is
+its bytes/s, ``cables`` the number of cables; weights are ignored. ``kind`` (``host`` or ``switch``) or
+``slots`` (0: a switch) give the kind of a node. If no node has either, nodes with exactly one neighbour are
+hosts attached to a switch; if all or no nodes have one neighbour, every node is a host that forwards.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from registry.interchange import from_networkx
 from registry.model import Fabric
 
 MAX_GRAPH_BYTES = 1 << 28
-"""Largest file of a graph: one in memory is some twenty times as large."""
+"""Largest file of a graph, in bytes: the graph in memory is about twenty times as large."""
 
 
 def read_graph(read: Callable[[], Any], path: str) -> nx.Graph[Any]:
-    """What a reader of networkx makes of a file; it raises whatever it stumbles over.
+    """Return the graph that a reader of networkx makes of a file.
 
     Raises
     ------
@@ -39,33 +38,33 @@ def read_graph(read: Callable[[], Any], path: str) -> nx.Graph[Any]:
         graph = read()
     except InputError:
         raise
-    except Exception as error:  # the readers leave KeyError, TypeError and others as they come
+    except Exception as error:  # the readers let KeyError, TypeError and others pass
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(f"no graph that networkx can read: {reason}", path=path) from error
+        raise InputError(f"networkx cannot read the graph: {reason}", path=path) from error
     if not isinstance(graph, nx.Graph):
-        raise InputError("holds no graph, or several", path=path)
+        raise InputError("expected one graph in the file", path=path)
     return graph
 
 
 def graph_fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
-    """The fabric of a graph.
+    """Return the fabric of a graph.
 
     Raises
     ------
     InputError
-        A profile's graph, no edges, attributes that are none of a fabric.
+        The graph is a profile's, has no edges, or has attributes that a fabric cannot have.
     """
     place = Place(path)
     if graph.graph.get("type") == "profile":
-        raise place.error("the graph of a profile; give its edges as CSV")
+        raise place.error("this is the graph of a profile: give its edges as CSV")
     for node, data in graph.nodes(data=True):
         _check_node(str(node), data, path)
     loops = list(nx.selfloop_edges(graph))
     graph.remove_edges_from(loops)
     if not graph.number_of_edges():
         raise place.error("the graph has no edges")
-    said = [f"{len(loops)} edge(s) lead from a node to itself and are left out"] if loops else []
-    said += _kinds(graph)
+    notes = [f"{len(loops)} edge(s) lead from a node to itself and are ignored"] if loops else []
+    notes += _kinds(graph)
     default = options.rate or UNIT_RATE
     without = 0
     for *_, data in graph.edges(data=True):
@@ -73,22 +72,22 @@ def graph_fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
             data["capacity"] = default
             without += 1
     if without == graph.number_of_edges() and any("weight" in data for *_, data in graph.edges(data=True)):
-        said.append("weights of edges are not read: the bytes/s of an edge is its capacity")
+        notes.append("weights of edges are ignored: the bytes/s of an edge is its attribute capacity")
     if options.rate is None:
-        said += unknown_rates(without, default, None)
+        notes += unknown_rates(without, default, None)
     graph.graph["type"] = "fabric"
     try:
         fabric = from_networkx(graph)
     except (InvalidValue, OverflowError, AttributeError) as error:
-        raise InputError(f"no fabric: {error}", path=path) from error
+        raise InputError(f"not a valid fabric: {error}", path=path) from error
     if not isinstance(fabric, Fabric):
         raise place.error("no fabric")
     assumed = np.ones(len(fabric.links), np.bool_) if without == graph.number_of_edges() else None
-    return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(said))
+    return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(notes))
 
 
 def _check_node(name: str, data: dict[str, Any], path: str) -> None:
-    """Turn lists back from text, and refuse what Python would take for something else."""
+    """Convert lists from text, and reject values that Python would interpret in another way."""
     place = Place(path, text=name)
     check_name(name, place)
     for key in data.keys() & set(LISTS):
@@ -97,11 +96,11 @@ def _check_node(name: str, data: dict[str, Any], path: str) -> None:
         raise place.error("the attribute forwards is neither true nor false")
     for key in data.keys() & {"slots", "level"}:
         if not isinstance(data[key], int):
-            raise place.error(f"the attribute {key} is no whole number")
+            raise place.error(f"the attribute {key} is not a whole number")
 
 
 def _decoded(value: Any, name: str, path: str) -> Any:
-    """A list that stands as JSON text."""
+    """Return a list that is given as JSON text."""
     if not isinstance(value, str):
         return value
     try:
@@ -109,12 +108,12 @@ def _decoded(value: Any, name: str, path: str) -> Any:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list):
-        raise InputError(f"the attribute {name} is no list", path=path, text=value)
+        raise InputError(f"the attribute {name} is not a list", path=path, text=value)
     return found
 
 
 def _kinds(graph: nx.Graph[Any]) -> list[str]:
-    """Say what is a host where the file does not."""
+    """Set the kinds of nodes if the file does not, and return a note about it."""
     if any("kind" in data or "slots" in data for _, data in graph.nodes(data=True)):
         return []
     beside: dict[Any, set[Any]] = {node: set() for node in graph}
@@ -123,8 +122,8 @@ def _kinds(graph: nx.Graph[Any]) -> list[str]:
         beside[b].add(a)
     hanging = {node for node, others in beside.items() if len(others) == 1}
     if not hanging or len(hanging) == len(beside):
-        return ["the file tells no hosts from switches: every node is taken as a host that forwards"]
+        return ["the file does not separate hosts and switches: every node is taken as a host that forwards"]
     for node, data in graph.nodes(data=True):
         data["kind"] = "host" if node in hanging else "switch"
         data["forwards"] = node not in hanging
-    return ["the file tells no hosts from switches: nodes with one neighbour are taken as hosts"]
+    return ["the file does not separate hosts and switches: nodes with one neighbour are taken as hosts"]

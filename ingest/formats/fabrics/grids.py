@@ -1,4 +1,4 @@
-"""Neighbours in a mesh or torus of which every position is known."""
+"""Links between neighbours of a mesh or torus with known positions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Position = tuple[int, ...]
 
 
 class Step(NamedTuple):
-    """A link of a grid: two positions, and whether it closes a ring."""
+    """A link of a grid: two positions, and True if it closes a ring."""
 
     a: Position
     b: Position
@@ -17,20 +17,19 @@ class Step(NamedTuple):
 
 
 def grid_links(positions: Sequence[Position], sizes: Sequence[int], wrap: Sequence[bool]) -> Iterator[Step]:
-    """The links between neighbours along each axis, each once.
+    """Yield the links between neighbours along each axis, each once.
 
-    A link stands where both positions are there: what is missing leaves a hole. Along an axis that wraps
-    the last position is beside the first; with two positions that makes two links between them, with one
-    none.
+    A link exists if both positions exist. Along an axis that wraps, the last position is beside the first:
+    with two positions there are two links between them, with one position none.
 
     Parameters
     ----------
     positions : sequence of tuple of int
-        Different ones, each from 0 to `sizes` - 1.
+        Different positions, each from 0 to `sizes` - 1.
     sizes : sequence of int
-        Extent of each axis.
+        Size of each axis.
     wrap : sequence of bool
-        Axes that close to rings.
+        True for axes that close to rings.
     """
     there = set(positions)
     for position in positions:

@@ -1,8 +1,8 @@
-"""ibdiagnet's ``ibdiagnet2.net_dump``: a block a switch, one row a port, also of those that are down.
+"""ibdiagnet's ``ibdiagnet2.net_dump``: one block per switch, one row per port, including ports that are down.
 
-From public samples, not seen from the tool. The label of a port (``1/2``, ``sw1p1``) is on the box; the
-number is in the column ``IB#``. A switch of four ASICs (XDR) has a block each and stays four switches: its
-planes. GUIDs of neighbours come with and without leading zeros.
+Based on public samples, not on output of the tool itself. The label of a port (``1/2``, ``sw1p1``) is printed
+on the box; the number is in the column ``IB#``. A switch of four ASICs (XDR) has one block per ASIC and stays
+four switches: its planes. GUIDs of neighbours occur with and without leading zeros.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ingest.formats.fabrics.infiniband import AGGREGATION_NODE
-from ingest.formats.fabrics.infiniband_devices import Device
+from ingest.formats.fabrics.infiniband_devices import Device, Location, Port
 from ingest.formats.fabrics.rows import Rows, ran_at, read_lines
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.rates import told_rate
+from ingest.rates import printed_rate
 from ingest.reading.source import SourceFile
 from registry.model.ports import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
 
 TOOL = "ibdiagnet2.net_dump"
 MAX_ADAPTER_PORT = 4
-"""Ports of an adapter, planes included; a neighbour with a higher one is a switch."""
+"""Largest number of ports of an adapter, including planes; a neighbour with a higher one is a switch."""
 _COLUMNS = 13
 _STATES = {"ACT": ACTIVE, "ARM": ARMED, "INI": INITIALIZE, "INIT": INITIALIZE, "DOWN": DOWN}
 _PHYSICAL = {"DISABLED": DISABLED, "TRAINING": TRAINING, "LINK ERROR RECOVERY": TRAINING}
@@ -35,7 +36,7 @@ _RECOGNISED = re.compile(r"^[ \t]*#[ \t]*:[ \t]*IB#[ \t]*:[ \t]*Sta[ \t]*:", re.
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds the line of the columns' names."""
+    """Return True if the text contains the line of column names."""
     return _RECOGNISED.search(head) is not None
 
 
@@ -45,7 +46,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A line that cannot be read, a cut-off file, ends of a cable that contradict each other.
+        An unreadable line, a truncated file, ends of a cable that contradict each other.
     """
     (file,) = files
     dump = _Dump(file.path)
@@ -63,14 +64,14 @@ class _Dump:
         self._far: list[tuple[int, int, str, int]] = []
 
     def read(self, number: int, line: str) -> bool:
-        """Take one line; whether it is one of the tool's."""
-        at = number, line
+        """Read one line; return True if it is one of the tool's."""
+        location = number, line
         head = _HEAD.fullmatch(line)
         if head is not None:
-            guid, lid = int(head[3], 16), self.rows.lid(int(head[4]), at)
+            guid, lid = int(head[3], 16), self.rows.lid(int(head[4]), location)
             if guid in self.rows.devices:
-                raise self.rows.error("the switch stands in the file already", *at)
-            self._switch = self.rows.device(guid, "S", head[1], at, lid=lid)
+                raise self.rows.error("the switch is already in the file", *location)
+            self._switch = self.rows.device(guid, "S", head[1], location, lid=lid)
             return True
         if _TITLE.fullmatch(line):
             return True
@@ -78,29 +79,33 @@ class _Dump:
         if len(cells) != _COLUMNS or cells[2] not in _STATES or not _is_number(cells[1]):
             return False
         if self._switch is None:
-            raise self.rows.error("a port without the line of its switch", *at)
-        self._port(self._switch, cells, at)
+            raise self.rows.error("a port without the line of its switch", *location)
+        self._port(self._switch, cells, location)
         return True
 
-    def _port(self, switch: Device, cells: Sequence[str], at: tuple[int, str]) -> None:
+    def _port(self, switch: Device, cells: Sequence[str], location: Location) -> None:
         number, state = int(cells[1]), _STATES[cells[2]]
         if state == DOWN:
             state = _PHYSICAL.get(cells[3], DOWN)
         if state != ACTIVE:
-            self.rows.note(switch, number, state, 0.0, at)
+            self.rows.note(switch, number, state, 0.0, location)
         far = _HEX.fullmatch(cells[9])
         if not cells[9] and not cells[10]:
             return
         if far is None or not _is_number(cells[10]) or not _is_number(cells[11]):
-            raise self.rows.error("the other end of the cable cannot be read", *at)
+            raise self.rows.error("the other end of the cable is unreadable", *location)
         if len(cells[12]) < 2 or cells[12][0] != '"' or cells[12][-1] != '"':
-            raise self.rows.error("the row is not whole: the file seems cut off", *at)
+            raise self.rows.error("the row is incomplete: the file seems truncated", *location)
         peer, peer_port = int(far[1], 16), int(cells[10])
-        self.rows.plug(switch, number, peer, peer_port, told_rate(cells[5], cells[6]), at)
+        rate = printed_rate(cells[5], cells[6])
+        end = Port(
+            number=number, peer=peer, peer_port=peer_port, rate=rate, line=location[0], text=location[1]
+        )
+        self.rows.plug(switch, end)
         self._far.append((switch.guid, number, cells[12][1:-1], int(cells[11])))
 
     def join(self) -> None:
-        """Make the adapters, which have no block of their own.
+        """Add the adapters, which have no block.
 
         Raises
         ------
@@ -113,16 +118,19 @@ class _Dump:
             boxes[self.rows.devices[switch].ports[number].peer, lid].add(box)
         for switch, number, description, lid in self._far:
             port = self.rows.devices[switch].ports[number]
-            at = port.line, port.text
+            location = port.line, port.text
             known = self.rows.devices.get(port.peer)
             if known is not None and known.kind == "S":
                 continue
-            # a port of an adapter has a LID of its own, and all its planes are of one box
+            # a port of an adapter has its own LID, and all its planes belong to one box
             is_switch = port.peer_port > MAX_ADAPTER_PORT or (lid and len(boxes[port.peer, lid]) > 1)
             if is_switch and AGGREGATION_NODE not in description:
-                raise self.rows.error("the switch at the other end has no block: the file seems cut off", *at)
-            adapter = self.rows.device(port.peer, "H", description, at)
-            self.rows.plug(adapter, port.peer_port, switch, number, port.rate, at, lid=lid)
+                raise self.rows.error(
+                    "the switch at the other end has no block: the file seems truncated", *location
+                )
+            adapter = self.rows.device(port.peer, "H", description, location)
+            end = replace(port, number=port.peer_port, peer=switch, peer_port=number, lid=lid)
+            self.rows.plug(adapter, end)
 
 
 def _is_number(text: str) -> bool:

@@ -1,8 +1,8 @@
-"""What ``iblinkinfo`` prints, in blocks a device or, with ``-l``, one line a port; also of switches alone.
+"""Output of ``iblinkinfo``: one block per device or, with ``-l``, one line per port; possibly only switches.
 
-It lists ports that are down, and by how much a link is slower than both its ends could be. Blocks tell the
-other end of a cable by its LID and port; ``-l`` tells GUIDs of ports there too, but not what is a switch:
-that is what has several ports under one GUID. GUIDs of adapters are not printed.
+The report includes ports that are down, and the speed and width that both ends of a slow link support. Blocks
+identify the other end of a cable by its LID and port. ``-l`` prints GUIDs of ports instead, but not which
+devices are switches: those have several ports with one GUID. GUIDs of adapters are not printed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ingest.formats.fabrics.infiniband_devices import Device
+from ingest.formats.fabrics.infiniband_devices import Device, Location, Port
 from ingest.formats.fabrics.rows import GIVE_A_SCAN, Rows, read_lines
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.rates import told_rate
+from ingest.rates import printed_rate
 from ingest.reading.source import SourceFile
 from registry.model.ports import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
 
@@ -41,7 +41,7 @@ _BEFORE_ARROW = re.compile(r"\d\[[ \d]{0,6}\] ==\(")
 
 
 class _Link(NamedTuple):
-    """What stands between the arrow's brackets; no width and speed where the port is down."""
+    """Text within the brackets of the arrow; width and speed are empty if the port is down."""
 
     width: str
     speed: str
@@ -50,7 +50,7 @@ class _Link(NamedTuple):
 
 
 class _Cable(NamedTuple):
-    """One end of a cable as printed; GUIDs are of ports, 0 where they are not printed."""
+    """One end of a cable as printed; GUIDs are those of ports, 0 if they are not printed."""
 
     near: int
     number: int
@@ -61,12 +61,12 @@ class _Cable(NamedTuple):
     far_lid: int
     far_number: int
     far_description: str
-    at: tuple[int, str]
+    location: Location
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds the row of a port."""
-    # Line by line and by plain words first: blanks without end must not be tried in every way.
+    """Return True if the text contains the row of a port."""
+    # Cheap tests first: the pattern would backtrack over long blanks.
     return any(_is_row(line) for line in head.split("\n") if ")==>" in line)
 
 
@@ -76,8 +76,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A line that cannot be read, a cut-off file, ends of a cable that contradict each other, LIDs that
-        do not tell the other end of a cable.
+        An unreadable line, a truncated file, ends of a cable that contradict each other, or LIDs that do not
+        identify the other end of a cable.
     """
     (file,) = files
     lines = file.lines()
@@ -94,7 +94,7 @@ def _is_row(line: str) -> bool:
 
 
 def _switches(lines: Sequence[str]) -> set[int]:
-    """GUIDs that stand before several ports in a report of lines: those of switches."""
+    """Return the GUIDs with several ports in a report of lines: those of switches."""
     ports: dict[str, set[str]] = defaultdict(set)
     for line in lines:
         match = _ROW.fullmatch(line) if line.startswith("0x") else None
@@ -115,8 +115,8 @@ class _Report:
         self._lids: dict[int, dict[int, Device]] = defaultdict(dict)  # by LID, then GUID
 
     def read(self, number: int, line: str) -> bool:
-        """Take one line; whether it is one of the tool's."""
-        at = number, line
+        """Read one line; return True if it is one of the tool's."""
+        location = number, line
         head = _HEAD.fullmatch(line)
         if head is not None:
             self._head = head[1], head[3], int(head[2] or "0", 16)
@@ -127,39 +127,39 @@ class _Report:
         far = _FAR.fullmatch(match[7]) if match else None
         if match is None or link is None or far is None:
             return False
-        lid = self.rows.lid(int(match[4]), at)
+        lid = self.rows.lid(int(match[4]), location)
         guid = int(match[1] or match[3] or "0", 16)
-        device = self._owner(match, guid, lid, at)
-        self._port(device, int(match[5]), (guid, lid), link, far, at)
+        device = self._owner(match, guid, lid, location)
+        self._port(device, int(match[5]), (guid, lid), link, far, location)
         return True
 
-    def _owner(self, match: re.Match[str], guid: int, lid: int, at: tuple[int, str]) -> Device:
-        """The device of a row, which in a report of lines is told in the row itself."""
+    def _owner(self, match: re.Match[str], guid: int, lid: int, location: Location) -> Device:
+        """Return the device of a row; in a report of lines the row itself contains it."""
         number = int(match[5])
         if match[1]:
             self._head = None
             switch, description = guid in self._switches, match[2]
             if not switch:
-                device = self.rows.adapter_of_port(guid, number, description, at)
+                device = self.rows.adapter_of_port(guid, number, description, location)
             else:
-                device = self.rows.device(guid, "S", description, at, lid=lid)
+                device = self.rows.device(guid, "S", description, location, lid=lid)
         elif self._head is None:
-            raise self.rows.error("a port without the CA, Switch or Router line of its device", *at)
+            raise self.rows.error("a port without the CA, Switch or Router line of its device", *location)
         else:
-            device = self._of_block(self._head, guid, lid, at)
+            device = self._of_block(self._head, guid, lid, location)
         self._lids[lid][device.guid] = device
         return device
 
-    def _of_block(self, head: tuple[str, str, int], guid: int, lid: int, at: tuple[int, str]) -> Device:
+    def _of_block(self, head: tuple[str, str, int], guid: int, lid: int, location: Location) -> Device:
         word, description, switch_guid = head
         if self._device is None:
             known = switch_guid or guid
             if known in self.rows.devices:
-                raise self.rows.error("the device stands in the file already", *at)
-            self._device = self.rows.device(known, _KINDS[word], description, at, lid=lid)
+                raise self.rows.error("the device is already in the file", *location)
+            self._device = self.rows.device(known, _KINDS[word], description, location, lid=lid)
             self._device.anonymous = word != "Switch"
         if word == "Switch" and self._device.lid != lid:
-            raise self.rows.error("a switch with two LIDs", *at)
+            raise self.rows.error("a switch with two LIDs", *location)
         return self._device
 
     def _port(
@@ -169,14 +169,14 @@ class _Report:
         own: tuple[int, int],
         link: _Link,
         far: re.Match[str],
-        at: tuple[int, str],
+        location: Location,
     ) -> None:
         width, speed = link.width, link.speed
         state = _LOGICAL.get(link.logical, _PHYSICAL.get(link.physical, DOWN))
-        rate = told_rate(width, speed)
+        rate = printed_rate(width, speed)
         could_be = _could_be(width, speed, far[5] or "")
         if state != ACTIVE or could_be > (rate or 0.0) or far[6]:
-            self.rows.note(device, number, state, could_be, at)
+            self.rows.note(device, number, state, could_be, location)
         if far[6]:
             return
         guid, lid = (0, 0) if device.kind == "S" else own
@@ -188,20 +188,20 @@ class _Report:
                 lid=lid,
                 rate=rate,
                 far_guid=int(far[1] or "0", 16),
-                far_lid=self.rows.lid(int(far[2]), at),
+                far_lid=self.rows.lid(int(far[2]), location),
                 far_number=int(far[3]),
                 far_description=far[4].strip(),
-                at=at,
+                location=location,
             )
         )
 
     def join(self) -> None:
-        """Put the cables into the devices' ports; adapters that a report of switches leaves out are made.
+        """Add the cables to the devices' ports, and adapters that a report of switches omits.
 
         Raises
         ------
         InputError
-            The other end of a cable is not in the file, or not told by its LID.
+            The other end of a cable is not in the file, or its LID is ambiguous.
         """
         ends: dict[int, set[int]] = defaultdict(set)
         for cable in self.cables:
@@ -214,37 +214,54 @@ class _Report:
             peer = owners.get(cable.far_guid) if cable.far_guid else self._by_lid(cable)
             if peer is None and (whole or len(ends[cable.far_guid or -cable.far_lid]) > 1):
                 reason = (
-                    "the device at the other end is not in the file: it was cut off, or is of adapters alone"
+                    "the device at the other end is not in the file: it is truncated, or lists only adapters"
                 )
-                raise self.rows.error(reason, *cable.at)
+                raise self.rows.error(reason, *cable.location)
             peer = peer or self._adapter(cable)
-            number, far = cable.number, cable.far_number
-            own = {"guid": cable.guid, "lid": cable.lid}
-            self.rows.plug(device, number, peer.guid, far, cable.rate, cable.at, **own)
+            end = Port(
+                number=cable.number,
+                peer=peer.guid,
+                peer_port=cable.far_number,
+                rate=cable.rate,
+                guid=cable.guid,
+                lid=cable.lid,
+                line=cable.location[0],
+                text=cable.location[1],
+            )
+            self.rows.plug(device, end)
 
     def _by_lid(self, cable: _Cable) -> Device | None:
         found = list(self._lids[cable.far_lid].values()) if cable.far_lid else []
         if len(found) > 1:
             found = [device for device in found if device.description == cable.far_description]
         if not cable.far_lid or len(found) > 1:
-            reason = "the LID does not tell the other end: give iblinkinfo -l or ibnetdiscover"
-            raise self.rows.error(reason, *cable.at)
+            reason = "the LID does not identify the other end: use iblinkinfo -l or ibnetdiscover"
+            raise self.rows.error(reason, *cable.location)
         return found[0] if found else None
 
     def _adapter(self, cable: _Cable) -> Device:
-        """The adapter at the far end, in a report of switches alone."""
+        """Return the adapter at the far end, in a report with only switches."""
         key = cable.far_guid or -cable.far_lid
-        device = self.rows.device(key, "H", cable.far_description, cable.at)
+        device = self.rows.device(key, "H", cable.far_description, cable.location)
         device.anonymous = True
-        ends = cable.far_number, cable.near, cable.number, cable.rate, cable.at
-        self.rows.plug(device, *ends, guid=cable.far_guid, lid=cable.far_lid)
+        end = Port(
+            number=cable.far_number,
+            peer=cable.near,
+            peer_port=cable.number,
+            rate=cable.rate,
+            guid=cable.far_guid,
+            lid=cable.far_lid,
+            line=cable.location[0],
+            text=cable.location[1],
+        )
+        self.rows.plug(device, end)
         return device
 
 
 def _link(text: str) -> _Link | None:
-    """``4X  53.125 Gbps Active/  LinkUp`` or ``Down/ Polling``."""
-    told, slash, physical = text.rpartition("/")
-    words = told.split()
+    """Return the parts of ``4X  53.125 Gbps Active/  LinkUp`` or ``Down/ Polling``."""
+    logical, slash, physical = text.rpartition("/")
+    words = logical.split()
     if not slash or not words or not words[-1].isalpha():
         return None
     speed = " ".join(words[1:-1]).removesuffix(" Gbps")
@@ -254,10 +271,10 @@ def _link(text: str) -> _Link | None:
     return _Link(width=width, speed=speed, logical=words[-1], physical=physical.strip())
 
 
-def _could_be(width: str, speed: str, told: str) -> float:
-    """Data bytes/s of the best that the tool says both ends could do; 0 where it says nothing."""
-    wider, faster = _WIDER.search(told), _FASTER.search(_WIDER.sub("", told))
+def _could_be(width: str, speed: str, hint: str) -> float:
+    """Return the data bytes/s that both ends support according to the tool's hint; 0 without one."""
+    wider, faster = _WIDER.search(hint), _FASTER.search(_WIDER.sub("", hint))
     if wider is None and faster is None:
         return 0.0
     best = (faster[1] or faster[2]) if faster else speed
-    return told_rate(wider[1] if wider else width, best) or 0.0
+    return printed_rate(wider[1] if wider else width, best) or 0.0

@@ -1,10 +1,10 @@
-"""The text that ``ibnetdiscover`` prints: one record a device, one line a port that is up.
+"""Output of ``ibnetdiscover``: one record per device, with one line per port that is up.
 
-Read as the tool's source and manual (infiniband-diags, ibnetdiscover(8)) define it, with what real
-files add: hex without leading zeros, ``H-0x..`` identifiers, tabs lost or turned into blanks, a
-terminal's banner around the scan, the tool's own diagnostics between its lines, grouping (``-g``) and
-full (``-f``) output, and old versions without port GUIDs or rates. Each cable stands in the file twice,
-once an end; that is checked, so a file that was cut off is noticed.
+The reader follows the tool's source and manual (infiniband-diags, ibnetdiscover(8)) and accepts variations of
+real files: hex without leading zeros, ``H-0x..`` identifiers, tabs lost or turned into blanks, a terminal's
+banner around the scan, the tool's own diagnostics between its lines, grouping (``-g``) and full (``-f``)
+output, and old versions without port GUIDs or rates. Each cable is listed at both of its ends; this is
+checked, so that a truncated file is noticed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 DEFAULT_RATE = link_rate(4, "SDR")
-"""Data bytes/s of a cable of scans that print no rates: the files are as old as 4xSDR."""
+"""Data bytes/s of a cable if the scan prints no rates: such files are as old as 4xSDR."""
 MAX_LINE = 4096
-"""Longest line that can be one of the tool's, in characters."""
+"""Largest length of a line, in characters."""
 
 _DEVICE = re.compile(
     r'(Switch|Ca|Rt)\s*(\d{1,5})\s*"([SHR])-(?:0x)?([0-9a-fA-F]{1,16})"\s*#\s*"(.*)"'
@@ -57,21 +57,21 @@ _RECOGNISED = re.compile(r'^(# Topology file: generated on |(Switch|Ca|Rt)\s*\d+
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds the tool's first comment or the head line of a record."""
+    """Return True if the text contains the tool's first comment or the first line of a record."""
     return _RECOGNISED.search(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Read one scan.
 
-    The fabric's time is the scan's line ``Topology file: generated on ...``. The tool prints local time
+    The time of the fabric is that of the line ``Topology file: generated on ...``. The tool prints local time
     without a zone; it is taken as UTC.
 
     Raises
     ------
     InputError
-        A line that cannot be read, a cut-off file, ends of a cable that contradict each other, a device
-        or port printed twice, a scan that found only itself.
+        An unreadable line, a truncated file, ends of a cable that contradict each other, a repeated device or
+        port, or a scan that found only its own device.
     """
     (file,) = files
     scan = _Scan(file.path)
@@ -101,7 +101,7 @@ class _Scan:
         self._diagnostics = 0
 
     def read(self, number: int, line: str) -> None:
-        """Take one line."""
+        """Read one line."""
         if len(line) > MAX_LINE:
             raise self._error(f"longer than {MAX_LINE} characters", number, line)
         if (match := _PORT.fullmatch(line)) is not None:
@@ -114,27 +114,27 @@ class _Scan:
         elif _ASIDE.fullmatch(line) is not None:
             self._aside(line)
         elif line.startswith(("< ", "> ")) and self._started:
-            raise self._error("output of ibnetdiscover --diff: give the scan itself", number, line)
+            raise self._error("output of ibnetdiscover --diff: ingest the scan itself", number, line)
         elif self._started:
             self._after.append((number, line))
         else:
             self._before += 1
 
     def finish(self) -> None:
-        """Raise `InputError` where the text ends inside a record."""
+        """Raise `InputError` if the text ends within a record."""
         for number, line in self._after:
             if _CUT_OFF.match(line):
-                raise self._error("not a whole line of ibnetdiscover: the file seems cut off", number, line)
+                raise self._error("incomplete line of ibnetdiscover: the file seems truncated", number, line)
         if self._identity:
             _, number, line = next(iter(self._identity.values()))
             raise self._error(
-                "a record without its Switch, Ca or Rt line: the file seems cut off", number, line
+                "a record without its Switch, Ca or Rt line: the file seems truncated", number, line
             )
         if not self.devices:
-            raise InputError("the scan holds no devices: the file seems cut off", path=self.path)
+            raise InputError("the scan contains no devices: the file seems truncated", path=self.path)
 
     def warnings(self) -> list[str]:
-        """What was skipped, counted."""
+        """Return the numbers of skipped lines."""
         return [
             f"{count} line(s) {what}"
             for count, what in (
@@ -146,7 +146,7 @@ class _Scan:
         ]
 
     def _aside(self, line: str) -> None:
-        """A comment, a heading, a blank line or a diagnostic."""
+        """Read a comment, a heading, a blank line or a diagnostic."""
         generated = _GENERATED.fullmatch(line)
         if line.startswith("# Topology file:"):
             self._started = True
@@ -158,7 +158,7 @@ class _Scan:
             self._diagnostics += 1
 
     def _continue(self, number: int, line: str) -> None:
-        """A line of a record: none of those before it may have been unreadable."""
+        """Note that a record continues; an unreadable line before is then an error."""
         self._started = True
         if self._after:
             raise self._error("not a line of ibnetdiscover", *self._after[0])
@@ -181,9 +181,9 @@ class _Scan:
         )
         self._identity = {}
         before = self.devices.setdefault(guid, self._current)
-        # Grouped output prints the switches of a chassis twice, by slot and in a list of all.
+        # Grouped output prints the switches of a chassis twice: by slot and in a list of all.
         if before is not self._current and not self._grouped:
-            raise self._error(f"the device stands in line {before.line} already", number, line)
+            raise self._error(f"the device is already in line {before.line}", number, line)
 
     def _port(self, match: re.Match[str], number: int, line: str) -> None:
         self._continue(number, line)
@@ -207,16 +207,18 @@ class _Scan:
         before = device.ports.setdefault(port.number, port)
         printed = first.ports.get(port.number, port)
         if before is not port or (printed.peer, printed.peer_port) != (port.peer, port.peer_port):
-            raise self._error(f"the port stands in line {printed.line} already", number, line)
+            raise self._error(f"the port is already in line {printed.line}", number, line)
 
     def _rate(self, width: str | None, speed: str | None, number: int, line: str) -> float | None:
-        """None where the scan prints none or, for speeds newer than the tool, question marks."""
+        """Return the rate; None if it is missing or printed as question marks (speeds newer than the tool)."""
         if width is None or speed is None or "?" in width + speed:
             return None
         try:
             return link_rate(int(width[:-1]), speed)
         except KeyError:
-            raise self._error(f"{width}{speed} is no width and speed of InfiniBand", number, line) from None
+            raise self._error(
+                f"{width}{speed} is not a width and speed of InfiniBand", number, line
+            ) from None
 
     def _lid(self, digits: str, number: int, line: str) -> int:
         lid = int(digits)
@@ -229,7 +231,7 @@ class _Scan:
 
 
 def _time(match: re.Match[str]) -> datetime | None:
-    """The scan's time, taken as UTC; None where it is no time."""
+    """Return the scan's time, taken as UTC; None if it is not a time."""
     month, day, hour, minute, second, year = match.groups()
     try:
         clock = int(hour), int(minute), int(second)

@@ -1,7 +1,6 @@
 """Lists of nodes without links: ``ibnetdiscover -l``, ``ibhosts``, ``ibswitches``, ``ibrouters``.
 
-They name the devices and their GUIDs and nothing between them, so they are a fabric only together with
-another source.
+They contain devices with their GUIDs but no cables, so they need another source with the cables.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ingest.formats.fabrics.infiniband_devices import Location
 from ingest.formats.fabrics.rows import GIVE_A_SCAN, Rows, read_rows
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -26,7 +26,7 @@ _RECOGNISED = re.compile(r"^(Ca|Switch|Rt|Router)\s*: 0x[0-9a-fA-F]+ ports \d+ "
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds a row of a list of nodes."""
+    """Return True if the text contains a row of a list of nodes."""
     return _RECOGNISED.search(head) is not None
 
 
@@ -36,16 +36,16 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A line that cannot be read, a cut-off file, a GUID in two lines.
+        An unreadable line, a truncated file, or a repeated GUID.
     """
     (file,) = files
     rows = Rows(file.path)
 
-    def take(match: re.Match[str], at: tuple[int, str]) -> None:
+    def take(match: re.Match[str], location: Location) -> None:
         guid = int(match[2], 16)
         if guid in rows.devices:
-            raise rows.error(f"the device stands in line {rows.devices[guid].line} already", *at)
-        rows.device(guid, _KINDS[match[1]], match[4], at, lid=rows.lid(int(match[5] or 0), at))
+            raise rows.error(f"the device is already in line {rows.devices[guid].line}", *location)
+        rows.device(guid, _KINDS[match[1]], match[4], location, lid=rows.lid(int(match[5] or 0), location))
 
     warnings = read_rows(file, TOOL, _ROW, take, _BEGINS)
-    return rows.build(options, warnings, incomplete=f"a list of nodes tells no links: {GIVE_A_SCAN}")
+    return rows.build(options, warnings, incomplete=f"a list of nodes contains no links: {GIVE_A_SCAN}")

@@ -1,7 +1,7 @@
-"""What ``ibnetdiscover -p`` prints: one line a port, with both ends of its cable.
+"""Output of ``ibnetdiscover -p``: one line per port, with both ends of its cable.
 
-The tool prints GUIDs of ports, none of adapters and no system image GUIDs, and a width and speed even for
-a port without a cable, which mean nothing there.
+The tool prints GUIDs of ports, but neither those of adapters nor system image GUIDs. The width and speed of a
+port without a cable are meaningless.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from ingest.formats.fabrics.infiniband_devices import Device
+from ingest.formats.fabrics.infiniband_devices import Device, Location, Port
 from ingest.formats.fabrics.rows import Rows, read_rows
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.rates import told_rate
+from ingest.rates import printed_rate
 from ingest.reading.source import SourceFile
 from registry.model.ports import DOWN
 
@@ -29,7 +29,7 @@ _RECOGNISED = re.compile(rf"^{_END}\s+(\d{{1,2}}x|\?\?)\s+\S+\s+(-\s|')", re.MUL
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds a row of the ports report."""
+    """Return True if the text contains a row of the ports report."""
     return _RECOGNISED.search(head) is not None
 
 
@@ -39,7 +39,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A line that cannot be read, a cut-off file, ends of a cable that contradict each other.
+        An unreadable line, a truncated file, ends of a cable that contradict each other.
     """
     (file,) = files
     rows = Rows(file.path)
@@ -47,18 +47,30 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     return rows.build(options, warnings)
 
 
-def _row(rows: Rows, match: re.Match[str], at: tuple[int, str]) -> None:
+def _row(rows: Rows, match: re.Match[str], location: Location) -> None:
     kind, lid, number, guid = _KINDS[match[1]], int(match[2]), int(match[3]), int(match[4], 16)
     linked = match[7] is not None
     description = match[11] if linked else match[13]
     device: Device
     if kind == "S":
-        device = rows.device(guid, kind, description, at, lid=rows.lid(lid, at))
+        device = rows.device(guid, kind, description, location, lid=rows.lid(lid, location))
     else:
-        device = rows.adapter_of_port(guid, number, description, at, kind)
+        device = rows.adapter_of_port(guid, number, description, location, kind)
     if not linked:
-        rows.note(device, number, DOWN, 0.0, at)
+        rows.note(device, number, DOWN, 0.0, location)
         return
     own = {} if kind == "S" else {"guid": guid, "lid": lid}
-    rate = told_rate(match[5], match[6])
-    rows.plug(device, number, int(match[10], 16), int(match[9]), rate, at, **own)
+    rate = printed_rate(match[5], match[6])
+    peer, peer_port = int(match[10], 16), int(match[9])
+    rows.plug(
+        device,
+        Port(
+            number=number,
+            peer=peer,
+            peer_port=peer_port,
+            rate=rate,
+            line=location[0],
+            text=location[1],
+            **own,
+        ),
+    )

@@ -1,9 +1,9 @@
-"""LLNL's ibtopo: a number of levels, then a host a line with its position in a tree.
+"""LLNL's ibtopo: a number of levels, then one line per host with its position in a tree.
 
-Line 1 is the number of levels of switches; each other line ``host id_top .. id_leaf``: which child of
-the root the host is below, which child of that, and so on. Switches have no names: here they are called
-by the way to them, ``sw-0-3``. With 1 level all hosts with the same number share a leaf, and a root
-joins them. Source: published samples; the tool's own writer was not at hand.
+Line 1 is the number of levels of switches. Each other line is ``host id_top .. id_leaf``: the number of the
+root's child above the host, the number of that child's child, and so on. Switches have no names; they are
+named here by their path, ``sw-0-3``. With 1 level all hosts with the same number share a leaf, and a root
+connects the leaves. Source: published samples; the tool itself was not available.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _ROW = re.compile(r"\s*(\S+)((?:[ \t]+\d{1,9})+)\s*", re.ASCII)
 _HEAD = re.compile(rf"\s*([1-{MAX_LEVELS}])\s*", re.ASCII)
 
 Way = tuple[int, ...]
-"""Which child to take at each level, from the root."""
+"""Number of the child at each level, from the root."""
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line is a number of levels and the next one a host with as many numbers."""
+    """Return True if the first line is a number of levels and the next one a host with as many numbers."""
     lines = [line for line in head.split("\n", 2) if line.strip()]
     if len(lines) < 2 or (levels := _HEAD.fullmatch(lines[0])) is None:
         return False
@@ -36,18 +36,18 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one file.
+    """Return the fabric of one file.
 
     Raises
     ------
     InputError
-        A line that cannot be read, another number of positions than levels, a host twice.
+        An unreadable line, a wrong number of positions, or a repeated host.
     """
     (file,) = files
     lines = file.lines()
     levels = _HEAD.fullmatch(lines[0])
     if levels is None:
-        reason = f"not a number of levels from 1 to {MAX_LEVELS}"
+        reason = f"expected a number of levels from 1 to {MAX_LEVELS}"
         raise InputError(reason, path=file.path, line=1, text=lines[0])
     hosts, first = _rows(file.path, lines, int(levels[1]))
     below: dict[Way, dict[Way, None]] = {}
@@ -68,7 +68,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 
 def _rows(path: str, lines: Sequence[str], levels: int) -> tuple[dict[Way, list[str]], dict[Way, Place]]:
-    """The hosts at the end of each way, and where it is first told."""
+    """Return the hosts at the end of each path, and the location of the first of them."""
     hosts: dict[Way, list[str]] = {}
     first: dict[Way, Place] = {}
     seen: set[str] = set()
@@ -78,9 +78,9 @@ def _rows(path: str, lines: Sequence[str], levels: int) -> tuple[dict[Way, list[
         place = Place(path, number, line)
         row = _ROW.fullmatch(line)
         if row is None or not _fits(row, levels):
-            raise place.error(f"not a host and {levels} position(s)")
+            raise place.error(f"expected a host and {levels} position(s)")
         if row[1] in seen:
-            raise place.error(f"the host {row[1]} has a line already")
+            raise place.error(f"the host {row[1]} is repeated")
         seen.add(row[1])
         way = tuple(int(digits) for digits in row[2].split())
         hosts.setdefault(way, []).append(row[1])

@@ -1,7 +1,7 @@
-"""From the devices of an InfiniBand scan to a `Fabric`, whichever tool printed the scan.
+"""Conversion of the devices of an InfiniBand scan to a `Fabric`, for all tools.
 
-A host is a machine and its channel adapters are its rails; which adapters are one machine is told by
-their node descriptions, see `ingest.formats.fabrics.infiniband_names`.
+A host is a machine and its channel adapters are its rails. Node descriptions tell which adapters belong to
+one machine, see `ingest.formats.fabrics.infiniband_devices`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from ingest.formats.fabrics.infiniband_devices import Device, Port
-from ingest.formats.fabrics.infiniband_names import vertex_names
+from ingest.formats.fabrics.infiniband_devices import Device, Port, vertex_names
 from registry.errors import InputError
 from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports
 
 AGGREGATION_NODE = "Aggregation Node"
-"""Part of the description of a switch's in-network computing (SHARP) end point: no machine."""
+"""Part of the description of a switch's in-network computing (SHARP) end point, which is no machine."""
 UNCONFIGURED_LID = 0xFFFF
-"""What a port that no subnet manager has configured may print besides 0."""
+"""LID printed for a port that no subnet manager has configured, besides 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A fabric and what was odd about the scan; `assumed` as in `ingest.parsed.Parsed`."""
+    """A fabric and warnings about its scan; `assumed` as in `ingest.parsed.Parsed`."""
 
     fabric: Fabric
     warnings: tuple[str, ...]
@@ -41,36 +40,36 @@ def build_fabric(
     observed_at: datetime | None,
     links_needed: bool = True,
 ) -> Built:
-    """The fabric that the devices of one scan make.
+    """Return the fabric of the devices of one scan.
 
-    Switches forward and hosts do not. A router hosts no ranks and carries nothing between ports of its
-    own subnet: it becomes a vertex of kind `SWITCH` that does not forward, so that its cables are kept
-    and no path leads through it. Aggregation nodes are left out together with their links.
+    Switches forward and hosts do not. A router has no ranks and forwards nothing between ports of its own
+    subnet: it becomes a vertex of kind `SWITCH` that does not forward, so that its cables exist but no path
+    leads through it. Aggregation nodes and their links are ignored.
 
     Parameters
     ----------
     devices : sequence of Device
-        With different GUIDs.
+        Devices with different GUIDs.
     path : str
-        For errors.
+        Path of the file, for errors.
     default_rate : float
-        Data bytes/s of a cable of 4 lanes for which neither end prints a rate.
+        Data bytes/s of a cable of 4 lanes if neither end prints a rate.
     observed_at : datetime or None
     links_needed : bool
-        Whether devices without a single cable are an error.
+        True if a device without cables is an error.
 
     Raises
     ------
     InputError
-        The two ends of a cable contradict each other, or only one is printed (a file cut off), or
-        there are no cables at all (a scan that found only itself).
+        The two ends of a cable contradict each other, or only one is printed (a truncated file), or there are
+        no cables (a scan that found only its own device).
     """
     by_guid = {device.guid: device for device in devices}
     _check_both_ends(by_guid, path)
     kept = [device for device in devices if not _is_aggregation(device)]
     if links_needed and not any(device.ports for device in kept):
         raise InputError(
-            f"the scan found only itself: {len(devices)} device(s) and no links; was the port down?",
+            f"the scan found only itself: {len(devices)} device(s) and no links; is the port down?",
             path=path,
             line=(devices[0].line or None) if devices else None,
         )
@@ -82,7 +81,7 @@ def build_fabric(
     links, assumed, warnings = _links(kept, by_guid, vertex_of, adapter_of, default_rate)
     routers = sum(device.kind == "R" for device in kept)
     if routers:
-        warnings.append(f"{routers} router(s) are kept as switches that forward nothing")
+        warnings.append(f"{routers} router(s) are stored as switches that do not forward")
     fabric = Fabric(
         names=tuple(order),
         links=links,
@@ -95,18 +94,18 @@ def build_fabric(
 
 
 def mirror(devices: Mapping[int, Device], path: str) -> None:
-    """Give each cable its second end, for scans that print a cable once.
+    """Add the second end of each cable, for scans that print a cable once.
 
     Raises
     ------
     InputError
-        A cable to a device that the scan does not have.
+        A cable leads to a device that is missing in the scan.
     """
     for device in list(devices.values()):
         for port in list(device.ports.values()):
             peer = devices.get(port.peer)
             if peer is None:
-                reason = "the device at the other end is not in the file: it seems cut off"
+                reason = "the device at the other end is not in the file: it seems truncated"
                 raise InputError(reason, path=path, line=port.line or None, text=port.text)
             if port.peer_port not in peer.ports:
                 peer.ports[port.peer_port] = Port(
@@ -121,14 +120,14 @@ def mirror(devices: Mapping[int, Device], path: str) -> None:
 
 
 def _check_both_ends(devices: Mapping[int, Device], path: str) -> None:
-    """Every cable is printed at both ends, and they name each other."""
+    """Raise `InputError` unless every cable is printed at both ends and they name each other."""
     for device in devices.values():
         for port in device.ports.values():
             peer = devices.get(port.peer)
             back = peer.ports.get(port.peer_port) if peer else None
             if back is None:
                 missing = "device" if peer is None else f"port {port.peer_port} of the device"
-                reason = f"the {missing} at the other end is not in the file: it seems cut off"
+                reason = f"the {missing} at the other end is not in the file: it seems truncated"
                 raise InputError(reason, path=path, line=port.line or None, text=port.text)
             if (back.peer, back.peer_port) != (device.guid, port.number):
                 where = f", line {back.line}," if back.line else ""
@@ -141,7 +140,7 @@ def _is_aggregation(device: Device) -> bool:
 
 
 def _vertex_columns(devices: Sequence[Device], vertex_of: Mapping[int, int], n: int) -> dict[str, Any]:
-    """The columns of `Fabric` that have an entry a vertex."""
+    """Return the columns of `Fabric` with one entry per vertex."""
     kind = np.full(n, HOST, np.uint8)
     forwards = np.zeros(n, np.bool_)
     guid, lid = np.zeros(n, np.uint64), np.zeros(n, np.int32)
@@ -156,7 +155,7 @@ def _vertex_columns(devices: Sequence[Device], vertex_of: Mapping[int, int], n: 
 
 
 def _adapters(devices: Sequence[Device], vertex_of: Mapping[int, int]) -> tuple[Adapters, dict[int, int]]:
-    """The adapters by host, name and GUID, and the index of each by node GUID."""
+    """Return the adapters by host, name and GUID, and the index of each by node GUID."""
     found = [device for device in devices if device.kind == "H"]
     found.sort(key=lambda device: (vertex_of[device.guid], device.description, device.guid))
     ports = [
@@ -183,10 +182,10 @@ def _links(
     adapter_of: Mapping[int, int],
     default_rate: float,
 ) -> tuple[Links, Bools, list[str]]:
-    """A row a cable and direction, in order; which rates are assumed; warnings about rates and loops.
+    """Return the links, which of their rates are assumed, and warnings.
 
-    A cable runs at one rate: where its ends print different ones, the lower is taken for both
-    directions.
+    There is one row per cable and direction. If the ends of a cable print different rates, the lower one is
+    used for both directions.
     """
     rows: list[tuple[int, int, float, int, int, int, int, bool]] = []
     unknown = differing = loops = 0
@@ -210,9 +209,9 @@ def _links(
     warnings = [
         f"{count} cable(s) {what}"
         for count, what in (
-            (unknown // 2, f"print no width and speed: {default_rate:g} bytes/s are assumed"),
-            (differing // 2, "print different rates at their two ends: the lower is taken"),
-            (-(-loops // 2), "lead from a device back to itself or its own host and are left out"),
+            (unknown // 2, f"have no width and speed: {default_rate:g} bytes/s are assumed"),
+            (differing // 2, "have different rates at their two ends: the lower one is used"),
+            (-(-loops // 2), "lead from a device back to itself or its own host and are ignored"),
         )
         if count
     ]
@@ -230,7 +229,7 @@ def _links(
 
 
 def _ports(devices: Sequence[Device], vertex_of: Mapping[int, int], adapter_of: Mapping[int, int]) -> Ports:
-    """What the scan notes of ports."""
+    """Return the states of ports in the scan."""
     rows = [
         (vertex_of[device.guid], adapter_of.get(device.guid, NO_PORT), *note)
         for device in devices

@@ -1,16 +1,16 @@
-"""LibTopoMap's map file: the network graph that Hoefler and Snir's mapping library reads.
+"""LibTopoMap's map file: the network graph read by Hoefler and Snir's mapping library.
 
-Line 1 ``num: N``, with a ``w`` behind it where edges have weights; then N lines ``vertex name``; then N
-lines ``vertex neighbour neighbour ...``, weighted ``neighbour(weight)``. Vertices stand in any order.
+Line 1 is ``num: N``, followed by ``w`` if edges have weights; then N lines ``vertex name``; then N lines
+``vertex neighbour neighbour ...``, with weights ``neighbour(weight)``. Vertices are in any order.
 
-The library keeps a weight as the edge's capacity, so a weight multiplies the rate of a cable; a
-neighbour that is repeated is a parallel cable. Both directions are read as listed. The file tells no
-rates: unless one is given a cable has 1 byte/s, and seconds of congestion are then bytes.
+The library uses a weight as the edge's capacity, so a weight multiplies the rate of a cable; a repeated
+neighbour is a parallel cable. Directions are read as listed. The file contains no rates: by default a cable
+has 1 byte/s, so that seconds of congestion are bytes.
 
-The file does not tell hosts from switches either; the library asks which names its ranks run on. Here
-vertices with exactly one neighbour are hosts that hang on a switch, and the others are switches; where
-there are none (a torus, a mesh) the network is direct: every vertex is a host that forwards.
-Source: LibTopoMap 0.9, topoparser.cpp.
+The file does not separate hosts and switches either; the library asks for the names of hosts. Here vertices
+with exactly one neighbour are hosts attached to a switch, and the others are switches; if there are none (a
+torus, a mesh) the network is direct: every vertex is a host that forwards. Source: LibTopoMap 0.9,
+topoparser.cpp.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from registry.errors import InputError
 from registry.model import HOST, SWITCH, Fabric, Links, Longs
 
 DEFAULT_RATE = 1.0
-"""Bytes/s of a cable of weight 1 where none is given."""
+"""Default bytes/s of a cable of weight 1."""
 MAX_VERTICES = 1 << 24
 
 _HEAD = re.compile(r"num:\s*(\d{1,9})\s*(w?)\s*")
@@ -38,7 +38,7 @@ _EDGE = re.compile(r"(\d+)(?:\((\d+)\))?")
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line is the format's."""
+    """Return True if the first line is that of the format."""
     return _HEAD.fullmatch(head.split("\n", 1)[0].rstrip("\r")) is not None
 
 
@@ -48,8 +48,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A line that cannot be read, a vertex or name given twice, a neighbour that is no vertex, a
-        weight of 0, a file cut off.
+        An unreadable line, a repeated vertex or name, a neighbour that is no vertex, a weight of 0, or a
+        truncated file.
     """
     (file,) = files
     reader = _Reader(file)
@@ -62,14 +62,14 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     rate = options.rate
     if rate is None:
         rate = DEFAULT_RATE
-        warnings.append("the map tells no rates: 1 byte/s a cable is assumed, so seconds are bytes")
+        warnings.append("the map contains no rates: 1 byte/s per cable is assumed, so seconds are bytes")
     fabric = _fabric(names, arcs, rate)
     assumed = np.full(len(fabric.links), options.rate is None)
     return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(warnings))
 
 
 class _Reader:
-    """The lines of a map and the errors that point at them."""
+    """The lines of a map, with errors that name them."""
 
     def __init__(self, file: SourceFile) -> None:
         self.path = file.path
@@ -78,10 +78,10 @@ class _Reader:
             self.lines.pop()
 
     def head(self) -> tuple[int, bool]:
-        """Number of vertices, and whether edges have weights."""
+        """Return the number of vertices, and True if edges have weights."""
         match = _HEAD.fullmatch(self.lines[0])
         if match is None or not 0 < int(match[1]) <= MAX_VERTICES:
-            raise self._error("not 'num: N' with N vertices", 1)
+            raise self._error("expected 'num: N' with N vertices", 1)
         count = int(match[1])
         if len(self.lines) != 2 * count + 1:
             reason = f"{count} vertices need {2 * count + 1} lines, the file has {len(self.lines)}"
@@ -89,13 +89,13 @@ class _Reader:
         return count, bool(match[2])
 
     def names(self, count: int) -> tuple[str, ...]:
-        """Name of each vertex."""
+        """Return the name of each vertex."""
         names: dict[int, str] = {}
         seen: set[str] = set()
         for line in range(2, count + 2):
             match = _NAME.fullmatch(self.lines[line - 1])
             if match is None:
-                raise self._error("not 'vertex name'", line)
+                raise self._error("expected 'vertex name'", line)
             vertex = self._vertex(match[1], count, names, line)
             name = match[2].rstrip()
             if name in seen:
@@ -105,7 +105,7 @@ class _Reader:
         return tuple(names[vertex] for vertex in range(count))
 
     def arcs(self, count: int, weighted: bool) -> Longs:
-        """int64[arcs, 3]: source, target and weight of each edge as listed."""
+        """Return the source, target and weight of each edge as listed (int64[arcs, 3])."""
         rows: list[tuple[int, int, int]] = []
         seen: dict[int, str] = {}
         pattern = _WEIGHTED if weighted else _NEIGHBOURS
@@ -113,7 +113,7 @@ class _Reader:
             match = pattern.fullmatch(self.lines[line - 1])
             if match is None:
                 edges = "neighbour(weight) ..." if weighted else "neighbour ..."
-                raise self._error(f"not 'vertex {edges}'", line)
+                raise self._error(f"expected 'vertex {edges}'", line)
             source = self._vertex(match[1], count, seen, line)
             seen[source] = ""
             for edge in _EDGE.finditer(match[2]):
@@ -127,9 +127,9 @@ class _Reader:
     def _vertex(self, digits: str, count: int, seen: dict[int, str], line: int) -> int:
         vertex = int(digits)
         if vertex >= count:
-            raise self._error(f"vertex {vertex} is not one of {count}", line)
+            raise self._error(f"vertex {vertex} is not below {count}", line)
         if vertex in seen:
-            raise self._error(f"vertex {vertex} has a line already", line)
+            raise self._error(f"vertex {vertex} is repeated", line)
         return vertex
 
     def _error(self, reason: str, line: int) -> InputError:
@@ -137,11 +137,11 @@ class _Reader:
 
 
 def _both_directions(arcs: Longs) -> tuple[Longs, list[str]]:
-    """The arcs without loops, mirrored where the whole map lists each edge once; and warnings."""
+    """Return the arcs without loops, mirrored if the whole map lists each edge once, and warnings."""
     warnings = []
     loops = arcs[:, 0] == arcs[:, 1]
     if loops.any():
-        warnings.append(f"{int(loops.sum())} edge(s) lead from a vertex to itself and are left out")
+        warnings.append(f"{int(loops.sum())} edge(s) lead from a vertex to itself and are ignored")
         arcs = arcs[~loops]
     pairs = {(int(source), int(target)) for source, target, _ in arcs}
     single = sum((target, source) not in pairs for source, target in pairs)
@@ -149,7 +149,7 @@ def _both_directions(arcs: Longs) -> tuple[Longs, list[str]]:
         warnings.append("the map lists each edge once: the other direction is added")
         arcs = np.concatenate([arcs, arcs[:, [1, 0, 2]]])
     elif single:
-        warnings.append(f"{single} edge(s) are listed in one direction only and are kept so")
+        warnings.append(f"{single} edge(s) are listed in one direction only and stay one-way")
     return arcs, warnings
 
 

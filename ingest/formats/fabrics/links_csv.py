@@ -1,13 +1,13 @@
-"""A fabric as CSV with a row a link and direction: ``source,target`` and what else is known of it.
+"""A fabric as CSV with one row per link and direction: ``source,target`` and optional columns.
 
-Further columns are ``capacity`` (bytes/s of all cables of the row), ``cables``, ``source_port``,
-``target_port``, ``source_guid``, ``target_guid`` (node GUIDs; a host's are its adapters'), ``source_kind``
-(``host`` or ``switch``), ``source_slots``, ``source_forwards``; columns that are not known are not read,
-which is said. Cells may be empty. `registry.exports.links_csv` writes all of them. A row without a target is
-a vertex without links. A file whose rows all run one way lists each cable once: the other direction is added.
+Optional columns are ``capacity`` (bytes/s of all cables of the row), ``cables``, ``source_port``,
+``target_port``, ``source_guid``, ``target_guid`` (node GUIDs; those of a host are its adapters'),
+``source_kind`` (``host`` or ``switch``), ``source_slots``, ``source_forwards``; other columns are ignored
+with a warning. Cells may be empty. `registry.exports.links_csv` writes all columns. A row without a target is
+a vertex without links. If all rows run one way, each row is a cable: the other direction is added.
 
-Where no kinds are told, vertices with exactly one neighbour are hosts, the others switches; where there are
-none (a torus), every vertex is a host that forwards.
+Without kinds, vertices with exactly one neighbour are hosts and the others are switches; if there are none (a
+torus), every vertex is a host that forwards.
 """
 
 from __future__ import annotations
@@ -67,23 +67,23 @@ class _Vertex(NamedTuple):
     forwards: bool | None
 
 
-UNTOLD = _Vertex(None, None, None)
+UNKNOWN = _Vertex(None, None, None)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line that is no comment names columns of links, and not what a job loaded them by."""
+    """Return True if the first line except comments names columns of links (but not those of loaded links)."""
     lines = (line for line in head.split("\n") if line.strip() and not line.startswith("#"))
     names = _names(next(lines, "").split(","))
     return {"source", "target"} <= set(names) and "bytes" not in names and len(COLUMNS & set(names)) > 2
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one file.
+    """Return the fabric of one file.
 
     Raises
     ------
     InputError
-        No such columns, a cell that cannot be read, a vertex told differently in two rows, no link.
+        Missing columns, an unreadable cell, different values for a vertex in two rows, or no link.
     """
     (file,) = files
     links: list[_Link] = []
@@ -91,25 +91,25 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     unknown: set[str] = set()
     for row, place in _rows(file, unknown):
         name = check_name(row.get("source", ""), place)
-        told = _Vertex(_kind(row, place), _whole(row, "source_slots", place), _truth(row, place))
-        before = vertices.get(name, UNTOLD)
-        if UNTOLD not in (before, told) and before != told:
-            raise place.error(f"{name!r} has another kind, slots or forwards than in a row before")
-        vertices[name] = before if told == UNTOLD else told
+        row_vertex = _Vertex(_kind(row, place), _whole(row, "source_slots", place), _truth(row, place))
+        before = vertices.get(name, UNKNOWN)
+        if UNKNOWN not in (before, row_vertex) and before != row_vertex:
+            raise place.error(f"{name!r} has another kind, slots or forwards than in an earlier row")
+        vertices[name] = before if row_vertex == UNKNOWN else row_vertex
         if row.get("target"):
             links.append(_link(name, row, place))
     if not links:
-        raise InputError("holds no link", path=file.path)
+        raise InputError("no links found", path=file.path)
     for link in links:
-        vertices.setdefault(link.target, UNTOLD)
-    links, said = _both_ways(links)
-    said += [f"the columns {', '.join(sorted(unknown))} are not read"] if unknown else []
+        vertices.setdefault(link.target, UNKNOWN)
+    links, notes = _both_ways(links)
+    notes += [f"the columns {', '.join(sorted(unknown))} are ignored"] if unknown else []
     rate = options.rate or UNIT_RATE
     without = sum(link.capacity is None for link in links)
-    said += unknown_rates(without, rate, options.rate)
+    notes += unknown_rates(without, rate, options.rate)
     fabric, kinds = _fabric(links, vertices, rate)
     assumed = np.ones(len(links), np.bool_) if without == len(links) else None
-    return Parsed(fabric=fabric, assumed=assumed, warnings=(*said, *kinds))
+    return Parsed(fabric=fabric, assumed=assumed, warnings=(*notes, *kinds))
 
 
 def _names(cells: Sequence[str]) -> list[str]:
@@ -117,7 +117,7 @@ def _names(cells: Sequence[str]) -> list[str]:
 
 
 def _rows(file: SourceFile, unknown: set[str]) -> Iterator[tuple[dict[str, str], Place]]:
-    """Cells by column, blanks around them gone; columns that are not known go into `unknown`."""
+    """Yield the cells of each row by column, without blanks around them; unknown columns go into `unknown`."""
     reader = csv.reader(io.StringIO(file.text(), newline=""), strict=True)
     names: list[str] = []
     try:
@@ -128,14 +128,14 @@ def _rows(file: SourceFile, unknown: set[str]) -> Iterator[tuple[dict[str, str],
             if not names:
                 names = _names(cells)
                 if not {"source", "target"} <= set(names) or len(set(names)) != len(names):
-                    raise place.error("there are not the columns source and target, or one stands twice")
+                    raise place.error("the columns source and target are missing, or a column is repeated")
                 unknown |= set(names) - COLUMNS
                 continue
             if len(cells) != len(names):
-                raise place.error(f"{len(cells)} cells where there are {len(names)} columns")
+                raise place.error(f"{len(cells)} cells, but there are {len(names)} columns")
             yield dict(zip(names, (cell.strip() for cell in cells), strict=True)), place
     except csv.Error as error:
-        raise InputError(f"not CSV: {error}", path=file.path, line=reader.line_num) from error
+        raise InputError(f"invalid CSV: {error}", path=file.path, line=reader.line_num) from error
 
 
 def _link(source: str, row: Mapping[str, str], place: Place) -> _Link:
@@ -161,14 +161,14 @@ def _link(source: str, row: Mapping[str, str], place: Place) -> _Link:
 def _whole(row: Mapping[str, str], name: str, place: Place) -> int | None:
     text = row.get(name, "")
     if text and not _DIGITS.fullmatch(text):
-        raise place.error(f"{name} is no whole number: {text!r}")
+        raise place.error(f"{name} is not a whole number: {text!r}")
     return int(text) if text else None
 
 
 def _guid(row: Mapping[str, str], name: str, place: Place) -> int:
     text = row.get(name, "")
     if text and not _GUID.fullmatch(text):
-        raise place.error(f"{name} is no GUID: {text!r}")
+        raise place.error(f"{name} is not a GUID: {text!r}")
     return int(text, 16) if text else 0
 
 
@@ -178,7 +178,7 @@ def _capacity(row: Mapping[str, str], place: Place) -> float | None:
         return None
     value = float(text) if _NUMBER.fullmatch(text) else 0.0
     if not (math.isfinite(value) and value > 0):
-        raise place.error(f"capacity is no number of bytes/s above zero: {text!r}")
+        raise place.error(f"capacity is not a number of bytes/s above zero: {text!r}")
     return value
 
 
@@ -197,7 +197,7 @@ def _truth(row: Mapping[str, str], place: Place) -> bool | None:
 
 
 def _both_ways(links: list[_Link]) -> tuple[list[_Link], list[str]]:
-    """The links, mirrored where the whole file lists each cable once; and warnings."""
+    """Return the links, mirrored if the whole file lists each cable once, and warnings."""
     pairs = {(link.source, link.target) for link in links}
     single = sum((target, source) not in pairs for source, target in pairs)
     if single == len(pairs):
@@ -208,18 +208,19 @@ def _both_ways(links: list[_Link]) -> tuple[list[_Link], list[str]]:
             for link in links
         ]
         return links + mirrored, ["the file lists each cable once: the other direction is added"]
-    return links, [f"{single} pair(s) are joined in one direction only and are kept so"] if single else []
+    return links, [f"{single} pair(s) are linked in one direction only and stay so"] if single else []
 
 
-def _fabric(links: list[_Link], told: Mapping[str, _Vertex], rate: float) -> tuple[Fabric, list[str]]:
-    names = tuple(sorted(told))
+def _fabric(links: list[_Link], vertices: Mapping[str, _Vertex], rate: float) -> tuple[Fabric, list[str]]:
+    """Return the fabric of the links, and warnings."""
+    names = tuple(sorted(vertices))
     index = {name: vertex for vertex, name in enumerate(names)}
     source = np.array([index[link.source] for link in links], np.int64)
     target = np.array([index[link.target] for link in links], np.int64)
-    kind, said = _vertex_kinds([told[name].kind for name in names], source, target)
+    kind, notes = _vertex_kinds([vertices[name].kind for name in names], source, target)
     direct = bool((kind == HOST).all())
-    slots = [told[name].slots for name in names]
-    forwards = [told[name].forwards for name in names]
+    slots = [vertices[name].slots for name in names]
+    forwards = [vertices[name].forwards for name in names]
     guid, adapters, ends = _adapters(links, kind, index)
     fabric = Fabric(
         names=names,
@@ -243,32 +244,32 @@ def _fabric(links: list[_Link], told: Mapping[str, _Vertex], rate: float) -> tup
         ),
         adapters=adapters,
     )
-    return fabric, said
+    return fabric, notes
 
 
 def _vertex_kinds(
-    told: Sequence[int | None], source: np.ndarray, target: np.ndarray
+    kinds: Sequence[int | None], source: np.ndarray, target: np.ndarray
 ) -> tuple[np.ndarray, list[str]]:
-    """Kind of each vertex; those that are not told by their neighbours."""
-    if None not in told:
-        return np.array(told, np.uint8), []
-    n = len(told)
+    """Return the kind of each vertex, guessed from its neighbours if it is not given, and warnings."""
+    if None not in kinds:
+        return np.array(kinds, np.uint8), []
+    n = len(kinds)
     ends = np.unique(np.concatenate([source * n + target, target * n + source]))
     hanging = np.bincount(ends // n, minlength=n) == 1
     if not hanging.any() or bool(hanging.all()):
         guessed = np.full(n, HOST, np.uint8)
-        said = "every vertex of which no kind is told is taken as a host that forwards"
+        note = "every vertex without a kind is taken as a host that forwards"
     else:
         guessed = np.where(hanging, HOST, SWITCH).astype(np.uint8)
-        said = "vertices of which no kind is told are hosts where they have one neighbour, else switches"
-    known = [guess if kind is None else kind for kind, guess in zip(told, guessed.tolist(), strict=True)]
-    return np.array(known, np.uint8), [said]
+        note = "vertices without a kind are taken as hosts if they have one neighbour, else as switches"
+    known = [guess if kind is None else kind for kind, guess in zip(kinds, guessed.tolist(), strict=True)]
+    return np.array(known, np.uint8), [note]
 
 
 def _adapters(
     links: list[_Link], kind: np.ndarray, index: Mapping[str, int]
 ) -> tuple[np.ndarray, Adapters, list[tuple[int, int]]]:
-    """GUIDs of switches, adapters of hosts by GUID, and the adapters of each link's ends."""
+    """Return the GUIDs of switches, the adapters of hosts by GUID, and the adapters of each link's ends."""
     guid = np.zeros(len(kind), np.uint64)
     found: dict[int, int] = {}
     ports: set[tuple[int, int]] = set()

@@ -1,18 +1,18 @@
 """Ethernet fabrics by LLDP: ``lldpcli -f json show neighbors details`` (or ``json0``) of many devices.
 
-All files of one call are one fabric: each tells what its own device sees. The device itself stands
-nowhere in its file; it is called by the file's name without suffixes (``leaf1`` of ``leaf1.json0.gz``),
-unless its neighbours see another device on the same cable. A cable that both ends report is one cable.
+All files of one ingest are one fabric; each contains the neighbours of one device. A file does not name its
+own device: the name is that of the file without suffixes (``leaf1`` of ``leaf1.json0.gz``), unless its
+neighbours report another device on the same cable. A cable reported by both ends is one cable.
 
-* A device is a host if all of its ports that are known by name are called as Linux calls network adapters
-  (``eth0``, ``ens1f0np0``, ``enp65s0``, ``ib0``), a switch if some are not (``swp1``, ``Ethernet1/1``).
-  Where only MAC addresses of ports are known its capabilities decide (Bridge or Router: a switch; Station:
-  a host), and then its neighbours: with one it is a host. Capabilities come second because lldpd says
-  Station on a switch.
+* A device is a host if all its ports with known names have names of Linux network adapters (``eth0``,
+  ``ens1f0np0``, ``enp65s0``, ``ib0``), and a switch if some do not (``swp1``, ``Ethernet1/1``). If only the
+  MAC addresses of ports are known, its capabilities decide (Bridge or Router: a switch; Station: a host), and
+  then its neighbours: with one it is a host. Capabilities come second because lldpd reports Station on
+  switches.
 * A port's number is made of the numbers in its name, three digits each: ``swp49`` 49, ``Ethernet1/5`` 1005.
-* Rates are what the ports have negotiated, the lower of both ends.
+* Rates are those negotiated by the ports, the lower one of both ends.
 
-Seen from lldpd 1.0 itself.
+Tested with lldpd 1.0 itself.
 """
 
 from __future__ import annotations
@@ -20,19 +20,154 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ingest.formats.fabrics.draft import Draft, Place, check_name, unknown_rates
-from ingest.formats.fabrics.lldp_json import Report, read_reports
 from ingest.options import Options
 from ingest.parsed import Parsed
+from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import NO_PORT
 
+_SPEED = re.compile(r"(\d{1,4})(G?)base", re.IGNORECASE | re.ASCII)
+
+
+class Report(NamedTuple):
+    """A neighbour seen by one device.
+
+    Attributes
+    ----------
+    device : str
+        Device that wrote the file.
+    local : str
+        Port of that device.
+    peer, port : str
+        Neighbour and its port.
+    by_address : bool
+        True if only the MAC address of the neighbour's port is known.
+    chassis : str
+        Chassis id of the neighbour; empty if unknown.
+    capabilities : frozenset of str
+        Capabilities reported by the neighbour: ``Bridge``, ``Router``, ``Station``, ...
+    rate : float or None
+        Negotiated bytes/s of the neighbour's port.
+    place : Place
+        Location in the file.
+    """
+
+    device: str
+    local: str
+    peer: str
+    port: str
+    by_address: bool
+    chassis: str
+    capabilities: frozenset[str]
+    rate: float | None
+    place: Place
+
+
+def read_reports(file: SourceFile, device: str) -> list[Report]:
+    """Return the reports of one file, which does not name its own device.
+
+    Raises
+    ------
+    InputError
+        Invalid JSON, another structure, a neighbour without name and id, or a port without id.
+    """
+    root = Spot(file.path)
+    lldp = root.object(load_json(file)).get("lldp")
+    reports = []
+    for part in lldp if isinstance(lldp, list) else [lldp]:
+        spot = root.at("lldp")
+        for local, value, here in _interfaces(spot.object(part).get("interface"), spot.at("interface")):
+            reports.append(_report(device, local, value, here))
+    return reports
+
+
+def port_rate(text: str) -> float | None:
+    """Return bytes/s of an Ethernet port by the name of its medium, such as ``25GBaseCR``, or None."""
+    match = _SPEED.match(text)
+    if match is None or not int(match[1]):
+        return None
+    return int(match[1]) * (1e9 if match[2] else 1e6) / 8
+
+
+def _interfaces(value: Any, spot: Spot) -> Iterator[tuple[str, dict[str, Any], Spot]]:
+    """Yield the name and content of each local port."""
+    if value is None:
+        return
+    for index, one in enumerate(value if isinstance(value, list) else [value]):
+        here = spot.at(index) if isinstance(value, list) else spot
+        if isinstance(here.object(one).get("name"), str):
+            yield one["name"], one, here
+            continue
+        for name, content in one.items():
+            yield name, here.at(name).object(content), here.at(name)
+
+
+def _report(device: str, local: str, value: dict[str, Any], spot: Spot) -> Report:
+    place = Place(spot.path, text=spot.way)
+    name, chassis = _chassis(_single(value.get("chassis")), spot.at("chassis"))
+    port = spot.at("port").object(_single(value.get("port")))
+    identity = spot.at("port").at("id").object(_single(port.get("id")))
+    shown = spot.at("port").at("id").text(_plain(identity.get("value")))
+    by_address = identity.get("type") == "mac"
+    described = _plain(port.get("descr"))
+    if by_address and isinstance(described, str) and described:
+        shown, by_address = described, False
+    negotiated = _single(port.get("auto-negotiation"))
+    current = _plain(negotiated.get("current")) if isinstance(negotiated, dict) else None
+    capabilities = chassis.get("capability", [])
+    return Report(
+        device=device,
+        local=check_name(local, place),
+        peer=check_name(name, place),
+        port=check_name(shown, place),
+        by_address=by_address,
+        chassis=_identity(chassis),
+        capabilities=frozenset(
+            str(one.get("type"))
+            for one in (capabilities if isinstance(capabilities, list) else [capabilities])
+            if isinstance(one, dict) and one.get("enabled") is True
+        ),
+        rate=port_rate(current) if isinstance(current, str) else None,
+        place=place,
+    )
+
+
+def _chassis(value: Any, spot: Spot) -> tuple[str, dict[str, Any]]:
+    """Return the name and content of a neighbour; without a name its id is used."""
+    found = spot.object(value)
+    if "id" not in found and len(found) == 1:
+        ((name, content),) = found.items()
+        return name, spot.at(name).object(content)
+    name = _plain(found.get("name"))
+    if not isinstance(name, str) or not name:
+        name = _identity(found)
+    return name, found
+
+
+def _identity(chassis: dict[str, Any]) -> str:
+    identity = _single(chassis.get("id"))
+    value = _plain(identity.get("value")) if isinstance(identity, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _single(value: Any) -> Any:
+    """Return the content of a list of one."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that may be given as ``[{"value": ...}]``."""
+    value = _single(value)
+    return value.get("value") if isinstance(value, dict) else value
+
+
 DEFAULT_RATE = 1.25e9
-"""Bytes/s of a cable whose ports tell no speed: 10 Gbit/s."""
+"""Bytes/s of a cable whose ports have no known speed: 10 Gbit/s."""
 
 _ADAPTER = re.compile(r"(eth|eno|ens|enp|enx|em|ib|hsn|p\d+p)\d\w*", re.ASCII)
 _SUFFIXES = re.compile(r"(\.(json0?|lldp|txt|gz|xz))+$", re.IGNORECASE)
@@ -41,7 +176,7 @@ _HIGHEST_PORT = (1 << 31) - 1
 
 
 class _Cable(NamedTuple):
-    """A cable with the ports' names as known; empty unknown."""
+    """A cable with the names of its ports; empty if unknown."""
 
     a: str
     a_port: str
@@ -51,17 +186,17 @@ class _Cable(NamedTuple):
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is a JSON object with the key lldp first."""
+    """Return True if it is a JSON object with the key lldp first."""
     return _RECOGNISED.match(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric that all the files tell.
+    """Return the fabric of all files.
 
     Raises
     ------
     InputError
-        A file that cannot be read, two files of one device, no neighbours at all.
+        An unreadable file, two files of one device, or no neighbours.
     """
     reports: dict[str, list[Report]] = {}
     for file in files:
@@ -70,8 +205,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             raise InputError(f"a second file of the device {name}", path=file.path)
         reports[name] = read_reports(file, name)
     if not any(reports.values()):
-        raise InputError("no neighbours: is LLDP on at the other ends?", path=files[0].path)
-    reports, said = _renamed(reports)
+        raise InputError("no neighbours found: is LLDP enabled at the other ends?", path=files[0].path)
+    reports, notes = _renamed(reports)
     cables, odd = _cables(reports)
     draft = Draft()
     path = files[0].path
@@ -90,11 +225,11 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     fabric, warnings, assumed = draft.fabric(path, default_rate=rate)
     if options.rate is None:
         warnings += unknown_rates(sum(cable.rate is None for cable in cables), rate, None)
-    return Parsed(fabric=fabric, assumed=assumed, warnings=(*said, *odd, *warnings))
+    return Parsed(fabric=fabric, assumed=assumed, warnings=(*notes, *odd, *warnings))
 
 
 def port_number(name: str) -> int:
-    """The numbers in a port's name, three digits each; `NO_PORT` without any, or where they do not fit."""
+    """Return the numbers in a port's name, three digits each; `NO_PORT` if there are none or too many."""
     parts = [int(digits) for digits in re.findall(r"\d{1,9}", name, re.ASCII)]
     number = 0
     for part in parts:
@@ -104,16 +239,16 @@ def port_number(name: str) -> int:
 
 
 def _own_name(path: str) -> str:
-    """What a file's name tells of its device."""
+    """Return the name of the device in a file's name."""
     base = posixpath.basename(path.replace("\\", "/").rsplit("!", 1)[-1])
     return check_name(_SUFFIXES.sub("", base) or base, Place(path))
 
 
 def _renamed(reports: Mapping[str, list[Report]]) -> tuple[dict[str, list[Report]], list[str]]:
-    """The reports with devices called as their neighbours call them; and what was renamed."""
+    """Return the reports with devices named as by their neighbours, and notes about renamed ones."""
     peers = {report.peer for own in reports.values() for report in own}
     found: dict[str, list[Report]] = {}
-    said = []
+    notes = []
     for name, own in reports.items():
         seen = {
             back.peer
@@ -123,14 +258,14 @@ def _renamed(reports: Mapping[str, list[Report]]) -> tuple[dict[str, list[Report
         }
         known = next(iter(seen)) if len(seen) == 1 and name not in peers else name
         if known != name and known not in reports and known not in found:
-            said.append(f"the file called {name} is that of {known}, as its neighbours see it")
+            notes.append(f"the file named {name} is that of {known}, according to its neighbours")
             own, name = [report._replace(device=known) for report in own], known
         found[name] = own
-    return found, said
+    return found, notes
 
 
 def _cables(reports: Mapping[str, list[Report]]) -> tuple[list[_Cable], list[str]]:
-    """Each cable once, and what only one of its ends tells although the other's file is there."""
+    """Return each cable once, and notes about cables reported by one end although the other has a file."""
     between: dict[tuple[str, str], tuple[list[Report], list[Report]]] = {}
     for own in reports.values():
         for report in dict.fromkeys(own):
@@ -146,24 +281,24 @@ def _cables(reports: Mapping[str, list[Report]]) -> tuple[list[_Cable], list[str
         lonely += [report for report in (*rest_a, *rest_b) if report.peer in reports and a != b]
     ends = [(end, port) for a, a_port, b, b_port, _ in cables for end, port in ((a, a_port), (b, b_port))]
     several = sum(count > 1 for (_, port), count in Counter(ends).items() if port)
-    said = []
+    notes = []
     if lonely:
         first = lonely[0]
-        said.append(
+        notes.append(
             f"{len(lonely)} cable(s) are reported by one end only, although the other end's file is there; "
             f"the first: {first.device} {first.local} sees {first.peer} {first.port}"
         )
     if several:
-        said.append(f"{several} port(s) see several neighbours: each is taken as a cable")
-    return cables, said
+        notes.append(f"{several} port(s) have several neighbours: each is taken as a cable")
+    return cables, notes
 
 
 def _matched(
     of_a: Sequence[Report], of_b: Sequence[Report]
 ) -> tuple[list[tuple[Report, Report]], list[Report], list[Report]]:
-    """Reports of the two ends of one cable, and those without a partner.
+    """Return the pairs of reports of one cable, and the reports without a partner.
 
-    Both name both ports; where a port is known by its address only, the ends are joined in order.
+    Both reports name both ports; if a port is known by its address only, the ends are paired in order.
     """
     by_ports = {(report.port, report.local): report for report in of_b}
     pairs = []
@@ -186,7 +321,7 @@ def _matched(
 
 
 def _hosts(reports: Mapping[str, list[Report]], cables: Iterable[_Cable]) -> set[str]:
-    """The devices that are hosts."""
+    """Return the devices that are hosts."""
     names: dict[str, set[str]] = {}
     beside: dict[str, set[str]] = {}
     does: dict[str, set[str]] = {}

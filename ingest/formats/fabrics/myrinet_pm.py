@@ -1,11 +1,11 @@
-"""Myrinet as SCore's PM-II configuration describes it: hosts on switch ports, and cables between ports.
+"""Myrinet in SCore's PM-II configuration: hosts on switch ports, and cables between ports.
 
-A line is ``number host switch.port`` for a host, ``switch a.p b.q`` for a cable and ``search ...`` for
-the order in which routes are looked for, which is not read. ``#`` begins a comment. Switches have
-numbers, and are called ``switch0``, ``switch1``, ... here.
+A line is ``number host switch.port`` for a host, ``switch a.p b.q`` for a cable, or ``search ...`` for the
+order in which routes are searched, which is ignored. ``#`` begins a comment. Switches have numbers, and are
+named ``switch0``, ``switch1``, ... here.
 
-This format stands in for the output of Myricom's ``fm_db2wirelist``, whose syntax is not public: that is
-not read. Source: the documentation of SCore's PM-II.
+The output of Myricom's ``fm_db2wirelist`` is not read, since its syntax is not public. Source: the
+documentation of SCore's PM-II.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ End = tuple[int, int]
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether there is a cable between switches, and all whole lines are of the format."""
+    """Return True if there is a cable between switches, and all whole lines are of the format."""
     lines = [line.split("#", 1)[0].rstrip("\r") for line in head.split("\n")[:-1] or [head]]
-    told = [line for line in lines if line.strip()]
-    return any(_CABLE.fullmatch(line) for line in told) and all(
+    given = [line for line in lines if line.strip()]
+    return any(_CABLE.fullmatch(line) for line in given) and all(
         pattern is not None
-        for pattern in (_HOST.fullmatch(li) or _CABLE.fullmatch(li) or _SEARCH.fullmatch(li) for li in told)
+        for pattern in (_HOST.fullmatch(li) or _CABLE.fullmatch(li) or _SEARCH.fullmatch(li) for li in given)
     )
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one configuration.
+    """Return the fabric of one configuration.
 
     Raises
     ------
     InputError
-        A line that cannot be read, a host twice, a port with two cables, host numbers that are missing.
+        An unreadable line, a repeated host, a port with two cables, or missing host numbers.
     """
     (file,) = files
     draft = Draft()
@@ -55,7 +55,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         bare = line.split("#", 1)[0]
         if (host := _HOST.fullmatch(bare)) is not None:
             if int(host[1]) in numbers or host[2] in draft.vertices:
-                raise place.error("the host or its number has a line already")
+                raise place.error("the host or its number is repeated")
             numbers.add(int(host[1]))
             switch, port = _end(host[3], host[4], taken, draft, place)
             draft.host(host[2], place)
@@ -67,23 +67,23 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         elif _SEARCH.fullmatch(bare) is not None:
             searches += 1
         elif bare.strip():
-            raise place.error("neither a host, a cable of a switch nor a search line")
+            raise place.error("expected a host, a cable of a switch or a search line")
     if not numbers or max(numbers) != len(numbers) - 1:
-        raise InputError("host numbers are missing: the file seems cut off", path=file.path)
+        raise InputError("host numbers are missing: the file seems truncated", path=file.path)
     rate = options.rate or UNIT_RATE
     fabric, warnings, assumed = draft.fabric(file.path, default_rate=rate)
     if searches:
-        warnings.append(f"{searches} search line(s) are not read")
+        warnings.append(f"{searches} search line(s) are ignored")
     if options.rate is None:
         warnings += unknown_rates(len(draft.cables), rate, None)
     return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(warnings))
 
 
 def _end(switch: str, port: str, taken: dict[End, Place], draft: Draft, place: Place) -> End:
-    """A port of a switch, which must be free."""
+    """Return a port of a switch; raise `InputError` if it is in use."""
     end = int(switch), int(port)
     if end in taken:
-        raise place.error(f"port {end[0]}.{end[1]} has a cable in line {taken[end].line} already")
+        raise place.error(f"port {end[0]}.{end[1]} already has a cable in line {taken[end].line}")
     taken[end] = place
     draft.switch(f"switch{end[0]}", place)
     return end

@@ -1,12 +1,12 @@
-"""Intended wiring: the NDT file (network description table) in which the cables of a machine are planned.
+"""Intended wiring: the NDT file (network description table) with the planned cables of a machine.
 
-A CSV file, a line a cable::
+A CSV file with one line per cable::
 
     #StartDevice,StartPort,EndDevice,EndPort,LinkType
     leaf08,Port 1,node0057,mlx5_0,Data
     leaf08,Port 9,spine01,Port 8,Data
 
-Devices and ports are words of the plan; what they are in a fabric is for the comparison to find.
+Devices and ports are names of the plan; comparing it with a fabric matches them.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _End = tuple[str, str]
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line names the columns."""
+    """Return True if the first line names the columns."""
     first = next((line for line in head.splitlines() if line.strip()), "")
     return set(_NEEDED) <= set(_names(first))
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The plan of one file; it holds since the caller's time, else the file's.
+    """Return the intended wiring of one file, valid since the caller's time (default: the file's).
 
     Raises
     ------
     InputError
-        With the line: a missing column, a row with another number of cells, an empty cell, a cable from a
-        port to itself, a port with two cables. No cables at all.
+        A missing column, a row with a wrong number of cells, an empty cell, a cable from a port to itself, a
+        port with two cables, or no cables.
     """
     (file,) = files
     names: list[str] = []
@@ -63,8 +63,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             taken[end] = number
         rows.append((near, far, kind))
     if not rows:
-        raise InputError("plans no cables", path=file.path)
-    warnings = (f"{repeated} cable(s) are planned twice",) if repeated else ()
+        raise InputError("no cables found", path=file.path)
+    warnings = (f"{repeated} cable(s) are listed twice",) if repeated else ()
     return Parsed(intended=_wiring(rows, file, options), warnings=warnings)
 
 
@@ -88,7 +88,7 @@ def _header(line: str, path: str, number: int) -> list[str]:
     names = _names(line)
     missing = [name for name in _NEEDED if name not in names]
     if missing or len(set(names)) != len(names):
-        reason = f"there is no column {missing[0]}" if missing else "a column stands twice"
+        reason = f"column {missing[0]} is missing" if missing else "a column is repeated"
         raise InputError(reason, path=path, line=number, text=line)
     return names
 
@@ -97,17 +97,17 @@ def _cells(line: str, path: str, number: int) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([line], strict=True))]
     except (csv.Error, StopIteration) as error:
-        raise InputError(f"a row cannot be read: {error}", path=path, line=number, text=line) from error
+        raise InputError(f"unreadable row: {error}", path=path, line=number, text=line) from error
 
 
 def _row(cells: list[str], names: list[str], path: str, number: int, line: str) -> tuple[_End, _End, str]:
     if len(cells) != len(names):
-        reason = f"{len(cells)} cells under {len(names)} columns"
+        reason = f"{len(cells)} cells, but there are {len(names)} columns"
         raise InputError(reason, path=path, line=number, text=line)
     row = dict(zip(names, cells, strict=True))
     near, far = (row["startdevice"], row["startport"]), (row["enddevice"], row["endport"])
     if not all((*near, *far)):
-        raise InputError("a device or port is not named", path=path, line=number, text=line)
+        raise InputError("a device or port is empty", path=path, line=number, text=line)
     if near == far:
         raise InputError("the cable leads back to its own port", path=path, line=number, text=line)
     return near, far, row.get("linktype", "")

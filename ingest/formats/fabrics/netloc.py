@@ -1,14 +1,14 @@
 """netloc's ``.ndat`` files (hwloc 1 and 2): the devices and edges of a network, and the routes between hosts.
 
-``*-nodes.ndat`` has ``node_info`` (by physical id: a GUID, or a MAC address) and ``edge_info``
-(directed edges with ports, width and speed). ``*-log-paths.ndat`` has for each pair of hosts the edges
-that packets really take: they become forwarding tables, and must depend on the destination alone, as
-those do. ``*-phy-paths.ndat`` looks the same but holds shortest paths that netloc computed: which of
-the two a file is stands in its name alone, and the latter is not read. netloc was removed in hwloc 3.
+``*-nodes.ndat`` has ``node_info`` (by physical id: a GUID, or a MAC address) and ``edge_info`` (directed
+edges with ports, width and speed). ``*-log-paths.ndat`` has for each pair of hosts the edges of the actual
+route: these become forwarding tables, so they must depend on the destination only. ``*-phy-paths.ndat`` has
+the same structure but contains shortest paths computed by netloc; only the file's name tells the two apart,
+and the latter is ignored. netloc was removed in hwloc 3.
 
-A LID is a device's logical id where that is a number (InfiniBand); elsewhere the hosts get numbers in the
-order of their ids, for the tables only. A MAC address becomes an EUI-64, so that it is no other's GUID.
-Seen from: files of Inria's PlaFRIM published with netloc's tools.
+The LID of a device is its logical id if that is a number (InfiniBand); otherwise hosts are numbered in the
+order of their ids, for the tables only. A MAC address becomes an EUI-64, so that it differs from all GUIDs.
+Tested with files of Inria's PlaFRIM published with netloc's tools.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from registry.errors import InputError
 from registry.model import NO_PORT, NO_ROUTE, ForwardingTables
 
 DEFAULT_RATE = link_rate(4, "SDR")
-"""Bytes/s of an edge without width and speed, InfiniBand."""
+"""Bytes/s of an InfiniBand edge without width and speed."""
 ETHERNET_RATE = 1.25e9
-"""The same for Ethernet: 10 Gbit/s."""
+"""Bytes/s of an Ethernet edge without speed: 10 Gbit/s."""
 _ETHERNET = 1
 _SWITCH_TYPE, _HOST_TYPE = 1, 2
 _ID = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}([0-9a-f:]*)|[0-9a-f]{4}(:[0-9a-f]{4}){3}", re.ASCII)
@@ -41,7 +41,7 @@ _HIGHEST_LID = 0xBFFF
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is a JSON object with nodes or paths of netloc."""
+    """Return True if the text is a JSON object with nodes or paths of netloc."""
     begin = head.lstrip()
     if not begin.startswith("{"):
         return False
@@ -50,13 +50,13 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one network, with its routes where the file of logical paths is there.
+    """Return the fabric of one network, with its routes if the file of logical paths is given.
 
     Raises
     ------
     InputError
-        No file of nodes, or two; ids, ports or edges that cannot be read; an edge without the one back;
-        routes that break off or depend on the source.
+        No file of nodes, or two; invalid ids, ports or edges; an edge without its opposite; routes that are
+        incomplete or depend on the source.
     """
     nodes: tuple[SourceFile, dict[str, Any]] | None = None
     paths: tuple[SourceFile, dict[str, Any]] | None = None
@@ -65,16 +65,16 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         content = Spot(file.path).object(load_json(file))
         if "node_info" in content:
             if nodes is not None:
-                raise InputError(f"a second file of nodes, beside {nodes[0].path}", path=file.path)
+                raise InputError(f"a second file of nodes, the first is {nodes[0].path}", path=file.path)
             nodes = file, content
         elif _PHYSICAL in file.path:
             physical += 1
         elif paths is not None:
-            raise InputError(f"a second file of paths, beside {paths[0].path}", path=file.path)
+            raise InputError(f"a second file of paths, the first is {paths[0].path}", path=file.path)
         else:
             paths = file, content
     if nodes is None:
-        raise InputError("paths without the file of nodes: give both in one call", path=files[0].path)
+        raise InputError("paths without the file of nodes: ingest both together", path=files[0].path)
     return _parsed(nodes, paths, physical, options)
 
 
@@ -91,20 +91,20 @@ def _parsed(
     ethernet = isinstance(network, dict) and network.get("network_type") == _ETHERNET
     rate = options.rate or (ETHERNET_RATE if ethernet else DEFAULT_RATE)
     built = build_fabric(list(devices.values()), path=file.path, default_rate=rate, observed_at=None)
-    said = [f"{physical} file(s) of physical paths, which netloc computed, are not read"] if physical else []
+    notes = [f"{physical} file(s) of physical paths, computed by netloc, are ignored"] if physical else []
     tables = None
     if paths is not None:
         spot = Spot(paths[0].path, "path_info")
         tables = _tables(spot.object(paths[1].get("path_info")), devices, edges, spot)
         if tables is None:
-            said.append("the file of paths holds no routes")
+            notes.append("the file of paths contains no routes")
     return Parsed(
-        fabric=built.fabric, assumed=built.assumed, tables=tables, warnings=(*said, *built.warnings)
+        fabric=built.fabric, assumed=built.assumed, tables=tables, warnings=(*notes, *built.warnings)
     )
 
 
 def _devices(value: Any, spot: Spot) -> dict[str, Device]:
-    """Devices by physical id."""
+    """Return the devices by physical id."""
     found: dict[str, Device] = {}
     guids: set[int] = set()
     for key, one in spot.object(value).items():
@@ -115,12 +115,12 @@ def _devices(value: Any, spot: Spot) -> dict[str, Device]:
             raise here.error("node_type is neither 1 (switch) nor 2 (host)")
         guid, logical = _guid(key, here), str(node.get("log_id", ""))
         if guid in guids:
-            raise here.error("the id stands in the file already")
+            raise here.error("the id is repeated")
         guids.add(guid)
         name = str(node.get("desc", "")).strip(" '") or logical
         lid = int(logical) if re.fullmatch(r"\d{1,5}", logical, re.ASCII) else 0
         if lid > _HIGHEST_LID:
-            raise here.error("log_id is no LID")
+            raise here.error("log_id is not a LID")
         found[key] = Device(
             kind="S" if kind == _SWITCH_TYPE else "H",
             guid=guid,
@@ -134,21 +134,21 @@ def _devices(value: Any, spot: Spot) -> dict[str, Device]:
 
 
 def _edges(value: Any, devices: Mapping[str, Device], spot: Spot) -> dict[str, tuple[str, int, str]]:
-    """Source, its port and destination of each edge by its number; puts the ports into the devices."""
+    """Return source, source port and destination of each edge by number, and add ports to the devices."""
     found: dict[str, tuple[str, int, str]] = {}
     for key, one in spot.object(value).items():
         here = spot.at(key)
         edge = here.object(one)
         ends = [here.at(name).text(edge.get(name)) for name in ("src_node_id", "dest_node_id")]
         if missing := [end for end in ends if end not in devices]:
-            raise here.error("an end is no node of the file", missing[0])
+            raise here.error("an end is missing in the nodes of the file", missing[0])
         ports = [
             here.at(name).whole(edge.get(name), NO_PORT, NO_ROUTE - 1)
             for name in ("src_port_id", "dest_port_id")
         ]
         source, target = (devices[end] for end in ends)
         if ports[0] in source.ports:
-            raise here.error(f"port {ports[0]} of {ends[0]} has an edge already")
+            raise here.error(f"port {ports[0]} of {ends[0]} already has an edge")
         host = source.kind == "H"
         source.ports[ports[0]] = Port(
             number=ports[0],
@@ -165,14 +165,14 @@ def _edges(value: Any, devices: Mapping[str, Device], spot: Spot) -> dict[str, t
 
 
 def _rate(edge: Mapping[str, Any], spot: Spot) -> float | None:
-    """Bytes/s; None for Ethernet's 1, which netloc prints for unknown."""
+    """Return bytes/s; None for 1 on Ethernet, which netloc prints for unknown."""
     width, speed = str(edge.get("width", "")), str(edge.get("speed", ""))
     if re.fullmatch(r"\d{1,15}", speed, re.ASCII):
         return int(speed) / 8 if int(speed) > 1 else None
     try:
         return link_rate(int(width.removesuffix("x")), speed) if speed else None
     except (KeyError, ValueError):
-        raise spot.error("width and speed are none of InfiniBand", f"{width} {speed}") from None
+        raise spot.error("width and speed are not those of InfiniBand", f"{width} {speed}") from None
 
 
 def _tables(
@@ -181,7 +181,7 @@ def _tables(
     edges: Mapping[str, tuple[str, int, str]],
     spot: Spot,
 ) -> ForwardingTables | None:
-    """Forwarding tables that send every packet the way that the paths tell."""
+    """Return forwarding tables that follow the paths."""
     hosts = sorted(key for key, device in devices.items() if device.kind == "H")
     numbered = all(devices[key].lid for key in hosts)
     lid = {key: devices[key].lid if numbered else at for at, key in enumerate(hosts, start=1)}
@@ -192,12 +192,12 @@ def _tables(
         for target, path in spot.at(source).object(routes).items():
             here = spot.at(source).at(target)
             if source not in devices or target not in lid:
-                raise here.error("is between devices that are no hosts of the file of nodes")
+                raise here.error("an end is not a host in the file of nodes")
             at = source
             for number in here.list(path):
                 edge = edges.get(str(number))
                 if edge is None or edge[0] != at:
-                    raise here.error("breaks off: an edge does not begin where the last one ends", number)
+                    raise here.error("is interrupted: an edge does not begin where the last one ends", number)
                 if at in row:
                     before = ports[row[at], lid[target]]
                     if before not in (NO_ROUTE, edge[1]) or edge[1] < 0:
@@ -218,7 +218,7 @@ def _tables(
 
 
 def _guid(text: str, spot: Spot) -> int:
-    """A GUID of eight bytes, or a MAC address with ff:fe in its middle."""
+    """Return a GUID of eight bytes, or a MAC address with ff:fe in its middle."""
     digits = text.replace(":", "")
     if _ID.fullmatch(text) is None or len(digits) not in (12, 16):
         raise spot.error("is neither a GUID nor a MAC address", text)

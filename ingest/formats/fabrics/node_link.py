@@ -1,8 +1,8 @@
-"""Node-link JSON, as networkx and D3 write it; see `ingest.formats.fabrics.graphs` for what is read of it.
+"""Node-link JSON of networkx and D3; see `ingest.formats.fabrics.graphs` for the attributes.
 
 An object with ``nodes`` (each with an ``id``) and ``edges`` or ``links`` (each with ``source`` and
-``target``), and perhaps ``directed``, ``multigraph`` and ``graph``. Two edges between one pair are
-parallel cables, whatever ``multigraph`` says.
+``target``), and optionally ``directed``, ``multigraph`` and ``graph``. Two edges between one pair are
+parallel cables, whatever the value of ``multigraph``.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _EDGES = re.compile(r'"(edges|links)"\s*:\s*\[|"multigraph"\s*:')
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is a JSON object with a list of nodes that have ids, and edges or links."""
+    """Return True if the text is a JSON object with a list of nodes with ids, and edges or links."""
     begins = head.lstrip().startswith("{")
     return begins and _RECOGNISED.search(head) is not None and _EDGES.search(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one graph.
+    """Return the fabric of one graph.
 
     Raises
     ------
     InputError
-        No JSON, no list of nodes or of edges, a node twice, an edge of a node that is not listed, and what
-        `ingest.formats.fabrics.graphs.graph_fabric` refuses.
+        Invalid JSON, no list of nodes or edges, a repeated node, an edge of an unlisted node, or content that
+        `ingest.formats.fabrics.graphs.graph_fabric` rejects.
     """
     (file,) = files
     root = Spot(file.path)
@@ -47,17 +47,17 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         spot = root.at("nodes").at(index)
         node = spot.object(value).get("id")
         if isinstance(node, bool) or not isinstance(node, (str, int)) or str(node) in ids:
-            raise spot.error("has no id, or that of another node", node)
+            raise spot.error("the id is missing or repeated", node)
         ids.add(str(node))
     for index, value in enumerate(root.at(key).list(content.get(key))):
         spot = root.at(key).at(index)
         edge = spot.object(value)
         for end in ("source", "target"):
             if isinstance(edge.get(end), (list, dict)) or str(edge.get(end)) not in ids:
-                raise spot.at(end).error("is the id of no node", edge.get(end))
+                raise spot.at(end).error("is not the id of a node", edge.get(end))
         edge.pop("key", None)
     if not isinstance(content.get("graph", {}), (dict, list)):
-        raise InputError("the attributes of the graph are no object", path=file.path)
+        raise InputError("the attributes of the graph are not an object", path=file.path)
     content["multigraph"] = True
     graph = read_graph(lambda: nx.node_link_graph(content, edges=key), file.path)
     return graph_fabric(graph, file.path, options)

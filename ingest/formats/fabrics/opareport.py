@@ -1,12 +1,11 @@
-"""Omni-Path: the XML that ``opareport -o topology -x`` prints.
+"""Omni-Path: the XML of ``opareport -o topology -x``.
 
-``LinkSummary`` lists each link once, with its two ports (``NodeGUID PortNum NodeType NodeDesc``),
-``Nodes`` the fabric interfaces (``FIs``) and switches; the counts beside the lists tell whether the
-file is whole. A host is a machine and its interfaces are its rails, as in InfiniBand's scans, whose
-rules for names are used.
+``LinkSummary`` lists each link once, with its two ports (``NodeGUID PortNum NodeType NodeDesc``), ``Nodes``
+the fabric interfaces (``FIs``) and switches; the counts beside the lists show whether the file is complete. A
+host is a machine and its interfaces are its rails; names follow the rules of InfiniBand scans.
 
 Source: element names from a public converter of the report. The element ``Rate`` (``100g``) is from one
-unconfirmed sample: what it holds otherwise counts as unknown.
+unconfirmed sample: other values count as unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 DEFAULT_RATE = 12.5e9
-"""Bytes/s of a link of the 100 series, the only one when the report had this form."""
+"""Bytes/s of a link of the 100 series, the only one with this form of the report."""
 MAX_PORT = 255
 _KINDS = {"FI": "H", "SW": "S"}
 _GUID = re.compile(r"0x([0-9a-fA-F]{1,16})")
@@ -34,19 +33,19 @@ _RATE = re.compile(r"(\d{1,4}(?:\.\d)?)g", re.IGNORECASE)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is XML whose report begins with links or nodes of a fabric."""
+    """Return True if the text is XML whose report begins with links or nodes of a fabric."""
     begin = head.lstrip()
     return begin.startswith("<") and "<Report" in begin[:4096] and ("<LinkSummary" in head or "<FIs>" in head)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one report.
+    """Return the fabric of one report.
 
     Raises
     ------
     InputError
-        No XML, with a document type or entities, cut off, another number of links or nodes than it says,
-        a node that is described in two ways, a port with two links.
+        Invalid XML, a document type or entities, a truncated report, a wrong number of links or nodes, a node
+        with two descriptions, or a port with two links.
     """
     (file,) = files
     root = _root(file)
@@ -67,15 +66,15 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         value = float(rate[1]) * 1e9 / 8 if rate and float(rate[1]) else None
         _cable([_device(end, devices, file) for end in ends], ends, value, file)
     if not devices:
-        raise InputError("the report has no nodes", path=file.path)
+        raise InputError("the report contains no nodes", path=file.path)
     built = build_fabric(
         list(devices.values()),
         path=file.path,
         default_rate=options.rate or DEFAULT_RATE,
         observed_at=None,
     )
-    said = (f"{unread} link(s) have a rate that cannot be read",) if unread else ()
-    return Parsed(fabric=built.fabric, assumed=built.assumed, warnings=(*said, *built.warnings))
+    notes = (f"{unread} link(s) have an unreadable rate",) if unread else ()
+    return Parsed(fabric=built.fabric, assumed=built.assumed, warnings=(*notes, *built.warnings))
 
 
 def _root(file: SourceFile) -> Element:
@@ -84,32 +83,32 @@ def _root(file: SourceFile) -> Element:
         root: Element = fromstring(file.data, forbid_dtd=True)
     except ParseError as error:
         line = error.position[0] if hasattr(error, "position") else None
-        raise InputError(f"not XML, or cut off: {error}", path=file.path, line=line) from error
+        raise InputError(f"invalid or truncated XML: {error}", path=file.path, line=line) from error
     except DefusedXmlException as error:
-        raise InputError("a document type or entities, which are not read", path=file.path) from error
+        raise InputError("document types and entities are not allowed", path=file.path) from error
     except (ValueError, LookupError) as error:
-        raise InputError(f"not XML that can be read: {error}", path=file.path) from error
+        raise InputError(f"unreadable XML: {error}", path=file.path) from error
     if root.tag != "Report":
         raise InputError(f"not a report: begins with <{root.tag[:40]}>", path=file.path)
     return root
 
 
 def _count(root: Element, where: str, name: str, what: str, file: SourceFile) -> None:
-    """Raise where a list has another length than the report says."""
+    """Raise `InputError` if a list has another length than the report states."""
     for part in root.iterfind(where):
-        said, found = _text(part, name, file, ""), len(part.findall(what))
-        if said and said != str(found):
-            reason = f"{name} is {said[:20]}, but {found} are listed: the file seems cut off"
+        count, found = _text(part, name, file, ""), len(part.findall(what))
+        if count and count != str(found):
+            reason = f"{name} is {count[:20]}, but {found} are listed: the file seems truncated"
             raise InputError(reason, path=file.path, text=where)
 
 
 def _device(element: Element, devices: dict[int, Device], file: SourceFile) -> Device:
-    """The device that a node or a port of a link names, new or known."""
+    """Return the device named by a node or a port of a link; it is created on first use."""
     match = _GUID.fullmatch(_text(element, "NodeGUID", file))
     kind = _KINDS.get(_text(element, "NodeType", file))
     guid = int(match[1], 16) if match else 0
     if not guid or kind is None:
-        raise _error("NodeGUID is no GUID, or NodeType neither FI nor SW", element, file)
+        raise _error("NodeGUID is not a GUID, or NodeType neither FI nor SW", element, file)
     name = _text(element, "NodeDesc", file, "")
     device = devices.get(guid)
     if device is None:
@@ -124,12 +123,12 @@ def _cable(ends: Sequence[Device], elements: Sequence[Element], rate: float | No
     numbers = [_text(element, "PortNum", file) for element in elements]
     for (at, number), element in zip(enumerate(numbers), elements, strict=True):
         if not re.fullmatch(r"\d{1,3}", number, re.ASCII) or not 0 < int(number) <= MAX_PORT:
-            raise _error("PortNum is no number of a port", element, file)
+            raise _error("PortNum is not a port number", element, file)
         if int(number) in ends[at].ports:
-            raise _error("the port has a link already", element, file)
+            raise _error("the port already has a link", element, file)
         other = 1 - at
         if not re.fullmatch(r"\d{1,3}", numbers[other], re.ASCII):
-            raise _error("PortNum is no number of a port", elements[other], file)
+            raise _error("PortNum is not a port number", elements[other], file)
         ends[at].ports[int(number)] = Port(
             number=int(number),
             peer=ends[other].guid,
@@ -141,7 +140,7 @@ def _cable(ends: Sequence[Device], elements: Sequence[Element], rate: float | No
 
 
 def _text(element: Element, name: str, file: SourceFile, default: str | None = None) -> str:
-    """Text of a child; an error where it is missing and has no default."""
+    """Return the text of a child; raise `InputError` if it is missing and has no default."""
     found = element.findtext(name)
     if found is None and default is None:
         raise _error(f"<{name}> is missing", element, file)

@@ -1,6 +1,6 @@
-"""The subnet manager's own picture, ``opensm-subnet.lst``: one line a port, with both ends of its cable.
+"""The subnet manager's ``opensm-subnet.lst``: one line per port, with both ends of its cable.
 
-The same layout is ibdm's ``.lst``. Numbers of ports are hexadecimal. A name may hold braces.
+ibdm's ``.lst`` has the same format. Port numbers are hexadecimal. Names may contain braces.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from ingest.formats.fabrics.infiniband_devices import Device
+from ingest.formats.fabrics.infiniband_devices import Device, Location, Port
 from ingest.formats.fabrics.rows import Rows, read_rows
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.rates import told_rate
+from ingest.rates import printed_rate
 from ingest.reading.source import SourceFile
 from registry.model.ports import ACTIVE, ARMED, DOWN, INITIALIZE
 
@@ -33,17 +33,17 @@ _RECOGNISED = re.compile(
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds the begin of a row."""
+    """Return True if the text contains the start of a row."""
     return _RECOGNISED.search(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Read one picture of a subnet.
+    """Read one file.
 
     Raises
     ------
     InputError
-        A line that cannot be read, a cut-off file, ends of a cable that contradict each other.
+        An unreadable line, a truncated file, ends of a cable that contradict each other.
     """
     (file,) = files
     rows = Rows(file.path)
@@ -51,27 +51,37 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     return rows.build(options, warnings)
 
 
-def _row(rows: Rows, match: re.Match[str], at: tuple[int, str]) -> None:
+def _row(rows: Rows, match: re.Match[str], location: Location) -> None:
     width, state, speed = match.groups()[14:]
     if state not in _STATES:
-        raise rows.error(f"a state that is not known: {state}", *at)
-    near = _device(rows, match.groups()[:7], at)
-    far = _device(rows, match.groups()[7:14], at)
+        raise rows.error(f"unknown state: {state}", *location)
+    near = _device(rows, match.groups()[:7], location)
+    far = _device(rows, match.groups()[7:14], location)
     own = {} if near.kind == "S" else {"guid": int(match[4], 16), "lid": int(match[6], 16)}
-    rate = told_rate(width, speed)
+    rate = printed_rate(width, speed)
     number = int(match[7], 16)
-    rows.plug(near, number, far.guid, int(match[14], 16), rate, at, **own)
+    peer_port = int(match[14], 16)
+    end = Port(
+        number=number,
+        peer=far.guid,
+        peer_port=peer_port,
+        rate=rate,
+        line=location[0],
+        text=location[1],
+        **own,
+    )
+    rows.plug(near, end)
     if _STATES[state] != ACTIVE:
-        rows.note(near, number, _STATES[state], 0.0, at)
+        rows.note(near, number, _STATES[state], 0.0, location)
 
 
-def _device(rows: Rows, end: Sequence[str], at: tuple[int, str]) -> Device:
+def _device(rows: Rows, end: Sequence[str], location: Location) -> Device:
     kind, system, guid, _, description, lid, _ = end
     return rows.device(
         int(guid, 16),
         _KINDS[kind.upper()],
         description,
-        at,
+        location,
         system_guid=int(system, 16),
-        lid=rows.lid(int(lid, 16), at),
+        lid=rows.lid(int(lid, 16), location),
     )

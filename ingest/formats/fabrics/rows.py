@@ -1,4 +1,4 @@
-"""What the parsers of InfiniBand tools share: devices made of rows that each tell a port or a cable."""
+"""Collection of devices for InfiniBand tools that print one row per port or cable."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from ingest.formats.fabrics.infiniband import UNCONFIGURED_LID, build_fabric, mirror
-from ingest.formats.fabrics.infiniband_devices import Device, Port, PortNote
+from ingest.formats.fabrics.infiniband_devices import Device, Location, Port, PortNote
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.rates import link_rate
@@ -15,14 +15,14 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 MAX_LINE = 2048
-"""Longest line that can be one of a tool's, in characters."""
+"""Largest length of a line, in characters."""
 MAX_PORT = 254
 """Highest port number of a device; 255 means no route in a forwarding table."""
 DEFAULT_RATE = link_rate(4, "HDR")
-"""Data bytes/s of a cable whose source tells no rate: 4xHDR."""
-GIVE_A_SCAN = "give a source with the cables in the same call (ibnetdiscover, iblinkinfo, opensm-subnet.lst)"
+"""Data bytes/s of a cable without a rate in the source: 4xHDR."""
+GIVE_A_SCAN = "ingest it together with a source of the cables (ibnetdiscover, iblinkinfo, opensm-subnet.lst)"
 NEAR = 16
-"""Port GUIDs of one adapter differ by less."""
+"""Largest difference of the port GUIDs of one adapter."""
 
 _DIAGNOSTIC = re.compile(r"(?:src/)?\w+\.c:\d+; .*|ib(?:warn|panic|error)s?: .*")
 _RAN_AT = re.compile(r"# Running timestamp\s*: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC")
@@ -31,27 +31,27 @@ _RAN_AT = re.compile(r"# Running timestamp\s*: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) 
 def read_lines(
     file: SourceFile, tool: str, read: Callable[[int, str], bool], begins: re.Pattern[str]
 ) -> list[str]:
-    """Hand the lines of a file to a parser.
+    """Pass the lines of a file to a function, and return warnings.
 
     Parameters
     ----------
     read : callable
-        Takes the number and text of a line; whether it is one of the tool's.
+        Reads the number and text of a line; returns True if the line is one of the tool's.
     begins : pattern
-        How a row of the tool begins, be it cut.
+        Start of a row of the tool, to recognise truncated rows.
 
     Returns
     -------
     list of str
-        Warnings: lines before and after the tool's output, and its own diagnostics, counted.
+        Numbers of lines before and after the tool's output, and of its own diagnostics.
 
     Raises
     ------
     InputError
-        A line between others that is none of the tool's, a last one that is cut, one that is too long.
+        A foreign line between the tool's lines, a truncated last line, or one that is too long.
     """
     before = diagnostics = 0
-    started, strange = False, list[tuple[int, str]]()
+    started, foreign = False, list[Location]()
     for number, line in enumerate(file.lines(), start=1):
         if len(line) > MAX_LINE:
             raise InputError(f"longer than {MAX_LINE} characters", path=file.path, line=number, text=line)
@@ -59,22 +59,22 @@ def read_lines(
             continue
         if read(number, line):
             started = True
-            if strange:
-                at, text = strange[0]
-                raise InputError(f"not a line of {tool}", path=file.path, line=at, text=text)
+            if foreign:
+                index, text = foreign[0]
+                raise InputError(f"not a line of {tool}", path=file.path, line=index, text=text)
         elif _DIAGNOSTIC.fullmatch(line):
             diagnostics += 1
         elif started:
-            strange.append((number, line))
+            foreign.append((number, line))
         else:
             before += 1
-    for number, line in strange:
+    for number, line in foreign:
         if begins.match(line):
-            reason = f"not a whole line of {tool}: the file seems cut off"
+            reason = f"incomplete line of {tool}: the file seems truncated"
             raise InputError(reason, path=file.path, line=number, text=line)
     return counted(
         (before, "line(s) before the scan were skipped"),
-        (len(strange), "line(s) after the scan were skipped"),
+        (len(foreign), "line(s) after the scan were skipped"),
         (diagnostics, "line(s) are the tool's own diagnostics: parts of the fabric may be missing"),
     )
 
@@ -83,15 +83,15 @@ def read_rows(
     file: SourceFile,
     tool: str,
     row: re.Pattern[str],
-    take: Callable[[re.Match[str], tuple[int, str]], None],
+    take: Callable[[re.Match[str], Location], None],
     begins: re.Pattern[str],
 ) -> list[str]:
-    """`read_lines` of a tool whose lines are all of one pattern.
+    """Read a file whose rows match one pattern, and return warnings as `read_lines` does.
 
     Parameters
     ----------
     take : callable
-        Takes the match of a whole line, and its number and text.
+        Receives the match of a row, and its number and text.
     """
 
     def read(number: int, line: str) -> bool:
@@ -103,13 +103,13 @@ def read_rows(
     return read_lines(file, tool, read, begins)
 
 
-def counted(*counts: tuple[int, str]) -> list[str]:
-    """The warnings whose count is not 0."""
+def counted(*counts: Location) -> list[str]:
+    """Return the warnings whose count is not 0."""
     return [f"{count} {what}" for count, what in counts if count]
 
 
 def ran_at(lines: Iterable[str]) -> datetime | None:
-    """When ibdiagnet ran, UTC, by the comments at the head of its files."""
+    """Return the time when ibdiagnet ran, UTC, from the comments at the start of its files."""
     for line in lines:
         if not line.startswith("#"):
             return None
@@ -122,7 +122,7 @@ def ran_at(lines: Iterable[str]) -> datetime | None:
 
 
 class Rows:
-    """The devices read so far. A device is known by a GUID, its own or that of one of its ports."""
+    """The devices read so far, identified by their own GUID or that of one of their ports."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -138,42 +138,42 @@ class Rows:
         guid: int,
         kind: str,
         description: str,
-        at: tuple[int, str],
+        location: Location,
         *,
         system_guid: int = 0,
         lid: int = 0,
     ) -> Device:
-        """The device with that node GUID; a new one the first time.
+        """Return the device with a node GUID; it is created on first use.
 
         Raises
         ------
         InputError
-            GUID 0, or another kind, name or LID than before.
+            The GUID is 0, or kind, name or LID differ from before.
         """
         if guid == 0:
-            raise self.error("a device without a GUID", *at)
+            raise self.error("a device without a GUID", *location)
         made = Device(
             kind=kind,
             guid=guid,
             system_guid=system_guid,
             description=description.strip(),
             lid=lid if kind == "S" else 0,
-            line=at[0],
-            text=at[1],
+            line=location[0],
+            text=location[1],
         )
         known = self.devices.setdefault(guid, made)
         if (known.kind, known.description, known.lid) != (made.kind, made.description, made.lid):
             where = f"line {known.line}" if known.line else "an entry before"
-            raise self.error(f"{where} tells something else of this device", *at)
+            raise self.error(f"{where} contradicts this description of the device", *location)
         return known
 
     def adapter_of_port(
-        self, port_guid: int, number: int, description: str, at: tuple[int, str], kind: str = "H"
+        self, port_guid: int, number: int, description: str, location: Location, kind: str = "H"
     ) -> Device:
-        """The adapter (or router) with that port, for scans that print the GUIDs of ports alone.
+        """Return the adapter (or router) with a port, for scans that print only the GUIDs of ports.
 
-        A port belongs to the adapter of the row before where it has the same description, another
-        number and a GUID next to it; else to one of its own.
+        A port belongs to the adapter of the previous row if the description is the same, the number is
+        another one and the GUID is close; otherwise it belongs to a new adapter.
         """
         last = self._last
         ends = [*last.ports, *(note.number for note in last.notes)] if last else []
@@ -187,64 +187,41 @@ class Rows:
         ):
             device = last
         else:
-            device = self.device(port_guid, kind, description, at)
+            device = self.device(port_guid, kind, description, location)
             device.anonymous = True
         self._owner[port_guid] = device.guid
         self._last = device
         return device
 
-    def plug(
-        self,
-        device: Device,
-        number: int,
-        peer: int,
-        peer_port: int,
-        rate: float | None,
-        at: tuple[int, str],
-        *,
-        guid: int = 0,
-        lid: int = 0,
-        lmc: int = 0,
-        lanes: int = 0,
-    ) -> None:
-        """Put a cable into a port; `peer` is the GUID of the other device or, so far, of its port.
+    def plug(self, device: Device, port: Port) -> None:
+        """Add a connected port to a device; until `build`, its `peer` may be the GUID of the other port.
 
         Raises
         ------
         InputError
-            A number out of range, or the port holds a cable already.
+            A number is out of range, or the port is already connected.
         """
-        if not (0 < number <= MAX_PORT and 0 < peer_port <= MAX_PORT and 0 <= lmc < 8):
-            raise self.error("a port number or LMC is out of range", *at)
-        port = Port(
-            number=number,
-            peer=peer,
-            peer_port=peer_port,
-            rate=rate,
-            guid=guid,
-            lid=self.lid(lid, at),
-            lmc=lmc,
-            lanes=lanes,
-            line=at[0],
-            text=at[1],
-        )
-        before = device.ports.setdefault(number, port)
+        location = port.line, port.text
+        if not (0 < port.number <= MAX_PORT and 0 < port.peer_port <= MAX_PORT and 0 <= port.lmc < 8):
+            raise self.error("a port number or LMC is out of range", *location)
+        port.lid = self.lid(port.lid, location)
+        before = device.ports.setdefault(port.number, port)
         if before is not port:
             where = f"line {before.line}" if before.line else "an entry before"
-            raise self.error(f"the port stands in {where} already", *at)
+            raise self.error(f"the port is already in {where}", *location)
 
-    def note(self, device: Device, number: int, state: int, could_be: float, at: tuple[int, str]) -> None:
-        """Keep what is told of a port beside its cable."""
+    def note(self, device: Device, number: int, state: int, could_be: float, location: Location) -> None:
+        """Add the state and possible rate of a port."""
         if not 0 < number <= MAX_PORT:
-            raise self.error("a port number is out of range", *at)
+            raise self.error("a port number is out of range", *location)
         if any(note.number == number for note in device.notes):
-            raise self.error("the port stands in the file already", *at)
+            raise self.error("the port is already in the file", *location)
         device.notes.append(PortNote(number, state, could_be))
 
-    def lid(self, lid: int, at: tuple[int, str]) -> int:
-        """The LID, 0 where none is configured."""
+    def lid(self, lid: int, location: Location) -> int:
+        """Return the LID, 0 if none is configured."""
         if not 0 <= lid <= UNCONFIGURED_LID:
-            raise self.error(f"LID {lid} is out of range", *at)
+            raise self.error(f"LID {lid} is out of range", *location)
         return 0 if lid == UNCONFIGURED_LID else lid
 
     def build(
@@ -256,22 +233,28 @@ class Rows:
         once: bool = False,
         incomplete: str = "",
     ) -> Parsed:
-        """The fabric of the devices.
+        """Return the fabric of the devices.
 
         Parameters
         ----------
+        options : Options
+            Options of the ingest.
+        warnings : iterable of str
+            Warnings so far.
+        observed_at : datetime, optional
+            Time of the scan.
         once : bool
-            The scan prints a cable at one of its ends alone.
+            True if the scan prints a cable at one end only.
         incomplete : str
-            Why there are no cables; empty: there must be some.
+            Reason why there are no cables; if empty, there must be some.
 
         Raises
         ------
         InputError
-            What `build_fabric` raises; no device at all.
+            There are no devices, or `build_fabric` raises it.
         """
         if not self.devices:
-            raise InputError("there are no devices: the file seems cut off", path=self.path)
+            raise InputError("there are no devices: the file seems truncated", path=self.path)
         for device in self.devices.values():
             for port in device.ports.values():
                 port.peer = self._owner.get(port.peer, port.peer)

@@ -1,46 +1,228 @@
 """HPE Slingshot: the fabric manager's ``fabric_template.json`` and STT's ``show fabric``, alone or together.
 
-The template lists switches with their edge and fabric ports, and links between ports. It does not tell
-which node hangs on an edge port: each becomes a host that is called after the port
-(``x1000c0r1j100p0``). The table has a row an end of a link, with port number, status and speed, but of
-the far end only the jack: the ends of links between two jacks are joined in the order of their ports.
-Given together, the table adds speeds and status to the template's links. Links that are not up, that
-only one of the files knows, or that lead elsewhere in the table are left out and counted.
+The template lists switches with their edge and fabric ports, and links between ports. It does not contain the
+nodes of edge ports: each edge port becomes a host named after it (``x1000c0r1j100p0``). The table has one row
+per end of a link, with port number, status and speed, but only the jack of the far end: the ends of links
+between two jacks are paired in the order of their ports. If both are given, the table adds speeds and status
+to the template's links. Links that are not up, that only one of the files contains, or that lead elsewhere in
+the table are ignored and counted.
 
-Names of places are xnames: switch ``x1000c0r1``, jack ``x1000c0r1j101``, port ``x1000c0r1j101p0``. A
-port's number is that of its link on the chip, the last number of its ``id`` ``x1000c0r1a0l3``. Source:
-HPE's documentation tells the top-level keys, xnames and STT's columns; the keys inside of a port and a
-link (``conn_port``, ``conn_a``, ``conn_b``) are from one unconfirmed sample.
+Locations are xnames: switch ``x1000c0r1``, jack ``x1000c0r1j101``, port ``x1000c0r1j101p0``. A port's number
+is that of its link on the chip, the last number of its ``id`` ``x1000c0r1a0l3``. Source: HPE's documentation
+has the top-level keys, xnames and STT's columns; the keys inside a port and a link (``conn_port``,
+``conn_a``, ``conn_b``) are from one unconfirmed sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from ingest.formats.fabrics.draft import Draft, Place, unknown_rates
-from ingest.formats.fabrics.slingshot_files import (
-    COLUMNS,
-    Ends,
-    Row,
-    Template,
-    cells,
-    jack_of,
-    read_table,
-    read_template,
-    switch_of,
-)
 from ingest.options import Options
 from ingest.parsed import Parsed
+from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import NO_PORT
+
+COLUMNS = ("xname", "type", "dst", "port_num", "status", "speed")
+"""Required columns of the table."""
+
+_SWITCH = re.compile(r"x\d{1,5}c\d{1,3}r\d{1,3}", re.ASCII)
+_PORT = re.compile(r"((x\d{1,5}c\d{1,3}r\d{1,3})j\d{1,4})p\d{1,2}", re.ASCII)
+_JACK = re.compile(r"(x\d{1,5}c\d{1,3}r\d{1,3}j\d{1,4})(p\d{1,2})?", re.ASCII)
+_CHIP = re.compile(r".*a\d{1,2}l(\d{1,4})", re.ASCII)
+_SPEED = re.compile(r"[A-Z]+_(\d{1,5})G", re.ASCII)
+_UP = "true"
+
+Ends = tuple[str, str]
+"""The two ports of a link, in alphabetical order."""
+
+
+class Row(NamedTuple):
+    """An end of a link in the table.
+
+    Attributes
+    ----------
+    port : str
+        Name (xname) of the port.
+    jack : str
+        Jack at the other end.
+    number : int
+        Number of the port.
+    up : bool
+        True if the link is up.
+    rate : float or None
+        Bytes/s in each direction.
+    place : Place
+        Location in the file.
+    """
+
+    port: str
+    jack: str
+    number: int
+    up: bool
+    rate: float | None
+    place: Place
+
+
+@dataclass(slots=True, eq=False)
+class Template:
+    """Content of the template.
+
+    Attributes
+    ----------
+    switches, edge : dict of str to Place
+        Switches, and ports connected to nodes.
+    number : dict of str to int
+        Number of each port; `NO_PORT` if its id has none.
+    links : dict of Ends to Place
+        Links between ports.
+    """
+
+    switches: dict[str, Place] = field(default_factory=dict)
+    edge: dict[str, Place] = field(default_factory=dict)
+    number: dict[str, int] = field(default_factory=dict)
+    links: dict[Ends, Place] = field(default_factory=dict)
+
+
+def read_template(file: SourceFile) -> Template:
+    """Read ``fabric_template.json``.
+
+    Raises
+    ------
+    InputError
+        A missing key, a name that is no xname or is repeated, or a link to a port that no switch has.
+    """
+    root = Spot(file.path)
+    content = root.object(load_json(file))
+    found = Template()
+    spot = root.at("switches")
+    for index, value in enumerate(spot.list(content.get("switches"))):
+        here = spot.at(index)
+        switch = here.object(value)
+        name = here.at("id").text(switch.get("id"))
+        if name in found.switches or _SWITCH.fullmatch(name) is None:
+            raise here.error("is not the xname of a switch, or is repeated", name)
+        found.switches[name] = Place(file.path, text=here.way)
+        for kind in ("edgePorts", "fabricPorts"):
+            for at, port in enumerate(here.at(kind).list(switch.get(kind, []))):
+                _template_port(port, here.at(kind).at(at), kind == "edgePorts", name, found)
+    spot = root.at("links")
+    for index, value in enumerate(spot.list(content.get("links"))):
+        here = spot.at(index)
+        link = here.object(value)
+        ends = sorted(here.at(key).text(link.get(key)) for key in ("conn_a", "conn_b"))
+        if len(ends) != 2 or any(end not in found.number for end in ends):
+            raise here.error("leads to a port that no switch has", " ".join(ends))
+        found.links[(ends[0], ends[1])] = Place(file.path, text=here.way)
+    _once(found.links, root)
+    return found
+
+
+def read_table(file: SourceFile) -> dict[str, Row]:
+    """Return the rows of the table by port.
+
+    Raises
+    ------
+    InputError
+        Missing columns, a truncated row or one of another type, or a repeated port.
+    """
+    names: list[str] = []
+    rows: dict[str, Row] = {}
+    for number, line in enumerate(file.lines(), start=1):
+        place, found = Place(file.path, number, line), cells(line)
+        if not line.strip().startswith("|") or set(line) <= set("|-+ :="):
+            continue
+        if not names:
+            names = found
+            if not set(COLUMNS) <= set(names):
+                raise place.error(f"the columns {', '.join(COLUMNS)} are required")
+            continue
+        if len(found) != len(names):
+            raise place.error(f"{len(found)} cells, but {len(names)} columns: the file seems truncated")
+        row = dict(zip(names, found, strict=True))
+        if row["type"] != "fabric":
+            raise place.error("a row of another type than fabric: only links between switches are supported")
+        if row["xname"] in rows:
+            raise place.error("the port is repeated")
+        rows[row["xname"]] = _row(row, place)
+    if not rows:
+        raise InputError("the table has no rows", path=file.path)
+    return rows
+
+
+def jack_of(port: str) -> str:
+    """Return the jack of a port: its xname without the last part."""
+    return port.rsplit("p", 1)[0]
+
+
+def switch_of(port: str, place: Place) -> str:
+    """Return the switch of a port.
+
+    Raises
+    ------
+    InputError
+        The name is not that of a port.
+    """
+    match = _PORT.fullmatch(port)
+    if match is None:
+        raise place.error(f"{port!r} is not a port")
+    return match[2]
+
+
+def cells(line: str) -> list[str]:
+    """Return the cells of a row between bars."""
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _template_port(value: Any, spot: Spot, edge: bool, switch: str, found: Template) -> None:
+    port = spot.object(value)
+    name = spot.at("conn_port").text(port.get("conn_port"))
+    match = _PORT.fullmatch(name)
+    if match is None or match[2] != switch or name in found.number:
+        raise spot.error(f"is not a port of {switch}, or is repeated", name)
+    chip = _CHIP.fullmatch(str(port.get("id", "")))
+    found.number[name] = int(chip[1]) if chip else NO_PORT
+    if edge:
+        found.edge[name] = Place(spot.path, text=spot.way)
+
+
+def _once(links: Iterable[Ends], root: Spot) -> None:
+    """Raise `InputError` if a port has two links."""
+    seen: set[str] = set()
+    for ends in links:
+        for end in ends:
+            if end in seen or ends[0] == ends[1]:
+                raise root.error("a port has two links", end)
+            seen.add(end)
+
+
+def _row(row: Mapping[str, str], place: Place) -> Row:
+    if not _PORT.fullmatch(row["xname"]) or not (jack := _JACK.fullmatch(row["dst"])):
+        raise place.error("xname is not a port, or dst is not a jack")
+    if not re.fullmatch(r"\d{1,4}", row["port_num"], re.ASCII):
+        raise place.error("port_num is not a whole number")
+    speed = _SPEED.fullmatch(row["speed"])
+    return Row(
+        port=row["xname"],
+        jack=jack[1],
+        number=int(row["port_num"]),
+        up=row["status"].lower() == _UP,
+        rate=int(speed[1]) * 1e9 / 8 if speed and int(speed[1]) else None,
+        place=place,
+    )
+
 
 DEFAULT_RATE = 25e9
 """Bytes/s of a port of a Slingshot switch, 200 Gbit/s."""
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is a JSON object with edge and fabric ports, or a table with STT's columns."""
+    """Return True if the text is a JSON object with edge and fabric ports, or a table with STT's columns."""
     if head.lstrip().startswith("{"):
         return '"switches"' in head and ('"fabricPorts"' in head or '"edgePorts"' in head)
     first = next((line for line in head.split("\n") if line.strip().startswith("|")), "")
@@ -48,13 +230,13 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one machine.
+    """Return the fabric of one machine.
 
     Raises
     ------
     InputError
-        A template or a table twice, keys or columns that are missing, a port that is no xname or has two
-        links, rows whose other end is missing.
+        A repeated template or table, missing keys or columns, a port that is no xname or has two links, or
+        rows whose other end is missing.
     """
     template: Template | None = None
     rows: dict[str, Row] | None = None
@@ -66,29 +248,29 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             template = read_template(file)
         else:
             rows = read_table(file)
-    path, said = files[0].path, []
+    path, notes = files[0].path, []
     if template is None:
         template = Template(links=dict(_pairs(rows or {})))
-        said.append("the table tells no hosts: give the template in the same call")
+        notes.append("the table contains no hosts: ingest it together with the template")
     elif rows is not None:
-        said += _matched(template, rows)
+        notes += _matched(template, rows)
     draft = Draft()
-    told, down = _cables(template, rows or {}, draft)
+    rated, down = _cables(template, rows or {}, draft)
     rate = options.rate or DEFAULT_RATE
     fabric, odd, assumed = draft.fabric(path, default_rate=rate)
     if down:
-        said.append(f"{down} link(s) are not up and left out")
+        notes.append(f"{down} link(s) are not up and ignored")
     if template.edge:
-        said.append(
-            f"{len(template.edge)} edge port(s): the template tells no nodes, each is taken as a host"
+        notes.append(
+            f"{len(template.edge)} edge port(s): the template contains no nodes, each is taken as a host"
         )
     if options.rate is None:
-        said += unknown_rates(len(draft.cables) - told, rate, None)
-    return Parsed(fabric=fabric, assumed=assumed, warnings=(*said, *odd))
+        notes += unknown_rates(len(draft.cables) - rated, rate, None)
+    return Parsed(fabric=fabric, assumed=assumed, warnings=(*notes, *odd))
 
 
 def _matched(template: Template, rows: Mapping[str, Row]) -> list[str]:
-    """Take the links out of the template that the table does not know; warnings that count them."""
+    """Remove the links of the template that the table does not contain, and return warnings."""
     lacking = elsewhere = 0
     for a, b in list(template.links):
         if a not in rows or b not in rows:
@@ -100,16 +282,16 @@ def _matched(template: Template, rows: Mapping[str, Row]) -> list[str]:
         del template.links[(a, b)]
     listed = {end for ends in template.links for end in ends}
     counts = (
-        (lacking, "link(s) of the template are not in the table and left out"),
-        (elsewhere, "link(s) lead elsewhere in the table and are left out"),
+        (lacking, "link(s) of the template are not in the table and ignored"),
+        (elsewhere, "link(s) lead elsewhere in the table and are ignored"),
         (len(rows.keys() - listed), "port(s) of the table have no such link in the template"),
     )
     return [f"{count} {what}" for count, what in counts if count]
 
 
 def _cables(template: Template, rows: Mapping[str, Row], draft: Draft) -> tuple[int, int]:
-    """Put all devices and cables into the draft; how many have a rate, and how many links are not up."""
-    told = down = 0
+    """Add all devices and cables to the draft; return how many have a rate, and how many are not up."""
+    rated = down = 0
     for name, place in template.switches.items():
         draft.switch(name, place)
     for (a, b), place in template.links.items():
@@ -120,25 +302,25 @@ def _cables(template: Template, rows: Mapping[str, Row], draft: Draft) -> tuple[
             down += 1
             continue
         rate = min((row.rate for row in ends if row.rate), default=None)
-        told += rate is not None
+        rated += rate is not None
         numbers = [rows[end].number if end in rows else template.number.get(end, NO_PORT) for end in (a, b)]
         switches = switch_of(a, place), switch_of(b, place)
         draft.cable(*switches, rate=rate, a_port=numbers[0], b_port=numbers[1])
     for port, place in template.edge.items():
         draft.host(port, place)
         draft.cable(switch_of(port, place), port, a_port=template.number.get(port, NO_PORT))
-    return told, down
+    return rated, down
 
 
 def _pairs(rows: Mapping[str, Row]) -> Iterator[tuple[Ends, Place]]:
-    """The links of the table: the ends between two jacks are joined in the order of their ports."""
+    """Yield the links of the table; the ends between two jacks are paired in the order of their ports."""
     between: dict[tuple[str, str], list[Row]] = {}
     for port in sorted(rows):
         between.setdefault((jack_of(port), rows[port].jack), []).append(rows[port])
     for (here, there), ends in between.items():
         others = between.get((there, here), [])
         if len(others) != len(ends) or here == there:
-            raise ends[0].place.error(f"the rows of jack {there} do not lead back: the file seems cut off")
+            raise ends[0].place.error(f"the rows of jack {there} do not lead back: the file seems truncated")
         if here < there:
             for one, two in zip(ends, others, strict=True):
                 yield (one.port, two.port), one.place

@@ -1,7 +1,7 @@
-"""Slurm's tree as ``scontrol show topology`` prints it: `slurm_topology`'s words with levels and all hosts.
+"""Slurm's tree of ``scontrol show topology``: words of `slurm_topology` with levels and all hosts.
 
-A higher switch's line names the hosts of all leaves below it; those are left to the leaves. The output
-for one node (``scontrol show topology NODE``) lists only the switches above it, and is refused.
+The line of a higher switch names the hosts of all leaves below it; they are assigned to the leaves. The
+output for one node (``scontrol show topology NODE``) lists only the switches above it, and is rejected.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ingest.reading.source import SourceFile
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether a line has a switch's name, level and link speed in the order of the command."""
+    """Return True if a line has a switch's name, level and link speed in the order of the command."""
     return slurm_topology.printed(head)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one output.
+    """Return the fabric of one output.
 
     Raises
     ------
     InputError
-        What `ingest.formats.fabrics.slurm_topology.parse` refuses; a switch without a line of its own.
+        As `ingest.formats.fabrics.slurm_topology.parse`; or a switch without its own line.
     """
     return slurm_topology.parse(files, options)

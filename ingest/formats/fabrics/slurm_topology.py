@@ -1,14 +1,13 @@
 """Slurm's ``topology.conf`` of the tree and block plugins (`slurm_show_topology`: what ``scontrol`` prints).
 
-Both are lines of ``Key=Value`` words: ``SwitchName= Nodes= | Switches= LinkSpeed=`` a switch,
-``BlockName= Nodes=`` a block, ``BlockSizes=`` once. Keys are read in any case, host lists as Slurm and
-ClusterShell write them, ``#`` begins a comment, ``\\`` at the end of a line continues it. ``Include``
-names another file: it must be given in the same call, and is found by its base name; nothing else is
-opened.
+Lines contain ``Key=Value`` words: ``SwitchName= Nodes= | Switches= LinkSpeed=`` for a switch, ``BlockName=
+Nodes=`` for a block, ``BlockSizes=`` once. Keys are not case-sensitive, host lists are those of Slurm and
+ClusterShell, ``#`` begins a comment, ``\\`` at the end of a line continues it. A file named by ``Include``
+must be part of the same ingest and is found by its base name; no other file is opened.
 
-``LinkSpeed`` has no unit in Slurm, which does not use it; it is taken as Gbit/s. ``scontrol`` prints 1
-where none is set, and the hosts of all leaves below in the line of a higher switch.
-Source: topology.conf(5); seen from Slurm 22.05.
+``LinkSpeed`` has no unit in Slurm, which does not use it; it is taken as Gbit/s. ``scontrol`` prints 1 if
+none is set, and the hosts of all leaves below in the line of a higher switch. Source: topology.conf(5);
+tested with Slurm 22.05.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ingest.formats.fabrics.blocks import block_branches
 from ingest.formats.fabrics.draft import Place
-from ingest.formats.fabrics.trees import GIGABIT, Branch, tree
+from ingest.formats.fabrics.trees import GIGABIT, Branch, block_branches, tree
 from ingest.formats.jobs.hostlists import expand
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -38,18 +36,18 @@ _UNSET = "1"
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether a line begins with a switch's or a block's name, and none is of ``scontrol show topology``."""
+    """Return True if a line begins with a switch or block, and none is of ``scontrol show topology``."""
     return _RECOGNISED.search(head) is not None and not printed(head)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one configuration, with the files that it includes.
+    """Return the fabric of one configuration, with the files that it includes.
 
     Raises
     ------
     InputError
-        A line or host list that cannot be read, a switch or block described twice or not at all, a
-        switch above itself, an included file that was not given, both switches and blocks.
+        An unreadable line or host list, a repeated or missing switch or block, a switch above itself, a
+        missing included file, or both switches and blocks.
     """
     given = {posixpath.basename(file.path.replace("\\", "/").rsplit("!", 1)[-1]) for file in files}
     switches: dict[str, Branch] = {}
@@ -65,26 +63,28 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             elif "blocksizes" in words:
                 sizes.append((words["blocksizes"], place))
             elif words:
-                raise place.error("neither a switch nor a block")
+                raise place.error("expected a switch or a block")
     path = files[0].path
     if bool(switches) == bool(blocks):
-        raise InputError("both switches and blocks" if switches else "no switch and no block", path=path)
+        raise InputError(
+            "both switches and blocks found" if switches else "no switch or block found", path=path
+        )
     if not blocks:
-        told = options.rate is None and any(branch.speed is not None for branch in switches.values())
-        said = ["LinkSpeed is taken as Gbit/s; Slurm gives it no unit"] if told else []
-        return tree(path, switches, options, said)
+        speeds = options.rate is None and any(branch.speed is not None for branch in switches.values())
+        notes = ["LinkSpeed is taken as Gbit/s; Slurm gives it no unit"] if speeds else []
+        return tree(path, switches, options, notes)
     place = sizes[0][1] if sizes else Place(path)
     branches, warnings = block_branches(blocks, _sizes(sizes), place)
     return tree(path, branches, options, warnings)
 
 
 def printed(head: str) -> bool:
-    """Whether it is what ``scontrol show topology`` prints: levels stand behind names."""
+    """Return True if the text is the output of ``scontrol show topology``: levels follow the names."""
     return _PRINTED.search(head) is not None
 
 
 def _lines(file: SourceFile) -> Iterator[tuple[Place, str]]:
-    """Lines without comments, continued ones joined, each with the place where it begins."""
+    """Yield the lines without comments, continued ones joined, each with the location of its start."""
     begun, first = "", 0
     for number, line in enumerate(file.lines(), start=1):
         bare = line.split("#", 1)[0].rstrip()
@@ -100,17 +100,17 @@ def _lines(file: SourceFile) -> Iterator[tuple[Place, str]]:
 
 
 def _words(line: str, place: Place, given: set[str]) -> dict[str, str]:
-    """Values by key in lower case; none for a line that includes a file."""
+    """Return the values by key in lower case; empty for a line that includes a file."""
     if (include := _INCLUDE.fullmatch(line)) is not None:
         if posixpath.basename(include[1]) not in given:
-            raise place.error(f"the included file {include[1]} was not given: name it in the same call")
+            raise place.error(f"the included file {include[1]} is missing: add it to the ingest")
         return {}
     words: dict[str, str] = {}
     at = 0
     while at < len(line.rstrip()):
         match = _WORD.match(line, at)
         if match is None or match[1].lower() in words:
-            raise place.error("not words of Key=Value, or a key twice")
+            raise place.error("expected Key=Value words, each key once")
         words[match[1].lower()] = match[2].strip('"')
         at = match.end()
     return words
@@ -118,13 +118,13 @@ def _words(line: str, place: Place, given: set[str]) -> dict[str, str]:
 
 def _switch(words: Mapping[str, str], place: Place) -> Branch:
     if unknown := set(words) - _SWITCH_KEYS:
-        raise place.error(f"the key {min(unknown)} is not known")
+        raise place.error(f"unknown key {min(unknown)}")
     below = expand(words.get("switches", ""), path=place.path, line=place.line)
     hosts = expand(words.get("nodes", ""), path=place.path, line=place.line)
     printed = "level" in words
     speed = words.get("linkspeed", _UNSET)
     if not re.fullmatch(r"\d{1,9}", speed, re.ASCII):
-        raise place.error("LinkSpeed is no whole number")
+        raise place.error("LinkSpeed is not a whole number")
     return Branch(
         place=place,
         switches=below,
@@ -135,17 +135,17 @@ def _switch(words: Mapping[str, str], place: Place) -> Branch:
 
 def _block(words: Mapping[str, str], place: Place) -> Branch:
     if unknown := set(words) - _BLOCK_KEYS:
-        raise place.error(f"the key {min(unknown)} is not known")
+        raise place.error(f"unknown key {min(unknown)}")
     return Branch(place=place, hosts=expand(words.get("nodes", ""), path=place.path, line=place.line))
 
 
 def _sizes(found: Sequence[tuple[str, Place]]) -> list[int]:
-    """The block sizes as numbers; none where the file has none."""
+    """Return the block sizes as numbers; empty if the file has none."""
     if len(found) > 1:
         raise found[1][1].error("BlockSizes twice")
     for text, place in found:
         if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*", text, re.ASCII):
-            raise place.error("BlockSizes are no whole numbers")
+            raise place.error("BlockSizes are not whole numbers")
         return [int(part) for part in text.split(",")]
     return []
 
@@ -153,5 +153,5 @@ def _sizes(found: Sequence[tuple[str, Place]]) -> list[int]:
 def _put(found: dict[str, Branch], name: str, branch: Branch, place: Place) -> None:
     """Add a switch or a block under its name."""
     if name in found:
-        raise place.error(f"{name!r} is described in line {found[name].place.line} already")
+        raise place.error(f"{name!r} is already in line {found[name].place.line}")
     found[name] = branch

@@ -1,10 +1,9 @@
 """Slurm's ``topology.yaml`` (25.05 and later): several topologies of one cluster in a list.
 
-Each has a name, ``topology``, perhaps ``cluster_default: true``, and one of ``tree``, ``block``,
-``flat`` or newer kinds. One is read: the cluster's default, else the first; the others are counted. A
-default of another kind than tree and block is refused: ``flat`` has no network, and the order of hosts
-in ``ring`` and ``torus3d`` is not documented well enough to know who is whose neighbour. Source:
-topology.yaml(5).
+Each has a name, ``topology``, optionally ``cluster_default: true``, and one of ``tree``, ``block``, ``flat``
+or newer kinds. The cluster's default is read (or the first if there is none); the others are counted. A
+default of another kind than tree and block is rejected: ``flat`` has no network, and the order of hosts in
+``ring`` and ``torus3d`` is not documented well enough to know the neighbours. Source: topology.yaml(5).
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ingest.formats.fabrics.blocks import block_branches
 from ingest.formats.fabrics.draft import Place
-from ingest.formats.fabrics.trees import Branch, tree
+from ingest.formats.fabrics.trees import Branch, block_branches, tree
 from ingest.formats.jobs.hostlists import expand
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -32,20 +30,20 @@ _TRUE = ("true", "yes", "on", "1")
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text is a list of items with a topology and one of its kinds."""
+    """Return True if the text is a list of items with a topology and one of its kinds."""
     if not _LIST.search(head):
         return False
     return _RECOGNISED.search(head) is not None and _RECOGNISED_KIND.search(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of the default topology.
+    """Return the fabric of the default topology.
 
     Raises
     ------
     InputError
-        No YAML, keys that are missing or not known, a host list that cannot be read, and what
-        `ingest.formats.fabrics.trees.tree` refuses.
+        Invalid YAML, missing or unknown keys, an invalid host list, or content that
+        `ingest.formats.fabrics.trees.tree` rejects.
     """
     (file,) = files
     root = Spot(file.path)
@@ -55,21 +53,21 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     topologies = [_at(root.at(index).object(one), root.at(index)) for index, one in enumerate(found)]
     defaults = [at for at, (topology, _) in enumerate(topologies) if _is_default(topology)]
     if len(defaults) > 1:
-        raise topologies[defaults[1]][1].error("a second topology is the cluster's default")
+        raise topologies[defaults[1]][1].error("a second topology is marked as the cluster's default")
     chosen = defaults[0] if defaults else 0
     topology, spot = topologies[chosen]
     warnings = []
     if len(topologies) > 1:
         others = ", ".join(str(one["topology"]) for at, (one, _) in enumerate(topologies) if at != chosen)
-        warnings.append(f"topology {topology['topology']!r} is read, others are not: {others}")
+        warnings.append(f"topology {topology['topology']!r} is read, others are ignored: {others}")
     if "tree" in topology:
         branches = _tree(topology["tree"], spot.at("tree"))
     elif "block" in topology:
-        branches, said = _block(topology["block"], spot.at("block"))
-        warnings += said
+        branches, notes = _block(topology["block"], spot.at("block"))
+        warnings += notes
     else:
         kind = next((kind for kind in topology if kind not in ("topology", "cluster_default")), "nothing")
-        raise spot.error(f"a topology of the kind {kind} is not read: tree and block are")
+        raise spot.error(f"topologies of the kind {kind} are not supported: only tree and block are")
     return tree(file.path, branches, options, warnings)
 
 
@@ -83,14 +81,14 @@ def _is_default(topology: dict[str, Any]) -> bool:
 
 
 def _tree(value: Any, spot: Spot) -> dict[str, Branch]:
-    """The switches of a tree."""
+    """Return the switches of a tree."""
     spot = spot.at("switches")
     found = spot.list(_member(value, "switches", spot))
     return _items(found, spot, "switch", {"children": "switches", "nodes": "hosts"})
 
 
 def _block(value: Any, spot: Spot) -> tuple[dict[str, Branch], tuple[str, ...]]:
-    """The blocks and their groups."""
+    """Return the blocks and their groups."""
     sizes, at = _member(value, "block_sizes", spot, []), spot.at("block_sizes")
     numbers = [at.at(index).whole(size, 1, MAX_SIZE) for index, size in enumerate(at.list(sizes))]
     spot = spot.at("blocks")
@@ -99,16 +97,16 @@ def _block(value: Any, spot: Spot) -> tuple[dict[str, Branch], tuple[str, ...]]:
 
 
 def _items(found: list[Any], spot: Spot, naming: str, lists: dict[str, str]) -> dict[str, Branch]:
-    """Switches or blocks, whose host lists go to these fields of `Branch`."""
+    """Return the switches or blocks; their host lists go to the given fields of `Branch`."""
     branches: dict[str, Branch] = {}
     for index, one in enumerate(found):
         here = spot.at(index)
         item = here.object(one)
         if unknown := set(item) - {naming, *lists}:
-            raise here.error(f"the key {min(unknown)} is not known")
+            raise here.error(f"unknown key {min(unknown)}")
         name = here.at(naming).text(item.get(naming))
         if name in branches:
-            raise here.error(f"{name!r} is described already")
+            raise here.error(f"{name!r} is repeated")
         fields = {
             field: expand(here.at(key).text(item[key]), path=spot.path)
             for key, field in lists.items()
@@ -123,7 +121,7 @@ def _items(found: list[Any], spot: Spot, naming: str, lists: dict[str, str]) -> 
 
 
 def _member(value: Any, key: str, spot: Spot, default: Any = None) -> Any:
-    """A member of an object; an error where it is missing and has no default."""
+    """Return a member of an object; raise `InputError` if it is missing and has no default."""
     found = spot.object(value).get(key, default)
     if found is None:
         raise spot.error(f"the key {key} is missing")

@@ -1,10 +1,10 @@
-"""Nodes of Kubernetes with topograph's labels: what ``kubectl get nodes -o json`` prints (or ``-o yaml``).
+"""Kubernetes nodes with topograph's labels: output of ``kubectl get nodes -o json`` (or ``-o yaml``).
 
-``fabric.topograph.run/tier-0`` names the switch that a node hangs on, ``tier-1`` the one above it and
-so on; older releases wrote ``network.topology.nvidia.com/leaf``, ``spine`` and ``core``. Domains of
-accelerators (``accelerator.topograph.run/domain``) are counted, not read. A node's name is
-``kubernetes.io/hostname``, else ``metadata.name``. Long names of switches are cut by topograph to what
-a label may hold, 63 characters. Source: the documentation of github.com/NVIDIA/topograph.
+``fabric.topograph.run/tier-0`` names the switch of a node, ``tier-1`` the switch above it and so on; older
+releases used ``network.topology.nvidia.com/leaf``, ``spine`` and ``core``. Domains of accelerators
+(``accelerator.topograph.run/domain``) are counted but not read. The name of a node is
+``kubernetes.io/hostname``, else ``metadata.name``. topograph truncates long names of switches to the 63
+characters of a label. Source: the documentation of github.com/NVIDIA/topograph.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _ITEMS = re.compile(r"\"?\bitems\"?\s*:")
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is a list of Kubernetes with a label of topograph."""
+    """Return True if the text is a list of Kubernetes with a label of topograph."""
     return (
         _RECOGNISED.search(head) is not None and _ITEMS.search(head) is not None and "kubernetes.io/" in head
     )
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric that the labels tell.
+    """Return the fabric of the labels.
 
     Raises
     ------
     InputError
-        Neither JSON nor YAML, no list of nodes, a switch below two others of one tier or on two tiers.
+        Neither JSON nor YAML, no list of nodes, or a switch below two others of one tier or on two tiers.
     """
     (file,) = files
     root = Spot(file.path)
@@ -63,15 +63,15 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             continue
         tree_of.add(name, tiers, spot)
     counts = (
-        (without, "node(s) have no label of a switch and are left out"),
-        (domains, "node(s) name a domain of accelerators, which is not read"),
+        (without, "node(s) have no label of a switch and are ignored"),
+        (domains, "node(s) name a domain of accelerators, which is ignored"),
     )
     branches = tree_of.branches(file.path)
     return tree(file.path, branches, options, [f"{count} {what}" for count, what in counts if count])
 
 
 class _Tiers:
-    """The switches so far: which is above each, and what is below."""
+    """The switches so far: the switch above each, and the children of each."""
 
     def __init__(self) -> None:
         self._above: dict[str, tuple[str, int]] = {}
@@ -80,19 +80,19 @@ class _Tiers:
         self._seen: set[str] = set()
 
     def add(self, host: str, tiers: tuple[str, ...], spot: Spot) -> None:
-        """A host and the switches above it, the closest first."""
+        """Add a host and the switches above it, the closest first."""
         if host in self._seen:
-            raise spot.error(f"a second node {host!r}")
+            raise spot.error(f"the node {host!r} is repeated")
         self._seen.add(host)
         self._hosts.setdefault(tiers[0], []).append(host)
         for tier, (low, high) in enumerate(zip(tiers, (*tiers[1:], ""), strict=True)):
             if self._above.setdefault(low, (high, tier)) != (high, tier):
-                raise spot.error(f"the switch {low!r} is elsewhere in the labels of another node")
+                raise spot.error(f"the switch {low!r} has another parent in the labels of another node")
             if high:
                 self._below.setdefault(high, {})[low] = None
 
     def branches(self, path: str) -> dict[str, Branch]:
-        """The tree."""
+        """Return the tree."""
         return {
             name: Branch(
                 place=Place(path, text=name),
@@ -104,7 +104,7 @@ class _Tiers:
 
 
 def _node(item: Any, spot: Spot) -> tuple[str, dict[str, Any]]:
-    """Name and labels of a node."""
+    """Return name and labels of a node."""
     meta = spot.at("metadata").object(spot.object(item).get("metadata"))
     labels = spot.at("labels").object(meta.get("labels") or {})
     name = labels.get("kubernetes.io/hostname") or meta.get("name")
@@ -112,7 +112,7 @@ def _node(item: Any, spot: Spot) -> tuple[str, dict[str, Any]]:
 
 
 def _tiers(labels: dict[str, Any], spot: Spot) -> tuple[str, ...]:
-    """The switches above a node, the closest first."""
+    """Return the switches above a node, the closest first."""
     found = {int(match[1]): value for key, value in labels.items() if (match := TIER.fullmatch(key))}
     if not found:
         found = {tier: labels[key] for tier, key in enumerate(OLDER) if key in labels}
@@ -120,5 +120,5 @@ def _tiers(labels: dict[str, Any], spot: Spot) -> tuple[str, ...]:
         raise spot.error("a tier between others is missing")
     tiers = tuple(spot.at("labels").text(found[tier]) for tier in range(len(found)))
     if len(set(tiers)) < len(tiers):
-        raise spot.error("a switch stands on two tiers")
+        raise spot.error("a switch is on two tiers")
     return tiers

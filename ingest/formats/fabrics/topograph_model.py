@@ -1,10 +1,10 @@
 """NVIDIA topograph's model of a cluster: YAML with switches above switches, and blocks of hosts below them.
 
-``switches`` is a mapping from names to what is below (``switches``, in older models also ``nodes``),
-``blocks`` a list of host lists with the ``switch`` that they hang on. Older models have
-``capacity_blocks`` in its place: a mapping, or a list whose blocks are named by a switch. Labels,
-annotations and what kind of accelerator a block has are not read. Host lists are those of Slurm.
-Source: the models in the project's tests, github.com/NVIDIA/topograph, Apache-2.0.
+``switches`` maps names to their children (``switches``, in older models also ``nodes``), ``blocks`` is a list
+of host lists with the ``switch`` that connects them. Older models have ``capacity_blocks`` instead: a
+mapping, or a list whose blocks are named by a switch. Labels, annotations and kinds of accelerators are
+ignored. Host lists are those of Slurm. Source: the models in the project's tests,
+github.com/NVIDIA/topograph, Apache-2.0.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _TREE = re.compile(r"^[ \t]+(switches|nodes|capacity_blocks):", re.MULTILINE)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text has the model's keys at the beginning of a line."""
+    """Return True if the text has the model's keys at the start of a line."""
     return _RECOGNISED.search(head) is not None and (
         _BLOCKS.search(head) is not None or _TREE.search(head) is not None
     )
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The fabric of one model.
+    """Return the fabric of one model.
 
     Raises
     ------
     InputError
-        No YAML, a block on a switch that is not described, a host list that cannot be read, and what
-        `ingest.formats.fabrics.trees.tree` refuses.
+        Invalid YAML, a block on an undescribed switch, an invalid host list, or content that
+        `ingest.formats.fabrics.trees.tree` rejects.
     """
     (file,) = files
     root = Spot(file.path)
@@ -53,48 +53,48 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     for name, value, spot in _named(model.get("switches"), root.at("switches")):
         item = spot.object(value or {})
         if name in branches:
-            raise spot.error(f"the switch {name!r} is described already")
+            raise spot.error(f"the switch {name!r} is repeated")
         below = _hosts(item.get("switches", []), spot.at("switches"))
         hosts = _hosts(item.get("nodes", []), spot.at("nodes"))
         branches[name] = Branch(place=Place(file.path, text=spot.way), switches=below, hosts=hosts)
         blocks_of[name] = _hosts(item.get("capacity_blocks", []), spot.at("capacity_blocks"))
     for branch in list(branches.values()):
-        for child in branch.switches:  # leaves need no description of their own
+        for child in branch.switches:  # leaves need no description
             branches.setdefault(child, Branch(place=branch.place))
-    alone = _blocks(model, root, branches) + _capacity_blocks(model, root, branches, blocks_of)
-    warnings = [f"{alone} host(s) are below no switch and left out"] if alone else []
+    isolated = _blocks(model, root, branches) + _capacity_blocks(model, root, branches, blocks_of)
+    warnings = [f"{isolated} host(s) are below no switch and ignored"] if isolated else []
     return tree(file.path, branches, options, warnings)
 
 
 def _blocks(model: dict[str, Any], root: Spot, branches: dict[str, Branch]) -> int:
-    """Put the hosts of the blocks below their switches; how many have none."""
-    alone = 0
+    """Add the hosts of the blocks to their switches; return how many hosts have none."""
+    isolated = 0
     for index, value in enumerate(root.at("blocks").list(model.get("blocks") or [])):
         spot = root.at("blocks").at(index)
         block = spot.object(value)
         hosts = _hosts(block.get("nodes", []), spot.at("nodes"))
         if not block.get("switch"):
-            alone += len(hosts)
+            isolated += len(hosts)
             continue
         _hang(branches, spot.at("switch").text(block["switch"]), hosts, spot)
-    return alone
+    return isolated
 
 
 def _capacity_blocks(
     model: dict[str, Any], root: Spot, branches: dict[str, Branch], blocks_of: dict[str, tuple[str, ...]]
 ) -> int:
-    """The same for the blocks of older models, which are named by their switches."""
+    """Add the hosts of blocks of older models, which are named by their switches."""
     switch_of = {block: name for name, blocks in blocks_of.items() for block in blocks}
     placed = {host for branch in branches.values() for host in branch.hosts}
-    alone = 0
+    isolated = 0
     for name, value, spot in _named(model.get("capacity_blocks"), root.at("capacity_blocks")):
         block = spot.object(value or {})
         hosts = [host for host in _hosts(block.get("nodes", []), spot.at("nodes")) if host not in placed]
         if name in switch_of:
             _hang(branches, switch_of[name], hosts, spot)
         else:
-            alone += len(hosts)
-    return alone
+            isolated += len(hosts)
+    return isolated
 
 
 def _hang(branches: dict[str, Branch], switch: str, hosts: Sequence[str], spot: Spot) -> None:
@@ -102,12 +102,12 @@ def _hang(branches: dict[str, Branch], switch: str, hosts: Sequence[str], spot: 
     if branch is None:
         raise spot.error(f"the switch {switch!r} is not described in the file")
     if twice := set(branch.hosts).intersection(hosts):
-        raise spot.error(f"the host {min(twice)!r} is below this switch already")
+        raise spot.error(f"the host {min(twice)!r} is already below this switch")
     branches[switch] = replace(branch, hosts=(*branch.hosts, *hosts))
 
 
 def _named(value: Any, spot: Spot) -> list[tuple[str, Any, Spot]]:
-    """Name, content and place of the items of a mapping, or of a list of items with a name."""
+    """Return name, content and location of the items of a mapping, or of a list of items with names."""
     if not value:
         return []
     if isinstance(value, dict):
@@ -120,7 +120,7 @@ def _named(value: Any, spot: Spot) -> list[tuple[str, Any, Spot]]:
 
 
 def _hosts(value: Any, spot: Spot) -> tuple[str, ...]:
-    """Names of a list of host lists."""
+    """Return the names in a list of host lists."""
     found: dict[str, None] = {}
     for index, text in enumerate(spot.list(value or [])):
         for name in expand(spot.at(index).text(text), path=spot.path):

@@ -1,9 +1,8 @@
-"""Trees of switches with hosts below, from sources that tell no cables: a link a pair.
+"""Trees of switches with hosts, from sources without cables: one link per pair.
 
-Schedulers describe a network as a tree because that is what they schedule by. The real one mostly is no
-tree: what stands there as one switch ("core") may be many, and a pair may be joined by many cables. So a
-fabric made of such a file is good for distances and for who shares a switch, and its capacities are what
-somebody assumed.
+Schedulers describe a network as a tree because they schedule by it. The real network usually is no tree: one
+switch of the description ("core") may be many, and a pair may have many cables. A fabric from such a file is
+good for distances and for the hosts of a switch, but its capacities are assumptions.
 """
 
 from __future__ import annotations
@@ -24,15 +23,16 @@ GIGABIT = 1e9 / 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A switch and what is below it.
+    """A switch and its children.
 
     Attributes
     ----------
     place : Place
+        Location of the switch, for errors.
     switches, hosts : tuple of str
-        Right below.
+        Direct children.
     speed : float or None
-        Bytes/s of a link downwards; None where the source tells none.
+        Bytes/s of a link to a child; None if the source has none.
     """
 
     place: Place
@@ -42,65 +42,66 @@ class Branch:
 
 
 def tree(path: str, branches: Mapping[str, Branch], options: Options, warnings: Sequence[str] = ()) -> Parsed:
-    """The fabric of a tree, or of several.
+    """Return the fabric of one or several trees.
 
-    A link has the speed of the switch above it, else that of the switch below it, else the caller's or
-    `UNIT_RATE`; a rate of the caller's counts before all of them.
+    The speed of a link is that of the switch above it, else that of the switch below it, else `UNIT_RATE`; a
+    rate given by the caller replaces all of them.
 
     Parameters
     ----------
     path : str
-        For errors.
+        Path of the file, for errors.
     branches : mapping of str to Branch
-        By name of the switch.
+        Switches by name.
     options : Options
+        Options of the ingest.
     warnings : sequence of str
-        Put before those of the tree.
+        Warnings so far; those of the tree follow.
 
     Raises
     ------
     InputError
-        A child that is no switch of the file, a switch above itself, a name of both a host and a switch, no
-        links.
+        A child that is not a switch of the file, a switch above itself, a name of both a host and a switch,
+        or no links.
     """
     level = _levels(branches)
     draft = Draft()
-    told = 0
+    rated = 0
     for name, branch in branches.items():
         draft.switch(name, branch.place, level=level[name])
         for child in branch.switches:
             speed = branch.speed or branches[child].speed
-            told += speed is not None
+            rated += speed is not None
             draft.cable(name, child, rate=options.rate or speed)
         for host in branch.hosts:
             draft.host(host, branch.place)
-            told += branch.speed is not None
+            rated += branch.speed is not None
             draft.cable(name, host, rate=options.rate or branch.speed)
     default = options.rate or UNIT_RATE
     fabric, odd, assumed = draft.fabric(path, default_rate=default, levels=True)
-    unknown = 0 if options.rate else len(draft.cables) - told
-    said = _shape(branches) + unknown_rates(unknown, default, None)
-    return Parsed(fabric=fabric, assumed=np.ones_like(assumed), warnings=(*warnings, *said, *odd))
+    unknown = 0 if options.rate else len(draft.cables) - rated
+    notes = _shape(branches) + unknown_rates(unknown, default, None)
+    return Parsed(fabric=fabric, assumed=np.ones_like(assumed), warnings=(*warnings, *notes, *odd))
 
 
 def _shape(branches: Mapping[str, Branch]) -> list[str]:
-    """What is assumed of every tree, and what is odd about the shape of this one."""
+    """Return the assumptions about every tree, and notes about the shape of this one."""
     above = Counter(child for branch in branches.values() for child in (*branch.switches, *branch.hosts))
     several = sum(count > 1 for count in above.values())
     roots = sum(name not in above for name in branches)
-    said = [
-        "a tree as a scheduler sees it, not the cables: one link is assumed between each switch and what is "
-        "below it"
+    notes = [
+        "a scheduler's view of the network, not its cables: one link is assumed between each switch and its "
+        "children"
     ]
     if several:
-        said.append(f"{several} device(s) are below several switches")
+        notes.append(f"{several} device(s) are below several switches")
     if roots > 1:
-        said.append(f"{roots} trees that nothing joins")
-    return said
+        notes.append(f"{roots} trees without a connection")
+    return notes
 
 
 def _levels(branches: Mapping[str, Branch]) -> dict[str, int]:
-    """Level of each switch: 1 without switches below, else one above the highest of them."""
+    """Return the level of each switch: 1 without switches below, else one above the highest of them."""
     level: dict[str, int] = {}
     for start in branches:
         waiting: list[tuple[str, bool]] = [(start, False)]
@@ -123,3 +124,57 @@ def _levels(branches: Mapping[str, Branch]) -> dict[str, int]:
                     raise branch.place.error(f"the switch {child!r} is not described in the file")
                 waiting.append((child, False))
     return level
+
+
+def block_branches(
+    blocks: Mapping[str, Branch], sizes: Sequence[int], place: Place
+) -> tuple[dict[str, Branch], tuple[str, ...]]:
+    """Return the blocks and their groups as branches of a tree, and a warning.
+
+    Parameters
+    ----------
+    blocks : mapping of str to Branch
+        Blocks with their hosts, in the order of the file.
+    sizes : sequence of int
+        Numbers of hosts of a block and of each larger group, ascending; may be empty.
+    place : Place
+        Location of the sizes, for errors.
+
+    Raises
+    ------
+    InputError
+        Sizes do not ascend, or are not multiples of the first by a power of two.
+    """
+    members = [1]
+    for size in sizes[1:]:
+        factor, rest = divmod(size, max(sizes[0], 1))
+        if rest or factor & (factor - 1) or factor <= members[-1]:
+            raise place.error("block sizes must be ascending multiples of the first by powers of two")
+        members.append(factor)
+    branches = dict(blocks)
+    names = list(blocks)
+    below = dict(enumerate(names))
+    for count in (*members[1:], len(names)):
+        if len(below) > 1:
+            below = _grouped(names, below, count, place, branches)
+    groups = len(branches) - len(blocks)
+    note = f"Slurm names no switches above blocks: {groups} are added according to BlockSizes"
+    return branches, (note,) if groups else ()
+
+
+def _grouped(
+    names: Sequence[str], below: Mapping[int, str], count: int, place: Place, branches: dict[str, Branch]
+) -> dict[int, str]:
+    """Return the groups of `count` blocks by their first block, and add them to `branches`."""
+    groups: dict[int, list[str]] = {}
+    for first, name in below.items():
+        groups.setdefault(first // count * count, []).append(name)
+    made: dict[int, str] = {}
+    for first, children in groups.items():
+        name = f"{names[first]}..{names[min(first + count, len(names)) - 1]}"
+        if len(children) == 1 or name in branches:
+            made[first] = children[0]
+            continue
+        branches[name] = Branch(place=place, switches=tuple(children))
+        made[first] = name
+    return made

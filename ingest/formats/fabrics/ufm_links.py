@@ -1,8 +1,8 @@
 """The list of links of NVIDIA UFM's REST interface: ``GET /ufmRest/resources/links``.
 
-From public samples, not seen from UFM. Each cable stands in it once. It tells widths and no speeds, no LIDs
-and no names of adapters' owners beside their descriptions. The GUID of an adapter may be its own or that of
-its port: both find it in another source of the same call.
+Based on public samples, not on UFM itself. Each cable is listed once. The list contains widths but no speeds,
+no LIDs, and the owners of adapters only in their descriptions. The GUID of an adapter may be its own or that
+of its port: both are found in another source of the same ingest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from ingest.formats.fabrics.infiniband import AGGREGATION_NODE
-from ingest.formats.fabrics.infiniband_devices import Device
+from ingest.formats.fabrics.infiniband_devices import Device, Port
 from ingest.formats.fabrics.rows import Rows
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -28,7 +28,7 @@ _RECOGNISED = re.compile(r'^\s*\[\s*\{[^{}\[\]]*"(source_guid|destination_guid)"
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text is a list whose first object has the GUID of an end."""
+    """Return True if the text is a list whose first object has the GUID of an end."""
     return _RECOGNISED.match(head) is not None
 
 
@@ -38,7 +38,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        No such JSON, a link without its ends, ends that contradict each other.
+        Invalid JSON, a link without its ends, or ends that contradict each other.
     """
     (file,) = files
     rows = Rows(file.path)
@@ -48,22 +48,31 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         link = spot.object(item)
         source = _end(rows, link, "source", spot)
         target = _end(rows, link, "destination", spot)
-        at = 0, str(link.get("name", ""))
+        name = str(link.get("name", ""))
         width = str(link.get("width", "")).lower().removesuffix("x")
         lanes = int(width) if width in LANES else 0
         for (device, number), (peer, peer_port) in ((source, target), (target, source)):
             known = device.ports.get(number)
             if known is None or (known.peer, known.peer_port) != (peer.guid, peer_port):
-                rows.plug(device, number, peer.guid, peer_port, None, at, lanes=lanes)
+                end = Port(
+                    number=number,
+                    peer=peer.guid,
+                    peer_port=peer_port,
+                    rate=None,
+                    lanes=lanes,
+                    line=0,
+                    text=name,
+                )
+                rows.plug(device, end)
     return rows.build(options)
 
 
 def _end(rows: Rows, link: dict[str, object], end: str, spot: Spot) -> tuple[Device, int]:
-    """Device and port number of an end of a link."""
+    """Return the device and port number of an end of a link."""
     guid = _HEX.fullmatch(_text(link, f"{end}_guid", spot))
     number = _text(link, f"{end}_port", spot)
     if guid is None or not _NUMBER.fullmatch(number):
-        raise spot.error(f"{end}_guid or {end}_port cannot be read")
+        raise spot.error(f"{end}_guid or {end}_port is invalid")
     described = _text(link, f"{end}_port_node_description", spot)
     label = str(link.get(f"{end}_port_dname", ""))
     switch = _PORT_BEHIND.fullmatch(described)
@@ -73,7 +82,7 @@ def _end(rows: Rows, link: dict[str, object], end: str, spot: Spot) -> tuple[Dev
 
 
 def _device(match: re.Match[str]) -> str:
-    """``leaf`` of ``leaf:17``; ``core:L12/U1`` of ``core:L12/U1/17``, a chip of a director."""
+    """Return ``leaf`` for ``leaf:17``, and ``core:L12/U1`` for ``core:L12/U1/17``, a chip of a director."""
     name, behind = match.groups()
     return f"{name}:{behind.rpartition('/')[0]}" if "/" in behind else str(name)
 
@@ -83,5 +92,5 @@ def _text(link: dict[str, object], key: str, spot: Spot) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise spot.error(f"has no text {key}")
+        raise spot.error(f"the text {key} is missing")
     return value.strip()

@@ -1,15 +1,14 @@
-"""A host's layout from hwloc's XML: what ``lstopo --of xml`` prints.
+"""A host's layout from hwloc's XML, the output of ``lstopo --of xml``.
 
-Read are cores, NUMA nodes, their latencies and network devices; caches, GPUs and the rest are not. Seen
-from hwloc itself: versions 1 (no version in the file), 2 and 3 of the XML. Where they differ:
+Cores, NUMA nodes, their latencies and network devices are read; caches, GPUs and the rest are ignored. Tested
+with hwloc itself: versions 1 (no version in the file), 2 and 3 of the XML. They differ in these points:
 
-* Distances stand in the object above (1) or in ``distances2`` elements (2, 3).
-* Types of devices are numbers in a row (1, 2: network 2, OpenFabrics 3) or bits (3: 16, 32).
+* Distances are in the object above (1) or in ``distances2`` elements (2, 3).
+* Types of devices are consecutive numbers (1, 2: network 2, OpenFabrics 3) or bits (3: 16, 32).
 * The host's name is an ``info`` of the first object (1, 2) or of the topology (3).
 
-What belongs together is told by the sets of hardware threads (``cpuset``), never by the place in the tree;
-a device belongs to the closest object above it that has such a set. Entities are refused, and no other
-file is opened.
+Objects are related by their sets of hardware threads (``cpuset``), not by their position in the tree; a device
+belongs to the closest object above it with such a set. Entities are rejected, and no other file is opened.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from registry.model.host_layout import HostLayout
 
 FORMAT = "hwloc-xml"
 LOCAL, REMOTE = 10.0, 20.0
-"""Latencies where none are told: the defaults of ACPI's table."""
+"""Latencies if the file has none: the defaults of ACPI's table."""
 MAX_DEPTH = 200
 MEANS_LATENCY = 4
 """Bit of ``kind`` of a ``distances2`` element."""
 NETWORK, OPENFABRICS = {1: 2, 2: 2, 3: 16}, {1: 3, 2: 3, 3: 32}
 """``osdev_type`` by version of the XML; bits in version 3."""
 FABRIC_CLASSES = ("0207", "0208")
-"""PCI classes InfiniBand and fabric: adapters, even where no driver shows a device."""
+"""PCI classes InfiniBand and fabric: adapters, even if no driver shows a device."""
 
 
 class _Node(NamedTuple):
@@ -57,7 +56,7 @@ class _Nic(NamedTuple):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Element:
-    """An element of the file, with the threads of the closest object above or itself (-1: all)."""
+    """An element of the file, with the threads of the closest object (itself or above; -1: all)."""
 
     tag: str
     attributes: dict[str, str]
@@ -67,7 +66,7 @@ class _Element:
     text: list[str] = field(default_factory=list)
 
     def walk(self) -> Iterator[_Element]:
-        """This element and all below it, in the order of the file."""
+        """Yield this element and all below it, in the order of the file."""
         waiting = [self]
         while waiting:
             element = waiting.pop()
@@ -75,7 +74,7 @@ class _Element:
             waiting += reversed(element.children)
 
     def info(self, name: str) -> str:
-        """Value of an ``info`` right below; empty where there is none."""
+        """Return the value of a direct ``info`` child; empty if there is none."""
         for child in self.children:
             if child.tag == "info" and child.attributes.get("name") == name:
                 return child.attributes.get("value", "")
@@ -83,42 +82,41 @@ class _Element:
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first element is hwloc's ``topology``."""
+    """Return True if the first element is hwloc's ``topology``."""
     begin = head.lstrip()
     return begin.startswith(("<?xml", "<!DOCTYPE topology", "<topology")) and "<topology" in begin[:2048]
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The layout of one host.
+    """Return the layout of one host.
 
     Raises
     ------
     InputError
-        What `read_layout` refuses.
+        As `read_layout`.
     """
     (file,) = files
     return Parsed(layouts=(read_layout(file),))
 
 
 def read_layout(file: SourceFile) -> HostLayout:
-    """The layout of the host that the file describes.
+    """Return the layout of the host in the file.
 
     Raises
     ------
     InputError
-        No XML, not hwloc's, of an unknown version, with entities, without cores, or with a number that
-        cannot be read; names the line.
+        Invalid XML, not hwloc's XML, an unknown version, entities, no cores, or an invalid number.
     """
     root = _tree(file)
     version = _version(root, file)
     machine = next((e for e in root.walk() if e.tag == "object"), None)
     if machine is None:
-        raise InputError("there is no object in the topology", path=file.path, line=root.line)
+        raise InputError("the topology contains no object", path=file.path, line=root.line)
     objects = [element for element in root.walk() if element.tag == "object"]
     allowed = _cpus(machine, "allowed_cpuset", file) if "allowed_cpuset" in machine.attributes else -1
     cores = [cpus for cpus in _cores(objects) if cpus & allowed]
     if not cores:
-        raise InputError("the topology has no core", path=file.path, line=machine.line)
+        raise InputError("the topology contains no core", path=file.path, line=machine.line)
     nodes = [
         _Node(_number(e, "os_index", file), _number(e, "gp_index", file, -1), e.cpus & machine.cpus)
         for e in objects
@@ -144,7 +142,7 @@ def read_layout(file: SourceFile) -> HostLayout:
 
 
 def _tree(file: SourceFile) -> _Element:
-    """The elements of the file."""
+    """Return the elements of the file."""
     parser = expat.ParserCreate()
     above = _Element(tag="", attributes={}, line=0, cpus=-1)
     stack = [above]
@@ -160,7 +158,7 @@ def _tree(file: SourceFile) -> _Element:
         stack.append(element)
 
     def refuse(name: str, *others: object) -> None:
-        reason = f"the file declares the entity {name!r}, which hwloc never does"
+        reason = f"the file declares the entity {name!r}: entities are not allowed"
         raise InputError(reason, path=file.path, line=parser.CurrentLineNumber)
 
     parser.StartElementHandler = begin
@@ -177,16 +175,16 @@ def _tree(file: SourceFile) -> _Element:
 def _version(root: _Element, file: SourceFile) -> int:
     text = root.attributes.get("version", "1")
     if root.tag != "topology":
-        raise InputError(f"not hwloc's XML: begins with <{root.tag}>", path=file.path, line=root.line)
+        raise InputError(f"expected hwloc's XML, found <{root.tag}>", path=file.path, line=root.line)
     major = text.split(".")[0]
     if major not in ("1", "2", "3"):
-        reason = "a version of hwloc's XML that is not known: 1, 2 and 3 are"
+        reason = "unknown version of hwloc's XML: versions 1, 2 and 3 are supported"
         raise InputError(reason, path=file.path, line=root.line, text=text)
     return int(major)
 
 
 def _cores(objects: list[_Element]) -> list[int]:
-    """Threads of each core; where no core is told, each thread is one."""
+    """Return the threads of each core; without cores, each thread is a core."""
     for kind in ("Core", "PU"):
         found = [e.cpus for e in objects if e.attributes.get("type") == kind and "cpuset" in e.attributes]
         if found:
@@ -195,14 +193,14 @@ def _cores(objects: list[_Element]) -> list[int]:
 
 
 def _domains(cores: list[int], nodes: list[_Node], file: SourceFile) -> tuple[list[int], list[int]]:
-    """Domain of each core, and the node of each domain; of several nodes around a core the smallest."""
+    """Return the domain of each core, and the node of each domain (the smallest node around a core)."""
     if not nodes:
         return [0] * len(cores), []
     of_core = []
     for number, cpus in enumerate(cores):
         around = [n for n, node in enumerate(nodes) if node.cpus & cpus == cpus]
         if not around:
-            raise InputError(f"core {number} (logical) is on no NUMA node", path=file.path)
+            raise InputError(f"core {number} (logical) belongs to no NUMA node", path=file.path)
         of_core.append(min(around, key=lambda n: (nodes[n].cpus.bit_count(), n)))
     used = sorted(set(of_core))
     return [used.index(n) for n in of_core], used
@@ -211,7 +209,7 @@ def _domains(cores: list[int], nodes: list[_Node], file: SourceFile) -> tuple[li
 def _distance(
     root: _Element, machine: _Element, nodes: list[_Node], used: list[int], file: SourceFile
 ) -> Floats:
-    """float64[d, d]: latencies between the nodes that are used."""
+    """Return the latencies between the used nodes (float64[d, d])."""
     for element in root.walk():
         if element.tag == "distances2" and element.attributes.get("type") == "NUMANode":
             if _number(element, "kind", file, 0) & MEANS_LATENCY:
@@ -229,12 +227,12 @@ def _distances2(element: _Element, nodes: list[_Node], used: list[int], file: So
     place = {}
     for at, text in enumerate(_words(element, "indexes")):
         if not text.isascii() or not text.isdigit():
-            raise InputError("an index that is no number", path=file.path, line=element.line, text=text)
+            raise InputError("an index is not a number", path=file.path, line=element.line, text=text)
         place[int(text)] = at
     values = []
     for text in _words(element, "u64values"):
         if not text.isascii() or not text.isdigit():
-            raise InputError("a distance that is no number", path=file.path, line=element.line, text=text)
+            raise InputError("a distance is not a number", path=file.path, line=element.line, text=text)
         values.append(float(text))
     keys = [nodes[n].os_index if by_os else nodes[n].gp_index for n in used]
     if any(key not in place for key in keys):
@@ -244,10 +242,10 @@ def _distances2(element: _Element, nodes: list[_Node], used: list[int], file: So
 
 
 def _is_of_nodes(element: _Element, machine: _Element, nodes: int, file: SourceFile) -> bool:
-    """Whether distances of version 1 are those of all NUMA nodes.
+    """Return True if distances of version 1 are those of all NUMA nodes.
 
-    They are of objects so many levels below. hwloc 2 that writes version 1 may count a group too many, so
-    that nodes may also be met on the way there.
+    They concern objects a number of levels below. hwloc 2 writing version 1 may count one group too many, so
+    nodes on the way there are accepted, too.
     """
     at, depth = machine, min(_number(element, "relative_depth", file), MAX_DEPTH)
     if element not in machine.children or _number(element, "nbobjs", file) != nodes:
@@ -261,13 +259,13 @@ def _is_of_nodes(element: _Element, machine: _Element, nodes: int, file: SourceF
 
 def _square(element: _Element, values: list[float], side: int, file: SourceFile) -> Floats:
     if len(values) != side * side:
-        reason = f"{len(values)} distances of {side} NUMA nodes"
+        reason = f"{len(values)} distances for {side} NUMA nodes"
         raise InputError(reason, path=file.path, line=element.line)
     return np.array(values, np.float64).reshape(side, side)
 
 
 def _nics(machine: _Element, version: int, file: SourceFile) -> Iterator[_Nic]:
-    """Network devices, and fabric adapters that show none."""
+    """Yield the network devices, and the fabric adapters without one."""
     for element in machine.walk():
         kind = element.attributes.get("type")
         if kind == "OSDev":
@@ -282,7 +280,7 @@ def _nics(machine: _Element, version: int, file: SourceFile) -> Iterator[_Nic]:
 
 
 def _is_device(element: _Element, version: int, file: SourceFile) -> tuple[bool, bool]:
-    """Whether a device is of OpenFabrics, and whether it is an ordinary network device."""
+    """Return True if a device is of OpenFabrics, and True if it is an ordinary network device."""
     kind, fabric, network = _number(element, "osdev_type", file), OPENFABRICS[version], NETWORK[version]
     if version < 3:
         return kind == fabric, kind == network
@@ -290,13 +288,13 @@ def _is_device(element: _Element, version: int, file: SourceFile) -> tuple[bool,
 
 
 def _near(nics: list[_Nic], cpus_of_domain: list[int]) -> np.ndarray:
-    """bool[n, d]: domains with threads of the object that an adapter belongs to."""
+    """Return the domains with threads of the object that an adapter belongs to (bool[n, d])."""
     near = [[bool(nic.cpus & cpus) for cpus in cpus_of_domain] for nic in nics]
     return np.array(near, np.bool_).reshape(len(nics), len(cpus_of_domain))
 
 
 def _cpus(element: _Element, name: str, file: SourceFile) -> int:
-    """A set of threads as bits: words of 32, the highest first; ``0xf...f`` first: all above, too."""
+    """Return a set of threads as bits: words of 32, the highest first; a leading ``0xf...f`` means all above."""
     value = 0
     for place, word in enumerate(element.attributes[name].split(",")):
         if place == 0 and word == "0xf...f":
@@ -307,7 +305,7 @@ def _cpus(element: _Element, name: str, file: SourceFile) -> int:
         except ValueError:
             bits = -1
         if not 0 <= bits < 1 << 32 or place > 1 << 12:
-            reason = f"{name} is no set of hardware threads"
+            reason = f"{name} is not a set of hardware threads"
             raise InputError(reason, path=file.path, line=element.line, text=element.attributes[name])
         value = value << 32 | bits
     return value
@@ -318,12 +316,12 @@ def _lowest(cpus: int) -> int:
 
 
 def _number(element: _Element, name: str, file: SourceFile, default: int | None = None) -> int:
-    """A whole number of at most nine digits."""
+    """Return a whole number of at most nine digits."""
     text = element.attributes.get(name)
     if text is None and default is not None:
         return default
     if text is None or not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise InputError(f"{name} is no whole number", path=file.path, line=element.line, text=text)
+        raise InputError(f"{name} is not a whole number", path=file.path, line=element.line, text=text)
     return int(text)
 
 
@@ -332,15 +330,15 @@ def _decimal(element: _Element, name: str, file: SourceFile) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise InputError(f"{name} is no number", path=file.path, line=element.line, text=text) from error
+        raise InputError(f"{name} is not a number", path=file.path, line=element.line, text=text) from error
 
 
 def _guid(text: str) -> int:
-    """A GUID as ``0002:c903:0001:2345``; 0 where it is not one."""
+    """Return a GUID such as ``0002:c903:0001:2345``, or 0 if the text is not one."""
     digits = text.replace(":", "")
     return int(digits, 16) if len(digits) == 16 and all(c in "0123456789abcdef" for c in digits) else 0
 
 
 def _words(element: _Element, tag: str) -> list[str]:
-    """Words of all children of a tag."""
+    """Return the words of all children with a tag."""
     return [word for child in element.children if child.tag == tag for word in "".join(child.text).split()]

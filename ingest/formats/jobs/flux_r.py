@@ -1,10 +1,10 @@
-"""The resource set of a Flux job (R, version 1, RFC 20), as ``flux job info JOBID R`` prints it.
+"""The resource set of a Flux job (R, version 1, RFC 20): output of ``flux job info JOBID R``.
 
-Read: the hosts in the order of ``nodelist``, to which ``R_lite`` gives cores (and GPUs) by broker ranks in
-that order, and the times. R tells neither the job's id, which is the file's name up to the first dot, nor its
-tasks: slots are the cores of each host. Without ``nodelist``, as older versions of Flux wrote it, hosts are
-not known; ``--hosts`` then tells them. Source: flux-framework/rfc, spec_20, spec_22 (id sets) and spec_29
-(host lists), and published outputs.
+The hosts are read in the order of ``nodelist``; ``R_lite`` gives their cores (and GPUs) by broker ranks in the same
+order; and the times are read. R contains neither the job's id, which is taken from the file's name up to the
+first dot, nor its tasks: slots are the cores of each host. Older versions of Flux wrote no ``nodelist``; then
+``--hosts`` is needed. Source: flux-framework/rfc, spec_20, spec_22 (id sets) and spec_29 (host lists), and
+published outputs.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _ID_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.A)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is a JSON object with the key ``R_lite`` under ``execution``."""
+    """Return True if the text is a JSON object with the key ``R_lite`` under ``execution``."""
     return head.lstrip().startswith("{") and '"R_lite"' in head and '"execution"' in head
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The job of one file.
+    """Return the job of one file.
 
     Raises
     ------
     InputError
-        No R of version 1, host lists or id sets that cannot be read or do not fit each other, no name to take
-        the job's id from.
+        Not R of version 1, invalid or inconsistent host lists or id sets, or a file without a name for the
+        job's id.
     """
     (file,) = files
     root = Spot(file.path)
     content = root.object(load_json(file))
     if content.get("version") != 1:
-        raise root.at("version").error("is not 1, the version that is known", content.get("version"))
+        raise root.at("version").error("is not 1, the supported version", content.get("version"))
     spot = root.at("execution")
     execution = spot.object(content.get("execution"))
     cores = _cores(execution.get("R_lite"), spot.at("R_lite"))
@@ -73,21 +73,21 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 
 def _warnings(content: dict[str, Any], job: Job) -> tuple[str, ...]:
-    graph = ("its scheduling graph is not read",) if content.get("scheduling") else ()
-    return (f"job {job.id}: R tells no tasks, so a host's slots are its cores", *graph)
+    graph = ("its scheduling graph is ignored",) if content.get("scheduling") else ()
+    return (f"job {job.id}: R contains no tasks, so the slots of a host are its cores", *graph)
 
 
 def _id(file: SourceFile) -> str:
-    """The file's name up to the first dot."""
+    """Return the file's name up to the first dot."""
     name = posixpath.basename(file.path.replace("\\", "/").rsplit("!", 1)[-1]).split(".", 1)[0]
     if file.path == STANDARD_INPUT or not name or not name.isprintable():
-        reason = "R does not tell its job's id, and nor does the file's name: call it JOBID.json"
+        reason = "neither R nor the file's name contains the job's id: name the file JOBID.json"
         raise InputError(reason, path=file.path)
     return name
 
 
 def _hosts(value: Any, spot: Spot) -> tuple[str, ...]:
-    """Hosts of the list of host lists; none where it is missing."""
+    """Return the hosts of the list of host lists; empty if it is missing."""
     if value is None:
         return ()
     texts = [spot.at(index).text(text) for index, text in enumerate(spot.list(value))]
@@ -95,7 +95,7 @@ def _hosts(value: Any, spot: Spot) -> tuple[str, ...]:
 
 
 def _cores(value: Any, spot: Spot) -> dict[int, int]:
-    """Cores of each broker rank."""
+    """Return the cores of each broker rank."""
     cores: dict[int, int] = {}
     for index, entry in enumerate(spot.list(value)):
         here = spot.at(index)
@@ -104,13 +104,13 @@ def _cores(value: Any, spot: Spot) -> dict[int, int]:
         count = len(_id_set(children.get("core"), here.at("children").at("core")))
         for rank in _id_set(item.get("rank"), here.at("rank")):
             if rank in cores:
-                raise here.at("rank").error(f"broker rank {rank} stands twice")
+                raise here.at("rank").error(f"broker rank {rank} is repeated")
             cores[rank] = count
     return cores
 
 
 def _id_set(value: Any, spot: Spot) -> list[int]:
-    """Ids of ``0-3,7`` or ``[0-3,7]``; at least one."""
+    """Return the ids of ``0-3,7`` or ``[0-3,7]``; at least one."""
     text = spot.text(value).strip()
     inside = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     ids: list[int] = []
@@ -118,17 +118,17 @@ def _id_set(value: Any, spot: Spot) -> list[int]:
         found = _ID_RANGE.fullmatch(part.strip())
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
         if last < first or len(ids) + last - first >= MAX_HOSTS:
-            raise spot.error("is no set of ids such as 0-3,7", value)
+            raise spot.error("is not a set of ids such as 0-3,7", value)
         ids += range(first, last + 1)
     if len(set(ids)) != len(ids):
-        raise spot.error("has an id twice", value)
+        raise spot.error("repeats an id", value)
     return ids
 
 
 def _time(value: Any, spot: Spot) -> datetime | None:
-    """A time in seconds since 1970; none where it is missing or 0."""
+    """Return a time in seconds since 1970; None if it is missing or 0."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LAST:
-        raise spot.error("is no time in seconds since 1970", value)
+        raise spot.error("is not a time in seconds since 1970", value)
     return datetime.fromtimestamp(math.floor(value), UTC) if value else None

@@ -1,9 +1,9 @@
-"""Host list expressions such as ``node[0001-0008,0017],login1``, as Slurm and ClusterShell write them.
+"""Host list expressions such as ``node[0001-0008,0017],login1``, as in Slurm and ClusterShell.
 
-ClusterShell expands them; this module keeps their order, bounds their size before anything is
-expanded, and lets no part of them mean more than names: ClusterShell alone would read ``@group`` and
-``a!b`` as questions to the site's group files and as set operations. What needs no library, a name or one
-range whose ends are of one length, is expanded here: most of a hundred thousand jobs write no more.
+ClusterShell expands them. This module keeps their order, limits their size before anything is expanded, and
+accepts only names: ClusterShell alone would interpret ``@group`` as a query of the site's group files and ``a!b`` as a
+set operation. A single name, or one range with ends of one length, is expanded without the library, since most
+jobs use nothing else.
 """
 
 from __future__ import annotations
@@ -18,47 +18,48 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from registry.errors import InputError
 
 MAX_HOSTS = 250_000
-"""Most hosts that an expression may name."""
+"""Largest number of hosts in an expression."""
 _PART = re.compile(r"(?:[^\s,\[\]]|\[[^\s\[\]]*\])+")
 _BETWEEN = re.compile(r"[\s,]+")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _NAME = re.compile(r"[A-Za-z0-9_.:-]+")
 _RANGE = re.compile(r"(\d{1,12})(?:-(\d{1,12}))?", re.ASCII)
 _BRACKET_PAIRS = 8
-"""Most brackets in one name."""
+"""Largest number of brackets in one name."""
 _ONE_RANGE = re.compile(r"([^\[\]]*)\[(\d{1,12})-(\d{1,12})\]([^\[\]]*)", re.ASCII)
 
 
 def expand(text: str, *, path: str | None = None, line: int | None = None) -> tuple[str, ...]:
-    """The hosts that an expression names, in the order in which it names them.
+    """Return the hosts of an expression, in its order.
 
     Parameters
     ----------
     text : str
-        Names and ranges between commas or white space; several ranges a name and suffixes are
-        allowed, as in ``rack[1-2]node[01-16]-ib``. Empty text names no hosts.
+        Names and ranges separated by commas or white space; a name may have several ranges and suffixes, as in
+        ``rack[1-2]node[01-16]-ib``. Empty text has no hosts.
     path : str, optional
+        Path of the file, for errors.
     line : int, optional
-        Where the expression stands, for errors.
+        Line of the expression, for errors.
 
     Raises
     ------
     InputError
-        With the faulty part: an unpaired bracket, a bad range, a character that no host name has, a
-        host named twice, more than `MAX_HOSTS` hosts.
+        An unpaired bracket, an invalid range, a character that no host name has, a repeated host, or more than
+        `MAX_HOSTS` hosts.
     """
     hosts: dict[str, None] = {}
     for part in _parts(text, path, line):
         for single in _single_ranges(part, MAX_HOSTS - len(hosts), path, line):
             for host in _expand_one(single, part, path, line):
                 if host in hosts:
-                    raise InputError(f"host {host} is named twice", path=path, line=line, text=part)
+                    raise InputError(f"host {host} is repeated", path=path, line=line, text=part)
                 hosts[host] = None
     return tuple(hosts)
 
 
 def _parts(text: str, path: str | None, line: int | None) -> Iterator[str]:
-    """The pieces between commas and blanks outside of brackets."""
+    """Yield the pieces between commas and blanks outside brackets."""
     position = 0
     text = text.strip()
     while position < len(text):
@@ -76,9 +77,9 @@ def _parts(text: str, path: str | None, line: int | None) -> Iterator[str]:
 
 
 def _single_ranges(part: str, room: int, path: str | None, line: int | None) -> Iterator[str]:
-    """The part with every choice of one range a bracket, in order: ``n[5,1-3]`` is ``n[5]``, ``n[1-3]``.
+    """Yield the names of a part with one range per bracket: ``n[5,1-3]`` gives ``n[5]`` and ``n[1-3]``.
 
-    ClusterShell sorts within a bracket, the scheduler fills hosts in the order that it writes.
+    Their order is kept, since ClusterShell sorts within brackets but the scheduler fills hosts in this order.
     """
     names = _BRACKETS.split(part)[::2]
     ranges = [inside.split(",") for inside in _BRACKETS.findall(part)]
@@ -91,7 +92,7 @@ def _single_ranges(part: str, room: int, path: str | None, line: int | None) -> 
     for choices in ranges:
         size *= sum(_range_size(choice, part, path, line) for choice in choices)
     if size > room:
-        raise InputError(f"names more than {MAX_HOSTS} hosts", path=path, line=line, text=part)
+        raise InputError(f"more than {MAX_HOSTS} hosts", path=path, line=line, text=part)
     for choice in itertools.product(*ranges):
         pairs = zip(names, (*(f"[{one}]" for one in choice), ""), strict=True)
         yield "".join(itertools.chain.from_iterable(pairs))
@@ -101,12 +102,12 @@ def _range_size(text: str, part: str, path: str | None, line: int | None) -> int
     found = _RANGE.fullmatch(text)
     size = int(found.group(2) or found.group(1)) - int(found.group(1)) + 1 if found else 0
     if size < 1:
-        raise InputError(f"bad range {text!r} in a host list", path=path, line=line, text=part)
+        raise InputError(f"invalid range {text!r} in a host list", path=path, line=line, text=part)
     return size
 
 
 def _expand_one(single: str, part: str, path: str | None, line: int | None) -> Iterator[str]:
-    """The hosts of a name with one range a bracket."""
+    """Yield the hosts of a name with one range per bracket."""
     if "[" not in single:
         yield sys.intern(single)
         return
@@ -119,4 +120,4 @@ def _expand_one(single: str, part: str, path: str | None, line: int | None) -> I
     try:
         yield from map(sys.intern, NodeSet(single, resolver=RESOLVER_NOGROUP))
     except (NodeSetException, ValueError) as error:
-        raise InputError(f"bad host list: {error}", path=path, line=line, text=part) from error
+        raise InputError(f"invalid host list: {error}", path=path, line=line, text=part) from error

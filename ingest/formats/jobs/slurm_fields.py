@@ -1,4 +1,4 @@
-"""What the three ways in which Slurm prints a job have in common: states, times, ids, slots."""
+"""States, times, ids and slots of Slurm's jobs, in the notation of all its tools."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from registry.model import Job, as_utc
 from registry.model.rank_order import shared
 
 NOTHING = frozenset({"", "(null)", "null", "none", "n/a", "unknown", "none assigned"})
-"""What Slurm prints where there is no value, in lower case."""
+"""Texts for a missing value in Slurm's output, in lower case."""
 LAUNCHERS = frozenset({"orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy", "pmi_proxy"})
-"""Names of steps that hold an MPI launcher's daemons, one a host, and not the application's ranks."""
+"""Names of steps that run an MPI launcher's daemons, one per host, instead of the application's ranks."""
 MAX_JOBS = 1 << 20
-"""Most jobs of one file: a bound on memory, about a kilobyte each."""
+"""Largest number of jobs in one file; each takes about a kilobyte of memory."""
 MAX_JOB_HOSTS = 1 << 24
-"""Most hosts of the jobs of one file, each time that one is named; sixteen bytes each."""
+"""Largest number of hosts in the jobs of one file, counting repetitions; each takes sixteen bytes."""
 _BEFORE_START = frozenset(
     {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"}
 )
@@ -37,26 +37,26 @@ _STATE = re.compile(r"[A-Z_]+")
 _TASKS = re.compile(r"(\d{1,9})(?:\(x(\d{1,9})\))?", re.A)
 _DISTRIBUTIONS = ("block", "cyclic", "plane", "arbitrary")
 _TWO_LEVELS = re.compile(r"[bc](block|cyclic|full)")
-"""How older versions write a distribution over hosts and one within them."""
+"""Distributions over hosts and within them, as written by older versions."""
 _OVER_HOSTS = {"b": "block", "c": "cyclic"}
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in a file, for errors."""
+    """A location in a file, for errors."""
 
     path: str
     line: int | None = None
     text: str | None = None
 
     def error(self, reason: str) -> InputError:
-        """An error at this place."""
+        """Return an error at this location."""
         return InputError(reason, path=self.path, line=self.line, text=self.text)
 
 
 @dataclass(slots=True)
 class Room:
-    """What the jobs of one file may still take; a few letters can name many thousand hosts."""
+    """Remaining numbers of jobs and hosts for a file; a few letters can name many thousand hosts."""
 
     path: str
     jobs: int = MAX_JOBS
@@ -68,26 +68,24 @@ class Room:
         Raises
         ------
         InputError
-            There are too many, or on too many hosts.
+            There are too many jobs or hosts.
         """
         self.jobs -= 1
         self.hosts -= len(job.hosts)
         if self.jobs < 0 or self.hosts < 0:
-            reason = (
-                f"holds more than {MAX_JOBS} jobs, or hosts of jobs {MAX_JOB_HOSTS} times: split it by time"
-            )
+            reason = f"more than {MAX_JOBS} jobs, or more than {MAX_JOB_HOSTS} hosts of jobs: split the file by time"
             raise InputError(reason, path=self.path)
 
 
 def parse_hosts(text: str, where: Where) -> tuple[str, ...]:
-    """The hosts of a job in the scheduler's order; none where it has none."""
+    """Return the hosts of a job in the scheduler's order."""
     if text.strip().lower() in NOTHING:
         return ()
     return expand(text, path=where.path, line=where.line)
 
 
 def parse_state(text: str, where: Where) -> str:
-    """The base word of ``CANCELLED by 0`` or ``IDLE+DRAIN``."""
+    """Return the first word of a state such as ``CANCELLED by 0`` or ``IDLE+DRAIN``."""
     found = _STATE.match(text.strip().upper())
     if found is None:
         raise where.error("not a job state")
@@ -95,7 +93,7 @@ def parse_state(text: str, where: Where) -> str:
 
 
 def parse_time(text: str, where: Where) -> datetime | None:
-    """A time as Slurm prints it; a time without a zone is taken to be UTC."""
+    """Return a time in Slurm's notation; a time without a zone is taken as UTC."""
     if text.strip().lower() in NOTHING:
         return None
     try:
@@ -105,7 +103,7 @@ def parse_time(text: str, where: Where) -> datetime | None:
 
 
 def parse_epoch(seconds: int | None, where: Where) -> datetime | None:
-    """A time given in seconds since 1970; 0 is none."""
+    """Return a time given in seconds since 1970; None for 0."""
     if not seconds:
         return None
     try:
@@ -115,7 +113,7 @@ def parse_epoch(seconds: int | None, where: Where) -> datetime | None:
 
 
 def parse_distribution(text: str) -> str:
-    """``block``, ``cyclic``, ``plane`` or ``arbitrary`` of ``Block``, ``CBlock`` or ``Cyclic,Block``."""
+    """Return ``block``, ``cyclic``, ``plane`` or ``arbitrary`` for ``Block``, ``CBlock`` or ``Cyclic,Block``."""
     word = re.split(r"[,:=\s]", text.strip().lower(), maxsplit=1)[0]
     if _TWO_LEVELS.fullmatch(word):
         return _OVER_HOSTS[word[0]]
@@ -123,29 +121,29 @@ def parse_distribution(text: str) -> str:
 
 
 def array_id(job: str, task: str) -> str:
-    """``3_1`` of an array's element, ``3_[4-6%2]`` of elements that wait together, as squeue prints it."""
+    """Return the id of an array's element (``3_1``) or of waiting elements (``3_[4-6%2]``)."""
     return f"{job}_{task}" if task.isdigit() else f"{job}_[{task}]"
 
 
 def het_id(job: str, offset: str) -> str:
-    """``7+1``: a component of a heterogeneous job."""
+    """Return the id of a component of a heterogeneous job, such as ``7+1``."""
     return f"{job}+{offset}"
 
 
 def even(ranks: int, hosts: int) -> tuple[int, ...]:
-    """The same number of slots on each host, just enough for the ranks; at least one."""
+    """Return the same number of slots for each host, just enough for the ranks; at least one."""
     return (max(1, -(-ranks // hosts)),) * hosts if hosts else ()
 
 
 def lay_out(ranks: int, room: Sequence[int]) -> tuple[int, ...]:
-    """Ranks on each host as Slurm counts them (`shared`), at least one; unknown ranks (0) fill the room."""
+    """Return the ranks on each host by Slurm's rule (`shared`), at least one; 0 ranks fill the CPUs."""
     if not ranks:
         return tuple(max(1, slots) for slots in room)
     return tuple(max(1, count) for count in shared(ranks, room))
 
 
 def parse_tasks_per_node(text: str, hosts: int, where: Where) -> tuple[int, ...]:
-    """Slots of each host of ``4(x16)`` or ``3,2(x4)``; a single number is that of every host."""
+    """Return the slots of each host from ``4(x16)`` or ``3,2(x4)``; a single number applies to every host."""
     counts: list[int] = []
     for part in text.split(","):
         found = _TASKS.fullmatch(part.strip())
@@ -167,25 +165,29 @@ def make_job(
     guessed: bool = False,
     **about: Any,
 ) -> Job:
-    """A job whose fields fit together.
+    """Return a job with consistent fields.
 
-    What the scheduler only expects is left out: the start of a job that waits, the end of one that
-    runs. Slots that are fewer than the ranks become an even share.
+    Expected values are dropped: the start of a waiting job, the end of a running one. If the slots are fewer
+    than the ranks, they are replaced by an even share.
 
     Parameters
     ----------
     where : Where
+        Location of the job, for errors.
     state : str
+        State of the job.
     times : (submitted, started, ended)
+        Times of the job; None if unknown.
     hosts : sequence of str
+        Hosts in the scheduler's order.
     slots : sequence of int
-        One number a host.
+        Number of slots of each host.
     ranks : int
-        0 unknown.
+        Number of ranks; 0 if unknown.
     guessed : bool
-        Whether the slots are an even share already.
+        True if the slots are an even share already.
     **about
-        The other fields of `Job`.
+        Other fields of `Job`.
     """
     submitted, started, ended = times
     if not all(slots) or sum(slots) < ranks:

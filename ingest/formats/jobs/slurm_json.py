@@ -1,10 +1,9 @@
-"""Jobs as ``squeue --json``, ``scontrol show jobs --json``, ``sacct --json`` and slurmrestd give them.
+"""Jobs in the JSON of ``squeue --json``, ``scontrol show jobs --json``, ``sacct --json`` and slurmrestd.
 
-The shapes differ by version: what was a plain number became ``{set, infinite, number}``, a state became
-a list of words, a host's CPUs moved. Both are read. squeue's jobs tell the CPUs of each host, sacct's
-tell steps instead (see `slurm_sacct` for how those are read).
-
-Seen from Slurm 22.05 (v0.0.38); newer shapes from public samples (v0.0.41).
+The structure differs between versions: a plain number became ``{set, infinite, number}``, a state became a list of
+words, and the CPUs of a host moved. Both forms are read. Jobs of squeue contain the CPUs of each host, those of
+sacct contain steps instead (see `slurm_sacct`). Tested with Slurm 22.05 (v0.0.38); newer forms are from public
+samples (v0.0.41).
 """
 
 from __future__ import annotations
@@ -40,23 +39,23 @@ FORMAT = "slurm-json"
 _OTHER_STEPS = frozenset({"batch", "extern", "interactive"})
 _ALLOCATED = "allocated"
 _DIGITS = 12
-"""Longest number: times are seconds since 1970."""
+"""Largest number: times are seconds since 1970."""
 
 Times = tuple[datetime | None, datetime | None, datetime | None]
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is a JSON object with jobs of Slurm."""
+    """Return True if the text is a JSON object with jobs of Slurm."""
     return head.lstrip().startswith("{") and '"jobs"' in head and ('"job_id"' in head or '"Slurm' in head)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The jobs of one file.
+    """Return the jobs of one file.
 
     Raises
     ------
     InputError
-        No JSON, or cut off; no list of jobs; a job without what is needed.
+        Invalid or truncated JSON, no list of jobs, or a job without required fields.
     """
     (file,) = files
     jobs: dict[str, Job] = {}
@@ -71,16 +70,16 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         again += job.id in jobs
         jobs[job.id] = job
     if not jobs:
-        raise InputError("holds no job", path=file.path)
-    warnings = (f"{again} earlier runs of jobs that were requeued are not read",) if again else ()
+        raise InputError("no jobs found", path=file.path)
+    warnings = (f"{again} earlier runs of requeued jobs are ignored",) if again else ()
     return Parsed(jobs=tuple(jobs.values()), warnings=warnings)
 
 
 def _queued(record: Mapping[str, Any], where: Where) -> Job:
-    """A job of squeue or scontrol."""
+    """Return a job of squeue or scontrol."""
     names = _hosts(record.get("nodes"), where)
     cpus = _cpus_by_host(record, where)
-    if names and set(names) < set(cpus):  # a completing job goes on naming only the hosts being cleaned
+    if names and set(names) < set(cpus):  # a completing job lists only the hosts still being cleaned
         names = tuple(cpus)
     ranks = _number(record.get("tasks"), where)
     slots = _queued_slots(record, names, cpus, where)
@@ -110,7 +109,7 @@ def _queued(record: Mapping[str, Any], where: Where) -> Job:
 
 
 def _accounted(record: Mapping[str, Any], where: Where) -> Job:
-    """A job of sacct."""
+    """Return a job of sacct."""
     names = _hosts(record.get("nodes"), where)
     steps = [step for step in _list(record.get("steps"), where) if _is_application(step)]
     largest: Any = max(steps, key=lambda step: _number(_get(step, "tasks", "count"), where), default={})
@@ -140,7 +139,7 @@ def _accounted(record: Mapping[str, Any], where: Where) -> Job:
 
 
 def _id(record: Mapping[str, Any], array: tuple[Any, Any], het: tuple[Any, Any], where: Where) -> str:
-    """The job's id as text: of an array (job, task), of a heterogeneous job (job, offset), else its own."""
+    """Return the job's id as text: (job, task) of an array, (job, offset) of a heterogeneous job."""
     if _number(het[0], where):
         return het_id(str(_number(het[0], where)), str(_number(het[1], where)))
     job, task = _number(array[0], where), array[1]
@@ -157,7 +156,7 @@ def _id(record: Mapping[str, Any], array: tuple[Any, Any], het: tuple[Any, Any],
 def _queued_slots(
     record: Mapping[str, Any], names: Sequence[str], cpus: Mapping[str, int], where: Where
 ) -> tuple[int, ...]:
-    """Ranks that each host takes; empty where the record does not tell."""
+    """Return the number of ranks on each host; empty if unknown."""
     per_host = record.get("tasks_per_node")
     if isinstance(per_host, str) and per_host:
         return parse_tasks_per_node(per_host, len(names), where)
@@ -167,12 +166,12 @@ def _queued_slots(
         return ()
     width = _number(record.get("cpus_per_task"), where) or 1
     if set(cpus) != set(names):
-        raise where.error("job_resources does not tell of the hosts under nodes")
+        raise where.error("the nodes of job_resources lack hosts of the job")
     return lay_out(_number(record.get("tasks"), where), [cpus[name] // width for name in names])
 
 
 def _cpus_by_host(record: Mapping[str, Any], where: Where) -> dict[str, int]:
-    """Allocated CPUs of each host; older versions tell it core by core."""
+    """Return the allocated CPUs of each host; older versions list them by core."""
     newer = _get(record, "job_resources", "nodes", "allocation")
     if newer is not None:
         return {
@@ -184,7 +183,7 @@ def _cpus_by_host(record: Mapping[str, Any], where: Where) -> dict[str, int]:
 
 
 def _cores(host: Any) -> Iterator[bool]:
-    """Whether each core of a host is allocated."""
+    """Return True if a core of a host is allocated."""
     sockets = _get(host, "sockets")
     for socket in sockets.values() if isinstance(sockets, dict) else ():
         cores = _get(socket, "cores")
@@ -193,7 +192,7 @@ def _cores(host: Any) -> Iterator[bool]:
 
 
 def _is_application(step: Any) -> bool:
-    """Whether a step holds the application's ranks."""
+    """Return True if the step runs the application's ranks."""
     about = _get(step, "step")
     number = _get(about, "id")
     if isinstance(number, dict):
@@ -215,7 +214,7 @@ def _times(record: Any, keys: tuple[str, str, str], where: Where) -> Times:
 
 
 def _hosts(value: Any, where: Where) -> tuple[str, ...]:
-    """Hosts of a host list, of a list of names, or of an object that holds either."""
+    """Return the hosts of a host list, of a list of names, or of an object with either."""
     if isinstance(value, dict):
         value = value.get("range") or value.get("list")
     if isinstance(value, list):
@@ -224,13 +223,13 @@ def _hosts(value: Any, where: Where) -> tuple[str, ...]:
 
 
 def _state(value: Any, where: Where) -> str:
-    """The base word: the first of a list, the others are flags."""
+    """Return the first word of a list; the others are flags."""
     first = value[0] if isinstance(value, list) and value else value
     return parse_state(_text(first), where)
 
 
 def _number(value: Any, where: Where) -> int:
-    """A whole number, plain or as ``{set, infinite, number}``; 0 where there is none."""
+    """Return a whole number, plain or as ``{set, infinite, number}``; 0 if there is none."""
     return _optional(value, where) or 0
 
 
@@ -255,12 +254,12 @@ def _list(value: Any, where: Where) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise where.error("not a list where one is needed")
+        raise where.error("expected a list")
     return value
 
 
 def _get(value: Any, *keys: str) -> Any:
-    """The value under nested keys; None where there is none."""
+    """Return the value under nested keys; None if there is none."""
     for key in keys:
         if not isinstance(value, dict):
             return None

@@ -1,12 +1,12 @@
-"""Jobs as ``sacct -P`` prints them: columns between ``|``, first their names, then a row a job and step.
+"""Jobs of ``sacct -P``: columns separated by ``|``, first their names, then one row per job and step.
 
-Columns may come in any order; JobID, State and NodeList are needed. A job's ranks are the tasks of its
-largest step, its distribution the Layout of its first; the batch and extern steps, and the steps in
-which an MPI launcher starts its daemons, are not the application. sacct does not tell how many tasks
-each host got: they are taken to be even.
+Columns may be in any order; JobID, State and NodeList are required. The ranks of a job are the tasks of its
+largest step, its distribution is the Layout of its first. Batch and extern steps, and steps in which an MPI
+launcher starts its daemons, are not the application. sacct does not print the tasks of each host: they are
+assumed to be even.
 
-Seen from Slurm 22.05. Times are printed in the cluster's local time without a zone and are taken to be
-UTC. Lines that begin with ``#`` before the column names are comments.
+Tested with Slurm 22.05. Times are printed in the cluster's local time without a zone and taken as UTC. Lines
+that begin with ``#`` before the column names are comments.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _USE = (
 _NEEDED = ("jobid", "state", "nodelist")
 _COUNTS = ("ntasks", "alloccpus", "ncpus")
 _FREE_TEXT = ("submitline", "jobname", "comment", "admincomment", "systemcomment", "workdir")
-"""Columns in which users may write ``|``, the likeliest first."""
+"""Columns in which users may write ``|``, the most likely first."""
 _OTHER_STEPS = frozenset({"batch", "extern", "interactive"})
 
 
@@ -73,7 +73,7 @@ class _Record:
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line that is no comment names sacct's columns; squeue writes JOBID."""
+    """Return True if the first line except comments has sacct's columns; squeue writes JOBID."""
     for line in head.splitlines():
         if line.strip() and not line.startswith("#"):
             columns = line.replace("|", " ").split()
@@ -82,13 +82,13 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The jobs of one file.
+    """Return the jobs of one file.
 
     Raises
     ------
     InputError
-        Column names that are missing or cut; a row with another number of cells; a cell that cannot be
-        read; a step without its job.
+        Missing or truncated column names, a row with a wrong number of cells, an unreadable cell, or a step
+        without its job.
     """
     (file,) = files
     records: dict[str, _Record] = {}
@@ -104,14 +104,14 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         elif job_id in records:
             records[job_id].steps.append(row)
         else:
-            raise row.where.error(f"step {identity} stands before its job's own row")
+            raise row.where.error(f"step {identity} precedes the row of its job")
     if not records:
-        raise InputError("holds no job", path=file.path)
+        raise InputError("no jobs found", path=file.path)
     jobs, room = [], Room(file.path)
     for job_id, record in records.items():
         jobs.append(_job(job_id, record))
         room.take(jobs[-1])
-    warnings = (f"{again} earlier runs of jobs that were requeued are not read",) if again else ()
+    warnings = (f"{again} earlier runs of requeued jobs are ignored",) if again else ()
     return Parsed(jobs=tuple(jobs), warnings=warnings)
 
 
@@ -129,25 +129,25 @@ def _rows(file: SourceFile) -> Iterator[_Row]:
 
 def _columns(line: str, where: Where) -> list[str]:
     if "|" not in line:
-        raise where.error(f"a table without '|' has its values cut: {_USE}")
+        raise where.error(f"a table without '|' has truncated values: {_USE}")
     columns = [name.strip().lower() for name in line.split("|")]
     for name in _NEEDED:
         if name not in columns:
-            raise where.error(f"there is no column {name}: {_USE}")
+            raise where.error(f"column {name} is missing: {_USE}")
     if not any(name in columns for name in _COUNTS):
-        raise where.error(f"no column tells how many tasks or CPUs a job has: {_USE}")
+        raise where.error(f"no column has the number of tasks or CPUs: {_USE}")
     if len(set(columns)) != len(columns):
-        raise where.error("a column stands twice")
+        raise where.error("a column is repeated")
     return columns
 
 
 def _cells(line: str, columns: list[str], where: Where) -> list[str]:
-    """The row's cells; surplus ones are text with a ``|`` in it and go back into that column."""
+    """Return the cells of a row; surplus ones come from text with ``|`` and go back into that column."""
     cells = line.split("|")
     surplus = len(cells) - len(columns)
     free = [columns.index(name) for name in _FREE_TEXT if name in columns]
     if surplus < 0 or (surplus and not free):
-        raise where.error(f"the row has {len(cells)} cells, not {len(columns)}: is it cut off?")
+        raise where.error(f"the row has {len(cells)} cells, not {len(columns)}: is it truncated?")
     if surplus:
         at = free[0]
         cells[at : at + surplus + 1] = ["|".join(cells[at : at + surplus + 1])]
@@ -186,7 +186,7 @@ def _is_application(step: _Row) -> bool:
 
 
 def _slots(job: _Row, step: _Row | None, ranks: int, hosts: int) -> tuple[int, ...]:
-    """Even shares: of the ranks over the hosts of their step, else of the job's CPUs."""
+    """Return even shares of the ranks over the hosts of their step, or else of the job's CPUs."""
     if step is None or not ranks:
         return even(job.count("alloccpus") or job.count("ncpus"), hosts)
     on = len(parse_hosts(step.text("nodelist"), step.where)) or hosts

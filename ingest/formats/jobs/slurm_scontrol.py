@@ -1,12 +1,11 @@
-"""Jobs as ``scontrol show jobs -d`` prints them, a record a job, and ``scontrol -o``, a line a job.
+"""Jobs of ``scontrol show jobs -d`` (one record per job) and ``scontrol -o`` (one line per job).
 
-A record is ``Key=value`` fields; names, reasons and commands may hold blanks and even text that looks
-like fields, so a job's name ends where ``UserId=`` follows, and of a key that occurs twice the first
-counts: what users can write comes after what Slurm writes. With ``-d`` each record tells the CPUs of
-each host (``Nodes=node[1-2] CPU_IDs=0-15``).
+A record has ``Key=value`` fields. Names, reasons and commands may contain blanks and text that looks like fields,
+so a job's name ends before ``UserId=``, and if a key occurs twice the first one is used: text of users follows that
+of Slurm. With ``-d`` each record has the CPUs of each host (``Nodes=node[1-2] CPU_IDs=0-15``).
 
-Seen from Slurm 22.05. Times are printed in the cluster's local time without a zone and are taken to be
-UTC. Lines that begin with ``#`` before the first record are comments.
+Tested with Slurm 22.05. Times are printed in the cluster's local time without a zone and taken as UTC. Lines
+that begin with ``#`` before the first record are comments.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ _CPUS = re.compile(r"(?:^|\s)Nodes=(\S+) CPU_IDs=(\S*)")
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.A)
 _COUNT = re.compile(r"(\d{1,9})(?:-\d{1,9})?", re.A)
 _WITHOUT_DETAILS = (
-    "{} jobs tell no CPUs a host, as `scontrol show jobs -d` does: their ranks a host are taken to be "
-    "even, and those of a completing job may be on more hosts than it still names"
+    "{} jobs have no CPUs per host, as printed by `scontrol show jobs -d`: their ranks are assumed to be even "
+    "over the hosts, and a completing job may run on more hosts than it still lists"
 )
 _NEEDED = ("JobState", "NodeList", "NumNodes", "NumCPUs")
 
@@ -53,7 +52,7 @@ Fields = dict[str, tuple[int, str]]
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line that is no comment begins with a job's number."""
+    """Return True if the first line except comments begins with a job's number."""
     for line in head.splitlines():
         if line.strip() and not line.startswith("#"):
             return _RECORD.match(line) is not None
@@ -61,12 +60,12 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The jobs of one file.
+    """Return the jobs of one file.
 
     Raises
     ------
     InputError
-        A line outside of records; a record that is cut off; a field that cannot be read; a job twice.
+        A line outside records, a truncated record, an unreadable field, or a repeated job.
     """
     (file,) = files
     jobs: dict[str, Job] = {}
@@ -76,18 +75,18 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         fields = _fields(record)
         job = _job(record, fields, file.path)
         if job.id in jobs:
-            raise InputError(f"job {job.id} stands twice", path=file.path, line=record[0][0])
+            raise InputError(f"job {job.id} is repeated", path=file.path, line=record[0][0])
         room.take(job)
         jobs[job.id] = job
-        told = _count(fields, "NtasksPerN:B:S:C", file.path) or any(_CPUS.search(line) for _, line in record)
-        guessed += bool(job.hosts) and not told
+        exact = _count(fields, "NtasksPerN:B:S:C", file.path) or any(_CPUS.search(line) for _, line in record)
+        guessed += bool(job.hosts) and not exact
     if not jobs:
-        raise InputError("holds no job", path=file.path)
+        raise InputError("no jobs found", path=file.path)
     return Parsed(jobs=tuple(jobs.values()), warnings=(_WITHOUT_DETAILS.format(guessed),) if guessed else ())
 
 
 def _records(file: SourceFile) -> Iterator[Lines]:
-    """The numbered lines of each record; an empty line ends one."""
+    """Yield the numbered lines of each record; records are separated by empty lines."""
     record: Lines = []
     started = False
     for number, line in enumerate(file.lines(), start=1):
@@ -108,7 +107,7 @@ def _job(record: Lines, fields: Fields, path: str) -> Job:
     start = Where(path, *record[0])
     for key in _NEEDED:
         if key not in fields:
-            raise start.error(f"the record has no {key}=: it is cut off")
+            raise start.error(f"the record has no {key}=: it is truncated")
     names, slots = _hosts_and_slots(record, fields, path)
     return make_job(
         start,
@@ -132,12 +131,12 @@ def _job(record: Lines, fields: Fields, path: str) -> Job:
 
 
 def _tells_slots(record: Lines, fields: Fields, path: str) -> bool:
-    """Whether a record tells tasks a node, or CPUs of each host."""
+    """Return True if a record has tasks per node, or the CPUs of each host."""
     return bool(_count(fields, "NtasksPerN:B:S:C", path) or _cpus_by_host(record, path))
 
 
 def _fields(record: Lines) -> Fields:
-    """Each key's first line number and value."""
+    """Return the first line number and value of each key."""
     fields: Fields = {}
     for number, line in record:
         keys = list(_KEY.finditer(line))[::-1]
@@ -159,10 +158,10 @@ def _id(fields: Fields) -> str:
 
 
 def _hosts_and_slots(record: Lines, fields: Fields, path: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """A job's hosts and the ranks that each takes.
+    """Return the hosts of a job and the number of ranks on each.
 
-    While a job is completing, its NodeList shrinks to the hosts that are still being cleaned; the
-    lines of ``-d`` go on naming all of them.
+    While a job is completing, its NodeList shrinks to the hosts still being cleaned; the lines of ``-d`` still
+    list all of them.
     """
     text, where = _at(fields, "NodeList", path)
     names = parse_hosts(text, where)
@@ -172,7 +171,7 @@ def _hosts_and_slots(record: Lines, fields: Fields, path: str) -> tuple[tuple[st
     elif names and len(names) != _count(fields, "NumNodes", path):
         raise where.error(f"names {len(names)} hosts, but NumNodes={_text(fields, 'NumNodes')}")
     elif cpus and set(cpus) != set(names):
-        raise where.error("the record's CPU_IDs lines do not tell of all hosts of its NodeList")
+        raise where.error("the record's CPU_IDs lines lack hosts of its NodeList")
     ranks = _count(fields, "NumTasks", path)
     per_host = _count(fields, "NtasksPerN:B:S:C", path)
     if per_host:
@@ -184,7 +183,7 @@ def _hosts_and_slots(record: Lines, fields: Fields, path: str) -> tuple[tuple[st
 
 
 def _cpus_by_host(record: Lines, path: str) -> dict[str, int]:
-    """Allocated CPUs of each host, as ``-d`` tells them."""
+    """Return the allocated CPUs of each host, printed with ``-d``."""
     cpus: dict[str, int] = {}
     for number, line in record:
         for found in _CPUS.finditer(line):
@@ -192,7 +191,7 @@ def _cpus_by_host(record: Lines, path: str) -> dict[str, int]:
             count = _cpu_count(found.group(2), where)
             for name in expand(found.group(1), path=path, line=number):
                 if name in cpus:
-                    raise where.error(f"the CPUs of host {name} stand twice")
+                    raise where.error(f"the CPUs of host {name} are repeated")
                 cpus[name] = count
     return cpus
 
@@ -214,7 +213,7 @@ def _text(fields: Fields, key: str) -> str:
 
 
 def _at(fields: Fields, key: str, path: str) -> tuple[str, Where]:
-    """A field's value and the place where it stands."""
+    """Return the value of a field, and its location."""
     number, value = fields[key]
     return value, Where(path, number, f"{key}={value}")
 
@@ -224,7 +223,7 @@ def _time(fields: Fields, key: str, path: str) -> datetime | None:
 
 
 def _count(fields: Fields, key: str, path: str) -> int:
-    """The first number of ``64``, ``2-2`` or ``4:0:*:*``; 0 where there is none."""
+    """Return the first number of ``64``, ``2-2`` or ``4:0:*:*``; 0 if there is none."""
     value, where = _at(fields, key, path) if key in fields else ("", Where(path))
     first = value.split(":")[0]
     if first == "*" or first.lower() in NOTHING:

@@ -1,12 +1,11 @@
-"""Jobs as ``squeue`` prints them: its table, short or long (``-l``), or columns between ``|``.
+"""Jobs of ``squeue``: its table, short or long (``-l``), or columns separated by ``|``.
 
-The table cuts names at a width and tells no CPUs; columns between ``|`` (``-o '%i|%j|%T|%N|%C'``) tell what
-was asked for. Needed are JOBID, ST or STATE, and NODELIST or NODELIST(REASON); read besides NAME, USER,
-ACCOUNT, PARTITION, NODES, CPUS and the times. Nothing here tells ranks; a host takes its share of CPUS, else
-one. A job that is completing goes on naming only the hosts that are still being cleaned: it is read without
-hosts, and counted.
+The table truncates names and contains no CPUs; columns separated by ``|`` (``-o '%i|%j|%T|%N|%C'``) contain what is
+requested. JOBID, ST or STATE, and NODELIST or NODELIST(REASON) are required; NAME, USER, ACCOUNT, PARTITION,
+NODES, CPUS and the times are read, too. squeue does not print ranks; a host gets its share of CPUS, or one. A
+completing job lists only the hosts still being cleaned: it is read without hosts, and counted.
 
-Seen from Slurm 22.05. Times are printed in the cluster's local time without a zone and taken to be UTC.
+Tested with Slurm 22.05. Times are printed in the cluster's local time without a zone and taken as UTC.
 """
 
 from __future__ import annotations
@@ -64,14 +63,14 @@ _STATE_WIDTH = 8
 """Letters of a state in the long table."""
 _HOSTS = ("NODELIST", "NODELIST(REASON)")
 _FREE_TEXT = ("COMMAND", "NAME", "COMMENT", "WORK_DIR")
-"""Columns in which users may write ``|``, the likeliest first."""
+"""Columns in which users may write ``|``, the most likely first."""
 _ID = re.compile(r"\d[\d_+]*(?:\[[\d,%:-]*\.{0,3}\]?)?", re.A)
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}", re.A)
 _WHY = re.compile(r"\(.*\)")
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line that is neither comment nor date names squeue's columns."""
+    """Return True if the first line except comments and dates has squeue's columns."""
     for line in head.split("\n"):
         if line.strip() and not line.startswith("#") and not _DATE.fullmatch(line.strip()):
             return _is_title(line)
@@ -79,12 +78,12 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The jobs of one file.
+    """Return the jobs of one file.
 
     Raises
     ------
     InputError
-        Columns that are missing, a row that does not fit them, a cell that cannot be read, a job twice.
+        Missing columns, a row that does not fit them, an unreadable cell, or a repeated job.
     """
     (file,) = files
     jobs: dict[str, Job] = {}
@@ -93,18 +92,18 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     for cells, where in _rows(file):
         job = _job(cells, where)
         if job.id in jobs:
-            raise where.error(f"job {job.id} stands twice")
+            raise where.error(f"job {job.id} is repeated")
         room.take(job)
         jobs[job.id] = job
         cleaning += job.state == "COMPLETING" and _hosts_text(cells) != ""
         without += bool(job.hosts) and "CPUS" not in cells
     if not jobs:
-        raise InputError("holds no job", path=file.path)
-    told = (
-        (without, "job(s) tell no CPUs: one rank a host is assumed; `scontrol show jobs -d` tells them"),
-        (cleaning, "completing job(s) name only the hosts still being cleaned: read without hosts"),
+        raise InputError("no jobs found", path=file.path)
+    notes = (
+        (without, "job(s) without CPUs: one rank per host is assumed; use `scontrol show jobs -d` instead"),
+        (cleaning, "completing job(s) list only the hosts still being cleaned: read without hosts"),
     )
-    warnings = tuple(f"{count} {what}" for count, what in told if count)
+    warnings = tuple(f"{count} {what}" for count, what in notes if count)
     return Parsed(jobs=tuple(jobs.values()), warnings=warnings)
 
 
@@ -114,7 +113,7 @@ def _is_title(line: str) -> bool:
 
 
 def _rows(file: SourceFile) -> Iterator[tuple[dict[str, str], Where]]:
-    """Cells by column of each job."""
+    """Yield the cells of each job by column."""
     title = ""
     for number, line in enumerate(file.lines(), start=1):
         where = Where(file.path, number, line)
@@ -122,10 +121,10 @@ def _rows(file: SourceFile) -> Iterator[tuple[dict[str, str], Where]]:
             continue
         if not title:
             if not _is_title(line):
-                raise where.error("the columns JOBID, ST or STATE, and NODELIST are needed")
+                raise where.error("the columns JOBID, ST or STATE, and NODELIST are required")
             title = line
             if "|" not in title and not title.rstrip().endswith(_HOSTS):
-                raise where.error("a table must end with NODELIST, which has no width; or use -o '%i|%T|%N'")
+                raise where.error("the last column of a table must be NODELIST; or use -o '%i|%T|%N'")
             continue
         yield (_between_bars(title, line, where) if "|" in title else _by_width(title, line, where)), where
 
@@ -135,16 +134,16 @@ def _between_bars(title: str, line: str, where: Where) -> dict[str, str]:
     surplus = len(cells) - len(columns)
     free = [columns.index(name) for name in _FREE_TEXT if name in columns]
     if len(set(columns)) != len(columns):
-        raise where.error("a column stands twice")
+        raise where.error("a column is repeated")
     if surplus < 0 or (surplus and not free):
-        raise where.error(f"the row has {len(cells)} cells, not {len(columns)}: is it cut off?")
+        raise where.error(f"the row has {len(cells)} cells, not {len(columns)}: is it truncated?")
     if surplus:
         cells[free[0] : free[0] + surplus + 1] = ["|".join(cells[free[0] : free[0] + surplus + 1])]
     return {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
 
 
 def _by_width(title: str, line: str, where: Where) -> dict[str, str]:
-    """Cells of the table: each column ends where its name does, the last goes on to the end of the line."""
+    """Return the cells of a row of the table: a column ends where its name ends, the last at the line's end."""
     names = list(re.finditer(r"\S+", title))
     edges = [0, *(name.end() for name in names[:-1]), max(len(line), names[-1].end())]
     cells = {}
@@ -189,7 +188,7 @@ def _job(cells: Mapping[str, str], where: Where) -> Job:
 
 
 def _state(cells: Mapping[str, str], where: Where) -> str:
-    """The word of a compact state, or of one that the long table has cut."""
+    """Return the state of a compact word, or of one that the long table has truncated."""
     short = cells.get("ST", "")
     word = STATES.get(short) or parse_state(cells.get("STATE", short), where)
     whole = [name for name in STATES.values() if len(word) == _STATE_WIDTH and name.startswith(word)]

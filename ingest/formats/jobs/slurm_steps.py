@@ -1,12 +1,12 @@
-"""What ``scontrol show steps`` prints: ranks of running jobs, and how they are laid out.
+"""Output of ``scontrol show steps``: ranks of running jobs, and their distribution.
 
-A step is not its job: it may have fewer hosts, and starts later. So only the tasks and the distribution of
-each job's largest step are told here; hosts, times and all else are left open: ``scontrol show jobs -d``.
-The batch, extern and interactive steps and those of MPI launchers' daemons do not count. The components of a
-heterogeneous job (``7+0``, ``7+1``) have numbers of their own here (7, 8): where one srun started steps of
-several numbers, they are left out.
+A step is not its job: it may have fewer hosts, and starts later. Only the tasks and the distribution of each
+job's largest step are read; ``scontrol show jobs -d`` has hosts, times and the rest. Batch, extern and
+interactive steps and those of MPI launchers' daemons do not count. The components of a heterogeneous job
+(``7+0``, ``7+1``) have their own numbers here (7, 8): if one srun started steps of several numbers, they are
+ignored.
 
-Seen from Slurm 22.05.
+Tested with Slurm 22.05.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from registry.errors import InputError
 FORMAT = "slurm-steps"
 _STEP = re.compile(r"StepId=(\d[\d_+]*)\.(\S+)(?=\s|$)", re.A)
 _OTHERS = frozenset({"batch", "extern", "interactive", "TBD"})
-"""Steps without ranks of an application: the script itself, what watches it, a shell, one that waits."""
+"""Steps without ranks of an application: the script, monitoring, a shell, a waiting step."""
 _TASKS = re.compile(r"\sTasks=(\d{1,9})(?=\s|$)", re.A)
 _NAME = re.compile(r"\sName=(.*?)\s+Network=")
 _LAYOUT = re.compile(r"\sDist=(\S+)")
 _SRUN = re.compile(r"\sSrunHost:Pid=(\S+)")
-"""Which srun started the step; ``(null):0`` where none did."""
+"""The srun that started the step; ``(null):0`` if there is none."""
 
 
 class _Step(NamedTuple):
@@ -41,18 +41,18 @@ class _Step(NamedTuple):
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line that is not empty begins a step."""
+    """Return True if the first non-empty line begins a step."""
     first = next((line for line in head.split("\n") if line.strip()), "")
     return _STEP.match(first) is not None and "UserId=" in first
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The jobs of one file, without hosts.
+    """Return the jobs of one file, without hosts.
 
     Raises
     ------
     InputError
-        A line before the first step, a step without its tasks, a step twice, no step of an application.
+        A line before the first step, a step without its tasks, a repeated step, or no step of an application.
     """
     (file,) = files
     steps = list(_steps(file))
@@ -66,7 +66,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         if step.job not in largest or step.tasks > largest[step.job].tasks:
             largest[step.job] = step
     if not largest:
-        raise InputError("holds no step of an application of a job of one component", path=file.path)
+        raise InputError("no step of an application of a job with one component found", path=file.path)
     jobs = tuple(
         make_job(
             step.where,
@@ -81,22 +81,22 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         )
         for step in largest.values()
     )
-    told = (
+    notes = (
         (
             len(jobs),
-            "job(s) get their ranks and distribution: `scontrol show jobs -d` tells hosts and all else",
+            "job(s) get their ranks and distribution: `scontrol show jobs -d` has hosts and the rest",
         ),
-        (len(steps) - len(plain), "step(s) of scripts and daemons are left out"),
+        (len(steps) - len(plain), "step(s) of scripts and daemons are ignored"),
         (
             len(plain) - len(single),
-            "step(s) of heterogeneous jobs are left out: they tell other numbers of jobs",
+            "step(s) of heterogeneous jobs are ignored: they have other job numbers",
         ),
     )
-    return Parsed(jobs=jobs, warnings=tuple(f"{count} {what}" for count, what in told if count))
+    return Parsed(jobs=jobs, warnings=tuple(f"{count} {what}" for count, what in notes if count))
 
 
 def _steps(file: SourceFile) -> Iterator[_Step | None]:
-    """The steps, in order; None for one that is not of an application."""
+    """Yield the steps in order; None for steps that are not of an application."""
     record: list[str] = []
     start, seen = 0, set[str]()
     for number, line in enumerate([*file.lines(), ""], start=1):
@@ -107,7 +107,7 @@ def _steps(file: SourceFile) -> Iterator[_Step | None]:
             if match is None:
                 raise where.error("not a step such as StepId=4711.0")
             if match.group() in seen:
-                raise where.error("a step stands twice")
+                raise where.error("a step is repeated")
             seen.add(match.group())
             yield _step(match, "".join(f"{part} " for part in record), where)
             record = []
@@ -116,13 +116,13 @@ def _steps(file: SourceFile) -> Iterator[_Step | None]:
         if begins or record:
             record.append(line)
         elif line.strip():
-            raise Where(file.path, number, line).error("a line before the first step, or behind one")
+            raise Where(file.path, number, line).error("a line outside of any step")
 
 
 def _step(match: re.Match[str], text: str, where: Where) -> _Step | None:
     tasks, srun = _TASKS.search(text), _SRUN.search(text)
     if tasks is None or srun is None:
-        raise where.error("the step has no Tasks= or no SrunHost: it is cut off")
+        raise where.error("the step has no Tasks= or no SrunHost: it is truncated")
     name = _NAME.search(text)
     if match[2] in _OTHERS or (name is not None and name[1].strip() in LAUNCHERS):
         return None

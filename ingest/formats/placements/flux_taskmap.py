@@ -1,9 +1,9 @@
 """A placement as a task map of Flux (RFC 34): ``[[nodeid, nnodes, ppn, repeat], ...]``.
 
-Tasks in order go, ppn each, to nnodes nodes from nodeid on, all that repeat times. The array may be wrapped:
-``{"version": 1, "map": [...]}``. Node ids count the hosts of the job, which the map does not name: the caller
-does (``almanac ingest --hosts``, in the order of the job's R). ``flux job taskmap JOBID`` prints it. Source:
-flux-framework/rfc, spec_34.
+Each block places tasks in order, ppn on each of nnodes nodes from nodeid on, and this repeat times. The array may
+be wrapped: ``{"version": 1, "map": [...]}``. Node ids count the hosts of the job, which are not in the map: they must
+be given with ``almanac ingest --hosts``, in the order of the job's R. ``flux job taskmap JOBID`` prints the map.
+Source: flux-framework/rfc, spec_34.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ _FIELDS = ("nodeid", "nnodes", "ppn", "repeat")
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it begins with a block of four numbers, bare or under the key ``map``."""
+    """Return True if the text begins with a block of four numbers, bare or under the key ``map``."""
     if head.lstrip().startswith("{"):
         return '"version"' in head and _WRAPPED.search(head) is not None
     return _BARE.match(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The hosts of the tasks of one file.
+    """Return the hosts of the tasks of one file.
 
     Raises
     ------
     InputError
-        No task map, another version, a node that the hosts given do not have, no hosts given.
+        Not a task map, another version, a node beyond the given hosts, or no hosts given.
     """
     (file,) = files
     spot = Spot(file.path)
     value = load_json(file)
     if isinstance(value, dict):
         if value.get("version") != 1:
-            raise spot.at("version").error("is not 1, the version that is known")
+            raise spot.at("version").error("is not 1, the supported version")
         value, spot = value.get("map"), spot.at("map")
     if not options.hosts:
-        reason = "tells no hosts: give those of the job, in the order of its R, with --hosts"
+        reason = "contains no hosts: give those of the job with --hosts, in the order of its R"
         raise InputError(reason, path=file.path)
     hosts: list[str] = []
     for index, block in enumerate(spot.list(value)):
@@ -62,8 +62,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             raise here.error(f"places more than {MAX_RANKS} ranks")
         hosts += [host for host in options.hosts[first : first + nodes] for _ in range(each)] * repeat
     if not hosts:
-        raise InputError("places no rank", path=file.path)
-    return Parsed(placement=HostOrder(hosts=tuple(hosts), source=FORMAT))
+        raise InputError("no ranks found", path=file.path)
+    return Parsed(placements=(HostOrder(hosts=tuple(hosts), source=FORMAT),))
 
 
 def _numbers(block: Any, spot: Spot) -> tuple[int, int, int, int]:

@@ -1,13 +1,13 @@
 """A placement as the order of hosts in a launcher's host file: ranks fill the lines from the top.
 
-Three kinds of lines, one kind a file; ``#`` begins a comment:
+Three kinds of lines are known; a file must use one of them. ``#`` begins a comment:
 
     node1            one rank: Open MPI's sequential mapping, Slurm's SLURM_HOSTFILE, MPICH
-    node1:2          two ranks: MPICH's machine file; `binding=user:4,0` may follow, and is not kept
-    node1 slots=2    two ranks: Open MPI's host file as its default mapping by slot fills it
+    node1:2          two ranks: MPICH's machine file; `binding=user:4,0` may follow and is ignored
+    node1 slots=2    two ranks: Open MPI's host file with its default mapping by slot
 
-Hosts may come again, except beside ``slots=``: Open MPI merges such lines, which moves ranks.
-Seen accepted by Open MPI 4.1.4, MPICH's hydra and Slurm 22.05.
+Hosts may be repeated, except with ``slots=``: Open MPI merges such lines, which moves ranks. Tested with Open MPI
+4.1.4, MPICH's hydra and Slurm 22.05.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KINDS = (_PLAIN, _COUNTED, _SLOTS)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether all lines are of one kind; a single bare word is too little to tell."""
+    """Return True if all lines are of one kind; a single bare word is not enough."""
     lines = head_lines(head)
     if lines and (_COUNTED.fullmatch(lines[0]) or _SLOTS.fullmatch(lines[0])):
         return True
@@ -38,13 +38,13 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The hosts of the ranks of one file.
+    """Return the hosts of the ranks of one file.
 
     Raises
     ------
     InputError
-        A line that cannot be read or is of another kind than the first; a host twice beside
-        ``slots=``; no or too many ranks.
+        An unreadable line or one of another kind than the first, a host repeated with ``slots=``, no ranks, or
+        too many.
     """
     (file,) = files
     hosts: list[str] = []
@@ -54,16 +54,18 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         kind = kind or next((kind for kind in _KINDS if kind.fullmatch(line)), None)
         found = kind.fullmatch(line) if kind else None
         if found is None:
-            reason = "not a host with its number of ranks" if kind is None else "not of the first line's kind"
+            reason = (
+                "expected a host with its number of ranks" if kind is None else "not of the first line's kind"
+            )
             raise InputError(reason, path=file.path, line=number, text=line)
         host, count = found.group(1), int(found.group(2) or 1)
         if kind is _SLOTS and host in seen:
-            reason = f"host {host} has slots= twice: the launcher merges such lines and moves ranks"
+            reason = f"host {host} is repeated with slots=: the launcher merges such lines and moves ranks"
             raise InputError(reason, path=file.path, line=number, text=line)
         if len(hosts) + count > MAX_RANKS:
             raise InputError(f"places more than {MAX_RANKS} ranks", path=file.path, line=number, text=line)
         hosts.extend([host] * count)
         seen.add(host)
     if not hosts:
-        raise InputError("places no rank", path=file.path)
-    return Parsed(placement=HostOrder(hosts=tuple(hosts), source=FORMAT))
+        raise InputError("no ranks found", path=file.path)
+    return Parsed(placements=(HostOrder(hosts=tuple(hosts), source=FORMAT),))

@@ -1,8 +1,8 @@
-"""Where Intel MPI put the ranks of a job: what it prints with ``I_MPI_DEBUG=4`` or more.
+"""Placement of a job by Intel MPI, printed with ``I_MPI_DEBUG=4`` or more.
 
-The table under ``[0] MPI startup(): Rank    Pid      Node name  Pin cpu``; everything else, the program's
-output too, may stand between and around its rows. Long lists of CPUs go on in further lines. The CPUs are not
-kept. Source: outputs of Intel MPI 2018 to 2021 as published.
+The table follows the title ``[0] MPI startup(): Rank    Pid      Node name  Pin cpu``; other text, such as the
+program's output, may be between and around its rows. Long lists of CPUs continue in further lines. CPUs are
+ignored. Source: published outputs of Intel MPI 2018 to 2021.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.formats.placements.orders import HOST, Seat, by_rank
+from ingest.formats.placements.orders import HOST, RankHost, by_rank
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -24,20 +24,20 @@ _OTHER_ROW = re.compile(_SAYS + r"\d+\s", re.A)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether a line is the table's title."""
+    """Return True if a line is the title of the table."""
     return any(_TITLE.fullmatch(line.rstrip("\r")) for line in head.split("\n"))
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The hosts of the ranks of one output.
+    """Return the hosts of the ranks of one output.
 
     Raises
     ------
     InputError
-        No table, a row that cannot be read, a rank twice or missing.
+        No table, an unreadable row, or a repeated or missing rank.
     """
     (file,) = files
-    seats: dict[int, Seat] = {}
+    hosts_of_ranks: dict[int, RankHost] = {}
     within = False
     for number, line in enumerate(file.lines(), start=1):
         if _TITLE.fullmatch(line):
@@ -46,12 +46,12 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         row = _ROW.fullmatch(line) if within else None
         if row is None:
             if within and _OTHER_ROW.match(line):
-                reason = "not a row of rank, process, host and CPUs"
+                reason = "expected a row of rank, process, host and CPUs"
                 raise InputError(reason, path=file.path, line=number, text=line)
             continue
         rank = int(row[1])
-        if rank in seats:
-            reason = f"rank {rank} stands twice, first in line {seats[rank].line}"
+        if rank in hosts_of_ranks:
+            reason = f"rank {rank} is repeated, first in line {hosts_of_ranks[rank].line}"
             raise InputError(reason, path=file.path, line=number, text=line)
-        seats[rank] = Seat(row[3], number)
-    return Parsed(placement=by_rank(seats, file, FORMAT))
+        hosts_of_ranks[rank] = RankHost(row[3], number)
+    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))

@@ -1,11 +1,10 @@
-"""A placement as MPICH_RANK_ORDER of HPE Cray MPICH lists it: the rank of each slot, hosts one after the
-other.
+"""A placement as MPICH_RANK_ORDER of HPE Cray MPICH: the rank of each slot, hosts in order.
 
-Ranks and ranges of ranks (``0-3``) between commas, blanks or line ends; ``#`` begins a comment. The list says
-which ranks share the first host's slots, then the second's, and not which hosts these are: a comment ``#
-hosts a*2 b*2``, which `mapping.launchers.mpich_rank_order` writes, says it, or else the caller (``almanac
-ingest --hosts``). Other lists of launchers tell the host of each rank: this is their inverse. Source: HPE's
-documentation of MPICH_RANK_REORDER_METHOD, and what its grid_order printed, as published.
+The file has ranks and ranges of ranks (``0-3``) separated by commas, blanks or line ends; ``#`` begins a comment. It
+lists the ranks for the slots of the first host, then of the second, but not the hosts: these are in a comment
+``# hosts a*2 b*2``, which `mapping.launchers.mpich_rank_order` writes, or must be given with ``almanac ingest
+--hosts``. Other launchers' lists contain the host of each rank; this is their inverse. Source: HPE's documentation
+of MPICH_RANK_REORDER_METHOD, and published output of its grid_order.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ingest.formats.placements.orders import HOST, MAX_RANKS, Seat, by_rank, filled, significant
+from ingest.formats.placements.orders import HOST, MAX_RANKS, RankHost, by_rank, filled, significant
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -27,9 +26,9 @@ _SLOTS = re.compile(r"(\S+)\*(\d+)", re.A)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether all lines are lists between commas, and no rank stands twice among the first ones.
+    """Return True if all lines are lists of ranks, and no rank is repeated among the first ones.
 
-    A matrix of numbers has some number twice, if only on its diagonal.
+    A matrix of numbers repeats some number, at least on its diagonal.
     """
     lines = head.split("\n")
     texts = [line.partition("#")[0].strip() for line in (lines[:-1] if len(lines) > 1 else lines)]
@@ -43,43 +42,45 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The hosts of the ranks of one file.
+    """Return the hosts of the ranks of one file.
 
     Raises
     ------
     InputError
-        A line that is no list, a rank twice or missing, more ranks than slots, hosts that nobody tells or
-        that the file and the caller tell differently.
+        A line that is not a list, a repeated or missing rank, more ranks than slots, no hosts, or other hosts in
+        the file than given by the caller.
     """
     (file,) = files
-    told = _hosts(file)
-    slots = filled(file, options, told)
-    seats: dict[int, Seat] = {}
+    hosts = _hosts(file)
+    slots = filled(file, options, hosts)
+    hosts_of_ranks: dict[int, RankHost] = {}
     for line, rank in _ranks(file):
-        if rank in seats:
-            reason = f"rank {rank} has two slots, the first in line {seats[rank].line}"
+        if rank in hosts_of_ranks:
+            reason = f"rank {rank} has two slots, the first in line {hosts_of_ranks[rank].line}"
             raise InputError(reason, path=file.path, line=line)
-        if len(seats) == len(slots):
-            reason = f"more ranks than the {len(slots)} slots of the hosts"
+        if len(hosts_of_ranks) == len(slots):
+            reason = f"more ranks than slots of the hosts ({len(slots)})"
             raise InputError(reason, path=file.path, line=line)
-        seats[rank] = Seat(slots[len(seats)], line)
-    return Parsed(placement=by_rank(seats, file, FORMAT))
+        hosts_of_ranks[rank] = RankHost(slots[len(hosts_of_ranks)], line)
+    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))
 
 
 def _ranks(file: SourceFile) -> Iterator[tuple[int, int]]:
-    """Line and rank of each slot."""
+    """Yield the line and rank of each slot."""
     for number, text in significant(file):
         if _LIST.fullmatch(text) is None:
-            raise InputError("no list of ranks between commas", path=file.path, line=number, text=text)
+            raise InputError(
+                "expected a list of ranks separated by commas", path=file.path, line=number, text=text
+            )
         for found in _RANGE.finditer(text):
             first, last = int(found[1]), int(found[2] or found[1])
             if last < first or last >= MAX_RANKS:
-                raise InputError("not a range of ranks", path=file.path, line=number, text=found[0])
+                raise InputError("invalid range of ranks", path=file.path, line=number, text=found[0])
             yield from ((number, rank) for rank in range(first, last + 1))
 
 
 def _hosts(file: SourceFile) -> tuple[tuple[str, int], ...]:
-    """Hosts and slots that a comment tells; none where there is no such comment."""
+    """Return the hosts and slots in a comment; empty if there is no such comment."""
     for number, line in enumerate(file.lines(), start=1):
         found = _HOSTS.fullmatch(line.strip())
         if found is not None:

@@ -1,10 +1,9 @@
-"""Where Open MPI put the ranks of a job, as its launcher reports it.
+"""Placement of a job by Open MPI, as reported by its launcher.
 
-Read: ``mpirun --display-map`` and ``--display-devel-map`` (``Data for node: HOST`` and the processes below
-it), and ``--report-bindings`` (``[HOST:pid] MCW rank N bound to ...``, on standard error). The output of the
-program may stand between these lines. Each daemon repeats the map, so it may stand there several times: all
-must agree. Relative names, and ranks of jobs that the job spawned, are not known to these reports. Seen from
-Open MPI 4.1.4.
+Two reports are read: ``mpirun --display-map`` or ``--display-devel-map`` (``Data for node: HOST`` and the processes
+below it), and ``--report-bindings`` (``[HOST:pid] MCW rank N bound to ...``, on standard error). Output of the program
+may be between these lines. Each daemon repeats the map, so it may occur several times: all must agree. These
+reports do not contain relative names and ranks of spawned jobs. Tested with Open MPI 4.1.4.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ingest.formats.placements.orders import HOST, Seat, by_rank
+from ingest.formats.placements.orders import HOST, RankHost, by_rank
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -26,7 +25,7 @@ _BOUND = re.compile(rf"\[({HOST}):\d+\] MCW rank (\d{{1,8}}) (?:is not bound|bou
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether a line is one of a map or of a report of bindings."""
+    """Return True if a line is one of a map or of a report of bindings."""
     lines = head.split("\n")
     if any(_BOUND.fullmatch(line.rstrip("\r")) for line in lines):
         return True
@@ -34,30 +33,30 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The hosts of the ranks of one report.
+    """Return the hosts of the ranks of one report.
 
     Raises
     ------
     InputError
-        No rank, a rank missing or on two hosts, a process outside of any node, two jobs.
+        No ranks, a missing rank or one on two hosts, a process outside any node, or two jobs.
     """
     (file,) = files
-    seats: dict[int, Seat] = {}
-    for rank, seat in _seats(file):
-        before = seats.setdefault(rank, seat)
-        if before.host != seat.host:
-            reason = f"rank {rank} is on {seat.host}, but on {before.host} in line {before.line}"
-            raise InputError(reason, path=file.path, line=seat.line)
-    return Parsed(placement=by_rank(seats, file, FORMAT))
+    hosts_of_ranks: dict[int, RankHost] = {}
+    for rank, placed in _seats(file):
+        before = hosts_of_ranks.setdefault(rank, placed)
+        if before.host != placed.host:
+            reason = f"rank {rank} is on {placed.host}, but on {before.host} in line {before.line}"
+            raise InputError(reason, path=file.path, line=placed.line)
+    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))
 
 
-def _seats(file: SourceFile) -> Iterator[tuple[int, Seat]]:
-    """Each rank with its host, as often as the file tells it."""
+def _seats(file: SourceFile) -> Iterator[tuple[int, RankHost]]:
+    """Yield each rank with its host, as often as it occurs in the file."""
     host: str | None = None
     jobs: set[tuple[str, str]] = set()
     for number, line in enumerate(file.lines(), start=1):
         if (bound := _BOUND.fullmatch(line)) is not None:
-            yield int(bound[2]), Seat(bound[1], number)
+            yield int(bound[2]), RankHost(bound[1], number)
         elif (node := _NODE.fullmatch(line)) is not None:
             host = node[1]
         elif (process := _PROCESS.fullmatch(line) or _PROC.fullmatch(line)) is not None:
@@ -66,4 +65,4 @@ def _seats(file: SourceFile) -> Iterator[tuple[int, Seat]]:
             jobs.add((process[1], process[2]))
             if len(jobs) > 1:
                 raise InputError("maps of two jobs", path=file.path, line=number, text=line)
-            yield int(process[3]), Seat(host, number)
+            yield int(process[3]), RankHost(host, number)

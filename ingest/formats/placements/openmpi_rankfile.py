@@ -1,7 +1,7 @@
-"""A placement as Open MPI's rankfile gives it: ``rank N=HOST slot=CPU`` a line, ``#`` begins a comment.
+"""A placement as Open MPI's rankfile: one line ``rank N=HOST slot=CPU`` per rank, ``#`` begins a comment.
 
-Seen accepted by Open MPI 4.1.4, which lets a repeated rank's last line win and refuses a file that
-leaves out ranks; here both are errors. The CPUs within a host are not kept.
+Tested with Open MPI 4.1.4, which uses the last line of a repeated rank and rejects a file with missing ranks; here
+both are errors. The CPUs within a host are ignored.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.formats.placements.orders import HOST, Seat, by_rank, head_lines, significant
+from ingest.formats.placements.orders import HOST, RankHost, by_rank, head_lines, significant
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -21,31 +21,31 @@ _LINE = re.compile(rf"rank\s+(\d{{1,8}})\s*=\s*({HOST}|\+n\d+)(?:\s+slots?\s*=\s
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line that is no comment seats a rank."""
+    """Return True if the first line except comments places a rank."""
     lines = head_lines(head)
     return bool(lines) and _BEGINNING.match(lines[0]) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The hosts of the ranks of one file.
+    """Return the hosts of the ranks of one file.
 
     Raises
     ------
     InputError
-        A line that cannot be read; a host that is relative (``+n0``); a rank twice or missing.
+        An unreadable line, a relative host (``+n0``), or a repeated or missing rank.
     """
     (file,) = files
-    seats: dict[int, Seat] = {}
+    hosts_of_ranks: dict[int, RankHost] = {}
     for number, line in significant(file):
         found = _LINE.fullmatch(line)
         if found is None:
-            raise InputError("not `rank N=HOST slot=CPU`", path=file.path, line=number, text=line)
+            raise InputError("expected `rank N=HOST slot=CPU`", path=file.path, line=number, text=line)
         rank, host = int(found.group(1)), found.group(2)
         if host.startswith("+"):
-            reason = f"host {host} is relative to an allocation that the file does not tell; name the host"
+            reason = f"host {host} is relative to an allocation that is not in the file; use the host's name"
             raise InputError(reason, path=file.path, line=number, text=line)
-        if rank in seats:
-            reason = f"rank {rank} is placed twice, first in line {seats[rank].line}"
+        if rank in hosts_of_ranks:
+            reason = f"rank {rank} is placed twice, first in line {hosts_of_ranks[rank].line}"
             raise InputError(reason, path=file.path, line=number, text=line)
-        seats[rank] = Seat(host, number)
-    return Parsed(placement=by_rank(seats, file, FORMAT))
+        hosts_of_ranks[rank] = RankHost(host, number)
+    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))

@@ -1,4 +1,4 @@
-"""What the readers of placements share."""
+"""Functions for all parsers of placements."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ HOST = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 MAX_RANKS = 1 << 24
 
 
-class Seat(NamedTuple):
-    """Where a file seats a rank."""
+class RankHost(NamedTuple):
+    """Host of a rank, with the line of the file."""
 
     host: str
     line: int
 
 
 def significant(file: SourceFile) -> Iterator[tuple[int, str]]:
-    """The numbered lines that say something, without comments and outer blanks."""
+    """Yield the numbered lines with content, without comments and outer blanks."""
     for number, line in enumerate(file.lines(), start=1):
         text = line.partition("#")[0].strip()
         if text:
@@ -32,52 +32,52 @@ def significant(file: SourceFile) -> Iterator[tuple[int, str]]:
 
 
 def head_lines(head: str, limit: int = 100) -> list[str]:
-    """The first lines of a file's head that say something, without comments and outer blanks."""
+    """Return the first lines with content, without comments and outer blanks."""
     texts = (line.partition("#")[0].strip() for line in head.split("\n"))
     return list(itertools.islice((text for text in texts if text), limit))
 
 
-def by_rank(seats: Mapping[int, Seat], file: SourceFile, format: str) -> HostOrder:
-    """The hosts of ranks 0, 1, ... without a gap.
+def by_rank(hosts_of_ranks: Mapping[int, RankHost], file: SourceFile, format: str) -> HostOrder:
+    """Return the hosts of ranks 0, 1, ...
 
     Raises
     ------
     InputError
-        No rank at all; a rank that is missing.
+        There are no ranks, or a rank is missing.
     """
-    if not seats:
-        raise InputError("places no rank", path=file.path)
-    ranks = max(seats) + 1
-    if ranks > len(seats):
-        first = next(rank for rank in range(ranks) if rank not in seats)
-        last = seats[ranks - 1].line
-        reason = f"{ranks - len(seats)} of {ranks} ranks are missing, rank {first} first"
+    if not hosts_of_ranks:
+        raise InputError("no ranks found", path=file.path)
+    ranks = max(hosts_of_ranks) + 1
+    if ranks > len(hosts_of_ranks):
+        first = next(rank for rank in range(ranks) if rank not in hosts_of_ranks)
+        last = hosts_of_ranks[ranks - 1].line
+        reason = f"{ranks - len(hosts_of_ranks)} of {ranks} ranks are missing, rank {first} first"
         raise InputError(reason, path=file.path, line=last)
-    return HostOrder(hosts=tuple(seats[rank].host for rank in range(ranks)), source=format)
+    return HostOrder(hosts=tuple(hosts_of_ranks[rank].host for rank in range(ranks)), source=format)
 
 
-def filled(file: SourceFile, options: Options, told: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
-    """The host of each slot, hosts in the order in which a launcher fills them.
+def filled(file: SourceFile, options: Options, listed: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
+    """Return the host of each slot, hosts in the order in which a launcher fills them.
 
     Parameters
     ----------
     file : SourceFile
-        For errors.
+        The file, for errors.
     options : Options
-        The caller's hosts and slots.
-    told : sequence of (host, slots)
-        What the file itself says; empty where it says nothing.
+        Hosts and slots given by the caller.
+    listed : sequence of (host, slots)
+        Hosts and slots in the file; empty if it has none.
 
     Raises
     ------
     InputError
-        Nobody tells the hosts, or both do and differ.
+        Neither the file nor the caller has hosts, or both do and differ.
     """
     counts = options.slots * len(options.hosts) if len(options.slots) == 1 else options.slots
     asked = tuple(zip(options.hosts, counts, strict=True))
-    if not asked and not told:
-        reason = "tells no hosts: give them with --hosts, and --slots where a host takes more than one rank"
+    if not asked and not listed:
+        reason = "contains no hosts: give them with --hosts, and --slots if a host has more than one rank"
         raise InputError(reason, path=file.path)
-    if asked and told and asked != tuple(told):
-        raise InputError("names other hosts or slots than were asked for", path=file.path)
-    return tuple(host for host, count in asked or told for _ in range(count))
+    if asked and listed and asked != tuple(listed):
+        raise InputError("the hosts or slots in the file differ from those given", path=file.path)
+    return tuple(host for host, count in asked or listed for _ in range(count))

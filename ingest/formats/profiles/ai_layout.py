@@ -1,8 +1,8 @@
-"""Who sends how much to whom in training a large model, from its declared layout in TOML.
+"""The communication profile of training a large model, from its declared layout in TOML.
 
-What most users can tell without recording anything: the sizes of the parallel groups, how ranks are
-numbered, and bytes a step. Every key is listed in docs/formats/profiles.md;
-`ingest.generate.ai_layouts.ai_layout` turns them into edges.
+The file contains what users know without a recording: the sizes of the parallel groups, the numbering of ranks,
+and bytes per step. docs/formats/profiles.md lists all keys; `ingest.generate.ai_layouts.ai_layout` converts them to
+edges.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _MOST = 1 << 20
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether there is a table ``[parallel]`` on a line of its own, in a file that is no binary one."""
+    """Return True if the file is text with a table ``[parallel]`` on its own line."""
     return "\0" not in head and _TABLE.search(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of one step.
+    """Return the profile of one step.
 
     Raises
     ------
     InputError
-        Not TOML, a key that is not known, a value of the wrong kind, sizes that do not multiply to the number
-        of ranks, bytes that are missing for a dimension that is used.
+        Invalid TOML, an unknown key, a value of the wrong type, sizes whose product is not the number of ranks,
+        or missing bytes for a dimension in use.
     """
     (file,) = files
     document = _Table(_load(file), "", file)
@@ -52,19 +52,19 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     arguments = _arguments(document)
     product = math.prod(arguments[size] for size in DIMENSIONS)
     if ranks and ranks != product:
-        told = " x ".join(f"{size} {arguments[size]}" for size in DIMENSIONS)
-        raise InputError(f"ranks is {ranks}, but {told} is {product}", path=file.path)
+        sizes = " x ".join(f"{size} {arguments[size]}" for size in DIMENSIONS)
+        raise InputError(f"ranks is {ranks}, but {sizes} is {product}", path=file.path)
     try:
         profile = ai_layout(**arguments)
     except InvalidValue as error:
         raise InputError(str(error).removeprefix("ai_layout."), path=file.path) from error
     name = options.name or name or stem(file.path)
     profile = replace(profile, name=name, application=name, source=FORMAT)
-    return Parsed(profile=profile, warnings=_warnings(profile, arguments["domain"]))
+    return Parsed(profiles=(profile,), warnings=_warnings(profile, arguments["domain"]))
 
 
 def _arguments(document: _Table) -> dict[str, Any]:
-    """What `ai_layout` takes."""
+    """Return the arguments of `ai_layout`."""
     parallel, sent = document.table("parallel"), document.table("bytes")
     algorithm, nvlink = document.table("algorithm"), document.table("nvlink")
     arguments: dict[str, Any] = {size: parallel.whole(size, 1) for size in SIZES}
@@ -100,12 +100,12 @@ def _load(file: SourceFile) -> dict[str, Any]:
         return tomllib.loads(file.text().replace("\r\n", "\n"))
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         found = _LINE.search(str(error))
-        reason = f"not TOML: {_LINE.sub('', str(error)).strip()}".split("\n")[0]
+        reason = f"invalid TOML: {_LINE.sub('', str(error)).strip()}".split("\n")[0]
         raise InputError(reason, path=file.path, line=int(found[1]) if found else None) from error
 
 
 class _Table:
-    """Typed looks into a table; what was never looked at is unknown."""
+    """A table with typed access; keys that were never read are unknown."""
 
     def __init__(self, values: Mapping[str, Any], name: str, file: SourceFile) -> None:
         self._left = dict(values)
@@ -119,14 +119,14 @@ class _Table:
         return InputError(f"{self._name}{key} {reason}", path=self.file.path, text=repr(value))
 
     def table(self, key: str) -> _Table:
-        """A table; empty where it is not there."""
+        """Return a table; empty if it is missing."""
         value = self._take(key, {})
         if not isinstance(value, dict):
             raise self._error(key, "must be a table", value)
         return _Table(value, f"{self._name}{key}.", self.file)
 
     def whole(self, key: str, default: int) -> int:
-        """A whole number from 1 on."""
+        """Return a whole number from 1 on."""
         value = self._take(key, default)
         if value is not default and (
             isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_RANKS
@@ -135,7 +135,7 @@ class _Table:
         return int(value)
 
     def number(self, key: str, default: float | None) -> float | None:
-        """A finite number from 0 on."""
+        """Return a finite number from 0 on."""
         value = self._take(key, default)
         if value is None:
             return None
@@ -144,27 +144,27 @@ class _Table:
         return float(value)
 
     def text(self, key: str, default: str, known: Sequence[str] = ()) -> str:
-        """A text, one of those that are known."""
+        """Return a text, possibly one of the known ones."""
         value = self._take(key, default)
         if not isinstance(value, str) or (known and value not in known):
             raise self._error(key, f"must be {'one of ' + ', '.join(known) if known else 'text'}", value)
         return value
 
     def texts(self, key: str, default: Sequence[str]) -> tuple[str, ...]:
-        """A list of texts."""
+        """Return a list of texts."""
         value = self._take(key, list(default))
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self._error(key, "must be a list of texts", value)
         return tuple(value)
 
     def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
+        """Return true or false."""
         value = self._take(key, default)
         if not isinstance(value, bool):
             raise self._error(key, "must be true or false", value)
         return value
 
     def finish(self) -> None:
-        """Refuse what is left: a slip of the pen should not be ignored."""
+        """Raise `InputError` for keys that were not read, since they may be typos."""
         for key, value in self._left.items():
             raise self._error(key, "is not known", value)

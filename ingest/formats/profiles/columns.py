@@ -1,7 +1,7 @@
-"""CSV with a line of column names, as edges and traces come in: which columns, and numbers checked by column.
+"""CSV with column names, for edges and traces: selection of columns, and numbers checked by column.
 
-numpy reads the rows at about a million a second but cannot tell the line of a fault; where it or a
-check refuses the content, the rows are read again one by one to find the first bad line.
+numpy reads about a million rows per second but does not report the line of an error; if it or a check rejects the
+content, the rows are read again one by one to find the first bad line.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from registry.errors import InputError
 from registry.model import Bools, Floats
 
 LARGEST = float(1 << 53)
-"""Largest whole number that is read exactly."""
+"""Largest whole number that is exact in a float."""
 RANKS = "# ranks:"
-"""Beginning of the comment that tells the number of ranks."""
+"""Start of the comment with the number of ranks."""
 TIMES: Mapping[str, float] = MappingProxyType({"t_s": 1.0, "t_ms": 1e-3, "t_us": 1e-6, "t_ns": 1e-9})
-"""Columns that tell when a message was sent, by their unit in seconds; with one, a row is a message."""
+"""Columns with the time of a message, by their unit in seconds; with one of them a row is a message."""
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I | re.A)
 
 
 class Table(NamedTuple):
-    """A file taken apart.
+    """Parts of a file.
 
     Attributes
     ----------
     names : list of str
-        Of the columns, in lower case.
+        Names of the columns, in lower case.
     header : int
-        Number of the line that holds them.
+        Line number of the names.
     body : str
-        The text behind it.
+        Text after that line.
     path : str
-        For errors.
+        Path of the file, for errors.
     """
 
     names: list[str]
@@ -56,18 +56,18 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What a column of finite numbers may hold.
+    """Rule for a column of finite numbers.
 
     Attributes
     ----------
     whole : bool
-        Whole numbers up to 2^53.
+        True if numbers must be whole, up to 2^53.
     signed : bool
-        Numbers below zero too.
+        True if numbers may be below zero.
     largest : float
         Largest absolute value.
     larger : str
-        What is said of one that is larger.
+        Error text for a larger value.
     """
 
     whole: bool = False
@@ -76,7 +76,7 @@ class Column:
     larger: str = ""
 
     def good(self, values: Floats) -> Bools:
-        """bool[n]: which numbers the column may hold."""
+        """Return True for each number that the column allows (bool[n])."""
         size = np.abs(values)
         good: Bools = np.isfinite(values) & (size <= self.largest)
         if not self.signed:
@@ -86,7 +86,7 @@ class Column:
         return good
 
     def fault(self, cell: str) -> str:
-        """What is wrong with a cell; empty where nothing is. The same rules as `good`."""
+        """Return the error of a cell by the same rules as `good`; empty if there is none."""
         if not _NUMBER.fullmatch(cell):
             return "is not a number"
         value = float(cell)
@@ -99,22 +99,22 @@ class Column:
         return self.larger if abs(value) > self.largest else ""
 
 
-RANK = Column(whole=True, largest=MAX_RANKS - 1, larger=f"is no rank below {MAX_RANKS}")
+RANK = Column(whole=True, largest=MAX_RANKS - 1, larger=f"is not a rank below {MAX_RANKS}")
 
 
 def head_names(head: str) -> set[str]:
-    """The columns that the first line that is no comment names; never raises."""
+    """Return the columns named in the first line except comments; never raises."""
     line = next((line for line in head.splitlines() if line.strip() and not line.startswith("#")), "")
     return set(_names(line))
 
 
 def split(file: SourceFile, needed: Sequence[str]) -> Table:
-    """The columns' names and the rows behind them.
+    """Return the column names and the rows after them.
 
     Raises
     ------
     InputError
-        A column that is missing or stands twice, no line with names.
+        A column is missing or repeated, or there is no line with names.
     """
     text, end, number = file.text(), 0, 0
     while end < len(text):
@@ -125,28 +125,28 @@ def split(file: SourceFile, needed: Sequence[str]) -> Table:
         names = _names(line)
         missing = [name for name in needed if name not in names]
         if missing:
-            reason = f"there is no column {' and no column '.join(missing)}"
+            reason = f"column {' and column '.join(missing)} is missing"
             raise InputError(reason, path=file.path, line=number, text=line.strip())
         if len(set(names)) != len(names):
-            raise InputError("a column stands twice", path=file.path, line=number, text=line.strip())
+            raise InputError("a column is repeated", path=file.path, line=number, text=line.strip())
         return Table(names, number, text[end:], file.path)
-    raise InputError("there is no line with the names of the columns", path=file.path)
+    raise InputError("the line with the column names is missing", path=file.path)
 
 
-def told_ranks(file: SourceFile, header: int) -> int:
-    """The number of ranks that a comment before the names tells; 0 where none does.
+def declared_ranks(file: SourceFile, header: int) -> int:
+    """Return the number of ranks in a comment before the names; 0 if there is none.
 
     Raises
     ------
     InputError
-        No number, or one outside 1 .. `MAX_RANKS`.
+        The comment has no number, or one outside 1 .. `MAX_RANKS`.
     """
     lines = file.data[: 1 << 16].decode("utf-8-sig", "replace").split("\n", header)[: header - 1]
     for number, line in enumerate(lines, start=1):
         if line.startswith(RANKS):
             text = line.removeprefix(RANKS).strip()
             if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= MAX_RANKS):
-                raise InputError("no number of ranks", path=file.path, line=number, text=line)
+                raise InputError("invalid number of ranks", path=file.path, line=number, text=line)
             return int(text)
     return 0
 
@@ -154,34 +154,35 @@ def told_ranks(file: SourceFile, header: int) -> int:
 def read_columns(
     table: Table, columns: Mapping[str, Column], texts: Mapping[str, str] = MappingProxyType({})
 ) -> NDArray[np.void]:
-    """The rows as a structured array, each number checked; other columns as their first letter.
+    """Return the rows as a structured array with checked numbers; other columns as their first letter.
 
     Parameters
     ----------
     table : Table
+        Parts of the file.
     columns : mapping of str to Column
-        Of numbers: float64.
+        Columns of numbers (float64) and their rules.
     texts : mapping of str to str
-        Of text: their dtype, such as ``U12``.
+        Columns of text and their dtype, such as ``U12``.
 
     Raises
     ------
     InputError
-        With the line: a row with another number of cells, a cell that its column may not hold.
+        A row with a wrong number of cells, or an invalid cell.
     """
     names = table.names
     kinds = [
         (name or f"column {i}", "f8" if name in columns else texts.get(name, "U1"))
         for i, name in enumerate(names)
     ]
-    reason = "a row cannot be read"
+    reason = "unreadable row"
     try:
         body = io.StringIO(table.body)
         rows = np.loadtxt(body, np.dtype(kinds), comments=None, delimiter=",", quotechar='"', ndmin=1)
         if all(bool(columns[name].good(rows[name]).all()) for name in names if name in columns):
             return rows
     except ValueError as error:
-        reason = f"a row cannot be read: {error}"
+        reason = f"unreadable row: {error}"
     for number, cells in numbered(table):
         fault = _fault(cells, names, columns)
         if fault:
@@ -190,12 +191,12 @@ def read_columns(
 
 
 def numbered(table: Table) -> Iterator[tuple[int, list[str]]]:
-    """The rows with the numbers of the lines where they begin.
+    """Yield the rows with the line numbers of their starts.
 
     Raises
     ------
     InputError
-        The text is no CSV.
+        The text is not valid CSV.
     """
     reader = csv.reader(io.StringIO(table.body, newline=""))
     start = 0
@@ -206,20 +207,20 @@ def numbered(table: Table) -> Iterator[tuple[int, list[str]]]:
             start = reader.line_num
     except csv.Error as error:
         line = table.header + start + 1
-        raise InputError(f"not CSV: {error}", path=table.path, line=line) from error
+        raise InputError(f"invalid CSV: {error}", path=table.path, line=line) from error
 
 
 def refused(table: Table, row: int, reason: str) -> InputError:
-    """The error for a row, from 0, with its line and text."""
+    """Return the error for a row (counted from 0), with its line and text."""
     number, cells = next(islice(numbered(table), row, None))
     return InputError(reason, path=table.path, line=number, text=",".join(cells))
 
 
 def unread(names: Sequence[str], known: Sequence[str]) -> Iterator[str]:
-    """Says which columns are not read, where there are any."""
+    """Yield a warning about columns that are not read."""
     others = [name for name in names if name not in known]
     if others:
-        yield f"columns that are not read: {', '.join(others)}"
+        yield f"ignored columns: {', '.join(others)}"
 
 
 def _names(line: str) -> list[str]:
@@ -227,9 +228,9 @@ def _names(line: str) -> list[str]:
 
 
 def _fault(cells: Sequence[str], names: Sequence[str], columns: Mapping[str, Column]) -> str:
-    """What is wrong with a row; empty where nothing is."""
+    """Return the error of a row; empty if there is none."""
     if len(cells) != len(names):
-        return f"{len(cells)} cells where there are {len(names)} columns"
+        return f"{len(cells)} cells, but there are {len(names)} columns"
     for name, cell in zip(names, cells, strict=True):
         fault = columns[name].fault(cell.strip()) if name in columns else ""
         if fault:

@@ -1,4 +1,4 @@
-"""Darshan's logs, which tell of files and not of messages: recognised to say so, binary or printed."""
+"""Darshan's logs, binary or printed: recognised and rejected, since they contain files, not messages."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 REASON = (
-    "Darshan records what ranks read and write in files, not what they send to each other: no placement can "
-    "be judged by it. Record with Open MPI's monitoring (--mca pml_monitoring_enable 2), Score-P (OTF2) or "
+    "Darshan records file accesses of ranks, not messages between them, so that no placement can be judged by "
+    "it. Record with Open MPI's monitoring (--mca pml_monitoring_enable 2), Score-P (OTF2) or "
     "DUMPI instead"
 )
 _PRINTED = "# darshan log version:"
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is what darshan-parser prints, or a log: its version, as text, and numbers behind it."""
+    """Return True if the text is output of darshan-parser, or a log (a version and binary numbers)."""
     return head.startswith(_PRINTED) or (
         head[:2] in ("2.", "3.") and "\0" in head[3:8] and path.endswith(".darshan")
     )
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Refuse.
+    """Reject the file.
 
     Raises
     ------

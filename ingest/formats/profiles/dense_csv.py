@@ -1,7 +1,7 @@
-"""Who sends how much to whom as a dense matrix of bytes: rows of numbers between commas, no names of columns.
+"""A communication profile as a dense matrix of bytes: rows of numbers separated by commas, without names.
 
-Row r is what rank r sends; nothing in the file tells, so `Options.transposed` says where it is the other way
-round. Semicolons and tabs between the numbers are read too.
+Row r is what rank r sends, or with `Options.transposed` what it receives; the file itself does not show which. Semicolons
+and tabs are accepted as delimiters, too.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from registry.errors import InputError
 
 FORMAT = "dense-csv"
 _WHOLE = 60_000
-"""A head shorter than this, in characters, is the whole file."""
+"""If the head is shorter than this, in characters, it is the whole file."""
 _DELIMITERS = (",", ";", "\t")
 _CELL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.A)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether lines are as many numbers between delimiters each, as many lines as numbers, some repeated.
+    """Return True if the text has as many lines as numbers in each line, with repeated numbers.
 
-    A list of ranks, each named once, may be cut into lines as well; in a matrix numbers repeat, if only the
-    zeros of its diagonal.
+    A list of ranks without repetitions may have such lines, too; a matrix repeats at least the zeros of its
+    diagonal.
     """
     lines = [line.rstrip("\r") for line in head.split("\n") if line.strip() and not line.startswith("#")]
     if len(head) >= _WHOLE:
-        lines = lines[:-1]  # perhaps cut
+        lines = lines[:-1]  # possibly truncated
     if not lines or "\0" in head:
         return False
     delimiter = _delimiter(lines[0])
@@ -47,13 +47,13 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of one file.
+    """Return the profile of one file.
 
     Raises
     ------
     InputError
-        With the line: a row with another number of cells, a cell that is no number. A matrix that is not
-        square, an entry below zero, more than `MAX_DENSE` ranks.
+        A row with a wrong number of cells, a cell that is not a number, a matrix that is not square, an entry
+        below zero, or more than `MAX_DENSE` ranks.
     """
     (file,) = files
     text = file.text()
@@ -64,7 +64,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         raise InputError(f"has {ranks} columns, more than {MAX_DENSE}: write it as edges", path=file.path)
     rows = read_rows(text, ranks, file.path, delimiter=delimiter)
     if len(rows) != ranks:
-        raise InputError(f"has {len(rows)} rows and {ranks} columns, is not square", path=file.path)
+        raise InputError(f"has {len(rows)} rows and {ranks} columns, so it is not square", path=file.path)
     row, column = np.nonzero(rows)
     return matrix_profile(files, options, FORMAT, row=row, column=column, size=rows[row, column], ranks=ranks)
 

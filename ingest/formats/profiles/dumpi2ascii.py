@@ -1,4 +1,4 @@
-"""Who sends how much to whom from DUMPI traces (SST), as ``dumpi2ascii`` prints them: a file a rank.
+"""A communication profile from DUMPI traces (SST), printed by ``dumpi2ascii`` with one file per rank.
 
     MPI_Isend entering at walltime 9624.99, cputime 0.07 seconds in thread 0.
     int count=25
@@ -8,13 +8,12 @@
     MPI_Comm comm=2 (MPI_COMM_WORLD)
     MPI_Isend returning at ...
 
-Sends of all kinds are summed, persistent ones each time they are started. ``dest`` is a rank of the
-communicator: those made by ``MPI_Comm_dup``, ``MPI_Comm_split`` and ``MPI_Cart_create`` without reordering
-are followed over the files of all ranks, messages through any other are refused. Sizes of types made by
-``MPI_Type_contiguous`` and ``MPI_Type_vector`` are followed, messages of any other are refused. Collectives
-are counted, not expanded.
+Sends of all kinds are summed, persistent ones each time they are started. ``dest`` is a rank of the communicator:
+those made by ``MPI_Comm_dup``, ``MPI_Comm_split`` and ``MPI_Cart_create`` without reordering are reconstructed from the
+files of all ranks; messages through others are rejected. Sizes of types made by ``MPI_Type_contiguous`` and
+``MPI_Type_vector`` are computed; messages of other types are rejected. Collectives are counted, not expanded.
 
-Seen from dumpi2ascii of sst-dumpi 13 on traces of real programs, one made to use all of these calls.
+Tested with dumpi2ascii of sst-dumpi 13 on traces of real programs, one of which uses all of these calls.
 """
 
 from __future__ import annotations
@@ -62,13 +61,13 @@ SIZES: Mapping[str, int] = {
     "MPI_SHORT_INT": 8,
     "MPI_LONG_DOUBLE_INT": 32,
 }  # fmt: skip
-"""Bytes of MPI's own types on a 64-bit machine; of pairs without their padding where MPI sends none."""
+"""Bytes of MPI's types on a 64-bit machine; pairs are without padding if MPI sends none."""
 _ENTERING = re.compile(r"(MPI_\w+) entering at walltime .*")
 _NAMED = re.compile(r"(?:int|MPI_\w+) (\w+)=(-?\d+)(?: \(([\w-]+)\))?")
 _REQUEST = re.compile(r"MPI_Request \w+(?:\[\d+\])?=\[([\d, ]*)\]")
 _RANK_IN_NAME = re.compile(r"(?:^|\D)(\d{1,8})(?:\.\w+)?$")
 _NO_RANK = -1
-"""Destinations below zero are MPI_PROC_NULL and its like: nothing is sent."""
+"""Negative destinations are MPI_PROC_NULL and similar values: nothing is sent."""
 
 
 class _Send(NamedTuple):
@@ -80,7 +79,7 @@ class _Send(NamedTuple):
 
 @dataclass(slots=True)
 class _Trace:
-    """What one rank's file holds."""
+    """Content of one rank's file."""
 
     file: SourceFile
     rank: int | None = None
@@ -89,7 +88,7 @@ class _Trace:
     """(communicator, rank in it): bytes, messages, line of the first."""
     made: list[Made] = field(default_factory=list)
     current: dict[int, int] = field(default_factory=dict)
-    """Communicator of each number at this point: its place in `made`; numbers are used again."""
+    """Index in `made` of each communicator number at this point; numbers are reused."""
     types: dict[int, int] = field(default_factory=dict)
     waiting: dict[int, _Send] = field(default_factory=dict)
     collectives: int = 0
@@ -100,20 +99,19 @@ Values = dict[str, tuple[int, str]]
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line enters an MPI call, as dumpi2ascii says it."""
+    """Return True if the first line enters an MPI call in the notation of dumpi2ascii."""
     first = next((line for line in head.split("\n") if line.strip()), "")
     return _ENTERING.match(first) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of all ranks' files.
+    """Return the profile of all ranks' files.
 
     Raises
     ------
     InputError
-        With the line: a send through a communicator, or of a type, that the files do not tell of; one-sided
-        calls. A file that is cut off, a rank in two files, ranks without one unless
-        `Options.allow_missing_ranks`.
+        A send through an unknown communicator or of an unknown type, one-sided calls, a truncated file, a rank
+        in two files, or missing ranks unless `Options.allow_missing_ranks` is set.
     """
     traces = [_read(file) for file in files]
     by_rank = _by_rank(traces)
@@ -140,8 +138,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         warnings.append(missing_text(missing, ranks))
     collectives = sum(trace.collectives for trace in traces)
     if collectives:
-        warnings.append(f"{collectives} calls of collectives are left out: their messages are not recorded")
-    return Parsed(profile=replace(profile, source=FORMAT), warnings=tuple(warnings))
+        warnings.append(f"{collectives} calls of collectives are ignored: their messages are not recorded")
+    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=tuple(warnings))
 
 
 def _by_rank(traces: Sequence[_Trace]) -> dict[int, _Trace]:
@@ -151,11 +149,11 @@ def _by_rank(traces: Sequence[_Trace]) -> dict[int, _Trace]:
         rank = trace.rank if trace.rank is not None else int(named[1]) if named else None
         if rank is None or rank >= MAX_RANKS:
             reason = (
-                "tells no rank: no MPI_Comm_rank of MPI_COMM_WORLD in it, no number at the end of its name"
+                "rank unknown: no MPI_Comm_rank of MPI_COMM_WORLD in it, no number at the end of its name"
             )
             raise InputError(reason, path=trace.file.path)
         if rank in found:
-            raise InputError(f"rank {rank} is in {found[rank].file.path} too", path=trace.file.path)
+            raise InputError(f"rank {rank} is also in {found[rank].file.path}", path=trace.file.path)
         found[rank] = trace
     return found
 
@@ -167,7 +165,7 @@ def _edges(
         for (comm, dest), (size, messages, line) in trace.sends.items():
             members = groups.get((rank, comm))
             if members is None:
-                reason = "a message goes through a communicator of which the files do not tell the ranks"
+                reason = "a message goes through a communicator whose ranks are not in the files"
                 raise InputError(reason, path=trace.file.path, line=line)
             if dest >= len(members):
                 reason = f"a message goes to rank {dest} of a communicator of {len(members)}"
@@ -187,7 +185,7 @@ def _read(file: SourceFile) -> _Trace:
                 if request in trace.waiting:
                     _add(trace, trace.waiting[request])
         elif name in ONE_SIDED:
-            raise InputError("one-sided calls are not read", path=file.path, line=line, text=name)
+            raise InputError("one-sided calls are not supported", path=file.path, line=line, text=name)
         elif name in COLLECTIVE:
             trace.collectives += 1
         elif name.startswith(("MPI_Comm_", "MPI_Cart_create", "MPI_Type_")):
@@ -195,12 +193,12 @@ def _read(file: SourceFile) -> _Trace:
         elif name == "MPI_Finalize":
             trace.finished = True
     if not trace.finished:
-        raise InputError("ends before MPI_Finalize: it is cut off, or the program was", path=file.path)
+        raise InputError("ends before MPI_Finalize: the file or the run was truncated", path=file.path)
     return trace
 
 
 def _calls(file: SourceFile) -> Iterator[tuple[str, int, list[str]]]:
-    """Each call's name, the line where it is entered, and the lines up to its return."""
+    """Yield the name of each call, the line where it is entered, and the lines up to its return."""
     name, start = "", 0
     lines: list[str] = []
     for number, line in enumerate(file.lines(), start=1):
@@ -209,7 +207,7 @@ def _calls(file: SourceFile) -> Iterator[tuple[str, int, list[str]]]:
             if entered:
                 name, start, lines = entered[1], number, []
             elif line.strip():
-                raise InputError("not the beginning of an MPI call", path=file.path, line=number, text=line)
+                raise InputError("expected the start of an MPI call", path=file.path, line=number, text=line)
         elif line.startswith(f"{name} returning at "):
             yield name, start, lines
             name = ""
@@ -218,11 +216,11 @@ def _calls(file: SourceFile) -> Iterator[tuple[str, int, list[str]]]:
         else:
             lines.append(line)
     if name:
-        raise InputError(f"cut off within {name}", path=file.path, line=start)
+        raise InputError(f"truncated within {name}", path=file.path, line=start)
 
 
 def _values(lines: Sequence[str]) -> Values:
-    """Numbers by name, with the name of what is numbered; of repeats the first."""
+    """Return the numbers of a call by name, with the printed constant; of repeated names the first."""
     values: Values = {}
     for line in lines:
         found = _NAMED.fullmatch(line)
@@ -251,16 +249,16 @@ def _send(trace: _Trace, values: Values, line: int) -> _Send:
         )
     size = SIZES.get(kind[1], trace.types.get(kind[0]))
     if size is None:
-        reason = "a message of a type whose size the file does not tell"
+        reason = "a message of a type whose size is not in the file"
         raise InputError(reason, path=trace.file.path, line=line, text=f"{kind[0]} ({kind[1]})")
     if count[0] * size >= 1 << 53:
         raise InputError("a message of more than 2^53 bytes", path=trace.file.path, line=line)
     return _Send(dest[0], count[0] * size, _comm(trace, comm), line)
 
 
-def _comm(trace: _Trace, told: tuple[int, str]) -> int:
-    """`WORLD`, the place of a communicator in `_Trace.made`, or below that for one that is not known."""
-    number, name = told
+def _comm(trace: _Trace, printed: tuple[int, str]) -> int:
+    """Return `WORLD`, the index of a communicator in `_Trace.made`, or a negative number if unknown."""
+    number, name = printed
     return WORLD if name == "MPI_COMM_WORLD" else trace.current.get(number, UNKNOWN)
 
 
@@ -273,7 +271,7 @@ def _add(trace: _Trace, send: _Send) -> None:
 
 
 def _note(trace: _Trace, name: str, values: Values) -> None:
-    """What a call tells of ranks, communicators and types."""
+    """Record the ranks, communicators and types of a call."""
     of_world = values.get("comm", (0, ""))[1] == "MPI_COMM_WORLD"
     if name == "MPI_Comm_rank" and of_world and "rank" in values:
         trace.rank = values["rank"][0]

@@ -1,9 +1,9 @@
-"""Which ranks of MPI_COMM_WORLD a communicator of a DUMPI trace has, from what all ranks did to make it.
+"""Ranks of the communicators in a DUMPI trace, from the calls that made them.
 
-A trace numbers communicators rank by rank. Members of one make others from it in the same order, so that
-the k-th communicator that each makes from a parent is made together: by ``MPI_Comm_dup`` it has the
-parent's ranks, by ``MPI_Comm_split`` those with the same color, in the order of their keys and then of
-their ranks in the parent.
+A trace numbers communicators separately for each rank. Members of a communicator make others from it in the same
+order, so that the k-th communicator that each makes from a parent is the same one: ``MPI_Comm_dup`` gives it the
+parent's ranks, ``MPI_Comm_split`` those with the same color, in the order of their keys and then of their ranks
+in the parent.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 WORLD = -1
-"""Number of MPI_COMM_WORLD here."""
+"""Number of MPI_COMM_WORLD in this module."""
 UNKNOWN = -2
-"""Number of a communicator that the trace does not tell of."""
+"""Number of a communicator whose origin is not in the trace."""
 
 
 class Made(NamedTuple):
-    """How a rank made a communicator.
+    """A call that made a communicator.
 
     Attributes
     ----------
     parent : int
-        The communicator that it was made from: `WORLD`, `UNKNOWN`, or its place in the rank's list.
+        Communicator from which it was made: `WORLD`, `UNKNOWN`, or its index in the rank's list.
     turn : int
-        How many communicators the rank had made from that parent before.
+        Number of communicators that the rank had made from that parent before.
     how : str
-        Name of the call; ``other`` where its ranks cannot be told.
+        Name of the call; ``other`` if the new ranks are unknown.
     color, key : int
-        Of ``MPI_Comm_split``.
+        Arguments of ``MPI_Comm_split``.
     """
 
     parent: int
@@ -40,10 +40,10 @@ class Made(NamedTuple):
 
 
 def members_of(made: Mapping[int, Sequence[Made]], ranks: int) -> dict[tuple[int, int], Sequence[int]]:
-    """Ranks of MPI_COMM_WORLD in each communicator, in its order, by (rank, place in that rank's list).
+    """Return the world ranks of each communicator in its order, by (rank, index in that rank's list).
 
-    Communicators that a rank with members without a trace made are left out, as are those made otherwise than
-    by the calls above: what goes through them cannot be told.
+    Communicators are left out if a member without a trace took part, or if they were made by other calls: the
+    destinations of their messages are unknown.
     """
     world = tuple(range(ranks))
     found: dict[tuple[int, int], Sequence[int]] = {(rank, WORLD): world for rank in made}
@@ -66,7 +66,7 @@ def _settle(
     by_turn: Mapping[int, Mapping[tuple[int, int], int]],
     found: dict[tuple[int, int], Sequence[int]],
 ) -> bool:
-    """Find one communicator's ranks, once its parent's are known; whether that could be done."""
+    """Find one communicator's ranks if its parent's are known; return True if they were found."""
     rank, number = place
     if place in found:
         return True
@@ -101,7 +101,7 @@ def _there(
     by_turn: Mapping[int, Mapping[tuple[int, int], int]],
     found: Mapping[tuple[int, int], Sequence[int]],
 ) -> int | None:
-    """Number, in another member's trace, of the communicator that was made together with this one."""
+    """Return the index, in another member's trace, of the same communicator."""
     for (old, turn), number in by_turn.get(member, {}).items():
         if turn == entry.turn and found.get((member, old)) == parent:
             return number

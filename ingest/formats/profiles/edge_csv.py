@@ -1,9 +1,9 @@
-"""Who sends how much to whom as an edge list: a CSV file with the columns ``src,dst,bytes``.
+"""A communication profile as an edge list: a CSV file with the columns ``src,dst,bytes``.
 
-Further columns are ``messages`` and ``kind``; all may come in any order. Rows of one pair are summed.
-Rows of kind ``coll_api`` tell what collective calls ask for, not what is sent, and are left out. The
-highest rank named is the last one, unless a comment ``# ranks: 64`` before the names tells of silent ones.
-A file that also tells when each message was sent is a trace (`ingest.formats.profiles.trace_csv`).
+Optional columns are ``messages`` and ``kind``; columns may be in any order. Rows of one pair are summed. Rows of kind
+``coll_api`` describe the arguments of collective calls, not traffic, and are ignored. The highest rank in the file is the
+last one, unless a comment ``# ranks: 64`` before the names gives the number. A file with the time of each message is
+a trace (`ingest.formats.profiles.trace_csv`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ingest.formats.profiles.columns import (
     RANKS,
     TIMES,
     Column,
+    declared_ranks,
     head_names,
     read_columns,
     split,
-    told_ranks,
     unread,
 )
 from ingest.formats.profiles.shared import self_edge_warnings, stem
@@ -36,57 +36,57 @@ from registry.model import Bools, Profile
 FORMAT = "edge-csv"
 COLUMNS = ("src", "dst", "bytes", "messages", "kind")
 NOT_TRAFFIC = "coll_api"
-"""Kind of the rows that are no traffic."""
+"""Kind of rows that are not traffic."""
 _NEEDED = COLUMNS[:3]
 _NUMBERS = {"src": RANK, "dst": RANK, "bytes": Column(), "messages": Column(whole=True)}
 _TEXTS = {"kind": "U12"}
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line that is no comment names the columns, and none of times."""
+    """Return True if the first line except comments names the columns, but no column of times."""
     names = head_names(head)
     return set(_NEEDED) <= names and names.isdisjoint(TIMES)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of one file.
+    """Return the profile of one file.
 
     Raises
     ------
     InputError
-        With the line: a missing column, a row with another number of cells, a cell that is no number,
-        not finite, negative, or no rank. No rows at all.
+        A missing column, a row with a wrong number of cells, a cell that is not a number, not finite, negative
+        or not a rank, or no rows.
     """
     (file,) = files
     table = split(file, _NEEDED)
-    names, told = table.names, told_ranks(file, table.header)
+    names, declared = table.names, declared_ranks(file, table.header)
     if not table.body.strip():
-        if not told:
-            raise InputError("holds no edges, only the names of columns", path=file.path, line=table.header)
-        return _silent(file, told, options)
+        if not declared:
+            raise InputError("no edges found after the column names", path=file.path, line=table.header)
+        return _silent(file, declared, options)
     rows = read_columns(table, _NUMBERS, _TEXTS)
     ranks = int(max(rows["src"].max(), rows["dst"].max())) + 1
-    if told and told < ranks:
-        raise InputError(f"names rank {ranks - 1}, but says it has {told} ranks", path=file.path)
+    if declared and declared < ranks:
+        raise InputError(f"contains rank {ranks - 1}, but declares {declared} ranks", path=file.path)
     traffic = rows["kind"] != NOT_TRAFFIC if "kind" in names else np.ones(len(rows), np.bool_)
     kept = rows[traffic]
     profile = Profile.from_edges(
         kept["src"],
         kept["dst"],
         kept["bytes"],
-        ranks=told or ranks,
+        ranks=declared or ranks,
         messages=kept["messages"] if "messages" in names else None,
         name=options.name or stem(file.path),
         application=stem(file.path),
     )
     warnings = (*_warnings(names, traffic), *_repeats(rows, names), *self_edge_warnings(profile))
-    return Parsed(profile=replace(profile, source=FORMAT), warnings=warnings)
+    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=warnings)
 
 
 def csv_text(profile: Profile) -> str:
-    """The profile as such a file, a row an ordered pair of ranks that talks.
+    """Return the profile as text of this format, with one row per ordered pair of ranks with traffic.
 
-    The number of ranks stands in a comment, for the silent ones above the highest that is named.
+    A comment gives the number of ranks, since the highest ranks may have no traffic.
     """
     whole = bool((profile.bytes == np.floor(profile.bytes)).all()) and bool((profile.bytes <= LARGEST).all())
     sizes = profile.bytes.astype(np.int64).tolist() if whole else map(_shown, profile.bytes.tolist())
@@ -99,14 +99,14 @@ def csv_text(profile: Profile) -> str:
 
 
 def _silent(file: SourceFile, ranks: int, options: Options) -> Parsed:
-    """A profile of ranks that send nothing."""
+    """Return a profile of ranks without traffic."""
     name = stem(file.path)
     profile = Profile.from_edges([], [], [], ranks=ranks, name=options.name or name, application=name)
-    return Parsed(profile=replace(profile, source=FORMAT), warnings=("no rank sends anything",))
+    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=("no rank sends anything",))
 
 
 def _repeats(rows: NDArray[np.void], names: Sequence[str]) -> Iterator[str]:
-    """Says where every row stands twice, as when a file was appended to itself."""
+    """Yield a warning if every row is repeated, as when a file was appended to itself."""
     if len(rows) < 2 or len(rows) % 2:
         return
     half = len(rows) // 2
@@ -114,7 +114,7 @@ def _repeats(rows: NDArray[np.void], names: Sequence[str]) -> Iterator[str]:
     one_after_other = all(bool((rows[name][::2] == rows[name][1::2]).all()) for name in pairs)
     appended = all(bool((rows[name][:half] == rows[name][half:]).all()) for name in pairs)
     if one_after_other or appended:
-        yield "every row stands twice: the file seems to hold one recording twice over; --divide 2 halves it"
+        yield "every row is repeated: the file seems to contain one recording twice; --divide 2 halves it"
 
 
 def _shown(value: float) -> int | float:
@@ -124,5 +124,5 @@ def _shown(value: float) -> int | float:
 def _warnings(names: Sequence[str], traffic: Bools) -> Iterator[str]:
     left_out = int((~traffic).sum())
     if left_out:
-        yield f"{left_out} rows of kind {NOT_TRAFFIC} are left out: what calls ask for, not what is sent"
+        yield f"{left_out} rows of kind {NOT_TRAFFIC} are ignored: arguments of calls, not traffic"
     yield from unread(names, COLUMNS)

@@ -1,4 +1,4 @@
-"""What the readers of matrices and graphs share: matrices of bytes, and patterns to be cut into parts."""
+"""Profiles from matrices and graphs: matrices of bytes, and patterns that METIS cuts into parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from registry.errors import InputError
 from registry.model import Profile
 
 MAX_DENSE = 1 << 14
-"""Most ranks of a matrix that is written out in full: 2 GiB as float64."""
+"""Largest number of ranks of a dense matrix: 2 GiB as float64."""
 
 
 def matrix_profile(
@@ -32,16 +32,16 @@ def matrix_profile(
     messages: ArrayLike | None = None,
     warnings: Sequence[str] = (),
 ) -> Parsed:
-    """The profile of a matrix whose entries are bytes, or of the products with it.
+    """Return the profile of a matrix of bytes, or of products with the matrix.
 
     Parameters
     ----------
     row, column : int[e]
-        From 0. A row is what a rank sends unless `Options.transposed`.
+        Indices from 0. A row is what a rank sends unless `Options.transposed` is set.
     size : float[e]
-        Entries; zero is no message.
+        Entries; zero means no message.
     ranks : int
-        Rows and columns.
+        Number of rows and columns.
     messages : int[e], optional
 
     Raises
@@ -58,7 +58,7 @@ def matrix_profile(
         raise InputError(f"has {ranks} ranks, more than {MAX_RANKS}", path=place(files))
     if len(values) and not (bool(np.isfinite(values).all()) and values.min() >= 0):
         reason = "an entry is negative or not finite: it cannot be bytes; is this the matrix of a solver?"
-        raise InputError(f"{reason} --parts P cuts it into P parts", path=place(files))
+        raise InputError(f"{reason} Use --parts P to cut it into P parts", path=place(files))
     kept = values > 0
     if messages is not None:
         kept |= np.asarray(messages) > 0
@@ -71,8 +71,8 @@ def matrix_profile(
         name=options.name or name,
         application=name,
     )
-    told = (*warnings, *self_edge_warnings(profile))
-    return Parsed(profile=replace(profile, source=format), warnings=told)
+    notes = (*warnings, *self_edge_warnings(profile))
+    return Parsed(profiles=(replace(profile, source=format),), warnings=notes)
 
 
 def _product(
@@ -92,5 +92,5 @@ def _product(
         f"entries are not read as bytes: METIS cut the {rows} rows into {parts} parts, and ranks send what a "
         "product with a vector of doubles needs"
     )
-    told = replace(profile, source=f"{format}, cut into parts")
-    return Parsed(profile=told, warnings=(*warnings, about))
+    cut = replace(profile, source=f"{format}, cut into parts")
+    return Parsed(profiles=(cut,), warnings=(*warnings, about))

@@ -1,13 +1,13 @@
-"""Who sends how much to whom, or the matrix of a solver, in the Matrix Market format of NIST.
+"""A communication profile or the matrix of a solver in the Matrix Market format of NIST.
 
     %%MatrixMarket matrix coordinate real symmetric
     % comments
     rows columns entries
-    row column value            from 1; no value where the field is ``pattern``
+    row column value            from 1; no value if the field is ``pattern``
 
-``array`` lists all values, column by column. Of a ``symmetric`` matrix only the lower triangle is written;
-it is expanded. A row is what a rank sends unless `Options.transposed`. With `Options.parts` the entries are
-the pattern of a sparse matrix, cut into parts by METIS (Hoefler and Snir 2011, section 5.2).
+``array`` lists all values, column by column. Only the lower triangle of a ``symmetric`` matrix is in the file; it is
+expanded. A row is what a rank sends unless `Options.transposed` is set. With `Options.parts` the entries are the
+pattern of a sparse matrix, which METIS cuts into parts (Hoefler and Snir 2011, section 5.2).
 """
 
 from __future__ import annotations
@@ -38,31 +38,30 @@ class _Header(NamedTuple):
     rows: int
     entries: int
     lines: int
-    """Lines up to and with that of the sizes."""
+    """Number of lines up to that of the sizes."""
     end: int
-    """Characters of these lines."""
+    """Number of characters of these lines."""
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the banner stands at the beginning."""
+    """Return True if the text begins with the banner."""
     return head[: len(BANNER)].lower() == BANNER.lower()
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of one file.
+    """Return the profile of one file.
 
     Raises
     ------
     InputError
-        With the line: a banner or sizes that are not understood, an entry that cannot be read or lies outside
-        the matrix. Another number of entries than the sizes say, a matrix that is not square, entries that
-        cannot be bytes.
+        An unknown banner or sizes, an unreadable entry or one outside the matrix, a wrong number of entries, a
+        matrix that is not square, or entries that cannot be bytes.
     """
     (file,) = files
     text = file.text()
     header = _header(text, file.path)
     if options.parts is None and header.field in ("complex", "pattern"):
-        reason = f"a {header.field} matrix tells no bytes: --parts P cuts it into P parts and tells theirs"
+        reason = f"a {header.field} matrix contains no bytes: use --parts P to cut it into P parts"
         raise InputError(reason, path=file.path, line=1)
     if options.parts is None and header.symmetry in ("skew-symmetric", "hermitian"):
         raise InputError(f"a {header.symmetry} matrix cannot be bytes", path=file.path, line=1)
@@ -84,7 +83,7 @@ def _header(text: str, path: str) -> _Header:
             break
     else:
         raise InputError("ends before the line of sizes", path=path, line=number)
-    fault = InputError("not a banner of a matrix that is read", path=path, line=1, text=text.split("\n")[0])
+    fault = InputError("unsupported banner", path=path, line=1, text=text.split("\n")[0])
     if len(words) != 5 or words[1] != "matrix" or words[2] not in ("coordinate", "array"):
         raise fault
     layout, field, symmetry = words[2:]
@@ -92,10 +91,12 @@ def _header(text: str, path: str) -> _Header:
         raise fault
     sizes = line.split()
     if len(sizes) != (3 if layout == "coordinate" else 2) or not all(_is_count(size) for size in sizes):
-        raise InputError("not the line of sizes", path=path, line=number, text=line)
+        raise InputError("expected the line of sizes", path=path, line=number, text=line)
     rows, columns = int(sizes[0]), int(sizes[1])
     if rows != columns or rows < 1:
-        raise InputError(f"has {rows} rows and {columns} columns, is not square", path=path, line=number)
+        raise InputError(
+            f"has {rows} rows and {columns} columns, so it is not square", path=path, line=number
+        )
     if layout == "array":
         if rows > MAX_DENSE:
             raise InputError(f"has {rows} rows, more than {MAX_DENSE}", path=path, line=number)
@@ -111,14 +112,14 @@ def _is_count(text: str) -> bool:
 
 
 def _entries(text: str, header: _Header, path: str) -> tuple[Longs, Longs, Floats]:
-    """Rows and columns from 0, and values; 1 where there are none."""
+    """Return rows and columns from 0, and values (1 if the file has none)."""
     values = _FIELDS[header.field]
     places = 2 if header.layout == "coordinate" else 0
     body = text[header.end :]
     table = read_rows(body, places + values, path, first=header.lines + 1, comments="%")
     if len(table) != header.entries:
-        told = f"holds {len(table)} entries where the sizes say {header.entries}"
-        raise InputError(f"{told}: was it cut off?", path=path)
+        counts = f"contains {len(table)} entries, but its sizes declare {header.entries}"
+        raise InputError(f"{counts}: is it truncated?", path=path)
     value = table[:, places] if values else np.ones(len(table))
     if not places:
         return (*_dense_places(header), value)
@@ -137,7 +138,7 @@ def _entries(text: str, header: _Header, path: str) -> tuple[Longs, Longs, Float
 
 
 def _line_of(body: str, entry: int) -> int:
-    """Line of the body, from 1, of an entry, from 0."""
+    """Return the line of the body (from 1) of an entry (from 0)."""
     for number, line in enumerate(body.split("\n"), start=1):
         if line.partition("%")[0].strip():
             if entry == 0:
@@ -147,7 +148,7 @@ def _line_of(body: str, entry: int) -> int:
 
 
 def _dense_places(header: _Header) -> tuple[Longs, Longs]:
-    """Places in the order of an ``array``: column by column; of a symmetric one those below the diagonal."""
+    """Return the places of an ``array`` column by column; for symmetric ones those below the diagonal."""
     if header.symmetry == "general":
         column, row = np.divmod(np.arange(header.rows**2), header.rows)
         return row, column

@@ -1,12 +1,12 @@
-"""Who talks with whom as a graph in the format of METIS and Chaco (METIS manual 5.1, section 4.1.1).
+"""A communication profile as a graph in the format of METIS and Chaco (METIS manual 5.1, section 4.1.1).
 
     % comments
     vertices edges [fmt [constraints]]
-    [size] [weight ...] neighbour [weight] neighbour [weight] ...        line k tells of vertex k, from 1
+    [size] [weight ...] neighbour [weight] neighbour [weight] ...        line k describes vertex k, from 1
 
-``fmt`` has three digits: vertex sizes, vertex weights, edge weights. Every edge stands at both of its ends
-with one weight. It has no direction: half of the weight is sent each way, so that the sum over both is the
-weight. With `Options.parts` the graph is the pattern of a matrix instead and its weights do not count.
+``fmt`` has three digits: vertex sizes, vertex weights, edge weights. Every edge is listed at both of its ends with
+one weight. It has no direction: half of the weight is sent each way, so that the sum is the weight. With
+`Options.parts` the graph is the pattern of a matrix, and its weights are ignored.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ class _Header(NamedTuple):
     vertices: int
     edges: int
     skipped: int
-    """Numbers before the neighbours: size and weights of the vertex."""
+    """Number of values before the neighbours: size and weights of the vertex."""
     weighted: bool
     line: int
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether a header fits the lines behind it: as many as vertices, neighbours within their number."""
+    """Return True if a header fits the following lines: their number, and their neighbours."""
     if "\0" in head or len(head) < 4:
         return False
     lines = [line for line in head.split("\n") if not line.startswith("%")]
     found = _HEADER.fullmatch(lines[0]) if lines else None
     if not found or not 1 <= int(found[1]) <= MAX_RANKS:
         return False
-    header = _told(found, 1)
+    header = _header_of(found, 1)
     body = lines[1:-1] if len(head) >= 60_000 else lines[1:]
     while body and len(body) > header.vertices and not body[-1].strip():
         body.pop()
@@ -57,14 +57,13 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of one file.
+    """Return the profile of one file.
 
     Raises
     ------
     InputError
-        With the line: a header or a number that is not understood, a neighbour that does not exist, a vertex
-        next to itself, a weight that is missing. An edge that stands at one end only or with two weights,
-        another number of vertices or edges than the header says.
+        An invalid header or number, a missing neighbour, a vertex next to itself, a missing weight, an edge
+        listed at one end only or with two weights, or another number of vertices or edges than in the header.
     """
     (file,) = files
     lines = file.lines()
@@ -87,14 +86,14 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     )
 
 
-def _told(found: re.Match[str], line: int) -> _Header:
+def _header_of(found: re.Match[str], line: int) -> _Header:
     flags = (found[3] or "0").zfill(3)
     weights = int(found[4] or 1) if flags[1] == "1" else 0
     return _Header(int(found[1]), int(found[2]), int(flags[0]) + weights, flags[2] == "1", line)
 
 
 def _is_row(line: str, header: _Header) -> bool:
-    """Whether a line can be a vertex's; exact enough to tell this format from other rows of numbers."""
+    """Return True if a line can be that of a vertex, to exclude other formats with rows of numbers."""
     if not _NUMBERS.fullmatch(line):
         return False
     numbers = line.split()[header.skipped :]
@@ -110,12 +109,12 @@ def _header(lines: Sequence[str], path: str) -> _Header:
         found = _HEADER.fullmatch(line.rstrip("\r"))
         if not found or not 1 <= int(found[1]) <= MAX_RANKS:
             break
-        return _told(found, number)
-    raise InputError("not the header of a METIS graph", path=path, line=number, text=line)
+        return _header_of(found, number)
+    raise InputError("expected the header of a METIS graph", path=path, line=number, text=line)
 
 
 def _rows(lines: Sequence[str], header: _Header, path: str) -> Iterator[tuple[int, str]]:
-    """Each vertex's line with its number; fewer or more are errors, empty lines at the end are not."""
+    """Yield the line of each vertex with its number; empty lines at the end are skipped."""
     count = 0
     for number, line in enumerate(lines[header.line :], start=header.line + 1):
         if line.startswith("%"):
@@ -127,7 +126,7 @@ def _rows(lines: Sequence[str], header: _Header, path: str) -> Iterator[tuple[in
             raise InputError(reason, path=path, line=number, text=line)
         count += 1
     if count < header.vertices:
-        reason = f"{count} lines where the header says {header.vertices} vertices: cut off?"
+        reason = f"{count} lines, but the header declares {header.vertices} vertices: is it truncated?"
         raise InputError(reason, path=path, line=len(lines))
 
 
@@ -135,7 +134,7 @@ def _edges(lines: Sequence[str], header: _Header, path: str) -> tuple[Longs, Lon
     rows, columns, weights = [], [], []
     for vertex, (number, line) in enumerate(_rows(lines, header, path)):
         if not _NUMBERS.fullmatch(line):
-            raise InputError("not a row of whole numbers", path=path, line=number, text=line)
+            raise InputError("expected a row of whole numbers", path=path, line=number, text=line)
         numbers = _whole(line, number, path)
         listed = numbers[header.skipped :]
         neighbours, weight = (listed[::2], listed[1::2]) if header.weighted else (listed, listed * 0 + 1)
@@ -168,8 +167,8 @@ def _check_both_ends(row: Longs, column: Longs, weight: Longs, header: _Header, 
     if not bool(same.all()):
         at = int(here[np.flatnonzero(~same)[0]])
         pair = f"{row[at] + 1} and {column[at] + 1}"
-        reason = f"the edge between {pair} stands at one end only, or with two weights"
+        reason = f"the edge between {pair} is listed at one end only, or with two weights"
         raise InputError(reason, path=file.path)
     if len(row) != 2 * header.edges:
-        told = f"holds {len(row)} ends of edges where the header says {header.edges} edges"
-        raise InputError(told, path=file.path, line=header.line)
+        counts = f"contains {len(row)} ends of edges, but the header declares {header.edges} edges"
+        raise InputError(counts, path=file.path, line=header.line)

@@ -1,4 +1,4 @@
-"""mpiP's report, which tells no pairs of ranks: recognised to say so."""
+"""mpiP's report: recognised and rejected, since it contains no traffic between pairs of ranks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ REASON = (
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line is mpiP's."""
+    """Return True if the first line is mpiP's."""
     first = next((line for line in head.split("\n") if line.strip()), "")
     return first.startswith("@ mpiP") or (first.startswith("@") and "mpiP" in first)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Refuse.
+    """Reject the file.
 
     Raises
     ------

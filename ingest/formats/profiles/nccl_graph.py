@@ -1,15 +1,15 @@
-"""Who talks with whom on one node as NCCL planned it: the XML of ``NCCL_GRAPH_DUMP_FILE``.
+"""Communication on one node as planned by NCCL: the XML of ``NCCL_GRAPH_DUMP_FILE``.
 
     <graphs version="1">
       <graph id="0" pattern="4" nchannels="2" speedintra="20" ...>
         <channel><gpu dev="0"/><gpu dev="1"/> ...</channel>
 
-A channel lists the GPUs of one node in the order of a ring (pattern 4) or of a tree's branch (patterns 1 to
-3), perhaps with the network device (``<net>``) by which it enters and leaves the node. It tells no bytes
-and no ranks: GPU d is taken for rank d of one node, and every channel for one byte along each of its links,
-a ring's in its direction, a tree's both ways. Rings are read, or trees with `Options.collectives` ``tree``.
-What goes through a network device leads to a node that the file does not name, and is left out and counted,
-as are other patterns (NVLS, CollNet), which are no links between GPUs.
+A channel lists the GPUs of one node in the order of a ring (pattern 4) or of a tree's branch (patterns 1 to 3),
+possibly with the network device (``<net>``) by which it enters and leaves the node. The file contains no bytes and no
+ranks: GPU d is taken as rank d of one node, and every channel as one byte along each of its links, in the
+direction of a ring, or both ways in a tree. Rings are read, or trees with `Options.collectives` ``tree``. Links through
+a network device lead to a node that is not in the file; they are ignored and counted, as are other patterns (NVLS,
+CollNet), which are no links between GPUs.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from registry.errors import InputError
 FORMAT = "nccl-graph"
 PATTERNS = {"4": "ring", "1": "tree", "2": "tree", "3": "tree"}
 MOST = 1 << 12
-"""Most GPUs of a node."""
+"""Largest number of GPUs of a node."""
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the outermost element is ``graphs`` and holds NCCL's."""
+    """Return True if the outermost element is ``graphs`` with NCCL's content."""
     begins = head.lstrip()[:300]
     return begins.startswith("<") and "<graphs" in begins and "<graph " in head and "nchannels=" in head
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of one node.
+    """Return the profile of one node.
 
     Raises
     ------
     InputError
-        Not XML, entities, an element without its device, a GPU twice in a channel, no ring or tree.
+        Invalid XML, entities, an element without its device, a repeated GPU in a channel, or no ring or tree.
     """
     (file,) = files
     kind = wanted(options, file.path)
@@ -65,39 +65,39 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         links += along
         if kind == "tree":
             links += [(below, above) for above, below in along]
-    warnings = ["NCCL's graph tells no bytes and one node: a byte a channel and link, GPU d as rank d"]
+    warnings = ["NCCL's graph has no bytes and one node: one byte per channel and link, GPU d as rank d"]
     if nets:
-        warnings.append(f"{nets} links through network devices, to other nodes, are left out")
+        warnings.append(f"{nets} links through network devices, to other nodes, are ignored")
     if others:
-        warnings.append(f"{others} channels of other patterns than {kind}s are left out")
+        warnings.append(f"{others} channels of other patterns than {kind}s are ignored")
     if not chosen:
-        raise InputError(f"holds no channel that is a {kind}", path=file.path)
+        raise InputError(f"no channel is a {kind}", path=file.path)
     return links_profile(links, highest + 1, f"{FORMAT}, {kind}s", file, options, warnings)
 
 
 def _channels(file: SourceFile) -> Iterator[tuple[str, list[int], int]]:
-    """Pattern, GPUs and number of network devices of each channel."""
+    """Yield the pattern, GPUs and number of network devices of each channel."""
     try:
         root: Element = fromstring(file.text(), forbid_dtd=True)
     except ParseError as error:
         line = error.position[0] if error.position else None
-        raise InputError(f"not XML: {error}", path=file.path, line=line) from error
+        raise InputError(f"invalid XML: {error}", path=file.path, line=line) from error
     except (DefusedXmlException, ValueError, RecursionError) as error:
-        raise InputError(f"XML that is not read: {str(error).splitlines()[0]}", path=file.path) from error
+        raise InputError(f"unsupported XML: {str(error).splitlines()[0]}", path=file.path) from error
     if root.tag != "graphs":
-        raise InputError("not the graphs of NCCL", path=file.path, text=root.tag)
+        raise InputError("expected the graphs of NCCL", path=file.path, text=root.tag)
     for graph in root.iter("graph"):
         for channel in graph.iter("channel"):
             gpus = [_device(element, file) for element in channel if element.tag == "gpu"]
             nets = sum(element.tag == "net" for element in channel)
             if len(set(gpus)) != len(gpus):
-                raise InputError("a GPU stands twice in a channel", path=file.path, text=str(gpus[:20]))
+                raise InputError("a GPU is repeated in a channel", path=file.path, text=str(gpus[:20]))
             if gpus:
                 yield graph.get("pattern", ""), gpus, nets
 
 
 def _device(element: Element, file: SourceFile) -> int:
-    told = element.get("dev", "")
-    if not (told.isascii() and told.isdigit() and len(told) < 8 and int(told) < MOST):
-        raise InputError("a GPU without the number of its device", path=file.path, text=told)
-    return int(told)
+    number = element.get("dev", "")
+    if not (number.isascii() and number.isdigit() and len(number) < 8 and int(number) < MOST):
+        raise InputError("a GPU without the number of its device", path=file.path, text=number)
+    return int(number)

@@ -1,4 +1,4 @@
-"""What the readers of NCCL's rings and trees share: links without bytes as a profile."""
+"""Profiles from the rings and trees of NCCL: links without bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from registry.model import Profile
 
 
 def wanted(options: Options, path: str) -> str:
-    """``ring`` or ``tree``: which channels are asked for.
+    """Return the requested kind of channels: ``ring`` or ``tree``.
 
     Raises
     ------
@@ -22,7 +22,7 @@ def wanted(options: Options, path: str) -> str:
         Another algorithm: NCCL plans rings and trees.
     """
     if options.collectives not in ("ring", "tree"):
-        raise InputError(f"tells rings and trees, not {options.collectives}", path=path)
+        raise InputError(f"contains rings and trees, not {options.collectives}", path=path)
     return options.collectives
 
 
@@ -34,7 +34,7 @@ def links_profile(
     options: Options,
     warnings: Sequence[str],
 ) -> Parsed:
-    """A profile of one byte and one message along each link; those that stand several times are summed."""
+    """Return a profile of one byte and one message along each link; repeated links are summed."""
     name = stem(file.path)
     ones = [1] * len(links)
     profile = Profile.from_edges(
@@ -46,4 +46,4 @@ def links_profile(
         name=options.name or name,
         application=name,
     )
-    return Parsed(profile=replace(profile, source=source), warnings=tuple(warnings))
+    return Parsed(profiles=(replace(profile, source=source),), warnings=tuple(warnings))

@@ -1,13 +1,13 @@
-"""Who talks with whom over all nodes as NCCL planned it: what ``NCCL_DEBUG=INFO`` prints.
+"""Communication over all nodes as planned by NCCL: the log of ``NCCL_DEBUG=INFO``.
 
     node1:50292:50292 [0] NCCL INFO Channel 00/02 : 0 1 2 3
     node1:50292:50292 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1
 
-``Channel c/n`` is the ring of channel c, printed by rank 0: every rank sends to the next, the last to the
-first. ``Trees`` tells of each channel up to three children of the rank that prints it, the rank, and its
-parent; -1 is none. A line tells no bytes: every channel is taken for one byte along each of its links, a
-ring's in its direction, a tree's both ways. Rings are read, or trees with `Options.collectives` ``tree``.
-The ranks are those of one communicator: where the log has several with other rings it is refused.
+``Channel c/n`` is the ring of channel c, printed by rank 0: every rank sends to the next one, the last to the first.
+``Trees`` lists for each channel up to three children of the printing rank, the rank, and its parent; -1 means none.
+The log contains no bytes: every channel is taken as one byte along each of its links, in the direction of a
+ring, or both ways in a tree. Rings are read, or trees with `Options.collectives` ``tree``. The ranks are those of one
+communicator: a log of several communicators with different rings is rejected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TREE = re.compile(r"\[(\d{1,4})\] (-?\d{1,8})/(-?\d{1,8})/(-?\d{1,8})->(\d{1,8}
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is a log of NCCL; its rings may stand behind the beginning."""
+    """Return True if the text is a log of NCCL; its rings may follow later."""
     return (
         "\0" not in head
         and "NCCL INFO " in head
@@ -38,22 +38,22 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of one communicator.
+    """Return the profile of one communicator.
 
     Raises
     ------
     InputError
-        With the line: a ring that names a rank twice, a tree whose ends contradict each other, a channel told
-        differently by two communicators. No ring or tree at all, ranks without their lines of trees.
+        A ring that repeats a rank, a tree whose ends contradict each other, a channel with different ranks of two
+        communicators, no ring or tree, or ranks without their lines of trees.
     """
     (file,) = files
     kind = wanted(options, file.path)
     links = _rings(file) if kind == "ring" else _trees(file, options)
     if not links:
-        raise InputError(f"holds no line that tells of a {kind}", path=file.path)
+        raise InputError(f"no line of a {kind} found", path=file.path)
     ranks = 1 + max(max(pair) for pair in links)
-    told = f"NCCL's log tells no bytes: a byte along each link of each {kind}"
-    return links_profile(links, ranks, f"{FORMAT}, {kind}s", file, options, (told,))
+    note = f"NCCL's log has no bytes: one byte along each link of each {kind} is assumed"
+    return links_profile(links, ranks, f"{FORMAT}, {kind}s", file, options, (note,))
 
 
 def _rings(file: SourceFile) -> list[tuple[int, int]]:
@@ -64,11 +64,11 @@ def _rings(file: SourceFile) -> list[tuple[int, int]]:
             continue
         ring = tuple(map(int, found[3].split()))
         if len(set(ring)) != len(ring) or max(ring) >= MAX_RANKS:
-            raise InputError("a ring that names a rank twice", path=file.path, line=number, text=line)
+            raise InputError("a ring repeats a rank", path=file.path, line=number, text=line)
         if rings.setdefault(int(found[1]), ring) != ring:
             raise _several(file, number, line)
     if len({frozenset(ring) for ring in rings.values()}) > 1:
-        raise InputError("its rings are of different ranks: is a line cut off?", path=file.path)
+        raise InputError("its rings have different ranks: is a line truncated?", path=file.path)
     return [
         (one, other)
         for ring in rings.values()
@@ -78,10 +78,10 @@ def _rings(file: SourceFile) -> list[tuple[int, int]]:
 
 
 def _trees(file: SourceFile, options: Options) -> list[tuple[int, int]]:
-    """Links from each rank to its parent and its children; every one is told at both of its ends."""
+    """Return the links from each rank to its parent and its children; each is listed at both ends."""
     known: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
     for number, line in enumerate(file.lines(), start=1):
-        for channel, rank, parent, children in _told(line, file, number):
+        for channel, rank, parent, children in _trees_of_line(line, file, number):
             if known.setdefault((channel, rank), (parent, children)) != (parent, children):
                 raise _several(file, number, line)
     ranks = {rank for _, rank in known}
@@ -107,22 +107,24 @@ def _trees(file: SourceFile, options: Options) -> list[tuple[int, int]]:
     return links
 
 
-def _told(line: str, file: SourceFile, number: int) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Channel, rank, parent and children of each tree of a line."""
+def _trees_of_line(
+    line: str, file: SourceFile, number: int
+) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
+    """Yield the channel, rank, parent and children of each tree in a line."""
     found = _TREES.search(line)
     if found is None:
         return
     trees = list(_TREE.finditer(found[1]))
     if len(trees) != found[1].count("["):
-        raise InputError("a tree that cannot be read, or cut off", path=file.path, line=number, text=line)
+        raise InputError("a tree is invalid or truncated", path=file.path, line=number, text=line)
     for tree in trees:
         channel, *children, rank, parent = map(int, tree.groups())
         around = (*(child for child in children if child >= 0), *([parent] if parent >= 0 else []))
         if len({rank, *around}) != len(around) + 1 or max(rank, *around, 0) >= MAX_RANKS:
-            raise InputError("a tree that names a rank twice", path=file.path, line=number, text=line)
+            raise InputError("a tree repeats a rank", path=file.path, line=number, text=line)
         yield channel, rank, parent, tuple(child for child in children if child >= 0)
 
 
 def _several(file: SourceFile, number: int, line: str) -> InputError:
-    reason = "a channel is told again with other ranks: the log has several communicators, give one alone"
+    reason = "a channel has different ranks: the log has several communicators, ingest only one of them"
     return InputError(reason, path=file.path, line=number, text=line)

@@ -1,10 +1,10 @@
-"""Who sends how much to whom in NumPy's files: ``.npz`` archives and single ``.npy`` matrices.
+"""A communication profile in NumPy's files: ``.npz`` archives and single ``.npy`` matrices.
 
-An archive holds one of
-    src, dst, bytes and perhaps messages, ranks     edges
-    format, shape, data, indices, indptr (row, col) what ``scipy.sparse.save_npz`` writes: csr, csc, coo, bsr
-    one square matrix under any name                dense
-Row r of a matrix is what rank r sends unless `Options.transposed`. Nothing is unpickled; sizes are checked
+An archive contains one of
+    src, dst, bytes and optionally messages, ranks  edges
+    format, shape, data, indices, indptr (row, col) output of ``scipy.sparse.save_npz``: csr, csc, coo, bsr
+    one square matrix with any name                 dense
+Row r of a matrix is what rank r sends unless `Options.transposed` is set. Nothing is unpickled; sizes are checked
 before anything is unpacked.
 """
 
@@ -36,10 +36,10 @@ from registry.model import Longs
 
 FORMAT = "npz"
 MAX_ARRAYS = 64
-"""Most arrays of an archive."""
+"""Largest number of arrays in an archive."""
 _NPY = b"\x93NUMPY"
 _SPARSE = {"csr": 3, "csc": 3, "bsr": 3, "coo": 3}
-"""Names of SciPy's formats that are read."""
+"""Names of supported formats of SciPy."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -47,28 +47,27 @@ Arrays = Mapping[str, NDArray[Any]]
 _DAMAGED = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError, RuntimeError,
 )  # fmt: skip
-"""What ``zipfile`` and what it unpacks with raise for damaged archives."""
+"""Exceptions of ``zipfile`` and its decompressors for damaged archives."""
 _NO_ARRAY = (
     tokenize.TokenError, SyntaxError, ValueError, TypeError, ArithmeticError, EOFError, MemoryError,
     RecursionError,
 )  # fmt: skip
-"""What NumPy raises for a header, which it reads as Python."""
+"""Exceptions of NumPy for a damaged header."""
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether it is a single array, or a zip archive whose first member is one."""
+    """Return True if the file is a single array, or a zip archive whose first member is one."""
     return head[1:6] == "NUMPY" or (head.startswith("PK\x03\x04") and ".npy" in head[:300])
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of one file.
+    """Return the profile of one file.
 
     Raises
     ------
     InputError
-        A damaged archive, one that unpacks to more than `MAX_BYTES`, arrays of objects, names that are none
-        of the three kinds, columns of different lengths, a matrix that is not square, entries that cannot be
-        bytes.
+        A damaged archive, one of more than `MAX_BYTES`, arrays of objects, names of none of the three kinds,
+        columns of different lengths, a matrix that is not square, or entries that cannot be bytes.
     """
     (file,) = files
     arrays = _arrays(file)
@@ -78,7 +77,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         messages = None
         row, column, size, ranks = _matrix(arrays, file.path)
     if ranks < 1:
-        raise InputError("holds no ranks", path=file.path)
+        raise InputError("no ranks found", path=file.path)
     return matrix_profile(
         files, options, FORMAT, row=row, column=column, size=size, ranks=ranks, messages=messages
     )
@@ -95,23 +94,23 @@ def _arrays(file: SourceFile) -> Arrays:
             found = {}
             for member in members:
                 if not member.filename.endswith(".npy"):
-                    raise InputError("a member that is no array", path=file.path, text=member.filename)
+                    raise InputError("a member is not an array", path=file.path, text=member.filename)
                 name = member.filename.removesuffix(".npy")
                 if name in found:
-                    raise InputError("an array stands twice", path=file.path, text=name)
+                    raise InputError("an array is repeated", path=file.path, text=name)
                 found[name] = _array(archive.read(member), f"{file.path}!{member.filename}")
     except NotImplementedError as error:
-        raise InputError(f"the archive is packed in a way not known here: {error}", path=file.path) from error
+        raise InputError(f"unsupported compression of the archive: {error}", path=file.path) from error
     except _DAMAGED as error:
         raise InputError(f"the archive is damaged: {_first_line(error)}", path=file.path) from error
     return found
 
 
 def _array(data: bytes, path: str) -> NDArray[Any]:
-    """One array; its header may not promise more than there is, and no objects."""
+    """Return one array; its header must fit the data, and objects are rejected."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a header was written by Python 2
+            warnings.simplefilter("ignore")  # about headers written by Python 2
             return _read(io.BytesIO(data), len(data), path)
     except _NO_ARRAY as error:
         raise InputError(f"not an array: {_first_line(error)}", path=path) from error
@@ -128,12 +127,12 @@ def _read(stream: io.BytesIO, size: int, path: str) -> NDArray[Any]:
         (2, 0): np.lib.format.read_array_header_2_0,
     }.get(version)
     if reader is None:
-        raise InputError(f"arrays of version {version} are not read", path=path)
+        raise InputError(f"arrays of version {version} are not supported", path=path)
     shape, _, dtype = reader(stream)
     if dtype.hasobject or dtype.kind not in "biufSU":
-        raise InputError(f"an array of {dtype} is not read", path=path)
+        raise InputError(f"arrays of {dtype} are not supported", path=path)
     if math.prod(shape) * dtype.itemsize != size - stream.tell() or min(shape, default=0) < 0:
-        raise InputError("an array is cut off, or longer than it says", path=path)
+        raise InputError("an array is truncated, or longer than its header", path=path)
     stream.seek(0)
     found: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
     return found
@@ -142,7 +141,7 @@ def _read(stream: io.BytesIO, size: int, path: str) -> NDArray[Any]:
 def _edges(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], Longs | None, int]:
     unknown = arrays.keys() - {"src", "dst", "bytes", "messages", "ranks"}
     if unknown:
-        raise InputError("an array that is not known here", path=path, text=sorted(unknown)[0])
+        raise InputError("unknown array", path=path, text=sorted(unknown)[0])
     source, target = (_whole(arrays[name], name, path, MAX_RANKS - 1) for name in ("src", "dst"))
     size = _numbers(arrays["bytes"], "bytes", path)
     messages = _whole(arrays["messages"], "messages", path, 1 << 53) if "messages" in arrays else None
@@ -151,10 +150,10 @@ def _edges(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], Longs
     highest = int(max(source.max(initial=-1), target.max(initial=-1)))
     ranks = highest + 1
     if "ranks" in arrays:
-        told = _whole(arrays["ranks"].reshape(-1), "ranks", path, MAX_RANKS)
-        if len(told) != 1 or int(told[0]) <= highest:
+        count = _whole(arrays["ranks"].reshape(-1), "ranks", path, MAX_RANKS)
+        if len(count) != 1 or int(count[0]) <= highest:
             raise InputError(f"ranks does not fit the highest rank, {highest}", path=path)
-        ranks = int(told[0])
+        ranks = int(count[0])
     return source, target, size, messages, ranks
 
 
@@ -163,7 +162,7 @@ def _matrix(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], int]
         return _sparse(arrays, path)
     if len(arrays) != 1:
         names = ", ".join(sorted(arrays)[:8])
-        reason = "holds neither src, dst, bytes nor a sparse matrix of SciPy nor one array alone"
+        reason = "contains neither src, dst, bytes nor a sparse matrix of SciPy nor a single array"
         raise InputError(reason, path=path, text=names)
     (matrix,) = arrays.values()
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] > MAX_DENSE:
@@ -182,7 +181,7 @@ def _sparse(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], int]
     needed = {"shape", "data"} | ({"row", "col"} if name == "coo" else {"indices", "indptr"})
     if name not in _SPARSE or not needed <= arrays.keys():
         raise InputError(
-            "not a sparse matrix of SciPy that is read: csr, csc, coo or bsr", path=path, text=name
+            "unsupported sparse matrix of SciPy: csr, csc, coo and bsr are supported", path=path, text=name
         )
     shape = _whole(arrays["shape"], "shape", path, MAX_RANKS)
     if len(shape) != 2 or shape[0] != shape[1]:
@@ -209,13 +208,13 @@ def _sparse(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], int]
 def _whole(array: NDArray[Any], name: str, path: str, high: int) -> Longs:
     values = _numbers(array, name, path)
     if len(values) and (values.min() < 0 or values.max() > high or bool((values != np.floor(values)).any())):
-        raise InputError(f"{name} is not whole numbers from 0 to {high}", path=path)
+        raise InputError(f"{name} is not a column of whole numbers from 0 to {high}", path=path)
     return values.astype(np.int64)
 
 
 def _numbers(array: NDArray[Any], name: str, path: str) -> NDArray[Any]:
     if array.ndim != 1 or array.dtype.kind not in "biuf":
-        raise InputError(f"{name} is no column of numbers", path=path)
+        raise InputError(f"{name} is not a column of numbers", path=path)
     if not bool(np.isfinite(array).all()):
         raise InputError(f"{name} has numbers that are not finite", path=path)
     return array if array.dtype.kind != "b" else array.astype(np.int64)

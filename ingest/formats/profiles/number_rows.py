@@ -1,4 +1,4 @@
-"""Rows of numbers: read at numpy's speed, and read again row by row where one of them is bad."""
+"""Rows of numbers: read at numpy's speed, and row by row again to find an error."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.A)
 def read_rows(
     text: str, columns: int, path: str, *, first: int = 1, delimiter: str | None = None, comments: str = "#"
 ) -> Floats:
-    """The numbers of a text, a row a line.
+    """Return the numbers of a text with one row per line.
 
     Parameters
     ----------
     text : str
+        Lines of numbers.
     columns : int
-        Numbers of each row.
+        Numbers in each row.
     path : str
-        For errors.
+        Path of the file, for errors.
     first : int
-        Number of the text's first line in its file.
+        Line number of the text's first line.
     delimiter : str, optional
-        Between the numbers; any blanks unless told.
+        Text between the numbers (default: blanks).
     comments : str
-        Lines that begin with this are left out, as are empty ones.
+        Start of comment lines, which are ignored like empty lines.
+        Lines that begin with this are ignored, as are empty ones.
 
     Returns
     -------
@@ -40,9 +42,9 @@ def read_rows(
     Raises
     ------
     InputError
-        With the line: too few or too many numbers, one that cannot be read or is not finite.
+        A row with too few or too many numbers, or with one that is unreadable or not finite.
     """
-    reason = "a row cannot be read"
+    reason = "unreadable row"
     if not any(line.partition(comments)[0].strip() for line in io.StringIO(text)):
         return np.zeros((0, columns))
     try:
@@ -52,7 +54,7 @@ def read_rows(
         if rows.size == 0:
             return np.zeros((0, columns))
     except ValueError as error:
-        reason = f"a row cannot be read: {error}"
+        reason = f"unreadable row: {error}"
     _find_fault(text, columns, path, first, delimiter, comments)
     raise InputError(reason.split("\n")[0], path=path)
 
@@ -64,9 +66,7 @@ def _find_fault(text: str, columns: int, path: str, first: int, delimiter: str |
             continue
         cells = content.split(delimiter)
         if len(cells) != columns:
-            raise InputError(
-                f"{len(cells)} numbers where {columns} belong", path=path, line=number, text=line
-            )
+            raise InputError(f"{len(cells)} numbers instead of {columns}", path=path, line=number, text=line)
         for cell in cells:
             if not _NUMBER.fullmatch(cell.strip()) or not math.isfinite(float(cell.strip())):
-                raise InputError("not a number, or not a finite one", path=path, line=number, text=cell)
+                raise InputError("not a finite number", path=path, line=number, text=cell)

@@ -1,24 +1,22 @@
-"""Who sends how much to whom as Open MPI's monitoring component records it: a ``.prof`` file a rank.
+"""A communication profile of Open MPI's monitoring component: one ``.prof`` file per rank.
 
-Made by ``mpirun --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 --mca
-pml_monitoring_filename DIR/app``, written when the program ends. Ranks are those of MPI_COMM_WORLD.
+The files are written at the end of a program started with ``mpirun --mca pml_monitoring_enable 2 --mca
+pml_monitoring_enable_output 3 --mca pml_monitoring_filename DIR/app``. Ranks are those of MPI_COMM_WORLD.
 
     # POINT TO POINT
     E  src  dst  N bytes  M msgs sent  histogram    external: the application's messages
-    I  src  dst  N bytes  M msgs sent               internal: what collectives and the runtime send
+    I  src  dst  N bytes  M msgs sent               internal: messages of collectives and the runtime
     # OSC
     S|R  src  dst  N bytes  M msgs sent             one-sided: src puts to dst, src gets from dst
     # COLLECTIVES
-    C  src  dst  N bytes  M msgs sent               collective calls seen from above: no traffic
+    C  src  dst  N bytes  M msgs sent               arguments of collective calls: no traffic
     D  communicator  procs: 0,1,2
     O2A|A2O|A2A  id  N bytes  M msgs sent           collective calls by their shape: no traffic
 
-The histogram of message sizes is missing where it was printed for the pair before. External and
-internal traffic are summed unless the caller chooses otherwise. With ``enable 1`` Open MPI prints both
-as ``E``. A file holds what one rank sent, so that a missing file is a missing row; output gathered
-into one file is read too. The list of MPI_COMM_SELF tells whose file it is, else the file's name.
-
-Seen from Open MPI 4.1.4.
+The histogram of message sizes is missing if it was printed for the same pair before. External and internal traffic
+are summed by default. With ``enable 1`` Open MPI prints both as ``E``. A file contains what one rank sent, so that a
+missing file is a missing row; output of all ranks in one file is accepted, too. The list of MPI_COMM_SELF gives
+the rank of a file, else the file's name. Tested with Open MPI 4.1.4.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from registry.model import Profile
 
 FORMAT = "openmpi-monitoring"
 KINDS = ("E", "I", "S", "R")
-"""Kinds of records that are traffic and may be summed."""
+"""Kinds of records that are traffic."""
 _FIRST = re.compile(r"# POINT TO POINT\s*$|[EISRC]\s+\d+\s+\d+\s+\d+ bytes\s+\d+ msgs sent")
 _TRAFFIC = re.compile(
     r"([EISRC])\s+(\d{1,8})\s+(\d{1,8})\s+(\d{1,18}) bytes\s+(\d{1,18}) msgs sent(\s+[\d,]+)?\s*"
@@ -59,22 +57,22 @@ class _Edges:
 
 @dataclass(slots=True)
 class _Recording:
-    """What one file tells beside its traffic."""
+    """Content of one file besides its traffic."""
 
     file: SourceFile
     ranks: set[int] = field(default_factory=set)
-    """Ranks whose lists of MPI_COMM_SELF stand in the file."""
+    """Ranks whose lists of MPI_COMM_SELF are in the file."""
     owners: dict[int, int] = field(default_factory=dict)
-    """Each rank that a record begins with, and the line of the first."""
+    """Each rank at the start of a record, and the line of the first record."""
     highest: int = 0
-    """Highest rank that is named."""
+    """Highest rank in the file."""
     world: bool = False
-    """Whether the list of MPI_COMM_WORLD is there."""
+    """True if the list of MPI_COMM_WORLD is present."""
     lines: int = 0
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line is the title or a record of traffic."""
+    """Return True if the first line is the title or a record of traffic."""
     for line in head.splitlines():
         if line.strip():
             return _FIRST.match(line) is not None
@@ -82,15 +80,15 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of all ranks' files.
+    """Return the profile of all ranks' files.
 
     Raises
     ------
     InputError
-        A line that cannot be read or is cut off; a rank in two files; ranks without a file, unless
-        `Options.allow_missing_ranks`.
+        An unreadable or truncated line, a rank in two files, or missing ranks unless
+        `Options.allow_missing_ranks` is set.
     InvalidValue
-        `Options.kinds` names what is no traffic.
+        `Options.kinds` contains a kind that is not traffic.
     """
     if not set(options.kinds) <= set(KINDS):
         raise InvalidValue("Options.kinds", f"only {', '.join(KINDS)} are traffic")
@@ -100,7 +98,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     for recording in recordings:
         for rank in sorted(_ranks(recording)):
             if rank in owner:
-                reason = f"rank {rank} is in {owner[rank]} too: are these two runs, or two phases of one?"
+                reason = f"rank {rank} is also in {owner[rank]}: are these two runs, or two phases of one?"
                 raise InputError(reason, path=recording.file.path)
             owner[rank] = recording.file.path
     _check_ends(recordings)
@@ -125,11 +123,11 @@ def _profile(edges: _Edges, ranks: int, missing: tuple[int, ...], name: str, opt
     warnings = list(self_edge_warnings(profile))
     if missing:
         warnings.append(missing_text(missing, ranks))
-    return Parsed(profile=replace(profile, source=FORMAT), warnings=tuple(warnings))
+    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=tuple(warnings))
 
 
 def _read(file: SourceFile, kinds: Collection[str], edges: _Edges) -> _Recording:
-    """Add a file's traffic to the edges; tell what else it says."""
+    """Add the traffic of a file to the edges; return its other content."""
     recording = _Recording(file)
     for number, line in enumerate(file.lines(), start=1):
         recording.lines = number
@@ -148,16 +146,16 @@ def _read(file: SourceFile, kinds: Collection[str], edges: _Edges) -> _Recording
         elif line.startswith("D"):
             _read_members(line, number, recording)
         elif line.strip() and not line.startswith("#") and not _SHAPE.fullmatch(line):
-            raise InputError("not a record, or cut off", path=file.path, line=number, text=line)
+            raise InputError("invalid or truncated record", path=file.path, line=number, text=line)
     if recording.highest >= MAX_RANKS:
-        raise InputError(f"names a rank above {MAX_RANKS}", path=file.path)
+        raise InputError(f"contains a rank above {MAX_RANKS}", path=file.path)
     return recording
 
 
 def _read_members(line: str, number: int, recording: _Recording) -> None:
     name, _, listed = line[1:].partition("procs:")
     if not _LISTED.fullmatch(listed.strip()):
-        reason = "not a list of a communicator's ranks, or cut off"
+        reason = "invalid or truncated list of a communicator's ranks"
         raise InputError(reason, path=recording.file.path, line=number, text=line)
     members = listed.split(",")
     recording.highest = max(recording.highest, max(map(int, members)))
@@ -167,22 +165,22 @@ def _read_members(line: str, number: int, recording: _Recording) -> None:
 
 
 def _ranks(recording: _Recording) -> Collection[int]:
-    """Ranks whose sends the file holds."""
+    """Return the ranks whose sends are in the file."""
     named = _RANK_IN_NAME.search(PurePath(recording.file.path).name)
     ranks = recording.ranks or ({int(named.group(1))} if named else set(recording.owners))
     for owner, line in recording.owners.items():
         if owner not in ranks:
             shown = ", ".join(str(rank) for rank in sorted(ranks)[:SHOWN])
-            reason = f"tells what rank {owner} sends, in the file of rank {shown}"
+            reason = f"the file of rank {shown} contains what rank {owner} sends"
             raise InputError(reason, path=recording.file.path, line=line)
     return ranks
 
 
 def _check_ends(recordings: Sequence[_Recording]) -> None:
-    """Each file ends with the list of communicators, if any file does: one without it was cut off."""
+    """Raise `InputError` if a file lacks the final list of communicators that other files have."""
     if not any(recording.world for recording in recordings):
         return
     for recording in recordings:
         if not recording.world:
-            reason = f"ends before its list of {_WORLD}: it is cut off"
+            reason = f"the list of {_WORLD} at the end is missing: the file is truncated"
             raise InputError(reason, path=recording.file.path, line=recording.lines)

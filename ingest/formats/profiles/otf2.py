@@ -1,9 +1,8 @@
-"""Who sends how much to whom from an OTF2 archive, as Score-P, TAU and Extrae's converter write it.
+"""A communication profile from an OTF2 archive of Score-P, TAU or Extrae's converter.
 
-An archive is several files: ``traces.otf2`` (the anchor), ``traces.def`` and a folder ``traces`` with the
-events of each location. MpiSend and MpiIsend are summed; receivers are translated from ranks of their
-communicator. The library ``otf2`` reads them, in a process of its own and from a temporary folder, as it
-knows files only.
+An archive consists of ``traces.otf2`` (the anchor), ``traces.def`` and a folder ``traces`` with the events of each
+location. MpiSend and MpiIsend are summed; receivers are converted from ranks of their communicator. The library
+``otf2`` reads the archive in a separate process and from a temporary folder, since it reads files only.
 """
 
 from __future__ import annotations
@@ -28,54 +27,56 @@ from registry.model import Profile
 
 FORMAT = "otf2"
 SECONDS = 3600
-"""Longest reading of one archive."""
+"""Longest time for reading one archive."""
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first bytes are those of a file of such an archive."""
+    """Return True if the first bytes are those of a file of such an archive."""
     return head[:1] in "\x01\x02\x03" and head[1:2] == "B" and (head[2:6] == "OTF2" or "\0" in head[2:16])
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of one archive.
+    """Return the profile of one archive.
 
     Raises
     ------
     InputError
-        Files that are missing, damaged, or of no MPI program; an inter-communicator.
+        Missing or damaged files, files of no MPI program, or an inter-communicator.
     MissingExtra
         The library ``otf2`` is not installed.
     """
     anchors = [file for file in files if file.path.endswith(ANCHOR)]
     if len(anchors) != 1:
-        reason = f"an OTF2 archive has one file {ANCHOR} with its .def and its folder: give the whole archive"
+        reason = (
+            f"an OTF2 archive has one file {ANCHOR} with its .def and its folder: ingest the whole archive"
+        )
         raise InputError(reason, path=files[0].path)
     if len(files) == 1:
-        raise InputError("the anchor file alone: its .def and its folder are missing", path=files[0].path)
+        raise InputError("the .def file and the folder of the anchor file are missing", path=files[0].path)
     if importlib.util.find_spec("otf2") is None:
         raise MissingExtra("otf2", "pip install 'fabric-almanac[otf2]'")
-    told = _read(files, anchors[0])
-    columns = list(zip(*told["edges"], strict=True)) or [(), (), (), ()]
+    sums = _read(files, anchors[0])
+    columns = list(zip(*sums["edges"], strict=True)) or [(), (), (), ()]
     name = _name(anchors[0].path)
     profile = Profile.from_edges(
         columns[0],
         columns[1],
         columns[2],
-        ranks=told["ranks"],
+        ranks=sums["ranks"],
         messages=columns[3],
         name=options.name or name,
         application=name,
     )
     warnings = list(self_edge_warnings(profile))
-    if told["collectives"]:
+    if sums["collectives"]:
         warnings.append(
-            f"{told['collectives']} events of collectives are left out: their messages are not recorded"
+            f"{sums['collectives']} events of collectives are ignored: their messages are not recorded"
         )
-    return Parsed(profile=replace(profile, source=FORMAT), warnings=tuple(warnings))
+    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=tuple(warnings))
 
 
 def _name(path: str) -> str:
-    """What the archive is called: its folder, where the anchor has Score-P's standing name."""
+    """Return the name of the archive: that of its folder if the anchor has Score-P's usual name."""
     name = stem(path)
     if name != "traces":
         return name
@@ -95,13 +96,13 @@ def _read(files: Sequence[SourceFile], anchor: SourceFile) -> dict[str, Any]:
                 else PurePosixPath(f"{trunk}{ANCHOR}")
             )
             if inner.is_absolute() or ".." in inner.parts or not 1 <= len(inner.parts) <= 2:
-                raise InputError("a file that does not belong to the archive", path=file.path)
+                raise InputError("the file does not belong to the archive", path=file.path)
             target = Path(folder, inner)
             try:
                 target.parent.mkdir(exist_ok=True)
                 target.write_bytes(file.data)
-            except (OSError, ValueError) as error:  # a file where there is a folder, a name that is none
-                reason = f"a file that cannot be laid beside the others: {error.args[-1]}"
+            except (OSError, ValueError) as error:  # a file instead of a folder, or an invalid name
+                reason = f"the file cannot be stored with the others: {error.args[-1]}"
                 raise InputError(reason, path=file.path) from error
         return _run(Path(folder, f"{trunk}{ANCHOR}"), Path(folder, "almanac-sums.json"), anchor.path)
 
@@ -111,10 +112,10 @@ def _run(anchor: Path, out: Path, path: str) -> dict[str, Any]:
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)  # noqa: S603
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"was not read within {SECONDS} s", path=path) from error
+        raise InputError(f"reading took more than {SECONDS} s", path=path) from error
     if done.returncode != 0 or not out.is_file():
-        raise InputError("the archive is damaged: the OTF2 library gave up on it", path=path)
-    told: dict[str, Any] = json.loads(out.read_text("utf-8"))
-    if "error" in told:
-        raise InputError(f"the archive cannot be read: {told['error']}".split("\n")[0], path=path)
-    return told
+        raise InputError("the archive is damaged: the OTF2 library failed", path=path)
+    sums: dict[str, Any] = json.loads(out.read_text("utf-8"))
+    if "error" in sums:
+        raise InputError(f"unreadable archive: {sums['error']}".split("\n")[0], path=path)
+    return sums

@@ -1,8 +1,8 @@
-"""Sums the messages of an OTF2 archive by sender and receiver; run as a process of its own.
+"""Sums of the messages of an OTF2 archive by sender and receiver; runs as a separate process.
 
-The library that reads OTF2 is in C: what a damaged archive does to it ends this process and no other. Usage:
-``python -I otf2_events.py ANCHOR OUT``. OUT becomes JSON with ``ranks``, ``edges`` (source, target, bytes,
-messages), ``collectives`` and ``elsewhere`` (messages by other paradigms), or ``error``.
+The library that reads OTF2 is written in C: a damaged archive can crash only this process. Usage: ``python -I
+otf2_events.py ANCHOR OUT``. OUT becomes JSON with ``ranks``, ``edges`` (source, target, bytes, messages), ``collectives``
+and ``elsewhere`` (messages by other paradigms), or ``error``.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import sys
 from typing import Any
 
 MEMORY = 8 << 30
-"""Most bytes of address space."""
+"""Largest address space in bytes."""
 
 
 def main(anchor: str, out: str) -> None:
     """Read one archive."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     try:
-        told = sums(anchor)
-    except Exception as error:  # whatever the library raises is told to the caller as text
-        told = {"error": str(error).strip().split("\n")[-1] or type(error).__name__}
+        result = sums(anchor)
+    except Exception as error:  # any exception of the library is reported to the caller as text
+        result = {"error": str(error).strip().split("\n")[-1] or type(error).__name__}
     with open(out, "w", encoding="utf-8") as handle:
-        json.dump(told, handle)
+        json.dump(result, handle)
 
 
 def sums(anchor: str) -> dict[str, Any]:
-    """What the archive holds, summed by pairs of ranks of MPI_COMM_WORLD."""
+    """Return the content of the archive, summed by pairs of ranks of MPI_COMM_WORLD."""
     import otf2
     from otf2 import events
 
@@ -46,7 +46,7 @@ def sums(anchor: str) -> dict[str, Any]:
             comm = event.communicator
             if comm not in members:
                 if not hasattr(comm, "group"):
-                    raise ValueError("a message goes through an inter-communicator, which is not translated")
+                    raise ValueError("a message goes through an inter-communicator, which is not supported")
                 members[comm] = [rank_of[member.group] for member in comm.group.members]
             if not 0 <= event.receiver < len(members[comm]):
                 raise ValueError(f"a message goes to rank {event.receiver} of {len(members[comm])}")
@@ -58,7 +58,7 @@ def sums(anchor: str) -> dict[str, Any]:
 
 
 def _ranks(definitions: Any) -> dict[Any, int]:
-    """Rank of each process: its place in the list of all MPI locations."""
+    """Return the rank of each process: its index in the list of all MPI locations."""
     from otf2.enums import GroupType, Paradigm
 
     for group in definitions.groups:

@@ -1,4 +1,4 @@
-"""One call of a collective in a PyTorch execution trace, newer shape and older."""
+"""One call of a collective in a PyTorch execution trace, in its newer and older form."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ OPERATIONS: Mapping[str, str] = MappingProxyType(
         "send": "send",
     }
 )
-"""Names that PyTorch gives, and operations of `ingest.generate.collectives`."""
+"""Operations of `ingest.generate.collectives` by PyTorch's names."""
 SILENT = frozenset({"wait", "barrier", "init", "recv", "recvanysource", "recvAnySource", "monitored_barrier"})
-"""Calls that send nothing, or whose bytes the sender's file tells."""
+"""Calls that send nothing, or whose bytes are in the sender's file."""
 ROOTED = frozenset({"broadcast", "reduce", "send"})
-"""Operations whose rank is not the caller's."""
+"""Operations whose rank is that of the root or peer instead of the caller's."""
 _SIZES: Mapping[str, int] = MappingProxyType(
     {
         **dict.fromkeys(("Byte", "Char", "Bool", "QInt8", "QUInt8"), 1),
@@ -44,7 +44,7 @@ _MOST = 1 << 53
 
 
 class Call(NamedTuple):
-    """One kind of call; equal ones are counted.
+    """One kind of call; equal calls are counted.
 
     Attributes
     ----------
@@ -53,15 +53,15 @@ class Call(NamedTuple):
     group : str
         Name or number of the process group.
     rank : int
-        Of the caller in the group; the root of what is `ROOTED`, the receiver of ``send``.
+        Rank of the caller in the group; the root for `ROOTED` operations, the receiver for ``send``.
     bytes : int
-        That the caller gives.
+        Bytes that the caller contributes.
     size : int
-        Ranks of the group; 0 untold.
+        Number of ranks of the group; 0 if unknown.
     start, stride : int
-        First rank of the group and the step to the next; 0 and 0 untold.
+        First rank of the group and the distance to the next; 0 and 0 if unknown.
     splits : tuple of int
-        Bytes to each rank, of an all-to-all with uneven parts.
+        Bytes for each rank, for an all-to-all with uneven parts.
     """
 
     operation: str
@@ -75,17 +75,17 @@ class Call(NamedTuple):
 
     @property
     def of_caller(self) -> bool:
-        """Whether the rank is the caller's."""
+        """True if the rank is the caller's."""
         return self.operation not in ROOTED
 
 
 def read_call(node: Mapping[str, Any], spot: Spot) -> Call | None:
-    """The call that a node ``record_param_comms`` tells of; None where it sends nothing.
+    """Return the call of a node ``record_param_comms``; None if it sends nothing.
 
     Raises
     ------
     InputError
-        A collective that is not known, values of a wrong kind.
+        An unknown collective, or values of a wrong type.
     """
     attributes = _attributes(node)
     inputs = node.get("inputs")
@@ -100,7 +100,7 @@ def read_call(node: Mapping[str, Any], spot: Spot) -> Call | None:
         return None
     operation = OPERATIONS.get(name)
     if operation is None:
-        raise spot.error("a collective that is not known here", name)
+        raise spot.error("unknown collective", name)
     if at is None or at < 2:
         raise spot.error("a collective without its group and rank", name)
     group = attributes.get("pg_name", _group(values[at - 2], spot))
@@ -131,16 +131,16 @@ def _attributes(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _group(value: Any, spot: Spot) -> str:
-    """Name of the group: of the pair of name and description, or the number of the backend."""
+    """Return the name of the group, from the pair of name and description or the backend's number."""
     if isinstance(value, list) and value:
         value = value[0]
     if not isinstance(value, str | int):
-        raise spot.error("no name of a process group", value)
+        raise spot.error("not a name of a process group", value)
     return str(value)
 
 
 def _stride(attributes: Mapping[str, Any], spot: Spot) -> int:
-    """Step between the ranks of the group; 0 where the ranks are not evenly spaced or untold."""
+    """Return the distance between ranks of the group; 0 if it is uneven or unknown."""
     start = spot.whole(attributes.get("global_rank_start", -1), -1, MAX_RANKS)
     stride = spot.whole(attributes.get("global_rank_stride", -1), -MAX_RANKS, MAX_RANKS)
     size = spot.whole(attributes.get("pg_size", 0), 0, MAX_RANKS)
@@ -149,17 +149,17 @@ def _stride(attributes: Mapping[str, Any], spot: Spot) -> int:
 
 
 def _element(kind: Any, spot: Spot) -> int | None:
-    """Bytes of an element by the name of its type; None where none is told."""
+    """Return the bytes of an element by the name of its type; None if there is no type."""
     if kind is None:
         return None
     name = spot.text(kind)
     if name not in _SIZES:
-        raise spot.error("a type of elements that is not known here", name)
+        raise spot.error("unknown type of elements", name)
     return _SIZES[name]
 
 
 def _bytes(attributes: Mapping[str, Any], values: Sequence[Any], each: int | None, spot: Spot) -> int:
-    """Bytes that the caller gives: by the attributes, else of the tensors among the inputs."""
+    """Return the bytes that the caller contributes, from the attributes or else the input tensors."""
     count = attributes.get("in_msg_nelems")
     if count is not None and each is not None:
         return spot.whole(count, 0, _MOST) * each
@@ -168,7 +168,7 @@ def _bytes(attributes: Mapping[str, Any], values: Sequence[Any], each: int | Non
 
 
 def _tensors(value: Any, spot: Spot) -> list[tuple[int, int]]:
-    """Elements and their bytes of each tensor: [id, storage, offset, elements, bytes of one, device]."""
+    """Return number and size of elements of each tensor [id, storage, offset, elements, bytes, device]."""
     if not isinstance(value, Sequence) or isinstance(value, str):
         return []
     if len(value) == 6 and isinstance(value[5], str) and all(isinstance(part, int) for part in value[:5]):
@@ -176,14 +176,14 @@ def _tensors(value: Any, spot: Spot) -> list[tuple[int, int]]:
     return [found for part in value for found in _tensors(part, spot)]
 
 
-def _splits(told: Any, values: Sequence[Any], at: int, spot: Spot) -> tuple[int, ...]:
-    """Elements for each rank; empty where they are even."""
-    if isinstance(told, str):
+def _splits(printed: Any, values: Sequence[Any], index: int, spot: Spot) -> tuple[int, ...]:
+    """Return the number of elements for each rank; empty if they are even."""
+    if isinstance(printed, str):
         try:
-            told = json.loads(told) if told else []
+            printed = json.loads(printed) if printed else []
         except (ValueError, RecursionError) as error:
-            raise spot.error("splits that are no list", told[:80]) from error
-    if told is None:
-        told = values[at + 1] if at + 1 < len(values) and isinstance(values[at + 1], list) else []
-    parts = tuple(spot.whole(part, 0, _MOST) for part in spot.list(told))
+            raise spot.error("splits are not a list", printed[:80]) from error
+    if printed is None:
+        printed = values[index + 1] if index + 1 < len(values) and isinstance(values[index + 1], list) else []
+    parts = tuple(spot.whole(part, 0, _MOST) for part in spot.list(printed))
     return parts if len(set(parts)) > 1 else ()

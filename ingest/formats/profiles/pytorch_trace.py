@@ -52,13 +52,13 @@ class _Trace:
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether a JSON object begins with a schema of Chakra or PyTorch's execution traces and nodes."""
+    """Return True if a JSON object begins with a schema of Chakra or PyTorch's execution traces and nodes."""
     begins = head.lstrip()[:400]
     return begins.startswith("{") and '"schema"' in begins and ('"nodes"' in head) and '"pid"' in begins
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The profile of all ranks' files.
+    """Return the profile of all ranks' files.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         missing_ranks=missing,
     )
     return Parsed(
-        profile=replace(profile, source=f"{FORMAT}, {options.collectives}"),
+        profiles=(replace(profile, source=f"{FORMAT}, {options.collectives}"),),
         warnings=_warnings(missing, ranks, traces, options),
     )
 
@@ -129,7 +129,7 @@ def _read(file: SourceFile) -> _Trace:
 
 
 def _groups(node: Mapping[str, Any], spot: Spot) -> dict[str, tuple[int, ...]]:
-    """The process groups of an init node, by name and by number of the backend."""
+    """Return the process groups of an init node, by name and by number of the backend."""
     inputs = spot.object(node.get("inputs"))
     values = spot.list(inputs.get("values"))
     told = spot.text(values[0] if values else None)
@@ -154,7 +154,7 @@ def _groups(node: Mapping[str, Any], spot: Spot) -> dict[str, tuple[int, ...]]:
 
 
 def _rank(trace: _Trace) -> int:
-    """Which rank wrote the file: by a call whose rank is the caller's, else by the file's name."""
+    """Return which rank wrote the file: by a call whose rank is the caller's, else by the file's name."""
     told = {
         members[call.rank]
         for call in trace.calls
@@ -184,7 +184,7 @@ def _members(trace: _Trace, call: Call) -> tuple[int, ...]:
 
 
 def _sent(trace: _Trace, options: Options) -> Iterator[Edges]:
-    """What the trace's rank sends in its calls."""
+    """Yield what the trace's rank sends in its calls."""
     for call, count in trace.calls.items():
         members = _members(trace, call)
         if trace.rank not in members:

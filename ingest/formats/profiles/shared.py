@@ -1,4 +1,4 @@
-"""What the readers of profiles share."""
+"""Functions for all parsers of profiles."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SUFFIXES = (
     *(".toml", ".xml"),
 )
 MAX_RANKS = 1 << 24
-"""Most ranks of a profile: bounds what one absurd rank number can make a reader allocate."""
+"""Largest number of ranks of a profile, to limit the memory that a wrong rank number can use."""
 
 SHOWN = 20
-"""Most ranks that a message lists."""
+"""Largest number of ranks listed in a message."""
 
 
 def stem(path: str) -> str:
-    """``npb_cg_64`` of ``runs/npb_cg_64.tar.gz``, ``edges`` of ``runs.tar!day1/edges.csv``."""
+    """Return the name of a path: ``npb_cg_64`` for ``runs/npb_cg_64.tar.gz``."""
     name = PurePath(path.rpartition("!")[2].rstrip("/")).name
     for suffix in _COMPRESSION:
         name = name.removesuffix(suffix)
@@ -31,7 +31,7 @@ def stem(path: str) -> str:
 
 
 def place(files: Sequence[SourceFile]) -> str:
-    """The archive or folder of several files, the file itself where there is one."""
+    """Return the archive or folder of several files, or the path of a single file."""
     archive = files[0].path.rpartition("!")[0]
     if archive:
         return archive
@@ -39,7 +39,7 @@ def place(files: Sequence[SourceFile]) -> str:
 
 
 def self_edge_warnings(profile: Profile) -> Iterator[str]:
-    """Says how many edges from a rank to itself were dropped, where there were any."""
+    """Yield a warning with the number of edges from a rank to itself, which are dropped."""
     if profile.self_edges:
         yield (
             f"{profile.self_edges} edges from a rank to itself are dropped: "
@@ -48,9 +48,9 @@ def self_edge_warnings(profile: Profile) -> Iterator[str]:
 
 
 def missing_text(missing: Sequence[int], ranks: int) -> str:
-    """Which ranks' parts of a recording are missing, and how to go on without them."""
+    """Return a message about missing ranks of a recording, and how to continue without them."""
     shown = ", ".join(str(rank) for rank in missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
     return (
         f"what {len(missing)} of {ranks} ranks sent is missing ({shown}): "
-        "--allow-missing-ranks takes the others without them"
+        "--allow-missing-ranks ingests the recording without them"
     )

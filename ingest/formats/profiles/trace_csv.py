@@ -1,9 +1,9 @@
-"""Every message of a run with its time: a CSV file with the columns ``t_us,src,dst,bytes``, perhaps ``tag``.
+"""All messages of a run with their times: a CSV file with the columns ``t_us,src,dst,bytes``, optionally ``tag``.
 
-The time may be ``t_s``, ``t_ms``, ``t_us`` or ``t_ns``, since any moment; columns may come in any order. Rows
-stand in the order in which messages were sent, those of one time too. What a rank sends to itself is dropped
-and counted. The highest rank named is the last one, unless a comment ``# ranks: 64`` before the names tells
-of silent ones. A trace gives its profile as well: bytes and messages by pair.
+The time may be ``t_s``, ``t_ms``, ``t_us`` or ``t_ns``, from any start; columns may be in any order. Rows are in the order
+of sending, including those of one time. Messages of a rank to itself are dropped and counted. The highest rank in the
+file is the last one, unless a comment ``# ranks: 64`` before the names gives the number. The profile of a trace has
+bytes and messages by pair.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ingest.formats.profiles.columns import (
     TIMES,
     Column,
     Table,
+    declared_ranks,
     head_names,
     read_columns,
     refused,
     split,
-    told_ranks,
     unread,
 )
 from ingest.formats.profiles.shared import self_edge_warnings, stem
@@ -37,34 +37,33 @@ from registry.model import Bools, Trace
 FORMAT = "trace-csv"
 COLUMNS = ("src", "dst", "bytes", "tag")
 _NEEDED = COLUMNS[:3]
-_TAG = Column(whole=True, signed=True, largest=(1 << 31) - 1, larger="is no number of 32 bits")
+_TAG = Column(whole=True, signed=True, largest=(1 << 31) - 1, larger="is not a number of 32 bits")
 _TIME = Column(signed=True, largest=LARGEST, larger="is more than 2^53")
 _NUMBERS = {"src": RANK, "dst": RANK, "bytes": Column(whole=True), "tag": _TAG}
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the first line that is no comment names the columns, one of times among them."""
+    """Return True if the first line except comments names the columns, including one of times."""
     names = head_names(head)
     return set(_NEEDED) <= names and not names.isdisjoint(TIMES)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """The trace of one file, and its profile.
+    """Return the trace of one file, and its profile.
 
     Raises
     ------
     InputError
-        With the line: a missing column, a row with another number of cells, a cell that is no number,
-        not finite, negative, or no rank; a rank above those that the file says it has; a time that goes
-        backwards. No rows at all.
+        A missing column, a row with a wrong number of cells, a cell that is not a number, not finite, negative
+        or not a rank, a rank above the declared number, a time that goes backwards, or no rows.
     """
     (file,) = files
     table = split(file, _NEEDED)
-    time, told = _time(table), told_ranks(file, table.header)
+    time, declared = _time(table), declared_ranks(file, table.header)
     if not table.body.strip():
-        raise InputError("holds no messages, only the names of columns", path=file.path, line=table.header)
+        raise InputError("no messages found after the column names", path=file.path, line=table.header)
     rows = read_columns(table, {**_NUMBERS, time: _TIME})
-    ranks = told or int(max(rows["src"].max(), rows["dst"].max())) + 1
+    ranks = declared or int(max(rows["src"].max(), rows["dst"].max())) + 1
     _check(table, rows, time, ranks)
     own = rows["src"] == rows["dst"]
     trace = _trace(rows[~own], time, ranks)
@@ -75,25 +74,23 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         self_bytes=float(rows["bytes"][own].sum()),
     )
     warnings = (*unread(table.names, (*COLUMNS, time)), *self_edge_warnings(profile))
-    return Parsed(profile=replace(profile, source=FORMAT), trace=trace, warnings=warnings)
+    return Parsed(profiles=(replace(profile, source=FORMAT),), traces=(trace,), warnings=warnings)
 
 
 def _time(table: Table) -> str:
-    """The column of times."""
+    """Return the column of times."""
     found = [name for name in table.names if name in TIMES]
     if len(found) == 1:
         return found[0]
-    reason = f"two columns of times: {' and '.join(found)}" if found else "there is no column of times"
+    reason = f"two columns of times: {' and '.join(found)}" if found else "a column of times is missing"
     known = "" if found else f": {', '.join(TIMES)}"
     raise InputError(reason + known, path=table.path, line=table.header)
 
 
 def _check(table: Table, rows: NDArray[np.void], time: str, ranks: int) -> None:
-    """Raise for the first row whose rank there is not, or whose time is before that of the row above."""
+    """Raise `InputError` for the first row with an invalid rank, or with a time before that of the last row."""
     for name in ("src", "dst"):
-        _refuse(
-            table, rows[name] >= ranks, f"{name} is no rank below {ranks}, the number that the file tells"
-        )
+        _refuse(table, rows[name] >= ranks, f"{name} is not a rank below {ranks}, the declared number")
     backwards = np.diff(rows[time], prepend=rows[time][:1]) < 0.0
     if bool(backwards.any()):
         row = int(np.argmax(backwards))
@@ -107,7 +104,7 @@ def _refuse(table: Table, bad: Bools, reason: str) -> None:
 
 
 def _trace(rows: NDArray[np.void], time: str, ranks: int) -> Trace:
-    """The rows as a trace that begins with its first message."""
+    """Return the rows as a trace that begins with its first message."""
     return Trace(
         ranks=ranks,
         at=(rows[time] - rows[time][:1]) * TIMES[time],

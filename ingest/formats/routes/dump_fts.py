@@ -1,6 +1,6 @@
-"""Forwarding tables as ``dump_fts`` prints them for all switches, and ``ibroute`` for one.
+"""Forwarding tables printed by ``dump_fts`` for all switches, or by ``ibroute`` for one.
 
-A block a switch, as infiniband-diags' ibroute.c prints it::
+One block per switch, as printed by ibroute.c of infiniband-diags::
 
     Unicast lids [0x0-0x8d] of switch Lid 11 guid 0x0002c90000100800 (leaf08):
       Lid  Out   Destination
@@ -9,9 +9,9 @@ A block a switch, as infiniband-diags' ibroute.c prints it::
     0x0003 010 : (path #2 out of 2: portguid 0x0002c90000f00101)
     140 valid lids dumped
 
-The number in the last line counts the lines. With ``-a`` it loses the word ``valid``, and LIDs that lead
-nowhere have lines too (``illegal port``); with ``-n`` the destinations are not told. A switch that is asked
-by its path prints that path instead of its LID.
+The number in the last line counts the lines. With ``-a`` the word ``valid`` is missing, and LIDs without a
+route have lines, too (``illegal port``); with ``-n`` the destinations are missing. A switch addressed by its
+path prints that path instead of its LID.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _ANY_HEAD = re.compile(
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds the head line of a switch's block and the column names below it."""
+    """Return True if the text contains the heading of a switch's block and the column names."""
     return _ANY_HEAD.search(head) is not None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Read the tables of all switches; the files of several switches are one set of tables.
+    """Read the tables of all switches from one or several files.
 
     Raises
     ------
     InputError
-        A line that cannot be read, a block without its last line (a file cut off) or with another
-        count there, a part of a table only, a LID or switch listed twice, a LID with two owners.
+        An unreadable line, a block whose last line is missing (a truncated file) or has another count, an
+        incomplete table, a LID or switch listed twice, or a LID with two owners.
     """
     tables, warnings = read(files, _DIALECT)
     return Parsed(tables=tables, warnings=warnings)
@@ -60,14 +60,14 @@ def _max_lid(head: re.Match[str], text: str) -> int:
 
 
 def _rows(block: Block, body: list[str]) -> tuple[int, int]:
-    for at, names in enumerate(_NAMES, 1):
-        if len(body) <= at or not names.fullmatch(body[at]):
-            reason = "the names of the columns are missing"
-            raise InputError(reason, path=block.path, line=block.line + min(at, len(body) - 1))
+    for index, names in enumerate(_NAMES, 1):
+        if len(body) <= index or not names.fullmatch(body[index]):
+            reason = "the column names are missing"
+            raise InputError(reason, path=block.path, line=block.line + min(index, len(body) - 1))
     tail = _TAIL.fullmatch(body[-1])
     count = len(body) - 4
     if tail is None or int(tail[1]) != count:
-        reason = f"the table does not end with '{max(count, 0)} valid lids dumped': it seems cut off"
+        reason = f"the table does not end with '{max(count, 0)} valid lids dumped': it seems truncated"
         raise InputError(reason, path=block.path, line=block.line + len(body) - 1, text=body[-1])
     return 3, len(body) - 1
 

@@ -1,14 +1,14 @@
-"""``opensm.fdbs`` and the ``.fdbs`` of ibdiagnet: forwarding tables with the hops to each LID.
+"""``opensm.fdbs`` and ibdiagnet's ``.fdbs``: forwarding tables with the number of hops to each LID.
 
-A block a switch, as opensm's osm_dump.c prints it (``osm_ucast_mgr_dump_ucast_routes`` in old versions and
-in ibdiagnet)::
+One block per switch, as printed by opensm's osm_dump.c (``osm_ucast_mgr_dump_ucast_routes`` in old versions
+and in ibdiagnet)::
 
     dump_ucast_routes: Switch 0x0002c90000100100
     LID    : Port : Hops : Optimal
     0x0001 : UNREACHABLE
     0x0002 : 001  : 01   : yes
 
-Every block lists all LIDs from 1 to the highest of the fabric. Who owns a LID is not told.
+Every block lists all LIDs from 1 to the highest of the fabric. The owners of LIDs are not listed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ANY_HEAD = re.compile(r"^(?:osm_ucast_mgr_)?dump_ucast_routes: Switch 0x[0-9a-f
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds the head line of a switch's block and the column names below it."""
+    """Return True if the text contains the heading of a switch's block and the column names."""
     return _ANY_HEAD.search(head) is not None
 
 
@@ -41,11 +41,13 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A line that cannot be read, a block that ends before the highest LID of the others (a file cut
-        off) or leaves LIDs out, a LID or switch listed twice.
+        An unreadable line, a block that ends before the highest LID of the others (a truncated file) or skips
+        LIDs, or a LID or switch listed twice.
     """
     tables, _ = read(files, _DIALECT)
-    return Parsed(tables=tables, warnings=("the owners of LIDs are not told: those of the scan count",))
+    return Parsed(
+        tables=tables, warnings=("the file does not list the owners of LIDs: those of the scan are used",)
+    )
 
 
 def _max_lid(head: re.Match[str], text: str) -> int:
@@ -55,9 +57,9 @@ def _max_lid(head: re.Match[str], text: str) -> int:
 
 def _rows(block: Block, body: list[str]) -> tuple[int, int]:
     if len(body) < 2 or not _NAMES.fullmatch(body[1]):
-        raise InputError("the names of the columns are missing", path=block.path, line=block.line)
+        raise InputError("the column names are missing", path=block.path, line=block.line)
     if len(body) - 2 != block.max_lid:
-        reason = f"{len(body) - 2} lines for {block.max_lid} LIDs: the table seems cut off"
+        reason = f"{len(body) - 2} lines for {block.max_lid} LIDs: the table seems truncated"
         raise InputError(reason, path=block.path, line=block.line + len(body) - 1, text=body[-1])
     return 2, len(body)
 

@@ -1,13 +1,13 @@
-"""``opensm-lfts.dump``: the linear forwarding tables that the subnet manager has set, switch by switch.
+"""``opensm-lfts.dump``: the linear forwarding tables set by the subnet manager.
 
-A block a switch, as opensm's osm_dump.c prints it::
+One block per switch, as printed by opensm's osm_dump.c::
 
     Unicast lids [0-76] of switch Lid 2 guid 0x0002c90000100100 ('leaf01'):
     0x0001 001 # Channel Adapter portguid 0x0002c90000f00101: 'node0001 mlx5_0'
     76 lids dumped
 
-The number in the last line is the highest LID again, not a count of lines: LIDs without a route are
-left out. A port with LMC > 0 owns several LIDs, each with a line of its own. Large files are not held.
+The number in the last line is the highest LID, not a count of lines: LIDs without a route are ignored. A port
+with LMC > 0 owns several LIDs, each with its own line. Large files are read piece by piece.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ANY_HEAD = re.compile(
 
 
 def recognise(head: str, path: str) -> bool:
-    """Whether the text holds the head line of a switch's block, without a line of column names below it."""
+    """Return True if the text contains the heading of a switch's block without column names."""
     return _ANY_HEAD.search(head) is not None
 
 
@@ -43,8 +43,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A line that cannot be read, a block without its last line (a file cut off) or with another
-        number there, a LID or switch listed twice, a LID with two owners.
+        An unreadable line, a block whose last line is missing (a truncated file) or has another number, a LID
+        or switch listed twice, or a LID with two owners.
     """
     tables, warnings = read(files, _DIALECT)
     return Parsed(tables=tables, warnings=warnings)
@@ -57,7 +57,7 @@ def _max_lid(head: re.Match[str], text: str) -> int:
 def _rows(block: Block, body: list[str]) -> tuple[int, int]:
     tail = _TAIL.fullmatch(body[-1])
     if tail is None or int(tail[1]) != block.max_lid:
-        reason = f"the table does not end with '{block.max_lid} lids dumped': it seems cut off"
+        reason = f"the table does not end with '{block.max_lid} lids dumped': it seems truncated"
         raise InputError(reason, path=block.path, line=block.line + len(body) - 1, text=body[-1])
     return 1, len(body) - 1
 

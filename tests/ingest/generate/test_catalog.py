@@ -58,7 +58,7 @@ def test_every_profile_is_made_of_text_and_read_back_from_each_format(generator:
         content = file(write(made, format), "made")
         known = formats.recognise(SourceGroup(path="made", files=(content,)))
         assert known.name == format
-        back = known.parser().parse([content], Options()).profile
+        back = known.parser().parse([content], Options()).profiles[0]
         assert back is not None
         assert back.ranks == made.ranks
         assert all(

@@ -39,8 +39,8 @@ def edges(of: Profile) -> Edges:
 
 def measured(run: str, kinds: tuple[str, ...] = ("E",)) -> Profile:
     parsed = openmpi_monitoring.parse(archive(f"openmpi/{run}.tar.gz"), Options(kinds=kinds))
-    assert parsed.profile is not None
-    return parsed.profile
+    assert parsed.profiles
+    return parsed.profiles[0]
 
 
 @pytest.mark.parametrize("side", [3, 4])

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.merging.fabrics import Told, merge_fabrics
-from ingest.merging.notes import MOST
+from ingest.merging.disagreements import MOST
+from ingest.merging.fabrics import SourceFabric, merge_fabrics
 from ingest.options import Options
 from ingest.pipeline import plan
 from registry.errors import InputError
@@ -99,7 +99,7 @@ def test_lists_of_nodes_add_what_they_tell() -> None:
 @pytest.mark.parametrize("names", [["ibnetdiscover-l.txt"], ["ibhosts.txt", "ibswitches.txt"]])
 def test_lists_of_nodes_are_no_fabric_alone(names: list[str]) -> None:
     with pytest.raises(
-        InputError, match=r"tells no links: give a source with the cables \S+ \S+ \S+ call"
+        InputError, match=r"ingest it together with a source of the cables \(ibnetdiscover, iblinkinfo, opensm-subnet\.lst\)"
     ) as caught:
         merged(*(TREE_FOLDER / name for name in names))
     assert caught.value.path == str(TREE_FOLDER / names[0])
@@ -109,7 +109,7 @@ def test_ufm_and_a_database_get_speeds_and_lids_from_another() -> None:
     scan = fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
     for name in ("ufm_links.json", "ibdiagnet2.db_csv"):
         both = merged(DATA / "formats" / name, TREE_FOLDER / "ibnetdiscover.txt")
-        assert both.warnings[1].endswith("96 capacities that one does not tell are those of the other")
+        assert both.warnings[1].endswith("96 capacities missing in one are taken from the other")
         assert np.array_equal(fabric(both).adapters.port_lid, scan.adapters.port_lid)
 
 
@@ -139,9 +139,9 @@ def test_a_cable_of_one_source_alone_is_said_and_the_first_wins(tmp_path: Path) 
     for first, second, kept, cables in ((cut, whole, "left out", 95), (whole, cut, "kept", 96)):
         found = merged(first, second)
         told = lines(found, cut, whole)
-        assert f"{missing} is in {whole} alone: it is {kept}" in told
+        assert f"{missing} is only in {whole}: it is {kept}" in told
         assert [line for line in told if not line.startswith("cable")] == [
-            f"host node0042 is in {whole} alone: it is {'kept' if first == whole else 'added'}"
+            f"host node0042 is only in {whole}: it is {'kept' if first == whole else 'added'}"
         ]
         assert fabric(found).cable_count == cables
 
@@ -150,10 +150,10 @@ def test_a_cable_that_moved_is_said_at_both_places(tmp_path: Path) -> None:
     moved = re.sub(r'^Switch(.*0300"[^\n]*\n(?:\[[^\n]*\n)*?)\[4\]', r"Switch\1[9]", TREE, flags=re.M)
     moved = re.sub(r'("S-0002c90000100300")\[4\]', r"\1[9]", moved)
     one, two = fabric_of(TREE), fabric_of(moved)
-    notes = merge_fabrics([Told(path="a", fabric=one), Told(path="b", fabric=two)]).warnings
+    notes = merge_fabrics([SourceFabric(path="a", fabric=one), SourceFabric(path="b", fabric=two)]).warnings
     assert [note.split(": ", 1)[1] for note in notes] == [
-        "cable leaf01 port 4 - spine01 port 1 is in a alone: it is kept",
-        "cable leaf01 port 9 - spine01 port 1 is in b alone: it is left out",
+        "cable leaf01 port 4 - spine01 port 1 is only in a: it is kept",
+        "cable leaf01 port 9 - spine01 port 1 is only in b: it is left out",
     ]
 
 
@@ -201,14 +201,16 @@ def test_a_port_that_is_down_in_one_and_linked_in_the_other(tmp_path: Path) -> N
         could_be=np.zeros(2),
     )
     other = Fabric(**_columns(scan) | {"ports": ports})
-    found = merge_fabrics([Told(path="a", fabric=scan), Told(path="b", fabric=other)]).fabric
+    found = merge_fabrics([SourceFabric(path="a", fabric=scan), SourceFabric(path="b", fabric=other)]).fabric
     assert found.ports.number.tolist() == [30]
 
 
 def test_a_made_up_name_gives_way_to_a_real_one() -> None:
     nameless = fabric_of(TREE.replace("node0001 mlx5_0", "Mellanox Technologies"))
     assert any(name.startswith("guid-0x") for name in nameless.names)
-    for order in permutations([Told(path="a", fabric=nameless), Told(path="b", fabric=fabric_of(TREE))]):
+    for order in permutations(
+        [SourceFabric(path="a", fabric=nameless), SourceFabric(path="b", fabric=fabric_of(TREE))]
+    ):
         found = merge_fabrics(order)
         assert found.fabric.names == fabric_of(TREE).names
         assert found.warnings == ()
@@ -220,7 +222,7 @@ def test_adapters_without_a_name_are_of_the_machine_that_another_tool_knows() ->
     nameless = re.sub(r"node000[12] mlx5_0", "Mellanox Technologies", TREE)
     one, two = fabric_of(nameless), fabric_of(known)
     assert (len(one.hosts), len(two.hosts)) == (6, 5)
-    for order in permutations([Told(path="a", fabric=one), Told(path="b", fabric=two)]):
+    for order in permutations([SourceFabric(path="a", fabric=one), SourceFabric(path="b", fabric=two)]):
         found = merge_fabrics(order)
         assert found.fabric.names == two.names
         assert found.warnings == ()
@@ -234,21 +236,24 @@ def test_two_planes_of_the_same_hosts_are_one_fabric() -> None:
     plane = TREE.replace("2c9000010", "2c9000090").replace("2c90000f0", "2c90000fa")
     plane = plane.replace("leaf", "other-leaf").replace("spine", "other-spine").replace("mlx5_0", "mlx5_1")
     one, two = fabric_of(TREE), fabric_of(plane)
-    found = merge_fabrics([Told(path="a", fabric=one), Told(path="b", fabric=two)])
+    found = merge_fabrics([SourceFabric(path="a", fabric=one), SourceFabric(path="b", fabric=two)])
     assert len(found.fabric.hosts) == len(one.hosts)
     assert len(found.fabric.switches) == 2 * len(one.switches)
     assert found.fabric.cable_count == 2 * one.cable_count
     assert len(found.fabric.adapters) == 2 * len(one.adapters)
-    assert {warning.split(" is in ")[1] for warning in found.warnings} == {
-        "a alone: it is kept",
-        "b alone: it is added",
+    assert {warning.split(" is ")[1] for warning in found.warnings} == {
+        "only in a: it is kept",
+        "only in b: it is added",
     }
 
 
 def test_switches_of_two_planes_may_have_the_same_names() -> None:
     plane = TREE.replace("2c9000010", "2c9000090").replace("2c90000f0", "2c90000fa")
     plane = re.sub(r"lid (\d+)", lambda match: f"lid {int(match[1]) + 100}", plane)
-    sources = [Told(path="a", fabric=fabric_of(TREE)), Told(path="b", fabric=fabric_of(plane))]
+    sources = [
+        SourceFabric(path="a", fabric=fabric_of(TREE)),
+        SourceFabric(path="b", fabric=fabric_of(plane)),
+    ]
     found = merge_fabrics(sources).fabric
     assert "leaf01 [switch 0x0002c90000900300]" in found.names
     assert len(found.switches) == 8
@@ -256,7 +261,7 @@ def test_switches_of_two_planes_may_have_the_same_names() -> None:
 
 def test_the_same_tool_twice_is_two_observations() -> None:
     with pytest.raises(
-        InputError, match=r"a second ibnetdiscover of one fabric, the other is .*: ingest them one by one"
+        InputError, match=r"a second ibnetdiscover of one fabric, the first is .*: ingest them one by one"
     ):
         merged(
             TREE_FOLDER / "ibnetdiscover.txt", DATA / "infiniband/fattree2-64-broken-link/ibnetdiscover.txt"
@@ -289,7 +294,10 @@ def tree_of_a_scheduler(core: str = "core", leaf: str = "leaf0") -> Fabric:
 def test_a_schedulers_switches_are_those_that_its_hosts_hang_on(leaf: str) -> None:
     tree, scan = tree_of_a_scheduler(leaf=leaf), fabric_of(TREE)
     assumed = np.ones(len(tree.links), np.bool_)
-    sources = [Told(path="tree", fabric=tree, assumed=assumed), Told(path="scan", fabric=scan)]
+    sources = [
+        SourceFabric(path="tree", fabric=tree, assumed=assumed),
+        SourceFabric(path="scan", fabric=scan),
+    ]
     for order in (sources, sources[::-1]):
         found = merge_fabrics(order)
         assert len(found.fabric) == len(scan)
@@ -298,7 +306,7 @@ def test_a_schedulers_switches_are_those_that_its_hosts_hang_on(leaf: str) -> No
                 getattr(scan.links, column).tolist()
             )
         told = [warning.split("disagree: ")[1] for warning in found.warnings if "disagree" in warning]
-        assert told[0] == "switch core of tree stands for real ones of the other: it is left out"
+        assert told[0] == "switch core of tree stands for several of the other: it is left out"
         assert len(told) == (1 if leaf == "leaf0" else 3)
         assert (f"{leaf}1" if order is sources else "leaf01") in found.fabric.names
 
@@ -317,7 +325,7 @@ def test_a_schedulers_file_beside_the_scan_of_its_machine_adds_nothing(name: str
 
 def test_capacities_that_a_source_without_ports_tells_are_of_each_cable() -> None:
     tree, scan = tree_of_a_scheduler(), fabric_of(TREE)
-    found = merge_fabrics([Told(path="tree", fabric=tree), Told(path="scan", fabric=scan)])
+    found = merge_fabrics([SourceFabric(path="tree", fabric=tree), SourceFabric(path="scan", fabric=scan)])
     hosts = found.fabric.kind[found.fabric.links.source] == HOST
     assert set(found.fabric.links.capacity[hosts].tolist()) == {1.0}
     assert sum("has 1 bytes/s in the first and 2.5e+10" in warning for warning in found.warnings) == 6
@@ -330,7 +338,7 @@ def test_a_bundle_with_another_number_of_cables_is_said() -> None:
     cables = np.where(scan.kind[source] + scan.kind[target] == 2, 3, 1)
     links = Links.of(source, target, cables * 25e9, cables=cables)
     plain = Fabric(**_columns(scan) | {"links": links, "adapters": Adapters(), "guid": np.zeros(len(scan))})
-    notes = merge_fabrics([Told(path="a", fabric=scan), Told(path="b", fabric=plain)])
+    notes = merge_fabrics([SourceFabric(path="a", fabric=scan), SourceFabric(path="b", fabric=plain)])
     assert len(notes.warnings) == 4
     assert notes.warnings[0].endswith(
         "leaf01 - spine01 has 2 cables in the first and 3 in the second: the first is taken"
@@ -344,7 +352,7 @@ def test_a_bundle_with_another_number_of_cables_is_said() -> None:
 @settings(deadline=None)
 @given(adapter_fabrics())
 def test_a_fabric_beside_itself_is_itself(found: Fabric) -> None:
-    again = merge_fabrics([Told(path="a", fabric=found), Told(path="b", fabric=found)])
+    again = merge_fabrics([SourceFabric(path="a", fabric=found), SourceFabric(path="b", fabric=found)])
     assert again.warnings == ()
     assert known(again.fabric) == known(found)
 
@@ -383,8 +391,8 @@ def test_what_a_poorer_source_lacks_comes_from_the_richer_one(
             ),
         }
     )
-    poor = Told(path="poor", fabric=poorer, assumed=np.full(len(links), "rates" in lacks))
-    rich = Told(path="rich", fabric=found)
+    poor = SourceFabric(path="poor", fabric=poorer, assumed=np.full(len(links), "rates" in lacks))
+    rich = SourceFabric(path="rich", fabric=found)
     again = merge_fabrics([poor, rich] if first else [rich, poor])
     assert known(again.fabric) == known(found)
     assert not [warning for warning in again.warnings if "disagree" in warning]

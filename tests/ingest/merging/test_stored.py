@@ -38,7 +38,7 @@ def test_a_tree_that_fits_the_scan_is_told_to_agree(scanned: Registry, tmp_path:
     before = scanned.fabrics.read("ft")
     report = given(scanned, tmp_path, TREE)
     assert report.compared is not None
-    assert report.compared.at == datetime(2026, 5, 1, tzinfo=UTC)
+    assert report.compared.time == datetime(2026, 5, 1, tzinfo=UTC)
     assert report.compared.disagreements == ()
     assert report.receipt is not None
     assert not report.receipt.new_observation
@@ -55,9 +55,9 @@ def test_what_an_operators_file_has_wrong_is_told_and_replaces_nothing(
     path = tmp_path / "topology.conf"
     between = f"ft as seen at 2026-05-01 00:00:00 UTC and {path} disagree"
     assert report.compared.disagreements == (
-        f"{between}: host node0099 is in {path} alone",
-        f"{between}: cable leaf01 port 8 - node0008 port 1 is in ft as seen at 2026-05-01 00:00:00 UTC alone",
-        f"{between}: cable leaf02 - node0008 is in {path} alone",
+        f"{between}: host node0099 is only in {path}",
+        f"{between}: cable leaf01 port 8 - node0008 port 1 is only in ft as seen at 2026-05-01 00:00:00 UTC",
+        f"{between}: cable leaf02 - node0008 is only in {path}",
     )
     assert set(report.compared.disagreements) <= set(report.warnings)
     assert "node0099" not in scanned.fabrics.read("ft").fabric.names
@@ -74,7 +74,7 @@ def test_the_same_file_again_is_compared_again_with_what_is_stored_by_then(
     assert again.same_as is None
     assert first.compared is not None
     assert again.compared is not None
-    assert (first.compared.at.day, again.compared.at.day) == (1, 3)
+    assert (first.compared.time.day, again.compared.time.day) == (1, 3)
 
 
 def test_what_has_nothing_in_common_is_refused(scanned: Registry, tmp_path: Path) -> None:

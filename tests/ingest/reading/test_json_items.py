@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.reading import json_items, large_files
+from ingest.reading import json_items, source
 from ingest.reading.json_items import items
 from ingest.reading.source import read_paths
 from registry.errors import InputError
@@ -60,20 +60,20 @@ def test_a_byte_order_mark_and_blanks_around_do_no_harm() -> None:
         ('{"jobs": 5}', 1, "no list under the key jobs"),
         ("[1]", 1, "no list under the key jobs"),
         ("", 1, "no list under the key jobs"),
-        ('{"jobs": [1,\n2', 2, "not JSON, or cut off: no ']' behind the list jobs"),
-        ('{"jobs": [1,\n', 2, "not JSON, or cut off: Expecting value"),
-        ('{"jobs": [1],\n}', 2, "not JSON, or cut off: Expecting value"),
-        ('{"jobs": [1]', 1, "not JSON, or cut off: no ',' between two keys"),
-        ('{"jobs" [1]}', 1, "not JSON, or cut off: no ':' behind a key"),
-        ('{"jobs": [1] "x": 2}', 1, "not JSON, or cut off: no ',' between two keys"),
+        ('{"jobs": [1,\n2', 2, "invalid or truncated JSON: no ']' after the list jobs"),
+        ('{"jobs": [1,\n', 2, "invalid or truncated JSON: Expecting value"),
+        ('{"jobs": [1],\n}', 2, "invalid or truncated JSON: Expecting value"),
+        ('{"jobs": [1]', 1, "invalid or truncated JSON: no ',' between two keys"),
+        ('{"jobs" [1]}', 1, "invalid or truncated JSON: no ':' after a key"),
+        ('{"jobs": [1] "x": 2}', 1, "invalid or truncated JSON: no ',' between two keys"),
         ('{"jobs": [1]}\n{}', 2, "more than one JSON value"),
-        ('{"jobs": [1], "jobs": [2]}', 1, "the key jobs stands twice"),
-        ('{1: [1]}', 1, "a key is no text"),
-        ('{"jobs": [{"a": 1, "a": 2}]}', 1, "an object has this key twice"),
-        ('{"jobs": [NaN]}', 1, "is no number that JSON knows"),
+        ('{"jobs": [1], "jobs": [2]}', 1, "the key jobs is repeated"),
+        ('{1: [1]}', 1, "a key is not text"),
+        ('{"jobs": [{"a": 1, "a": 2}]}', 1, "an object repeats this key"),
+        ('{"jobs": [NaN]}', 1, "is not a JSON number"),
         ('{"jobs": [1e999]}', 1, "the number is too large"),
-        ('{"jobs": ["\\ud800"]}', 1, "text with half a surrogate pair, which is no character"),
-        ('{"jobs": [' + "[" * 100_000, 1, "not JSON that can be read: maximum recursion depth exceeded"),
+        ('{"jobs": ["\\ud800"]}', 1, "text with half a surrogate pair, which is not a character"),
+        ('{"jobs": [' + "[" * 100_000, 1, "unreadable JSON: maximum recursion depth exceeded"),
         (b'{"jobs": ["a\xff"]}', 1, "byte 0xff is not UTF-8 text"),
         (b'{"jobs":\n["a\0"]}', 2, "the file is binary, not text"),
     ],
@@ -99,15 +99,15 @@ def test_a_damaged_document_is_read_as_a_plain_reader_does_or_refused(content: b
     assert found == json.loads(content.decode("utf-8-sig"))["jobs"]
 
 
-HALF = "text with half a surrogate pair, which is no character"
+HALF = "text with half a surrogate pair, which is not a character"
 
 
 def of_disk(path: Path, content: bytes, piece: int) -> list[Any] | tuple[str, int | None]:
     """The items of a file that stays on disk, or what is wrong where."""
     path.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(large_files, "LARGE", 0)
-        patch.setattr(large_files, "PIECE", piece)
+        patch.setattr(source, "LARGE", 0)
+        patch.setattr(source, "PIECE", piece)
         ((given,),) = (group.files for group in read_paths([path]))
         assert given.stream is not None
         try:
@@ -124,7 +124,7 @@ def of_disk(path: Path, content: bytes, piece: int) -> list[Any] | tuple[str, in
         (b'{"jobs":\n["a", "\xff"]}', ("byte 0xff is not UTF-8 text", 2)),
         (b'{"jobs":\n["a",\n "\xc3', ("byte 0xc3 is not UTF-8 text", 3)),
         (b'{"jobs":\n["a\0"]}', ("the file is binary, not text", 2)),
-        (b'{"jobs":\n["a",\n', ("not JSON, or cut off: Expecting value", 3)),
+        (b'{"jobs":\n["a",\n', ("invalid or truncated JSON: Expecting value", 3)),
         (b'{"jobs":\n["\\ud83d\\ude00", "\\ud83d"]}', (HALF, 2)),
     ],
 )  # fmt: skip

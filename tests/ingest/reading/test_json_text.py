@@ -32,8 +32,8 @@ def test_json_comes_back_as_it_was_written(value: Any, ascii: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
-        ('{"a": 1,\n"b": {"c": 2,\n"c": 3}}', "twice", None),
-        ('{"a": 1,\n"b": [1', "cut off", 2),
+        ('{"a": 1,\n"b": {"c": 2,\n"c": 3}}', "is repeated", None),
+        ('{"a": 1,\n"b": [1', "truncated", 2),
         ('{"a":\nNaN}', "no number", 2),
         ("[-Infinity]", "no number", 1),
         ("[\n1e999]", "too large", 2),
@@ -43,7 +43,7 @@ def test_json_comes_back_as_it_was_written(value: Any, ascii: bool) -> None:
         ('["\\ud800"]', "surrogate", None),
         ('{"\\udfff": 1}', "surrogate", None),
         ('"a\tb"', "control character", 1),
-        ("[1]\n[2]", "cut off", 2),
+        ("[1]\n[2]", "truncated", 2),
         ("", "empty", None),
         ("{}\0", "binary", 1),
     ],
@@ -103,17 +103,17 @@ def test_yaml_agrees_with_the_librarys_own_loader(value: Any, flow: bool) -> Non
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
-        ("a: 1\nb: 2\na: 3\n", "twice", 3),
+        ("a: 1\nb: 2\na: 3\n", "is repeated", 3),
         ("a: &x [1]\nb: *x\n", "anchors", 1),
         ("b: 1\na: *x\n", "aliases", 2),
         ("- !!python/object:os.system x\n", "tags", 1),
-        ("? [a]\n: b\n", "no text", 1),
-        ("a: [1,\n2", "cut off", 2),
-        ('a:\n  "b', "cut off", 2),
+        ("? [a]\n: b\n", "a key is not text", 1),
+        ("a: [1,\n2", "truncated", 2),
+        ('a:\n  "b', "truncated", 2),
         ("---\na\n---\nb\n", "2 YAML documents", None),
         ("# nothing\n", "0 YAML documents", None),
         ("[" * 3000, "nested deeper|cut off", 1),
-        ("a: \x07", "not YAML", None),
+        ("a: \x07", "invalid YAML", None),
     ],
 )
 def test_what_yaml_can_do_beyond_data_is_refused(text: str, reason: str, line: int | None) -> None:

@@ -122,7 +122,7 @@ def test_an_empty_folder_and_an_empty_archive_are_errors(tmp_path: Path) -> None
     with pytest.raises(InputError, match="folder is empty"):
         read_paths([tmp_path])
     (tmp_path / "a.tar").write_bytes(tar_of(directory("d")))
-    with pytest.raises(InputError, match="holds no files"):
+    with pytest.raises(InputError, match="the archive contains no files"):
         read_paths([tmp_path / "a.tar"])
 
 
@@ -135,7 +135,7 @@ def directory(name: str) -> tarfile.TarInfo:
 def test_a_link_to_a_folder_and_a_pipe_in_a_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "loop").symlink_to(tmp_path)
-    with pytest.raises(InputError, match="link to a folder"):
+    with pytest.raises(InputError, match="links to folders are not followed"):
         read_paths([tmp_path / "d"])
     (tmp_path / "e").mkdir()
     os.mkfifo(tmp_path / "e" / "pipe")
@@ -161,14 +161,14 @@ def test_archive_members_that_are_links_or_devices_are_refused(kind: bytes) -> N
 def test_a_decompression_bomb_is_stopped_at_the_limit(squeeze: type[bytes]) -> None:
     bomb = squeeze(bytes(10_000_000))
     assert len(bomb) < 20_000
-    with pytest.raises(InputError, match="holds more than the 1000000 bytes"):
+    with pytest.raises(InputError, match="larger than 1000000 bytes"):
         decompress(bomb, "bomb", 1_000_000)
     assert len(decompress(bomb, "bomb", 10_000_000)) == 10_000_000
 
 
 def test_an_archive_is_limited_in_the_sum_of_its_members() -> None:
     data = tar({"a": bytes(600), "b": gzip.compress(bytes(600))})
-    with pytest.raises(InputError, match="holds more than"):
+    with pytest.raises(InputError, match="bytes, the limit of a file or archive"):
         list(members(data, "a.tar", 1000))
 
 

@@ -75,7 +75,7 @@ def read_back(format: str, text: str, options: Options | None = None) -> tuple[s
     file = SourceFile(path="exported", data=text.encode(), modified_at=as_utc(WHEN))
     reader = READERS[format]
     assert reader.recognise(file.head(), file.path) or len(text.splitlines()) == 1
-    order = reader.parse([file], options or Options()).placement
+    order = reader.parse([file], options or Options()).placements[0]
     assert order is not None
     return order.hosts
 
@@ -174,7 +174,7 @@ def test_deepspeed_gets_its_hosts_in_the_order_of_ranks(case: tuple[Fabric, Plac
     fabric, placement = case
     text = catalog.write("deepspeed-hostfile", placement, fabric)
     file = SourceFile(path="exported", data=text.encode(), modified_at=as_utc(WHEN))
-    order = hostfile.parse([file], Options()).placement
+    order = hostfile.parse([file], Options()).placements[0]
     assert order is not None
     assert order.hosts == tuple(fabric.names[v] for v in placement.host_of_rank)
 

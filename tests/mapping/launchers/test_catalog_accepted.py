@@ -184,7 +184,7 @@ def test_open_mpi_reports_the_placement_that_it_was_given(
     (tmp_path / "said").write_bytes(said)
     (group,) = read_paths([tmp_path / "said"])
     assert openmpi_map.recognise(group.files[0].head(), "said")
-    order = openmpi_map.parse(group.files, Options()).placement
+    order = openmpi_map.parse(group.files, Options()).placements[0]
     assert order is not None
     assert dict(enumerate(order.hosts)) == RANKS
 

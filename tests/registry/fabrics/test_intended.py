@@ -34,8 +34,13 @@ def save(registry: Registry, plan: IntendedWiring, minute: float) -> Receipt:
 def test_a_plan_comes_back_and_needs_no_fabric(registry: Registry) -> None:
     receipt = save(registry, PLAN, 0)
     stored = registry.intended.read("toy")
-    assert (stored.wiring, stored.at, stored.origin, stored.id) == (PLAN, at(0), "ndt", receipt.intended)
-    assert receipt.new_intended
+    assert (stored.wiring, stored.at, stored.origin, stored.id) == (
+        PLAN,
+        at(0),
+        "ndt",
+        receipt.ids("intended")[0],
+    )
+    assert receipt.new("intended")
     assert registry.fabrics.clusters() == ()
 
 
@@ -52,7 +57,7 @@ def test_each_plan_holds_until_the_next(registry: Registry) -> None:
 def test_the_plan_that_holds_already_adds_nothing(registry: Registry) -> None:
     first = save(registry, PLAN, 0)
     again = save(registry, PLAN, 10)
-    assert (again.intended, again.new_intended) == (first.intended, False)
+    assert (again.ids("intended"), again.new("intended")) == (first.ids("intended"), 0)
     assert [run.outcome for run in registry.runs.list()] == ["unchanged", "saved"]
 
 

@@ -85,13 +85,13 @@ def test_layouts_of_no_host_of_two_hosts_and_two_of_one_are_refused() -> None:
 def test_a_layout_is_kept_as_it_was_and_the_same_again_adds_nothing(registry: Registry) -> None:
     intake = Intake(cluster="c", observed_at=T0, fabric=fabric(), layouts=(LAYOUT, named("a")))
     receipt = registry.save(intake)
-    assert (receipt.layouts, receipt.new_layouts) == (2, 2)
+    assert receipt.new("layouts") == 2
     first, second = registry.layouts.list("c")
     assert (first.host, second.host, first.at) == ("a", "n0001", T0)
     assert same(second.layout, LAYOUT)
-    assert registry.save(intake).new_layouts == 0
+    assert registry.save(intake).new("layouts") == 0
     later = replace(intake, fabric=None, observed_at=T0 + timedelta(days=1))
-    assert registry.save(later).new_layouts == 0
+    assert registry.save(later).new("layouts") == 0
     assert registry.layouts.list("c", T0 - timedelta(days=1)) == ()
     assert registry.layouts.list("nobody") == ()
 
@@ -119,10 +119,10 @@ def test_files_of_lstopo_are_ingested_with_or_without_the_fabric(registry: Regis
     paths = [DATA / "hwloc" / "two_rails_v2.xml"]
     report = ingest(registry, paths, Options(cluster="c", observed_at=T0))
     assert report.receipt is not None
-    assert (report.receipt.new_layouts, report.intake.source) == (1, "hwloc-xml")
+    assert (report.receipt.new("layouts"), report.intake.source) == (1, "hwloc-xml")
     again = ingest(registry, paths, Options(cluster="c", observed_at=T0 + timedelta(hours=1)))
     assert again.receipt is not None
-    assert again.receipt.new_layouts == 0
+    assert again.receipt.new("layouts") == 0
     assert registry.runs.list("c")[0].outcome == UNCHANGED
     assert len(registry.layouts.list("c")) == 1
 

@@ -91,13 +91,13 @@ def test_a_placement_is_read_again_for_the_fabric_may_be_another(registry: Regis
     assert again.same_as is None
     assert first.receipt is not None
     assert again.receipt is not None
-    assert first.receipt.placements != again.receipt.placements
+    assert first.receipt.ids("placements") != again.receipt.ids("placements")
 
 
 def test_a_file_that_cannot_be_read_is_a_failed_run(registry: Registry, tmp_path: Any) -> None:
     bad = tmp_path / "cut.dump"
     bad.write_bytes(TABLES.read_bytes()[:5000])
-    with pytest.raises(InputError, match="cut off") as caught:
+    with pytest.raises(InputError, match="truncated") as caught:
         ingest(registry, [bad], HERE)
     with pytest.raises(InputError):
         ingest(registry, [tmp_path / "missing"], HERE)
@@ -143,9 +143,9 @@ def test_the_last_good_run_of_each_source_is_known(registry: Registry) -> None:
 
 
 def test_a_source_that_never_was_good_is_known_but_not_among_the_good(registry: Registry) -> None:
-    registry.failed(Attempt(started_at=at(0), cluster="toy", formats=("scan",)), InputError("cut off"))
+    registry.failed(Attempt(started_at=at(0), cluster="toy", formats=("scan",)), InputError("truncated"))
     (source,) = registry.runs.sources()
-    assert (source.last_good_at, source.error) == (None, "cut off")
+    assert (source.last_good_at, source.error) == (None, "truncated")
     assert registry.runs.last_good() == ()
 
 

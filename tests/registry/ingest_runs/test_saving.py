@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from registry.database.bulk_writes import instant, instants
 from registry.database.driver import Transaction
 from registry.errors import UnknownName
-from registry.ingest_runs import saving
+from registry.ingest_runs import kinds
 from registry.ingest_runs.runs import SAVED
 from registry.jobs import jobs as jobs_module
 from registry.jobs.jobs import batches
@@ -84,12 +84,12 @@ def test_jobs_of_many_transactions_are_saved_and_told_as_one_run(small: Registry
     receipt = small.save(
         intake(many()), lambda phase, done, total=None, best=None: told.append((phase, done, total))
     )
-    assert receipt.jobs == 8
+    assert receipt.new("jobs") == 8
     assert saved(small) == {job.id: job.hosts for job in many()}
     assert [stored.job.started_at for stored in small.jobs.list("toy")] == [at(n) for n in range(7, -1, -1)]
     assert [run.outcome for run in small.runs.list("toy") if run.files] == [SAVED]
     assert told == [("saving jobs", done, 8) for done in (0, 3, 6, 8)]
-    assert small.save(intake(many())).jobs == 0
+    assert small.save(intake(many())).new("jobs") == 0
 
 
 def test_an_unknown_host_of_the_last_job_saves_none(small: Registry) -> None:
@@ -123,7 +123,7 @@ def test_what_stops_in_the_middle_leaves_whole_jobs_and_goes_on_the_next_time(
     _, orphans = small.database.query("MATCH (a:Allocation) WHERE NOT (:Job)-[:RAN_ON]->(a) RETURN a.id")
     assert orphans == []
     assert small.same("k") is None
-    assert small.save(intake(many())).jobs == 5
+    assert small.save(intake(many())).new("jobs") == 5
     assert saved(small) == {job.id: job.hosts for job in many()}
     assert small.same("k") is not None
 
@@ -135,7 +135,7 @@ def test_a_fabric_and_few_jobs_of_one_call_are_one_transaction(
     with pytest.raises(UnknownName):
         registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), jobs=(strange,)))
     assert registry.fabrics.clusters() == ()
-    monkeypatch.setattr(saving, "save_jobs", lambda *given: 1 / 0)
+    monkeypatch.setattr(kinds, "save_jobs", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         registry.save(Intake(cluster="toy", observed_at=at(0), fabric=fat_tree(), jobs=many()), silent)
     assert registry.fabrics.clusters() == ()

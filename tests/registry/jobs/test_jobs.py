@@ -44,7 +44,7 @@ def running(job: str = "4711", hosts: tuple[str, ...] = ("node02", "node00")) ->
 
 
 def test_a_saved_job_is_read_back(known: Registry) -> None:
-    assert save(known, running(), when=at(3)).jobs == 1
+    assert save(known, running(), when=at(3)).new("jobs") == 1
     stored = known.jobs.read("4711")
     assert (stored.id, stored.cluster, stored.profile, stored.as_of) == ("toy/4711", "toy", None, at(3))
     assert stored.job == running()
@@ -62,14 +62,14 @@ def test_a_job_ran_on_devices_in_order_with_slots(known: Registry) -> None:
 def test_the_same_job_again_adds_nothing(known: Registry) -> None:
     save(known, running(), when=at(3))
     before = known.database.query("MATCH (n) RETURN count(n)")[1]
-    assert save(known, running(), when=at(4)).jobs == 0
+    assert save(known, running(), when=at(4)).new("jobs") == 0
     assert known.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 
 def test_a_later_record_brings_a_job_up_to_date(known: Registry) -> None:
     save(known, running(), when=at(3))
     done = Job(id="4711", state="COMPLETED", ended_at=at(9), source="sacct")
-    assert save(known, done, when=at(10)).jobs == 1
+    assert save(known, done, when=at(10)).new("jobs") == 1
     job = known.jobs.read("4711").job
     assert (job.state, job.ended_at, job.hosts, job.user) == ("COMPLETED", at(9), running().hosts, "eve")
 
@@ -89,7 +89,7 @@ def told(job: Job, slots: tuple[int, ...], *, ranks: int = 0, guessed: bool = Fa
 def test_slots_that_are_guessed_do_not_replace_told_ones_of_the_same_hosts(known: Registry) -> None:
     exact, guess = running(), told(running(hosts=("node00", "node02")), (2, 2), guessed=True)
     save(known, exact, when=at(3))
-    assert save(known, replace(guess, state="COMPLETING"), when=at(4)).jobs == 1
+    assert save(known, replace(guess, state="COMPLETING"), when=at(4)).new("jobs") == 1
     job = known.jobs.read("4711").job
     assert (job.hosts, job.slots, job.guessed, job.state) == (exact.hosts, exact.slots, False, "COMPLETING")
     save(known, told(exact, (5, 6)), when=at(5))
@@ -158,7 +158,7 @@ def test_a_switch_is_no_host(known: Registry) -> None:
 
 def test_a_host_that_was_there_once_is_known(known: Registry) -> None:
     known.save(Intake(cluster="toy", observed_at=at(5), fabric=fat_tree(leaves=1)))
-    assert save(known, running(hosts=("node03",))).jobs == 1
+    assert save(known, running(hosts=("node03",))).new("jobs") == 1
 
 
 def test_a_cluster_without_a_fabric_takes_no_job(registry: Registry) -> None:

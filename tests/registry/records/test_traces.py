@@ -25,7 +25,7 @@ COLUMNS = ("at", "sender", "receiver", "bytes", "tag")
 
 def save(registry: Registry, saved: Trace, name: str = "run") -> str:
     profile = saved.profile(name=name, application="cg")
-    return registry.save(Intake(profiles=(profile,), traces=(saved,))).traces[0]
+    return registry.save(Intake(profiles=(profile,), traces=(saved,))).ids("traces")[0]
 
 
 def same(one: Trace, other: Trace) -> bool:
@@ -58,7 +58,7 @@ def test_the_same_trace_again_adds_nothing(registry: Registry) -> None:
     receipt = registry.save(
         Intake(profiles=(trace().profile(name="run", application="cg"),), traces=(trace(),))
     )
-    assert (receipt.traces, receipt.new_traces) == ((identity,), 0)
+    assert (receipt.ids("traces"), receipt.new("traces")) == ((identity,), 0)
     assert registry.database.query("MATCH (n) RETURN count(n)")[1] == before
 
 
@@ -94,13 +94,13 @@ def test_profiles_without_traces_may_stand_between_those_with_one(registry: Regi
         trace().first(2).profile(name="c"),
     )
     receipt = registry.save(Intake(profiles=profiles, traces=(trace(), None, trace().first(2))))
-    assert (len(receipt.profiles), len(receipt.traces), receipt.new_traces) == (3, 2, 2)
+    assert (len(receipt.ids("profiles")), len(receipt.ids("traces")), receipt.new("traces")) == (3, 2, 2)
     of = {info.profile: info.messages for info in registry.traces.list()}
-    assert of == {receipt.profiles[0]: 4, receipt.profiles[2]: 2}
+    assert of == {receipt.ids("profiles")[0]: 4, receipt.ids("profiles")[2]: 2}
 
 
 def test_traces_go_with_their_profiles() -> None:
-    with pytest.raises(InvalidValue, match="1 traces beside 0 profiles"):
+    with pytest.raises(InvalidValue, match="1 traces for 0 profiles"):
         Intake(traces=(trace(),))
 
 
@@ -134,7 +134,7 @@ def test_an_ingested_file_gives_a_profile_with_its_trace_once(registry: Registry
     path.write_text(TEXT, "utf-8")
     receipt = ingest(registry, [path]).receipt
     assert receipt is not None
-    assert (receipt.new_profiles, receipt.new_traces) == (1, 1)
+    assert (receipt.new("profiles"), receipt.new("traces")) == (1, 1)
     (info,) = registry.traces.list(registry.profiles.read("cg").id)
     assert registry.traces.read(info.id).trace.bytes.tolist() == [8, 16, 4]
     _, rows = registry.database.query("MATCH (:IngestRun)-[:RECORDED]->(t:Trace) RETURN t.id")
@@ -144,7 +144,7 @@ def test_an_ingested_file_gives_a_profile_with_its_trace_once(registry: Registry
     path.write_text(f"# another file\n{TEXT}", "utf-8")
     changed = ingest(registry, [path]).receipt
     assert changed is not None
-    assert (changed.new_profiles, changed.new_traces) == (0, 0)
+    assert (changed.new("profiles"), changed.new("traces")) == (0, 0)
 
 
 def test_times_alone_make_a_new_run_of_a_known_profile(registry: Registry, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_times_alone_make_a_new_run_of_a_known_profile(registry: Registry, tmp_p
     path.write_text(TEXT.replace("t_us", "t_ns"), "utf-8")
     receipt = ingest(registry, [path]).receipt
     assert receipt is not None
-    assert (receipt.new_profiles, receipt.new_traces) == (0, 1)
+    assert (receipt.new("profiles"), receipt.new("traces")) == (0, 1)
     assert [run.outcome for run in registry.runs.list()] == ["saved", "saved"]
 
 

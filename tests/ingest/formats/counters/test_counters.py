@@ -31,7 +31,7 @@ MANAGEMENT = 1_000_000
 
 
 def sweep_of(parser: Parser, text: str | bytes, options: Options | None = None) -> CounterSweep:
-    sweep = parse(parser, text, options, path="x").counters
+    sweep = parse(parser, text, options, path="x").counters[0]
     assert sweep is not None
     return sweep
 
@@ -61,12 +61,12 @@ def test_counts_agree_with_the_raw_text() -> None:
 
 def test_errors_and_waiting_are_no_bytes_and_the_sum_of_all_ports_is_no_port() -> None:
     parsed = parse(ibqueryerrors, DATA)
-    assert parsed.counters is not None
-    assert len(parsed.counters) == len(re.findall(r"port \d+:", DATA)) == 7
-    assert by_port(parsed.counters, "xmit_wait")[0x2C90000100100, 9] == 46137344
-    assert by_port(parsed.counters, "symbol_errors")[0x2C90000100100, 9] == 4711
-    assert by_port(parsed.counters, "symbol_errors")[0x2C90000100500, 10] == NOT_COUNTED
-    assert by_port(parsed.counters, "xmit_bytes")[0x2C90000100500, 10] == 4 * 671088928
+    assert parsed.counters
+    assert len(parsed.counters[0]) == len(re.findall(r"port \d+:", DATA)) == 7
+    assert by_port(parsed.counters[0], "xmit_wait")[0x2C90000100100, 9] == 46137344
+    assert by_port(parsed.counters[0], "symbol_errors")[0x2C90000100100, 9] == 4711
+    assert by_port(parsed.counters[0], "symbol_errors")[0x2C90000100500, 10] == NOT_COUNTED
+    assert by_port(parsed.counters[0], "xmit_bytes")[0x2C90000100500, 10] == 4 * 671088928
     assert parsed.warnings == ("only ports with errors above the tool's thresholds are listed",)
 
 
@@ -136,8 +136,8 @@ def test_of_a_port_with_both_kinds_the_extended_counters_count() -> None:
 def test_sums_over_all_ports_are_left_out_and_counted() -> None:
     both = read("counters/traffic-perfquery.txt")
     parsed = parse(perfquery, both)
-    assert parsed.counters is not None
-    assert list(zip(parsed.counters.lid, parsed.counters.port, strict=True)) == [(9, 1)]
+    assert parsed.counters
+    assert list(zip(parsed.counters[0].lid, parsed.counters[0].port, strict=True)) == [(9, 1)]
     assert parsed.warnings == ("1 sum(s) over all ports of a device are left out",)
     with pytest.raises(InputError, match="only sums"):
         parse(perfquery, read("counters/sweep1-perfquery-a-1.txt"))
@@ -146,8 +146,8 @@ def test_sums_over_all_ports_are_left_out_and_counted() -> None:
 def test_files_of_single_ports_are_one_sweep() -> None:
     pieces = [f"# Port counters{piece}" for piece in QUERY.split("# Port counters")[1:]]
     parsed = perfquery.parse([file(piece, f"{i}") for i, piece in enumerate(pieces)], Options())
-    assert parsed.counters is not None
-    assert np.array_equal(parsed.counters.values, sweep_of(perfquery, QUERY).values)
+    assert parsed.counters
+    assert np.array_equal(parsed.counters[0].values, sweep_of(perfquery, QUERY).values)
 
 
 def test_congestion_control_counters_are_marked_packets() -> None:
@@ -186,7 +186,7 @@ def test_the_time_is_the_callers_else_the_files(parser: Parser) -> None:
 @pytest.mark.parametrize(
     ("parser", "text", "old", "new", "reason"),
     [
-        (ibqueryerrors, ALL, "(1.000GB)] [PortRcvData", "(1.000GB", "cut off"),
+        (ibqueryerrors, ALL, "(1.000GB)] [PortRcvData", "(1.000GB", "truncated"),
         (
             ibqueryerrors,
             ALL,
@@ -195,23 +195,41 @@ def test_the_time_is_the_callers_else_the_files(parser: Parser) -> None:
             "listed twice",
         ),
         (ibqueryerrors, ALL, "GUID 0x2c90000f03f00 port 1", "GUID 0x2c90000f04000 port 1", "listed twice"),
-        (ibqueryerrors, ALL, "GUID 0x2c90000f03f00 port 1", "GUID 0x0 port 1", "no such port"),
-        (ibqueryerrors, ALL, "GUID 0x2c90000f03f00 port 1", "GUID 0x2c90000f03f00 port 300", "no such port"),
-        (ibqueryerrors, ALL, "   GUID 0x2c90000f03f00", "Segmentation fault", "not a line of port counters"),
-        (perfquery, QUERY, "SymbolErrorCounter:.", "what is this:.", "not a line of port counters"),
+        (ibqueryerrors, ALL, "GUID 0x2c90000f03f00 port 1", "GUID 0x0 port 1", "port number"),
+        (ibqueryerrors, ALL, "GUID 0x2c90000f03f00 port 1", "GUID 0x2c90000f03f00 port 300", "port number"),
+        (
+            ibqueryerrors,
+            ALL,
+            "   GUID 0x2c90000f03f00",
+            "Segmentation fault",
+            "not a line of port counters",
+        ),
+        (
+            perfquery,
+            QUERY,
+            "SymbolErrorCounter:.",
+            "what is this:.",
+            "not a line of port counters",
+        ),
         (perfquery, QUERY, "Lid 1 port 3", "Lid 1 port 2", "listed twice"),
-        (perfquery, QUERY, "Lid 1 port 3", "Lid 0 port 3", "no such port"),
-        (perfquery, QUERY, "Lid 1 port 3", "Lid 60000 port 3", "no such port"),
-        (perfquery, QUERY, "Lid 1 port 3", "DR path slid 0; dlid 0; 0,1 port 3", "LID is not told"),
+        (perfquery, QUERY, "Lid 1 port 3", "Lid 0 port 3", "port number"),
+        (perfquery, QUERY, "Lid 1 port 3", "Lid 60000 port 3", "port number"),
+        (
+            perfquery,
+            QUERY,
+            "Lid 1 port 3",
+            "DR path slid 0; dlid 0; 0,1 port 3",
+            "the LID of the device is missing",
+        ),
         (perfquery, QUERY, "QP1Dropped", "VL15Dropped", "listed twice"),
-        (perfquery, QUERY, "PortRcvPkts", "PortRcvPackets", "cut off"),
-        (counters_csv, CSV, "xmit_wait", "xmit_await", "no counter 'xmit_await'"),
-        (counters_csv, CSV, "xmit_wait", "xmit_bytes", "stands twice"),
+        (perfquery, QUERY, "PortRcvPkts", "PortRcvPackets", "truncated"),
+        (counters_csv, CSV, "xmit_wait", "xmit_await", "unknown counter 'xmit_await'"),
+        (counters_csv, CSV, "xmit_wait", "xmit_bytes", "a column name is repeated"),
         (counters_csv, CSV, ",10,", ",9,", "listed twice"),
-        (counters_csv, CSV, ",120,", ",-120,", "ecn_marked is no count"),
+        (counters_csv, CSV, ",120,", ",-120,", "ecn_marked is not a valid count"),
         (counters_csv, CSV, ",120,", ",120,120,", "10 cells under 9 columns"),
-        (counters_csv, CSV, ",10,", ",255,", "no such port"),
-        (counters_csv, CSV, "0x0002c90000100100", "leaf01", "no such port"),
+        (counters_csv, CSV, ",10,", ",255,", "port number"),
+        (counters_csv, CSV, "0x0002c90000100100", "leaf01", "port number"),
     ],
 )
 def test_what_cannot_be_is_shown(parser: Parser, text: str, old: str, new: str, reason: str) -> None:
@@ -231,7 +249,7 @@ def test_what_cannot_be_is_shown(parser: Parser, text: str, old: str, new: str, 
     ],
 )
 def test_files_without_counters_are_errors(parser: Parser, text: str) -> None:
-    with pytest.raises(InputError, match="holds no port counters"):
+    with pytest.raises(InputError, match="no port counters found"):
         parse(parser, text)
 
 

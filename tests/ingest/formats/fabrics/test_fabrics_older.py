@@ -102,14 +102,19 @@ def test_distances_on_bluegene_are_those_of_its_axes(
 @pytest.mark.parametrize(
     ("old", "new", "reason", "line"),
     [
-        ("\n5 ", "\n4 ", "has a line already", 7),
-        ("\n5 1 ", "\n5 9 ", "outside of the sizes", 7),
-        ("\n5 1 0 1", "\n5 1 0 0", "has a line already", 7),
+        ("\n5 ", "\n4 ", "is repeated", 7),
+        ("\n5 1 ", "\n5 9 ", "a coordinate is not below its size", 7),
+        ("\n5 1 0 1", "\n5 1 0 0", "is repeated", 7),
         ("\n7 1 1 1 0\n", "\n", "outside|missing", None),
-        ("\n5 1", "\n5 x", "not 'rank x y z t'", 7),
+        ("\n5 1", "\n5 x", "expected 'rank x y z t' after the sizes and torus flags", 7),
         ("xSize=2", "xSize=0", "size is not from 1", 1),
-        ("# xSize", "# Size", "below the sizes", 2),
-        ("\n0 0", "\n# xSize=2 ySize=2 zSize=2 tSize=1 xTorus=1 yTorus=1 zTorus=1\n0 0", "second time", 2),
+        ("# xSize", "# Size", "expected 'rank x y z t' after the sizes and torus flags", 2),
+        (
+            "\n0 0",
+            "\n# xSize=2 ySize=2 zSize=2 tSize=1 xTorus=1 yTorus=1 zTorus=1\n0 0",
+            "sizes and torus flags are repeated",
+            2,
+        ),
     ],
 )
 def test_wrong_coordinates_are_named(old: str, new: str, reason: str, line: int | None) -> None:
@@ -191,11 +196,11 @@ def test_both_tables_of_a_folder_are_one_observation(tmp_path_factory: pytest.Te
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
-        (nodes([(0, 0, 0)]) * 2, "stands in line 2 already", 4),
+        (nodes([(0, 0, 0)]) * 2, "is already in line 2", 4),
         (nodes([(0, 0, 0), (0, 0, 1)]).replace("x_coord=0,", "", 1), "x_coord is missing", 2),
         (nodes([(0, 0, 0), (0, 0, 1)]).replace("z_coord=1", "z_coord=-1"), "z_coord is missing or no", 3),
-        (nodes([(0, 0, 0), (5000, 0, 1)]), "coordinate above", 3),
-        (nodes([(0, 0, 0), (0, 0, 1)])[:-40], "cut off", 3),
+        (nodes([(0, 0, 0), (5000, 0, 1)]), "a coordinate is above", 3),
+        (nodes([(0, 0, 0), (0, 0, 1)])[:-40], "truncated", 3),
         (nodes([(0, 0, 0)]), "no cable", None),
         (
             "   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n 1 0x2 c0-0c0s0n1 service up\n",
@@ -225,13 +230,13 @@ def test_myrinet_has_hosts_on_ports_and_parallel_cables() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason", "line"),
     [
-        ("\t0.1\n", "\t0.0\n", "port 0.0 has a cable in line 2", 3),
-        ("switch\t0.5\t1.5", "switch\t0.5\t1.4", "port 1.4 has a cable in line 11", 12),
-        ("1\tcomp1", "0\tcomp1", "has a line already", 3),
-        ("1\tcomp1", "1\tcomp0", "has a line already", 3),
+        ("\t0.1\n", "\t0.0\n", r"0\.0 already has a cable in line 2", 3),
+        ("switch\t0.5\t1.5", "switch\t0.5\t1.4", r"1\.4 already has a cable in line 11", 12),
+        ("1\tcomp1", "0\tcomp1", "is repeated", 3),
+        ("1\tcomp1", "1\tcomp0", "is repeated", 3),
         ("7\tcomp7", "8\tcomp7", "host numbers are missing", None),
-        ("switch\t0.5", "cable\t0.5", "neither a host", 12),
-        ("comp1.example.org", "switch1", "names a host and a switch", 6),
+        ("switch\t0.5", "cable\t0.5", "expected a host, a cable of a switch or a search line", 12),
+        ("comp1.example.org", "switch1", "is the name of a host and of a switch", 6),
     ],
 )
 def test_a_wrong_line_of_myrinet_is_named(old: str, new: str, reason: str, line: int | None) -> None:

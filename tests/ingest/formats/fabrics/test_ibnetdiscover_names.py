@@ -72,7 +72,7 @@ def test_a_switch_named_like_a_host_gives_way() -> None:
 
 def test_a_switch_whose_name_imitates_anothers_guid_is_refused() -> None:
     text = TREE.replace("leaf02", "leaf01").replace("spine01", "leaf01 [0x0002c90000100300]")
-    with pytest.raises(InputError, match="already called"):
+    with pytest.raises(InputError, match="another device already has the name"):
         read(text)
 
 

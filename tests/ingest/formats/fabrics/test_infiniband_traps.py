@@ -12,7 +12,7 @@ import pytest
 from ingest import catalog
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.rates import LANE_BYTES, told_rate
+from ingest.rates import LANE_BYTES, printed_rate
 from registry.errors import InputError
 from registry.model import Fabric
 from registry.model.ports import PORT_STATES
@@ -96,7 +96,7 @@ def test_widths_and_speeds_of_the_ports_report(by: str) -> None:
         (r"^CA    75 .*$", "what is this", "not a line of ibnetdiscover -p"),
         (r"^(CA    75 .*)$", "\\1\n\\1", "stands in line 2 already"),
         (r"SW     9  8 (0x\S+ \( 'node0064)", "SW     9  7 \\1", "leads elsewhere"),
-        (r"^SW     9 12", "SW    19 12", "tells something else"),
+        (r"^SW     9 12", "SW    19 12", "contradicts this description of the device"),
     ],
 )  # fmt: skip
 def test_reports_of_ports_that_contradict_themselves(pattern: str, by: str, reason: str) -> None:
@@ -108,7 +108,7 @@ def test_reports_of_ports_that_contradict_themselves(pattern: str, by: str, reas
 
 def test_a_guid_twice_in_a_list_is_refused() -> None:
     first = LIST.splitlines()[0]
-    error = refused("ibnetdiscover-list", f"{LIST}{first}\n", "line 1 already")
+    error = refused("ibnetdiscover-list", f"{LIST}{first}\n", "the device is already in line 1")
     assert error.line == len(LIST.splitlines()) + 1
 
 
@@ -141,7 +141,11 @@ def test_a_report_of_switches_that_lacks_one_is_cut_off(text: str) -> None:
 
 
 def test_a_report_of_adapters_alone_tells_no_network() -> None:
-    refused("iblinkinfo", BLOCKS.split("Switch:")[0], "is of adapters alone")
+    refused(
+        "iblinkinfo",
+        BLOCKS.split("Switch:")[0],
+        "the device at the other end is not in the file: it is truncated, or lists only adapters",
+    )
 
 
 def test_a_report_of_down_ports_alone_is_for_beside_another_source() -> None:
@@ -187,15 +191,17 @@ def test_states_of_ports() -> None:
 
 def test_what_a_link_could_be_is_of_both_width_and_speed() -> None:
     fabric = told("iblinkinfo", BLOCKS.replace("(Could be 12X )", "( Could be 106.25 Gbps)", 1))
-    assert state_of(fabric, "node0064", 1) == ("active", told_rate("4x", "NDR"))
-    assert state_of(fabric, "node0063", 1) == ("active", told_rate("12x", "HDR"))
+    assert state_of(fabric, "node0064", 1) == ("active", printed_rate("4x", "NDR"))
+    assert state_of(fabric, "node0063", 1) == ("active", printed_rate("12x", "HDR"))
     plain = told("iblinkinfo", BLOCKS.replace("(Could be 12X )", "( )"))
     assert len(plain.ports) == len(plain.ports.down) == 64
 
 
 def test_blocks_without_lids_ask_for_lines_which_need_none() -> None:
     without = re.sub(r" +\d+( +\d+\[  \])", r"  0\1", BLOCKS)
-    refused("iblinkinfo", without, "the LID does not tell the other end: give iblinkinfo -l")
+    refused(
+        "iblinkinfo", without, "the LID does not identify the other end: use iblinkinfo -l or ibnetdiscover"
+    )
     lines = re.sub(r" +\d+( +\d+\[  \])", r"  0\1", LINES)
     fabric = told("iblinkinfo", lines)
     assert fabric.cable_count == 96
@@ -205,7 +211,11 @@ def test_blocks_without_lids_ask_for_lines_which_need_none() -> None:
 def test_two_devices_of_one_lid_are_told_apart_by_name() -> None:
     text = re.sub(r"( )75( +\d+\[  \])", r"\g<1>76\2", BLOCKS)
     assert told("iblinkinfo", text).cable_count == 96
-    refused("iblinkinfo", text.replace("node0063", "node0064"), "the LID does not tell")
+    refused(
+        "iblinkinfo",
+        text.replace("node0063", "node0064"),
+        "the LID does not identify the other end: use iblinkinfo -l or ibnetdiscover",
+    )
 
 
 @pytest.mark.parametrize(
@@ -254,9 +264,9 @@ def test_speeds_that_opensm_does_not_know_are_assumed() -> None:
 @pytest.mark.parametrize(
     ("pattern", "by", "reason"),
     [
-        (r"LOG=ACT", "LOG=FOO", "a state that is not known: FOO"),
+        (r"LOG=ACT", "LOG=FOO", "unknown state"),
         (r"NodeGUID:0002c90000100100", "NodeGUID:0000000000000000", "without a GUID"),
-        (r"\A(.*)\{leaf01\}", "\\1{other}", "tells something else"),
+        (r"\A(.*)\{leaf01\}", "\\1{other}", "contradicts this description of the device"),
         (r"\A.*\n", "", "leads elsewhere|is not in the file"),
         (r"PN:01 \} PHY", "PN:FF } PHY", "out of range"),
     ],
@@ -361,11 +371,11 @@ def test_a_database_without_links_is_for_beside_another_source() -> None:
         (",NodeType,", ",NodeKind,", "no column nodetype"),
         (r'^"leaf07",16,2,', '"leaf07",16,7,', "type of node that is not known: 7"),
         (r'^"leaf07",16,2,', '"leaf07",2,', "12 cells, but section NODES has 13"),
-        (r'^"leaf07",.*\n', "", "not in section NODES"),
-        (r"^0x0002c90000100800,1,", "0x0002c90000100800,x,", "portnum1 is no number"),
+        (r'^"leaf07",.*\n', "", "a link of a device that is missing in section NODES"),
+        (r"^0x0002c90000100800,1,", "0x0002c90000100800,x,", "portnum1 is not a number"),
         (r"^0x0002c90000100800,1,", "0x0002c90000100800,2,", "already|leads elsewhere"),
         (r"^0x0002c90000100800,1,", "0x1ffffffffffffffff,1,", "out of range"),
-        (r"^0x0002c90000100800,1,", "0x0002c90000100800,\r1,", "no row of CSV"),
+        (r"^0x0002c90000100800,1,", "0x0002c90000100800,\r1,", "invalid CSV"),
     ],
 )
 def test_databases_that_contradict_themselves(pattern: str, by: str, reason: str) -> None:
@@ -425,7 +435,11 @@ def test_disabled_ports_and_links_that_come_up() -> None:
         (r'^"leaf07", Mellanox, 0x0002c90000100700', '"leaf07", Mellanox, 0x0002c90000100800', "already"),
         (r"LID 9$", "LID 99999", "LID 99999"),
         (r"\A((?:.*\n){2}.*): 0x0002c90000f03900 :", "\\1: nothing :", "cannot be read"),
-        (r'\A((?:.*\n){2}.*)"node0057 mlx5_0"', '\\1"node00', "not whole"),
+        (
+            r'\A((?:.*\n){2}.*)"node0057 mlx5_0"',
+            '\\1"node00',
+            "the row is incomplete: the file seems truncated",
+        ),
         (r"\A((?:.*\n){2}.*): 4x ", "\\1 4x ", "not a line of ibdiagnet2.net_dump"),
     ],
 )
@@ -464,8 +478,8 @@ def test_chips_of_directors_are_switches_and_widths_count() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"source_guid": 1}', "is no list"),
-        ("[1]", "is no object"),
+        ('{"source_guid": 1}', "is not a list"),
+        ("[1]", "is not an object"),
         (link(source_guid=None), "source_guid"),
         (link(source_guid="xyz"), "cannot be read"),
         (link(destination_port="HCA-1"), "cannot be read"),
@@ -518,8 +532,8 @@ def test_the_tools_own_diagnostics_are_counted() -> None:
     ],
 )
 def test_rates_as_tools_print_them(lanes: str, speed: str, rate: float | None) -> None:
-    assert told_rate(lanes, speed) == rate
+    assert printed_rate(lanes, speed) == rate
 
 
 def test_a_speed_that_nobody_knows_has_no_rate() -> None:
-    assert told_rate("4x", "???") is None
+    assert printed_rate("4x", "???") is None

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.formats.fabrics import lldp
-from ingest.formats.fabrics.lldp import port_number
-from ingest.formats.fabrics.lldp_json import port_rate
+from ingest.formats.fabrics.lldp import port_number, port_rate
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.pipeline import plan
@@ -203,14 +202,14 @@ def test_the_number_of_a_port_is_made_of_the_numbers_in_its_name(name: str, numb
     [
         ('{"lldp": {}}', "no neighbours"),
         ('{"lldp": [{"interface": []}]}', "no neighbours"),
-        ('{"lldp": {"interface": {"eth0": {}}}}', "chassis: is no object"),
-        ('{"lldp": {"interface": {"eth0": 3}}}', "is no object"),
-        ('{"lldp": 3}', "is no object"),
-        (neighbours(("swp1", "", "eth0")).replace("id-", ""), "no name of a device"),
-        (neighbours(("swp1", "a\tb", "eth0")), "no name of a device"),
+        ('{"lldp": {"interface": {"eth0": {}}}}', "chassis: is not an object"),
+        ('{"lldp": {"interface": {"eth0": 3}}}', "is not an object"),
+        ('{"lldp": 3}', "is not an object"),
+        (neighbours(("swp1", "", "eth0")).replace("id-", ""), "is not a valid name of a device"),
+        (neighbours(("swp1", "a\tb", "eth0")), "is not a valid name of a device"),
         (neighbours(("swp1", "sw", "swp1")), "no cable between two devices"),
-        (neighbours(("swp1", "a", "eth0")).replace('"port"', '"prt"'), "port: is no object"),
-        ('{"lldp": {"interface": {"a": {}, "a": {}}}}', "twice"),
+        (neighbours(("swp1", "a", "eth0")).replace('"port"', '"prt"'), "port: is not an object"),
+        ('{"lldp": {"interface": {"a": {}, "a": {}}}}', "an object repeats this key"),
     ],
 )
 def test_wrong_reports_are_refused(text: str, reason: str) -> None:

@@ -72,12 +72,12 @@ def test_a_cable_that_is_planned_from_both_ends_is_one() -> None:
     ("old", "new", "reason"),
     [
         ("leaf08,Port 2,", "leaf08,Port 1,", "leaf08 Port 1 has another cable in line 2"),
-        ("EndPort", "EndGate", "no column endport"),
-        ("LinkType", "EndPort", "stands twice"),
-        ("leaf08,Port 2,", ",Port 2,", "not named"),
-        ("leaf08,Port 2,node0058,mlx5_0,Data", "leaf08,Port 2,node0058", "3 cells under 5 columns"),
+        ("EndPort", "EndGate", "is missing"),
+        ("LinkType", "EndPort", "a column is repeated"),
+        ("leaf08,Port 2,", ",Port 2,", "a device or port is empty"),
+        ("leaf08,Port 2,node0058,mlx5_0,Data", "leaf08,Port 2,node0058", "3: 3 cells, but there are 5"),
         ("leaf08,Port 9,spine01,Port 8", "leaf08,Port 9,leaf08,Port 9", "back to its own port"),
-        ("leaf08,Port 2,", 'leaf08,"Port 2,', "cannot be read"),
+        ("leaf08,Port 2,", 'leaf08,"Port 2,', "unreadable row"),
     ],
 )
 def test_what_cannot_be_is_shown(old: str, new: str, reason: str) -> None:
@@ -88,7 +88,7 @@ def test_what_cannot_be_is_shown(old: str, new: str, reason: str) -> None:
 
 
 def test_a_plan_of_nothing_is_an_error() -> None:
-    with pytest.raises(InputError, match="plans no cables"):
+    with pytest.raises(InputError, match="no cables found"):
         plan_of(PLAN.splitlines()[0] + "\n")
 
 

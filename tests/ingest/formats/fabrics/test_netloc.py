@@ -169,12 +169,12 @@ def strange_speed(content: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (drop_edge, "is not in the file: it seems cut off"),
-        (strange_end, "an end is no node"),
+        (drop_edge, "is not in the file: it seems truncated"),
+        (strange_end, "an end is missing in the nodes of the file"),
         (strange_kind, "node_type is neither"),
         (strange_id, "neither a GUID nor a MAC|an end is no node"),
-        (strange_port, "no whole number"),
-        (strange_speed, "none of InfiniBand"),
+        (strange_port, "is not a whole number from"),
+        (strange_speed, "width and speed are not those of InfiniBand"),
     ],
 )
 def test_a_wrong_file_of_nodes_is_refused(change: Any, reason: str) -> None:
@@ -190,11 +190,11 @@ A, B = "00:00:00:00:00:07", "00:00:00:00:00:08"
     ("source", "target", "path", "reason"),
     [
         (A, B, [7], "does not lead to its end"),
-        (A, B, [19], "breaks off"),
-        (A, B, ["x"], "breaks off"),
-        (A, B, 7, "is no list"),
-        (A, "00:00:00:00:00:00:00:03", [7], "no hosts"),
-        ("nobody", B, [7], "no hosts"),
+        (A, B, [19], "is interrupted: an edge does not begin where the last one ends"),
+        (A, B, ["x"], "is interrupted: an edge does not begin where the last one ends"),
+        (A, B, 7, "is not a list"),
+        (A, "00:00:00:00:00:00:00:03", [7], "an end is not a host in the file of nodes"),
+        ("nobody", B, [7], "an end is not a host in the file of nodes"),
     ],
 )
 def test_wrong_routes_are_refused(source: str, target: str, path: Any, reason: str) -> None:
@@ -214,7 +214,7 @@ def test_routes_that_depend_on_the_source_are_no_tables() -> None:
 
 
 def test_paths_alone_and_two_files_of_a_kind_are_refused() -> None:
-    with pytest.raises(InputError, match="give both in one call"):
+    with pytest.raises(InputError, match="paths without the file of nodes: ingest both together"):
         parsed(LOGICAL)
     with pytest.raises(InputError, match="a second file of nodes"):
         parsed(NODES, NODES)

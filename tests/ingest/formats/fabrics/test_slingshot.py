@@ -129,11 +129,15 @@ def test_several_cables_between_two_jacks_are_joined_in_the_order_of_their_ports
     ("text", "reason", "line"),
     [
         ("\n".join([HEAD, *ROWS[1:]]), "do not lead back", None),
-        ("\n".join([HEAD, *ROWS, ROWS[0]]), "has a row already", 182),
-        ("\n".join([HEAD, ROWS[0][:40]]), "cells under", 2),
+        ("\n".join([HEAD, *ROWS, ROWS[0]]), "the port is repeated", 182),
+        ("\n".join([HEAD, ROWS[0][:40]]), "columns: the file seems truncated", 2),
         ("\n".join([HEAD, ROWS[0].replace("fabric", "edge", 1)]), "another type than fabric", 2),
         ("\n".join([HEAD, ROWS[0].replace("| 3 |", "| x |")]), "port_num", 2),
-        ("\n".join([HEAD, ROWS[0].replace("x1008c1r7j101p0", "eth0")]), "xname is no port", 2),
+        (
+            "\n".join([HEAD, ROWS[0].replace("x1008c1r7j101p0", "eth0")]),
+            "xname is not a port, or dst is not a jack",
+            2,
+        ),
         ("| xname | dst |\n| a | b |\n", "columns", 1),
         (HEAD, "no rows", None),
     ],
@@ -147,14 +151,14 @@ def test_a_wrong_table_is_refused(text: str, reason: str, line: int | None) -> N
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('"id": "x1000c0r3"', '"id": "x1000c0r1"', "second time"),
-        ('"id": "x1000c0r1",', '"id": "switch",', "no xname of a switch"),
-        ('"x1000c0r1j100p1"', '"x1000c0r1j100p0"', "second time"),
-        ('"conn_port": "x1000c0r1j100p0"', '"conn_port": "x1000c0r2j100p0"', "no port of x1000c0r1"),
+        ('"id": "x1000c0r3"', '"id": "x1000c0r1"', "or is repeated"),
+        ('"id": "x1000c0r1",', '"id": "switch",', "is not the xname of a switch, or is repeated"),
+        ('"x1000c0r1j100p1"', '"x1000c0r1j100p0"', "or is repeated"),
+        ('"conn_port": "x1000c0r1j100p0"', '"conn_port": "x1000c0r2j100p0"', "is not a port of x1000c0r1"),
         ('"conn_a": "x1008c1r7j101p0"', '"conn_a": "x1j0p0"', "no switch has"),
         ('"conn_a": "x1008c1r7j101p0"', '"conn_a": "x1008c1r7j101p1"', "two links"),
-        ('"conn_a"', '"end_a"', "is no text"),
-        ('"switches": [', '"switches": 3, "x": [', "is no list"),
+        ('"conn_a"', '"end_a"', "is not text"),
+        ('"switches": [', '"switches": 3, "x": [', "is not a list"),
     ],
 )
 def test_a_wrong_template_is_refused(old: str, new: str, reason: str) -> None:

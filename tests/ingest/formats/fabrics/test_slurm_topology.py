@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from ingest import catalog
 from ingest.formats.fabrics import slurm_show_topology, slurm_topology, slurm_topology_yaml
-from ingest.formats.fabrics.blocks import block_branches
 from ingest.formats.fabrics.draft import Place
-from ingest.formats.fabrics.trees import Branch
+from ingest.formats.fabrics.trees import Branch, block_branches
 from ingest.options import Options
 from ingest.parsed import Parsed
 from registry.errors import InputError
@@ -91,7 +90,7 @@ def test_included_files_are_those_given_in_the_same_call() -> None:
     leaves = file("SwitchName=s1 Nodes=a,b\n", "conf/leaves.conf")
     parsed = slurm_topology.parse([main, leaves], Options())
     assert below(fabric_of(parsed)) == {"s1": {"a", "b"}, "top": {"s1"}}
-    with pytest.raises(InputError, match=r"/etc/slurm/leaves\.conf was not given") as caught:
+    with pytest.raises(InputError, match=r"is missing: add it to the ingest") as caught:
         slurm_topology.parse([main], Options())
     assert caught.value.line == 1
     assert slurm_topology.recognise(main.head(), main.path)
@@ -100,18 +99,18 @@ def test_included_files_are_those_given_in_the_same_call() -> None:
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
-        ("SwitchName=a Nodes=x\nSwitchName=a Nodes=y\n", "line 1 already", 2),
+        ("SwitchName=a Nodes=x\nSwitchName=a Nodes=y\n", "is already in line 1", 2),
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "above itself", 1),
         ("SwitchName=a Switches=a\n", "above itself", 1),
         ("SwitchName=a Switches=b,c\nSwitchName=b Nodes=x\n", "'c' is not described", 1),
         ("SwitchName=a Nodes=x[1-\n", "unpaired bracket|not a host list|bad range", 1),
         ("SwitchName=a Nodes=x,x\n", "named twice", 1),
-        ("SwitchName=a Nodes=b\nSwitchName=b Nodes=c\n", "names a host and a switch", 2),
-        ("SwitchName=a Nodes=x Colour=red\n", "colour is not known", 1),
-        ("SwitchName=a Nodes=x nodes=y\n", "a key twice", 1),
-        ("SwitchName=a Nodes=x what\n", "not words of Key=Value", 1),
+        ("SwitchName=a Nodes=b\nSwitchName=b Nodes=c\n", "is the name of a host and of a switch", 2),
+        ("SwitchName=a Nodes=x Colour=red\n", "unknown key", 1),
+        ("SwitchName=a Nodes=x nodes=y\n", "expected Key=Value words, each key once", 1),
+        ("SwitchName=a Nodes=x what\n", "expected Key=Value words, each key once", 1),
         ("SwitchName=a Nodes=x LinkSpeed=fast\n", "LinkSpeed", 1),
-        ("Nodes=x\n", "neither a switch nor a block", 1),
+        ("Nodes=x\n", "expected a switch or a block", 1),
         ("SwitchName=a Nodes=x \\\n", "continued", 1),
         ("SwitchName=a Nodes=x\nBlockName=b Nodes=y\n", "both switches and blocks", None),
         ("SwitchName=a\n", "no cable", None),
@@ -184,19 +183,22 @@ TREE = "- topology: t\n  tree:\n    switches:\n      - switch: a\n        nodes:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (TREE + "      - switch: a\n        nodes: m\n", "'a' is described already"),
+        (TREE + "      - switch: a\n        nodes: m\n", "'a' is repeated"),
         (TREE + "      - switch: b\n        children: c\n", "'c' is not described"),
-        (TREE + "      - switch: b\n        colour: c\n", "colour is not known"),
-        (TREE + "      - nodes: m\n", r"switches\[1\].switch: is no text"),
-        (TREE.replace("n[1-2]", "[n1, n2]"), "nodes: is no text"),
+        (TREE + "      - switch: b\n        colour: c\n", "unknown key"),
+        (TREE + "      - nodes: m\n", r"switches\[1\].switch: is not text"),
+        (TREE.replace("n[1-2]", "[n1, n2]"), "nodes: is not text"),
         (TREE.replace("n[1-2]", "n[1-2"), "unpaired bracket"),
         (TREE + TREE.replace("topology: t", "topology: u\n  cluster_default: true") * 2, "second topology"),
-        ("- topology: t\n  flat: true\n", "kind flat is not read"),
-        ("- topology: t\n  torus3d:\n    toruses: []\n", "kind torus3d is not read"),
-        ("- topology: t\n  block:\n    block_sizes: [x]\n    blocks: []\n", "block_sizes.0.: is no whole"),
-        ("- tree: {}\n", "topology: is no text|is no text"),
+        ("- topology: t\n  flat: true\n", "are not supported: only tree and block are"),
+        (
+            "- topology: t\n  torus3d:\n    toruses: []\n",
+            "torus3d are not supported: only tree and block are",
+        ),
+        ("- topology: t\n  block:\n    block_sizes: [x]\n    blocks: []\n", "is not a whole number from"),
+        ("- tree: {}\n", "topology: is not text|is not text"),
         ("[]\n", "no topology"),
-        ("topology: t\n", "is no list"),
+        ("topology: t\n", "is not a list"),
     ],
 )
 def test_a_wrong_yaml_is_refused(text: str, reason: str) -> None:

@@ -83,18 +83,21 @@ def test_nodes_without_labels_are_left_out_and_counted_and_domains_are_counted()
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (labels({"a": ["l", "s1"], "b": ["l", "s2"]}), "'l' is elsewhere"),
-        (labels({"a": ["l", "s"], "b": ["s", "t"]}), "'s' is elsewhere"),
+        (
+            labels({"a": ["l", "s1"], "b": ["l", "s2"]}),
+            "'l' has another parent in the labels of another node",
+        ),
+        (labels({"a": ["l", "s"], "b": ["s", "t"]}), "'s' has another parent in the labels of another node"),
         (labels({"a": ["l", "l"]}), "two tiers"),
-        (labels({"a": ["l"], "b": ["l"]}).replace('"b"', '"a"'), "a second node 'a'"),
-        (labels({"a": ["l"], "l": ["m"]}), "names a host and a switch"),
+        (labels({"a": ["l"], "b": ["l"]}).replace('"b"', '"a"'), "'a' is repeated"),
+        (labels({"a": ["l"], "l": ["m"]}), "is the name of a host and of a switch"),
         (labels({"a": ["l"]}).replace("tier-0", "tier-1"), "tier between others is missing"),
-        (labels({"a": ["l"]}).replace('"l"', "7"), "is no text"),
-        (labels({"a": [""]}), "no name of a device"),
-        (labels({"a": ["x\\u0007"]}).replace("\\\\u", "\\u"), "no name of a device"),
+        (labels({"a": ["l"]}).replace('"l"', "7"), "is not text"),
+        (labels({"a": [""]}), "is not a valid name of a device"),
+        (labels({"a": ["x\\u0007"]}).replace("\\\\u", "\\u"), "is not a valid name of a device"),
         (labels({}), "no cable"),
-        ('{"items": {"fabric.topograph.run/tier-0": 1}}', "is no list"),
-        ('{"items": [3]}', "is no object"),
+        ('{"items": {"fabric.topograph.run/tier-0": 1}}', "is not a list"),
+        ('{"items": [3]}', "is not an object"),
     ],
 )
 def test_wrong_labels_are_refused(text: str, reason: str) -> None:
@@ -146,12 +149,12 @@ def test_models_of_older_releases_are_read() -> None:
         ("switches:\n  a:\n    nodes: [n, n]\n", "named twice"),
         (
             "switches:\n  a:\n    nodes: [n]\nblocks:\n- switch: a\n  nodes: [n]\n",
-            "below this switch already",
+            "is already below this switch",
         ),
-        ("switches:\n  a:\n    nodes: n\n", "is no list"),
-        ("switches:\n- name: a\n- name: a\n", "described already"),
-        ("switches:\n- nodes: [a]\n", "name: is no text"),
-        ("switches: [a\n", "not YAML"),
+        ("switches:\n  a:\n    nodes: n\n", "is not a list"),
+        ("switches:\n- name: a\n- name: a\n", "is repeated"),
+        ("switches:\n- nodes: [a]\n", "name: is not text"),
+        ("switches: [a\n", "invalid or truncated YAML"),
     ],
 )
 def test_a_wrong_model_is_refused(text: str, reason: str) -> None:
@@ -183,11 +186,11 @@ def test_hosts_of_ibtopo_are_as_far_apart_as_their_ways_differ(ways: dict[int, t
     ("text", "reason", "line"),
     [
         ("2\na 0 1\nb 0\n", "2 position", 3),
-        ("2\na 0 1\na 0 2\n", "has a line already", 3),
+        ("2\na 0 1\na 0 2\n", "is repeated", 3),
         ("9\na 0\n", "number of levels", 1),
         ("x\n", "number of levels", 1),
         ("2\na 0 -1\n", "2 position", 2),
-        ("1\nsw-0 0\n", "names a host and a switch", 2),
+        ("1\nsw-0 0\n", "is the name of a host and of a switch", 2),
         ("1\n", "no cable", None),
     ],
 )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ingest.formats.jobs import slurm_json, slurm_sacct, slurm_scontrol
 from ingest.options import Options
 from ingest.pipeline import plan
-from ingest.reading import large_files
+from ingest.reading import source
 from registry.errors import InputError
 from registry.model import Job
 from tests.support.inputs import damaged, file, parse, read, survives
@@ -310,8 +310,8 @@ def test_a_large_file_is_read_piece_by_piece_and_told(
 ) -> None:
     path = tmp_path / "sacct.json"
     path.write_bytes(SACCT)
-    monkeypatch.setattr(large_files, "LARGE", 0)
-    monkeypatch.setattr(large_files, "PIECE", 10_000)
+    monkeypatch.setattr(source, "LARGE", 0)
+    monkeypatch.setattr(source, "PIECE", 10_000)
     told: list[tuple[float, float | None]] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:

@@ -94,7 +94,7 @@ def test_any_name_of_a_job_is_kept(name: str) -> None:
     ("lines", "line", "reason"),
     [
         ([HEAD.replace("NodeList|", ""), JOB], 1, "there is no column nodelist"),
-        ([HEAD.replace("NNodes", "State")], 1, "a column stands twice"),
+        ([HEAD.replace("NNodes", "State")], 1, "a column is repeated"),
         (["JobID|State|NodeList", "1|COMPLETED|n1"], 1, "no column tells how many tasks or CPUs"),
         (["JobID  State  NodeList", "-----  -----  --------"], 1, "a table without '|' has its values cut"),
         ([HEAD, JOB[:30]], 2, "the row has 7 cells, not 10: is it cut off?"),

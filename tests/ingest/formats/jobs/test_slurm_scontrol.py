@@ -207,7 +207,7 @@ def test_a_record_that_is_cut_off_is_refused(lines: int) -> None:
 
 
 def test_a_job_twice_and_text_outside_of_records_are_refused() -> None:
-    with pytest.raises(InputError, match="input:18: job 12 stands twice"):
+    with pytest.raises(InputError, match="input:18: job 12 is repeated"):
         jobs(f"{RECORD}\n{RECORD}")
     with pytest.raises(InputError, match="input:18: a line outside of any job's record"):
         jobs(f"{RECORD}\nslurm_load_jobs error: Unable to contact slurm controller\n")

@@ -14,7 +14,7 @@ TURNED = (3, 2, 1, 0, 0, 1, 2, 3)
 
 
 def hosts(content: str | bytes) -> tuple[str, ...]:
-    placement = parse(hostfile, content).placement
+    placement = parse(hostfile, content).placements[0]
     assert placement is not None
     return placement.hosts
 

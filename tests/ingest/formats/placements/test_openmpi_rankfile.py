@@ -20,7 +20,7 @@ CSV = "rank,host,slot\n0,b,0\n1,a,0\n2,b,1\n"
 
 
 def hosts(parser: Parser, content: str | bytes) -> tuple[str, ...]:
-    placement = parse(parser, content).placement
+    placement = parse(parser, content).placements[0]
     assert placement is not None
     return placement.hosts
 

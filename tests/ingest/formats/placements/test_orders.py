@@ -53,7 +53,7 @@ def node_of_task(raw: str) -> tuple[str, ...]:
 
 
 def hosts(parser: object, content: str, options: Options) -> tuple[str, ...]:
-    placement = parse(parser, content, options).placement  # type: ignore[arg-type]
+    placement = parse(parser, content, options).placements[0]  # type: ignore[arg-type]
     assert placement is not None
     return placement.hosts
 
@@ -129,13 +129,13 @@ def test_task_maps_mean_what_the_vectors_of_rfc_34_say(text: str) -> None:
     [
         ([[0, 4, 1, 1]], "node 3 is not one of the 3 hosts given"),
         ([[0, 1, 1]], "has 3 numbers, not the four of nodeid, nnodes, ppn, repeat"),
-        ([[0, 0, 1, 1]], "is no whole number from 1"),
-        ([[-1, 1, 1, 1]], "is no whole number from 0"),
+        ([[0, 0, 1, 1]], "is not a whole number from 1"),
+        ([[-1, 1, 1, 1]], "is not a whole number from 0"),
         ([[0, 3, 16777216, 1]], "places more than 16777216 ranks"),
         ([], "places no rank"),
         ({"version": 2, "map": [[0, 1, 1, 1]]}, "is not 1, the version that is known"),
-        ({"version": 1}, "is no list"),
-        ([5], "is no list"),
+        ({"version": 1}, "is not a list"),
+        ([5], "is not a list"),
     ],
 )
 def test_a_task_map_that_cannot_be_read_is_refused(value: object, reason: str) -> None:

@@ -41,7 +41,7 @@ SAMPLES: list[tuple[Parser, bytes]] = [
 
 
 def hosts(parser: Parser, content: str | bytes) -> tuple[str, ...]:
-    placement = parse(parser, content).placement
+    placement = parse(parser, content).placements[0]
     assert placement is not None
     return placement.hosts
 
@@ -99,7 +99,7 @@ def test_every_kind_of_list_is_read(text: str) -> None:
 @pytest.mark.parametrize(
     ("parser", "text", "line", "reason"),
     [
-        (rank_list, "0 a\n0 b\n", 2, "rank 0 stands twice, first in line 1"),
+        (rank_list, "0 a\n0 b\n", 2, "rank 0 is repeated, first in line 1"),
         (rank_list, "0 a\n2 b\n", 2, "1 of 3 ranks are missing, rank 1 first"),
         (rank_list, "0 a\n1: b\n", 2, "not of the first line's kind"),
         (rank_list, "0 a b\n", 1, "not a rank and its host"),
@@ -117,7 +117,7 @@ def test_every_kind_of_list_is_read(text: str) -> None:
             3,
             "maps of two jobs",
         ),
-        (intel_mpi_map, INTEL.replace("(): 2 ", "(): 1 "), 12, "rank 1 stands twice, first in line 10"),
+        (intel_mpi_map, INTEL.replace("(): 2 ", "(): 1 "), 12, "rank 1 is repeated, first in line 10"),
         (intel_mpi_map, INTEL.replace("c3.local", "c3 x"), 10, "not a row of rank, process, host and CPUs"),
         (intel_mpi_map, INTEL[: INTEL.index("(): 2 ")], 10, "places"),
     ],

@@ -220,27 +220,29 @@ def test_damaged_files_are_read_or_refused_never_worse(
 
 def test_the_rings_of_a_log_go_round_over_all_nodes() -> None:
     parsed = parse(nccl_log, RINGS)
-    assert parsed.profile is not None
+    assert parsed.profiles
     ring = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 3), (3, 1), (1, 2), (2, 0)]
-    assert edges(parsed.profile) == {pair: float(ring.count(pair)) for pair in ring}
+    assert edges(parsed.profiles[0]) == {pair: float(ring.count(pair)) for pair in ring}
     assert "no bytes" in parsed.warnings[0]
-    assert edges(parse(nccl_log, RINGS + RINGS).profile or parsed.profile) == edges(parsed.profile)
+    assert edges(parse(nccl_log, RINGS + RINGS).profiles[0] or parsed.profiles[0]) == edges(
+        parsed.profiles[0]
+    )
 
 
 def test_the_trees_of_a_log_are_told_at_both_ends_and_counted_once() -> None:
     parsed = parse(nccl_log, TREES, Options(collectives="tree"))
-    assert parsed.profile is not None
+    assert parsed.profiles
     links = [(0, 1), (1, 2), (1, 3), (0, 1), (1, 2), (2, 3)]
     both = links + [(b, a) for a, b in links]
-    assert edges(parsed.profile) == {pair: float(both.count(pair)) for pair in both}
+    assert edges(parsed.profiles[0]) == {pair: float(both.count(pair)) for pair in both}
 
 
 def test_trees_of_which_a_rank_did_not_print_its_part_are_refused_or_taken_as_far_as_told() -> None:
     part = "".join(TREES.splitlines(keepends=True)[:4])
     with pytest.raises(InputError, match=r"1 of 4 ranks sent is missing \(3\)"):
         parse(nccl_log, part, Options(collectives="tree"))
-    taken = parse(nccl_log, part, Options(collectives="tree", allow_missing_ranks=True)).profile
-    whole = parse(nccl_log, TREES, Options(collectives="tree")).profile
+    taken = parse(nccl_log, part, Options(collectives="tree", allow_missing_ranks=True)).profiles[0]
+    whole = parse(nccl_log, TREES, Options(collectives="tree")).profiles[0]
     assert taken is not None
     assert whole is not None
     assert edges(taken) == edges(whole)

@@ -15,8 +15,8 @@ from tests.support.inputs import damaged, file, parse, read, survives
 
 def profile(content: str | bytes, options: Options | None = None, *, path: str = "run.csv.gz") -> Profile:
     parsed = parse(edge_csv, content, options, path=path)
-    assert parsed.profile is not None
-    return parsed.profile
+    assert parsed.profiles
+    return parsed.profiles[0]
 
 
 def edges(of: Profile) -> dict[tuple[int, int], tuple[float, int]]:
@@ -45,17 +45,17 @@ def test_rows_of_one_pair_are_summed() -> None:
 def test_what_collective_calls_ask_for_is_left_out_and_counted() -> None:
     rows = "0,1,p2p,1\n0,1,coll_wire,2\n0,1,coll_api,4\n2,3,coll_api,8\n"
     parsed = parse(edge_csv, f"src,dst,kind,bytes\n{rows}")
-    assert parsed.profile is not None
-    assert edges(parsed.profile) == {(0, 1): (3.0, 0)}
-    assert parsed.profile.ranks == 4
+    assert parsed.profiles
+    assert edges(parsed.profiles[0]) == {(0, 1): (3.0, 0)}
+    assert parsed.profiles[0].ranks == 4
     assert parsed.warnings[0].startswith("2 rows of kind coll_api")
 
 
 def test_self_edges_are_dropped_and_counted() -> None:
     parsed = parse(edge_csv, "src,dst,bytes\n0,0,7\n1,1,8\n0,1,1\n")
-    assert parsed.profile is not None
-    assert (parsed.profile.self_edges, parsed.profile.self_bytes) == (2, 15.0)
-    assert edges(parsed.profile) == {(0, 1): (1.0, 0)}
+    assert parsed.profiles
+    assert (parsed.profiles[0].self_edges, parsed.profiles[0].self_bytes) == (2, 15.0)
+    assert edges(parsed.profiles[0]) == {(0, 1): (1.0, 0)}
     assert parsed.warnings == ("2 edges from a rank to itself are dropped: 15 bytes that no cable carries",)
 
 
@@ -120,7 +120,7 @@ def test_a_bad_row_far_down_has_the_right_line() -> None:
     [
         ("src,dst\n0,1\n", "there is no column bytes"),
         ("from,to,bytes\n0,1,2\n", "there is no column src and no column dst"),
-        ("src,dst,bytes,bytes\n0,1,2,3\n", "a column stands twice"),
+        ("src,dst,bytes,bytes\n0,1,2,3\n", "a column is repeated"),
         ("src,dst,bytes\n", "holds no edges, only the names of columns"),
         ("src,dst,bytes\n\n \n", "holds no edges, only the names of columns"),
         ("# nothing\n", "there is no line with the names of the columns"),

@@ -29,8 +29,8 @@ PARSERS = (dense_csv, matrix_market, metis_graph, npz)
 
 def profile(parser: Parser, content: str | bytes, options: Options | None = None) -> Profile:
     parsed = parse(parser, content, options)
-    assert parsed.profile is not None
-    return parsed.profile
+    assert parsed.profiles
+    return parsed.profiles[0]
 
 
 def edges(of: Profile) -> dict[tuple[int, int], float]:
@@ -57,7 +57,7 @@ def as_npz(**arrays: object) -> bytes:
 def test_a_recorded_dense_matrix_equals_the_recording_that_it_was_made_of() -> None:
     from ingest.formats.profiles import openmpi_monitoring
 
-    run = openmpi_monitoring.parse(archive("openmpi/snap_16.tar.gz"), Options(kinds=("E",))).profile
+    run = openmpi_monitoring.parse(archive("openmpi/snap_16.tar.gz"), Options(kinds=("E",))).profiles[0]
     assert run is not None
     assert edges(profile(dense_csv, read("profiles/snap_16_dense_bytes.csv"))) == edges(run)
 
@@ -242,7 +242,7 @@ def npy(header: str, content: bytes = np.zeros(4).tobytes()) -> bytes:
 
 def test_the_header_of_an_array_that_python_2_wrote_is_read_without_a_warning() -> None:
     data = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2L, 2L), }", np.ones(4).tobytes())
-    profile = parse(npz, data, path="a.npy").profile
+    profile = parse(npz, data, path="a.npy").profiles[0]
     assert profile is not None
     assert (profile.ranks, profile.bytes.tolist()) == (2, [1, 1])
 
@@ -268,7 +268,7 @@ def test_arrays_packed_in_any_way_are_read_and_damaged_ones_refused(packing: int
     with zipfile.ZipFile(out, "w", packing) as packed:
         packed.writestr("matrix.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}"))
     data = out.getvalue()
-    assert parse(npz, data, path="a.npz").profile is not None
+    assert parse(npz, data, path="a.npz").profiles
     start = data.index(b"matrix.npy") + len("matrix.npy")
     for at in range(start, data.index(b"PK\x01")):
         survives(npz, [file(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :], "a.npz")])
@@ -377,8 +377,8 @@ def test_the_product_of_a_matrix_cut_into_parts_is_the_same_from_every_format() 
         (metis_graph, graph),
     ):
         parsed: Parsed = parse(parser, content, Options(parts=5))
-        assert parsed.profile is not None
-        assert edges(parsed.profile) == expected
+        assert parsed.profiles
+        assert edges(parsed.profiles[0]) == expected
         assert "cut the 40 rows into 5 parts" in parsed.warnings[-1]
 
 

@@ -37,8 +37,8 @@ TOTALS = {
 
 def profile(files: Sequence[SourceFile], options: Options | None = None) -> Profile:
     parsed = openmpi_monitoring.parse(files, options or Options())
-    assert parsed.profile is not None
-    return parsed.profile
+    assert parsed.profiles
+    return parsed.profiles[0]
 
 
 def matrix(of: Profile) -> dict[tuple[int, int], float]:
@@ -76,7 +76,7 @@ def test_totals_of_real_runs(run: str) -> None:
 @pytest.mark.parametrize("run", ["npb_cg_S_16", "lulesh_s5_i10_27", "npb_ep_S_64", "npb_ft_W_64"])
 def test_the_edge_list_of_a_run_is_the_same_profile(run: str) -> None:
     recorded = profile(archive(f"openmpi/{run}.tar.gz"))
-    listed = edge_csv.parse([file(read(f"edges/{run}.csv.gz"), f"{run}.csv.gz")], Options()).profile
+    listed = edge_csv.parse([file(read(f"edges/{run}.csv.gz"), f"{run}.csv.gz")], Options()).profiles[0]
     assert listed is not None
     for column in ("indptr", "partner", "bytes", "messages"):
         np.testing.assert_array_equal(getattr(recorded, column), getattr(listed, column))
@@ -114,9 +114,9 @@ def test_a_missing_file_is_refused_unless_allowed(lost: int) -> None:
         f"what 1 of 3 ranks sent is missing ({lost}): --allow-missing-ranks takes the others without them"
     )
     partial = openmpi_monitoring.parse(files, Options(allow_missing_ranks=True))
-    assert partial.profile is not None
-    assert (partial.profile.ranks, partial.profile.missing_ranks) == (3, (lost,))
-    assert partial.profile.pairs == 2
+    assert partial.profiles
+    assert (partial.profiles[0].ranks, partial.profiles[0].missing_ranks) == (3, (lost,))
+    assert partial.profiles[0].pairs == 2
     assert partial.warnings[-1].startswith("what 1 of 3 ranks")
 
 

@@ -224,7 +224,7 @@ def split(color: int, key: int, new: int, old: str = "2 (MPI_COMM_WORLD)") -> st
 
 
 def sums(files: Sequence[SourceFile], options: Options | None = None) -> Edges:
-    profile = dumpi_text.parse(files, options or Options()).profile
+    profile = dumpi_text.parse(files, options or Options()).profiles[0]
     assert profile is not None
     return edges(profile)
 
@@ -301,8 +301,8 @@ def test_ranks_without_a_trace_are_listed_or_left_out() -> None:
     with pytest.raises(InputError, match=r"2 of 4 ranks sent is missing \(1, 3\)"):
         dumpi_text.parse([dumpi(0), dumpi(2)], Options())
     parsed = dumpi_text.parse([dumpi(0, send(3, 1)), dumpi(2)], Options(allow_missing_ranks=True))
-    assert parsed.profile is not None
-    assert parsed.profile.missing_ranks == (1, 3)
+    assert parsed.profiles
+    assert parsed.profiles[0].missing_ranks == (1, 3)
     with pytest.raises(InputError, match="rank 0 is in"):
         dumpi_text.parse([dumpi(0), dumpi(0)], Options())
 
@@ -362,7 +362,7 @@ def collective(
 
 
 def traced(files: Sequence[SourceFile], options: Options | None = None) -> Edges:
-    profile = pytorch_trace.parse(files, options or Options()).profile
+    profile = pytorch_trace.parse(files, options or Options()).profiles[0]
     assert profile is not None
     return edges(profile)
 

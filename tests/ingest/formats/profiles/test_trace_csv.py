@@ -26,7 +26,7 @@ def read(content: str | bytes, options: Options | None = None, path: str = "run.
 
 
 def trace_of(content: str) -> Trace:
-    found = read(content).trace
+    found = read(content).traces[0]
     assert found is not None
     return found
 
@@ -40,12 +40,12 @@ def test_every_message_is_read_with_seconds_since_the_first() -> None:
 
 
 def test_a_trace_gives_its_profile_under_the_files_name_or_the_given_one() -> None:
-    profile = read(SMALL, path="runs/cg_64.csv.xz").profile
+    profile = read(SMALL, path="runs/cg_64.csv.xz").profiles[0]
     assert profile is not None
     assert (profile.name, profile.application, profile.source) == ("cg_64", "cg_64", "trace-csv")
     assert profile.sender.tolist() == [0, 2]
     assert (profile.bytes.tolist(), profile.messages.tolist()) == ([12.0, 16.0], [2, 1])
-    named = read(SMALL, Options(name="mine")).profile
+    named = read(SMALL, Options(name="mine")).profiles[0]
     assert named is not None
     assert named.name == "mine"
 
@@ -66,25 +66,25 @@ def test_columns_may_come_in_any_order_and_a_tag_may_be_missing() -> None:
 
 def test_silent_ranks_are_told_by_a_comment() -> None:
     parsed = read(f"# ranks: 9\n{SMALL}")
-    assert parsed.trace is not None
-    assert parsed.profile is not None
-    assert (parsed.trace.ranks, parsed.profile.ranks) == (9, 9)
+    assert parsed.traces[0] is not None
+    assert parsed.profiles
+    assert (parsed.traces[0].ranks, parsed.profiles[0].ranks) == (9, 9)
 
 
 def test_what_a_rank_sends_to_itself_is_dropped_and_counted() -> None:
     parsed = read("t_us,src,dst,bytes\n1,0,0,7\n2,0,1,8\n3,1,1,9\n")
-    assert parsed.trace is not None
-    assert parsed.profile is not None
-    assert (parsed.trace.at.tolist(), parsed.trace.bytes.tolist()) == ([0.0], [8])
-    assert (parsed.profile.self_edges, parsed.profile.self_bytes) == (2, 16.0)
+    assert parsed.traces[0] is not None
+    assert parsed.profiles
+    assert (parsed.traces[0].at.tolist(), parsed.traces[0].bytes.tolist()) == ([0.0], [8])
+    assert (parsed.profiles[0].self_edges, parsed.profiles[0].self_bytes) == (2, 16.0)
     assert parsed.warnings == ("2 edges from a rank to itself are dropped: 16 bytes that no cable carries",)
 
 
 def test_a_recording_of_nothing_but_messages_to_oneself_is_a_trace_without_messages() -> None:
     parsed = read("t_us,src,dst,bytes\n1,0,0,7\n")
-    assert parsed.trace is not None
-    assert parsed.profile is not None
-    assert (len(parsed.trace), parsed.profile.pairs, parsed.profile.ranks) == (0, 0, 1)
+    assert parsed.traces[0] is not None
+    assert parsed.profiles
+    assert (len(parsed.traces[0]), parsed.profiles[0].pairs, parsed.profiles[0].ranks) == (0, 0, 1)
 
 
 def test_other_columns_are_named() -> None:
@@ -106,7 +106,7 @@ def test_other_columns_are_named() -> None:
         ("soon,0,1,8,1", "t_us is not a number"),
         ("9,0,1,-8,1", "bytes is negative"),
         ("9,0,1,0.5,1", "bytes is not a whole number below 2^53"),
-        ("9,0,1,8,4294967296", "tag is no number of 32 bits"),
+        ("9,0,1,8,4294967296", "tag is not a number of 32 bits"),
         ("9,0,1,8", "4 cells where there are 5 columns"),
     ],
 )

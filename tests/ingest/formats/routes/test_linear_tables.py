@@ -15,7 +15,7 @@ from ingest.catalog import Parser
 from ingest.formats.fabrics import ibnetdiscover
 from ingest.formats.routes import dump_fts, fdbs, linear_tables, opensm_lfts
 from ingest.options import Options
-from ingest.reading import large_files
+from ingest.reading import source
 from ingest.reading.source import SourceFile, read_paths
 from registry.errors import InputError
 from registry.model import NO_ROUTE, ForwardingTables
@@ -129,37 +129,39 @@ ROUTE_LINES = ROUTE.splitlines()
 
 @pytest.mark.parametrize("cut", range(1, len(ROUTE_LINES), 7))
 def test_a_table_of_ibroute_that_is_cut_off_is_an_error(cut: int) -> None:
-    assert fails(dump_fts, "\n".join(ROUTE_LINES[:cut]), "cut off|names of the columns").line is not None
+    assert fails(dump_fts, "\n".join(ROUTE_LINES[:cut]), "truncated|column names").line is not None
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 50, 141, 142])
 def test_a_table_of_fdbs_that_is_cut_off_is_an_error(cut: int) -> None:
     first = FDBS.splitlines()
     kept = [*first[:143], *first[143 : 143 + cut]]
-    fails(fdbs, "\n".join(kept), "cut off|names of the columns")
+    fails(fdbs, "\n".join(kept), "truncated|column names")
 
 
 def test_a_line_left_out_of_a_table_is_an_error() -> None:
-    fails(fdbs, re.sub(r"0x0005 .*\n", "", FDBS, count=1), "cut off")
-    fails(dump_fts, re.sub(r"0x0005 .*\n", "", DUMP, count=1), "cut off")
+    fails(fdbs, re.sub(r"0x0005 .*\n", "", FDBS, count=1), "truncated")
+    fails(dump_fts, re.sub(r"0x0005 .*\n", "", DUMP, count=1), "truncated")
 
 
 def test_a_part_of_a_table_is_refused() -> None:
-    fails(dump_fts, ROUTE.replace("[0x0-0x8d]", "[0x10-0x8d]"), "only a part of a table")
+    fails(
+        dump_fts, ROUTE.replace("[0x0-0x8d]", "[0x10-0x8d]"), "incomplete table: the LIDs do not start at 0"
+    )
 
 
 @pytest.mark.parametrize(
     ("parser", "text", "old", "new", "reason"),
     [
-        (dump_fts, DUMP, "0x0003 010", "0x0002 010", "ascend without repeats"),
+        (dump_fts, DUMP, "0x0003 010", "0x0002 010", "LIDs must increase from line to line"),
         (dump_fts, DUMP, "0x0003 010", "0x0003 255", "out of range"),
-        (dump_fts, DUMP, "0x0003 010", "0x0003 10", "not a line of a table"),
+        (dump_fts, DUMP, "0x0003 010", "0x0003 10", "not a line of a forwarding table"),
         (dump_fts, DUMP, "2: portguid 0x0002c90000f00101", "2: portguid 0x7", "another owner"),
         (dump_fts, DUMP, "[0x0-0x8d]", "[0x0-0x8c]", "above the table's highest"),
-        (fdbs, FDBS, "0x0003 : 001", "0x0002 : 001", "ascend without repeats"),
-        (fdbs, FDBS, "0x0003 : 001", "0x0003 : 01", "not a line of a table"),
+        (fdbs, FDBS, "0x0003 : 001", "0x0002 : 001", "LIDs must increase from line to line"),
+        (fdbs, FDBS, "0x0003 : 001", "0x0003 : 01", "not a line of a forwarding table"),
         (fdbs, FDBS, "0x0003 : 001", "0x0003 : 300", "out of range"),
-        (fdbs, FDBS, "LID    : Port", "LID    : Gate", "names of the columns"),
+        (fdbs, FDBS, "LID    : Port", "LID    : Gate", "the column names are missing"),
     ],
 )
 def test_lines_that_cannot_be_are_shown(parser: Parser, text: str, old: str, new: str, reason: str) -> None:
@@ -192,7 +194,7 @@ def streamed(path: Path, data: bytes, piece: int) -> SourceFile:
     """The file as a large one is read: from disk, `piece` bytes at a time."""
     path.write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(large_files, "LARGE", 0)
+        patch.setattr(source, "LARGE", 0)
         ((file,),) = (group.files for group in read_paths([path]))
     assert file.stream is not None
     return file
@@ -201,7 +203,7 @@ def streamed(path: Path, data: bytes, piece: int) -> SourceFile:
 def read_by(parser: Parser, file: SourceFile, piece: int) -> ForwardingTables | tuple[str, int | None]:
     """The tables, or what was wrong where."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(large_files, "PIECE", piece)
+        patch.setattr(source, "PIECE", piece)
         try:
             tables = parser.parse([file], Options()).tables
         except InputError as error:

@@ -202,7 +202,7 @@ ENDS = {index + 1 for index, line in enumerate(LINES) if line.endswith("lids dum
 
 @pytest.mark.parametrize("cut", sorted(set(range(1, len(LINES))) - ENDS))
 def test_a_dump_cut_inside_a_table_is_an_error(cut: int) -> None:
-    assert fails("\n".join(LINES[:cut]), "cut off").line == cut
+    assert fails("\n".join(LINES[:cut]), "truncated").line == cut
 
 
 def test_a_wrong_last_line_is_an_error() -> None:
@@ -213,11 +213,11 @@ def test_a_wrong_last_line_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("0x0003 ", "0x0002 ", "ascend without repeats"),
-        ("0x0003 ", "0x0001 ", "ascend without repeats"),
+        ("0x0003 ", "0x0002 ", "LIDs must increase from line to line"),
+        ("0x0003 ", "0x0001 ", "LIDs must increase from line to line"),
         ("0x0003 001", "0x0003 255", "out of range"),
-        ("0x0003 001", "0x0003 1", "not a line of a table"),
-        ("0x0003 001", "what is this", "not a line of a table"),
+        ("0x0003 001", "0x0003 1", "not a line of a forwarding table"),
+        ("0x0003 001", "what is this", "not a line of a forwarding table"),
         ("Unicast lids [0-17]", "Unicast lids [0-99999]", "out of range"),
         ("Unicast lids [0-17]", "Unicast lids [0-16]", "does not end with"),
     ],
@@ -244,13 +244,13 @@ def test_a_lid_with_two_owners_is_an_error() -> None:
 
 
 def test_text_before_the_first_table_is_an_error() -> None:
-    error = fails("hello\n" + DUMP, "not the head line")
+    error = fails("hello\n" + DUMP, "not the heading of a switch's table")
     assert (error.line, error.text) == (1, "hello")
 
 
 def test_tables_too_large_to_hold_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear_tables, "MAX_CELLS", 10)
-    fails(DUMP, "too many to hold")
+    fails(DUMP, "table entries")
 
 
 @given(st.binary(max_size=400))

@@ -128,7 +128,7 @@ def test_files_of_a_placement_bind_cores(format: str, text: str) -> None:
     found = replace(placed([1, 0, 1, 1, 0]), core_of_rank=cores, cpu_of_rank=cpus)
     assert write(format, found, FABRIC) == text
     if FORMATS.find(format).cores:
-        read = READERS[format].parse([file(text)], Options()).placement
+        read = READERS[format].parse([file(text)], Options()).placements[0]
         assert read is not None
         assert read.hosts == ("b", "a", "b", "b", "a")
 

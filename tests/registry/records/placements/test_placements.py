@@ -269,11 +269,11 @@ def test_a_placement_file_is_saved_as_given(known: Registry) -> None:
     order = HostOrder(hosts=("node01", "node00", "node01"), source="rankfile")
     intake = Intake(cluster="toy", placements=(order,))
     receipt = known.save(intake)
-    stored = known.placements.read(receipt.placements[0])
+    stored = known.placements.read(receipt.ids("placements")[0])
     assert (stored.placement.strategy, stored.hosts) == ("given", order.hosts)
     assert stored.placement.parameters == {"source": "rankfile"}
     assert stored.role == "present"
-    assert known.save(intake).placements == receipt.placements
+    assert known.save(intake).ids("placements") == receipt.ids("placements")
     assert len(known.placements.history()) == 1
 
 
@@ -281,7 +281,7 @@ def test_a_placement_file_is_joined_to_the_job_that_ran_like_it(known: Registry)
     order = HostOrder(hosts=("node03", "node00", "node03"), source="openmpi-map", job="7")
     receipt = known.save(Intake(cluster="toy", placements=(order,)))
     (info,) = known.placements.history(job="7")
-    assert (info.id, info.role) == (receipt.placements[0], "present")
+    assert (info.id, info.role) == (receipt.ids("placements")[0], "present")
     with pytest.raises(UnknownName, match="no job '8'"):
         known.save(Intake(cluster="toy", placements=(HostOrder(hosts=("node03",), job="8"),)))
 
@@ -289,7 +289,7 @@ def test_a_placement_file_is_joined_to_the_job_that_ran_like_it(known: Registry)
 def test_a_placement_file_older_than_the_first_scan_is_on_the_last(known: Registry) -> None:
     order = HostOrder(hosts=("node01",), source="rankfile")
     receipt = known.save(Intake(cluster="toy", observed_at=at(-5), placements=(order,)))
-    assert known.placements.read(receipt.placements[0]).content == known.fabrics.read("toy").id
+    assert known.placements.read(receipt.ids("placements")[0]).content == known.fabrics.read("toy").id
 
 
 def test_a_placement_file_of_an_unknown_cluster_is_refused(known: Registry) -> None:

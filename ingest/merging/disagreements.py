@@ -1,20 +1,20 @@
-"""What two sources disagree on, in words that name both files."""
+"""Disagreements of two sources, as lines that name both files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 MOST = 10
-"""Lines of one kind that are told; the rest is counted."""
+"""Largest number of lines of one kind; the rest is counted."""
 
 
-class Notes:
+class Disagreements:
     """Disagreements between an earlier and a later source.
 
     Parameters
     ----------
     first, second : str
-        Paths of the two.
+        Paths of the two sources.
     """
 
     def __init__(self, first: str, second: str) -> None:
@@ -23,11 +23,11 @@ class Notes:
         self._kinds: dict[str, list[str]] = {}
 
     def add(self, kind: str, line: str) -> None:
-        """Note one disagreement of a kind."""
+        """Add one disagreement of a kind."""
         self._kinds.setdefault(kind, []).append(line)
 
     def lines(self, *, without: str = "") -> Iterator[str]:
-        """A line a disagreement, kind by kind but for one, both files named in each."""
+        """Yield one line per disagreement, ordered by kind, except those of the kind `without`."""
         between = f"{self.first} and {self.second} disagree"
         for kind, lines in self._kinds.items():
             if kind == without:

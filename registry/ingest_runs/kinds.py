@@ -1,0 +1,364 @@
+"""The kinds of data that an ingest can hold: how each is merged, saved and described.
+
+A kind is one attribute of `registry.model.intake.IngestedData` and one row of `KINDS` with the same name. To
+add a kind: add the attribute, and here its functions and its row. Parsers then set the attribute, and the
+pipeline, the registry and the command line handle the kind by its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from registry.counters.sweeps import Retention, roll_up, save_sweep
+from registry.database.bulk_writes import ProgressTransaction
+from registry.database.driver import Transaction
+from registry.errors import InputError
+from registry.fabrics.intended import save_wiring
+from registry.fabrics.layouts import match_hosts, save_layouts
+from registry.fabrics.observations import (
+    ObservationDraft,
+    content_as_of,
+    no_fabric,
+    read_content,
+    save_observation,
+)
+from registry.fabrics.timeline import FOREVER
+from registry.jobs.allocations import require_hosts
+from registry.jobs.jobs import batches, save_jobs
+from registry.model import CounterSweep, Fabric, Trace
+from registry.model.intake import Intake, Receipt, Saved
+from registry.profiles import save_profile
+from registry.progress import Progress
+from registry.records.placements.batches import save_placement
+from registry.records.placements.records import PRESENT, PlacementRecord
+from registry.records.traces import save_trace
+from registry.units import moment_text
+from registry.version import code_version
+
+CLOCK_SKEW = timedelta(minutes=10)
+"""Times further in the future than this get a warning."""
+
+SAME_SWEEP = timedelta(minutes=1)
+"""Sweeps at most this far apart are joined if they hold different counters."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Saving:
+    """One transaction that saves an intake.
+
+    Attributes
+    ----------
+    transaction : Transaction
+    intake : Intake
+    observation : ObservationDraft or None
+        The intake's fabric and tables with their ids.
+    seq : int
+        Number of this writer among all writers of the cluster; 0 without a cluster.
+    moment : datetime
+        Time of saving, UTC.
+    progress : Progress
+    receipt : Receipt
+        Result so far.
+    """
+
+    transaction: Transaction
+    intake: Intake
+    observation: ObservationDraft | None
+    seq: int
+    moment: datetime
+    progress: Progress
+    receipt: Receipt
+
+    @property
+    def cluster(self) -> str:
+        """Name of the intake's cluster; the intake guarantees it for all kinds that need one."""
+        return self.intake.cluster or ""
+
+    def fabric(self, time: datetime) -> tuple[str, Fabric]:
+        """Return the id of the fabric valid at a time, and the fabric.
+
+        If the time is before the first observation, the last fabric is returned.
+
+        Raises
+        ------
+        UnknownName
+            The cluster has no fabric.
+        """
+        found = content_as_of(self.transaction, self.cluster, time)
+        found = found or content_as_of(self.transaction, self.cluster, FOREVER)
+        fabric = None if found is None else read_content(self.transaction, found[1])
+        if found is None or fabric is None:
+            raise no_fabric(self.transaction, self.cluster, FOREVER)
+        return found[1], fabric
+
+
+Parts = Sequence[tuple[str, Any]]
+"""The values of one kind from all sources, each with the path of its source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of data that an ingest can hold.
+
+    Attributes
+    ----------
+    name : str
+        Attribute of `IngestedData`.
+    merge : callable
+        Returns the intake's value from those of all sources (`Parts`).
+    save : callable
+        Saves the intake's value; called only if there is one.
+    describe : callable
+        Yields lines for people; without a receipt, what would be saved.
+    label : str
+        Label of the stored nodes. The ingest run is linked to the new ones; empty: it is not.
+    """
+
+    name: str
+    merge: Callable[[Parts], Any]
+    save: Callable[[Saving], Saved]
+    describe: Callable[[Intake, Receipt | None], Iterable[str]]
+    label: str = ""
+
+
+def describe(intake: Intake, receipt: Receipt | None) -> list[str]:
+    """Return the lines that describe an ingest for people, kind by kind; no receipt after a dry run."""
+    rows = {kind.name: kind for kind in KINDS}
+    return [line for name in intake.kinds() for line in rows[name].describe(intake, receipt)]
+
+
+def concatenated(parts: Parts) -> tuple[Any, ...]:
+    """Return the values of all sources in one tuple."""
+    return tuple(value for _, values in parts for value in values)
+
+
+def only_one(what: str) -> Callable[[Parts], Any]:
+    """Return a merge that accepts the value of one source and raises `InputError` for two."""
+
+    def merge(parts: Parts) -> Any:
+        given = [(path, value) for path, value in parts if value is not None]
+        if len(given) > 1:
+            reason = f"a second {what} in one ingest, the first is in {given[0][0]}: ingest them one by one"
+            raise InputError(reason, path=given[1][0])
+        return given[0][1] if given else None
+
+    return merge
+
+
+def _saved(rows: Sequence[tuple[str, bool]], **more: Any) -> Saved:
+    """Return the result for things saved with their id and whether they are new."""
+    new = tuple(identity for identity, is_new in rows if is_new)
+    return Saved(ids=tuple(identity for identity, _ in rows), new_ids=new, new=len(new), **more)
+
+
+def _save_observation(saving: Saving) -> Saved:
+    """Save fabric and tables: together they are one observation."""
+    seen = saving.observation
+    if seen is None or saving.receipt.snapshot is not None:
+        return Saved()
+    counted = ProgressTransaction(saving.transaction, saving.progress, "saving the fabric")
+    entered = save_observation(counted, seen, saving.seq)
+    counted.finish()
+    saving.receipt = replace(
+        saving.receipt,
+        snapshot=entered.content,
+        new_content=entered.new_content,
+        new_observation=entered.new_observation,
+        routing=None if seen.routing is None else seen.routing.id,
+        new_routing=entered.new_routing,
+        links_opened=entered.links_opened,
+        links_closed=entered.links_closed,
+    )
+    return _saved([(entered.observation, entered.new_observation)])
+
+
+def _describe_fabric(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    """Yield the size of the fabric, and what changed."""
+    fabric = intake.fabric
+    if fabric is None or intake.observed_at is None:
+        return
+    if receipt is None:
+        news = ""
+    elif not receipt.new_observation:
+        news = "; already stored, nothing added"
+    elif not receipt.new_content:
+        news = "; wiring unchanged"
+    else:
+        news = f"; link directions: {receipt.links_opened} new, {receipt.links_closed} removed"
+    yield (
+        f"fabric of {intake.cluster} observed at {moment_text(intake.observed_at)}: {len(fabric.hosts)} hosts, "
+        f"{len(fabric.switches)} switches, {fabric.cable_count} cables{news}"
+    )
+
+
+def _describe_tables(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    if intake.tables is not None:
+        known = "" if receipt is None or receipt.new_routing else " (already stored)"
+        yield f"forwarding tables of {len(intake.tables.switch_guid)} switches{known}"
+
+
+def join_sweeps(parts: Parts) -> tuple[CounterSweep, ...]:
+    """Return the sweeps in order of time, those that complete each other joined.
+
+    Tools print traffic and errors separately, port by port: such files are one sweep. Two files with the
+    same counter of the same port are two sweeps, however close they are.
+    """
+    joined: list[CounterSweep] = []
+    for sweep in sorted(concatenated(parts), key=lambda sweep: sweep.at):
+        close = joined and sweep.at - joined[-1].at <= SAME_SWEEP
+        both = joined[-1].joined(sweep) if close else None
+        if both is None:
+            joined.append(sweep)
+        else:
+            joined[-1] = both
+    return tuple(joined)
+
+
+def _save_counters(saving: Saving) -> Saved:
+    """Save the sweeps of counters in order of time, then summarise old ones."""
+    intake, rows, warnings = saving.intake, list[tuple[str, bool]](), list[str]()
+    for number, sweep in enumerate(sorted(intake.counters, key=lambda sweep: sweep.at)):
+        saving.progress("saving counters", number, len(intake.counters))
+        _, fabric = saving.fabric(sweep.at)
+        named = sweep.with_guids(fabric)
+        origin = {"source": intake.source, "digest": intake.digest}
+        rows.append(save_sweep(saving.transaction, saving.cluster, named, saving.seq, **origin))
+        when = sweep.at.isoformat()
+        if not rows[-1][0]:
+            warnings.append(f"counters of {when} ignored: that time is already summarised by hours or days")
+        elif sweep.at > saving.moment + CLOCK_SKEW:
+            warnings.append(f"counters of {when} are in the future: check the clocks of both machines")
+    saved = _saved(rows, warnings=tuple(warnings))
+    if saved.new:
+        roll_up(saving.transaction, saving.cluster, saving.moment, Retention())
+    return replace(saved, ids=tuple(identity for identity in saved.ids if identity))
+
+
+def _describe_counters(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    for sweep in intake.counters:
+        yield f"port counters of {len(sweep)} ports at {moment_text(sweep.at)}"
+    if receipt is not None:
+        yield f"{receipt.new('counters')} of {len(intake.counters)} sweeps of port counters are new"
+
+
+def _save_intended(saving: Saving) -> Saved:
+    """Save the intended wiring."""
+    plan = saving.intake.intended
+    if plan is None or plan.declared_at is None:
+        return Saved()
+    origin = saving.intake.source
+    row = save_wiring(saving.transaction, saving.cluster, plan, plan.declared_at, saving.seq, origin=origin)
+    return _saved([row])
+
+
+def _describe_intended(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    if intake.intended is not None:
+        known = "" if receipt is None or receipt.new("intended") else " (already stored)"
+        yield f"intended wiring of {len(intake.intended)} cables{known}"
+
+
+def _save_layouts(saving: Saving) -> Saved:
+    """Save the layouts of hosts, each under the host of the fabric that it belongs to."""
+    layouts, time = saving.intake.layouts, saving.intake.observed_at
+    if time is None:
+        return Saved()
+    saving.progress("saving layouts of hosts", 0, len(layouts))
+    _, fabric = saving.fabric(time)
+    hosts, warnings = match_hosts(layouts, fabric)
+    new = save_layouts(saving.transaction, saving.cluster, hosts, layouts, time, saving.seq)
+    return Saved(new=new, warnings=warnings)
+
+
+def _save_profiles(saving: Saving) -> Saved:
+    rows = []
+    for number, profile in enumerate(saving.intake.profiles):
+        saving.progress("saving profiles", number, len(saving.intake.profiles))
+        rows.append(save_profile(saving.transaction, profile, saving.moment))
+    return _saved(rows)
+
+
+def _describe_profiles(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    for profile in intake.profiles:
+        yield f"profile {profile.name} {'would be saved' if receipt is None else 'saved'}"
+
+
+def _merge_traces(parts: Parts) -> tuple[Trace | None, ...]:
+    """Return the trace of each profile; an empty tuple if no profile has one."""
+    traces = concatenated(parts)
+    return traces if any(trace is not None for trace in traces) else ()
+
+
+def _save_traces(saving: Saving) -> Saved:
+    """Save each trace under its profile, which is saved already."""
+    pairs = zip(saving.receipt.ids("profiles"), saving.intake.traces, strict=True)
+    return _saved(
+        [
+            save_trace(saving.transaction, profile, trace, saving.moment)
+            for profile, trace in pairs
+            if trace is not None
+        ]
+    )
+
+
+def _describe_traces(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    count = sum(trace is not None for trace in intake.traces)
+    if count:
+        yield f"{count} traces read, {'none' if receipt is None else receipt.new('traces')} new"
+
+
+def _save_first_jobs(saving: Saving) -> Saved:
+    """Save the first batch of the jobs, after checking the hosts of all of them."""
+    jobs = saving.intake.jobs
+    saving.progress("saving jobs", 0, len(jobs))
+    require_hosts(saving.transaction, saving.cluster, {host for job in jobs for host in job.hosts})
+    time = saving.intake.observed_at or saving.moment
+    return Saved(new=save_jobs(saving.transaction, saving.cluster, batches(jobs)[0], time, saving.seq))
+
+
+def _describe_jobs(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    new = "none" if receipt is None else receipt.new("jobs")
+    yield f"{len(intake.jobs)} jobs read, {new} new or changed"
+
+
+def _save_placements(saving: Saving) -> Saved:
+    """Save the placements on the fabric valid at the time of the observation."""
+    snapshot, fabric = saving.fabric(saving.intake.observed_at or FOREVER)
+    rows = []
+    for order in saving.intake.placements:
+        record = PlacementRecord(
+            cluster=saving.cluster,
+            content=snapshot,
+            job=order.job or None,
+            placement=order.on(fabric),
+            code_version=code_version(),
+            role=PRESENT,
+        )
+        rows.append(save_placement(saving.transaction, record, saving.moment))
+    return _saved(rows)
+
+
+def _describe_placements(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    for identity in () if receipt is None else receipt.ids("placements"):
+        yield f"placement {identity} saved"
+
+
+def _nothing(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
+    """Describe nothing."""
+    yield from ()
+
+
+KINDS = (
+    Kind("fabric", only_one("fabric"), _save_observation, _describe_fabric, "Observation"),
+    Kind("tables", only_one("set of forwarding tables"), _save_observation, _describe_tables, "Observation"),
+    Kind("profiles", concatenated, _save_profiles, _describe_profiles, "Profile"),
+    Kind("traces", _merge_traces, _save_traces, _describe_traces, "Trace"),
+    Kind("jobs", concatenated, _save_first_jobs, _describe_jobs),
+    Kind("placements", concatenated, _save_placements, _describe_placements, "Placement"),
+    Kind("counters", join_sweeps, _save_counters, _describe_counters, "CounterSweep"),
+    Kind("intended", only_one("intended wiring"), _save_intended, _describe_intended, "IntendedWiring"),
+    Kind("layouts", concatenated, _save_layouts, _nothing),
+)
+"""All kinds, in the order of saving: fabrics first, since jobs, placements and counters need their hosts."""
