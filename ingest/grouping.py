@@ -68,7 +68,8 @@ def anchored(groups: Iterable[SourceGroup]) -> list[SourceGroup]:
 def folder_of(path: str) -> str:
     """Return the folder of a file, or its archive with the folder in it.
 
-    Examples: ``runs.tar`` for ``runs.tar!a.json``, ``runs.tar!day`` for ``runs.tar!day/a.json``, ``.`` for ``a.json``.
+    Examples: ``runs.tar`` for ``runs.tar!a.json``, ``runs.tar!day`` for ``runs.tar!day/a.json``, ``.`` for
+    ``a.json``.
     """
     archive, mark, inner = path.rpartition("!")
     folder = PurePosixPath(inner).parent.as_posix()

@@ -119,9 +119,10 @@ def ring_of(ranks: Longs, size: float, messages: int = 1) -> Edges:
 
 
 def binary_tree(k: int) -> Longs:
-    """Return the parent of each place in a balanced binary tree numbered in order; -1 for the root, place 0 (int64[k]).
+    """Return the parent of each place in a balanced binary tree, -1 for the root (int64[k]).
 
-    Place r, whose lowest bit set is b, hangs below r - b + 2 b, or below r - b where that is beyond the end.
+    Places are numbered in order; place 0 is the root. The parent of place r, whose lowest bit set is b, is
+    r - b + 2 b, or r - b if that is beyond the end.
     """
     place = np.arange(1, k)
     low = place & -place
@@ -164,7 +165,7 @@ def _to_first(ranks: Longs, size: float) -> Edges:
 
 
 def _trees(ranks: Longs, size: float) -> Edges:
-    """Return two trees, the second mirrored (k even) or shifted by one (k odd): inner there is a leaf here."""
+    """Return two trees, the second mirrored or shifted: inner vertices of one are leaves of the other."""
     k = ranks.shape[1]
     second = ranks[:, ::-1] if k % 2 == 0 else np.roll(ranks, 1, axis=1)
     return joined(*(_tree(order, size / 2, up=True, down=True) for order in (ranks, second)))

@@ -146,9 +146,10 @@ def juropa_like(*, capacity: float = 1.0, slots: int = 1) -> Fabric:
 
 
 def ranger_like(*, capacity: float = 1.0, slots: int = 1) -> Fabric:
-    """Return 4,081 hosts on 341 leaves of 12 or 11, each with 6 cables to each of two switches of 3,456 ports.
+    """Return 4,081 hosts on 341 leaves, each with 6 cables to each of two switches of 3,456 ports.
 
-    The paper's Ranger (section 5.4.2) was read from the machine and is not published. Such a switch is here
+    Leaves have 12 or 11 hosts. The paper's Ranger (section 5.4.2) was read from the machine and is not
+    published. A switch is here
     a three-level tree of 720 chips of 24 ports: 24 cards of 12 lower and 12 upper chips, fully joined,
     below 144 spine chips, each with a cable to one upper chip of every card.
     """

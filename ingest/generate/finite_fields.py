@@ -76,7 +76,7 @@ def _powers(p: int, m: int) -> Longs:
 
 
 def _orbit(p: int, low: tuple[int, ...]) -> list[int]:
-    """Return 1, x, x^2, ... until one comes again, where ``x^m = low_0 + low_1 x + ...``; as numbers to base p."""
+    """Return the powers 1, x, x^2, ... up to the first repetition, where ``x^m = low_0 + low_1 x + ...``."""
     m = len(low)
     element = (1, *(0,) * (m - 1))
     found: list[int] = []

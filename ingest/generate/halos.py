@@ -18,7 +18,7 @@ HPCG_LEVELS = 4
 
 
 def lulesh(side: int, *, size: int = 30, iterations: int = 100) -> Profile:
-    """Return LULESH 2: shock hydrodynamics on ``side ** 3`` ranks, planes, rows and columns, columns numbered first.
+    """Return the profile of LULESH 2, shock hydrodynamics on ``side ** 3`` ranks (columns numbered first).
 
     Once all 26 neighbours get the masses of shared nodes; every iteration they get three forces of them.
     Those before in the numbering (the ones with a lower plane, else row, else column) also get positions and
@@ -62,7 +62,7 @@ def hpcg(
     cycles: int = 50,
     products: int = 51,
 ) -> Profile:
-    """Return HPCG: conjugate gradients with a multigrid preconditioner of four levels and a stencil of 27 points.
+    """Return the profile of HPCG, conjugate gradients with a multigrid preconditioner and a 27-point stencil.
 
     A product or a sweep of the smoother exchanges borders with all 26 neighbours. A V-cycle does three on
     each level but the coarsest, where it does one; each level has half the points along each axis.
@@ -101,7 +101,7 @@ def hpcg(
 
 
 def _neighbours(sides: tuple[int, int, int]) -> Iterator[tuple[tuple[int, ...], Longs, Longs]]:
-    """Yield each of 26 steps with the ranks that have a neighbour there, and those; the last coordinate fastest."""
+    """Yield each of 26 directions with the ranks that have a neighbour there, and these neighbours."""
     place = np.stack(np.unravel_index(np.arange(prod(sides)), sides))
     for step in product((-1, 0, 1), repeat=3):
         if any(step):

@@ -57,7 +57,7 @@ class SparseMatrix(NamedTuple):
 
 
 def kkt(side: int) -> SparseMatrix:
-    """Return the matrix of an optimality system with a control on the border of a cube, as nlpkkt80 to nlpkkt240.
+    """Return the matrix of an optimality system with boundary control of a cube, like nlpkkt80 to nlpkkt240.
 
     Rows: ``side ** 3`` states, 6 side^2 controls (one for each point of each face), ``side ** 3``
     multipliers. A multiplier is coupled to the 27 states about its point and, on a face, to the 9 controls
@@ -124,7 +124,7 @@ def crankshaft(nodes: int, *, throws: int = 4, unknowns: int = 3) -> SparseMatri
 
 
 def product_traffic(matrix: SparseMatrix, ranks: int, *, seed: int = 0, name: str = "") -> Profile:
-    """Return what ranks send in a product of the matrix with a vector, once METIS has cut the matrix into parts.
+    """Return the profile of a product of the matrix with a vector, after METIS has cut the matrix into parts.
 
     Part p needs every element of the vector for which one of its rows has an entry; those that another part
     owns are sent once, 8 bytes each (Hoefler and Snir 2011, section 5.2). METIS cuts the graph of the
@@ -195,7 +195,7 @@ def partition(matrix: SparseMatrix, ranks: int, *, seed: int = 0) -> Longs:
 
 
 def _shifted(first: Longs, second: Longs) -> Longs:
-    """Return the entries of two arrays of one shape at places that differ by at most one everywhere (int64[2, pairs])."""
+    """Return pairs of entries whose coordinates differ by at most one (int64[2, pairs])."""
     pairs = []
     for step in np.ndindex((3,) * first.ndim):
         here = tuple(slice(max(0, 1 - s), n - max(0, s - 1)) for s, n in zip(step, first.shape, strict=True))
@@ -212,7 +212,7 @@ def _matrix(one: Longs, other: Longs, blocks: int, unknowns: int, diagonal: int)
 
 
 def _depth(x: Floats, y: Floats, z: Floats, throws: int) -> Floats:
-    """Return how deep a point lies in the body: its largest depth in a journal, a web or a pin; outside below 0."""
+    """Return the largest depth of a point in a journal, a web or a pin; negative outside the body."""
     whole_length = 3.2 * throws
     turned = np.floor(x / 3.2)
     along = x - 3.2 * turned

@@ -25,7 +25,7 @@ INNER = 25
 
 
 def bt(ranks: int, *, points: int = SIZES["D"], steps: int = 250) -> Profile:
-    """Return BT: block-tridiagonal solver on ``q * q`` ranks, each with q cells of a cubic grid's diagonals.
+    """Return the profile of BT, a block-tridiagonal solver on ``q * q`` ranks, each with q cells of a grid.
 
     A rank sends to six others, the successor and predecessor along each dimension of a twisted torus. All
     six get the borders of a step (five variables, two layers, from all cells but the last or first of a
@@ -52,7 +52,7 @@ def bt(ranks: int, *, points: int = SIZES["D"], steps: int = 250) -> Profile:
 
 
 def sp(ranks: int, *, points: int = SIZES["D"], steps: int = 500) -> Profile:
-    """Return SP: scalar penta-diagonal solver; the pairs of BT, with its own messages along the lines.
+    """Return the profile of SP, a scalar penta-diagonal solver with the pairs of BT.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def sp(ranks: int, *, points: int = SIZES["D"], steps: int = 500) -> Profile:
 
 
 def cg(ranks: int, *, rows: int = CG_ROWS["D"], iterations: int = CG_ITERATIONS["D"]) -> Profile:
-    """Return CG: conjugate gradients with a random matrix, on a grid of ranks as square as a power of two allows.
+    """Return the profile of CG, conjugate gradients with a random matrix on an almost square grid of ranks.
 
     A rank exchanges its part of a vector with the ranks of its row whose column differs in one bit, and
     sends it to its partner across the grid's diagonal; a rank on the diagonal sends it to itself.
@@ -115,7 +115,7 @@ def lu(
     grid: tuple[int, int] | None = None,
     with_start: bool = False,
 ) -> Profile:
-    """Return LU: symmetric successive over-relaxation on a grid of ranks that is not periodic.
+    """Return the profile of LU, symmetric successive over-relaxation on a grid of ranks that is not periodic.
 
     Every step sends, plane by plane, five variables of the rows of points along a border: south and east in
     the lower sweep, north and west in the upper one; and then two layers of each border to all sides.
@@ -190,7 +190,7 @@ class _Cells:
         )
 
     def faces(self, forward: bool = True, *, inner: bool = False) -> Longs:
-        """Return the points of the faces, along each dimension, that have a cell behind them (int64[3, ranks]).
+        """Return the points of faces with a cell behind them, along each dimension (int64[3, ranks]).
 
         `inner` leaves out points on the border of the whole grid.
         """

@@ -27,7 +27,7 @@ EP_BYTES, EP_REDUCTIONS = 13 * DOUBLE, 4
 
 
 def ft(ranks: int, *, points: tuple[int, int, int] = FT_POINTS["D"], steps: int = FT_STEPS["D"]) -> Profile:
-    """Return FT: Fourier transforms in three dimensions, each a transposition by all-to-all.
+    """Return the profile of FT, Fourier transforms in three dimensions, each a transposition by all-to-all.
 
     Up to as many ranks as points along z all ranks exchange with all. With more they stand in rows of
     ``ranks / z`` neighbours and columns of z, and each transform has an all-to-all in both.
@@ -63,7 +63,7 @@ def ft(ranks: int, *, points: tuple[int, int, int] = FT_POINTS["D"], steps: int 
 
 
 def integer_sort(ranks: int, *, keys: int = IS_KEYS["D"], iterations: int = 10) -> Profile:
-    """Return IS: every iteration sums the sizes of buckets, and sends every key to the rank of its bucket.
+    """Return the profile of IS: iterations sum the sizes of buckets and send every key to its bucket's rank.
 
     Keys are spread evenly here; the program's own are summed from four random numbers, so that the bytes of
     a pair differ from these by chance, but not their sum.
@@ -91,7 +91,7 @@ def integer_sort(ranks: int, *, keys: int = IS_KEYS["D"], iterations: int = 10) 
 
 
 def ep(ranks: int) -> Profile:
-    """Return EP: random numbers, and four reductions of 104 bytes in all at the end.
+    """Return the profile of EP, random numbers and four reductions of 104 bytes in all at the end.
 
     Parameters
     ----------

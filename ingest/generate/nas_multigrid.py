@@ -27,7 +27,7 @@ class _Level(NamedTuple):
 
 
 def mg(ranks: int, *, points: int = MG_POINTS["D"], cycles: int = MG_CYCLES["D"]) -> Profile:
-    """Return MG: V-cycles on a periodic cube of ranks, ``2^i x 2^j x 2^k`` as even as they come, x numbered first.
+    """Return the profile of MG, V-cycles on a periodic and almost cubic grid of ranks, x numbered first.
 
     On each level a rank sends its borders both ways along each axis: with the restriction, the residual and
     the smoother; on the coarsest level twice, on the finest three times and twice at the start. Where a

@@ -24,7 +24,7 @@ def rail_pods(
     relays: bool = False,
     slots: int = 1,
 ) -> Fabric:
-    """Return pods of NVLink domains whose accelerators have a network port each, a leaf switch a pod and rail.
+    """Return pods of NVLink domains; every accelerator has a network port, every pod and rail a leaf switch.
 
     A vertex that hosts ranks is an accelerator with its network adapter. Those of a domain (a server of 8, a
     rack of 72) are joined by one NVLink switch. Accelerator i of a domain is on rail ``i % rails``: on the

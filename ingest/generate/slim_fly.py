@@ -67,7 +67,7 @@ def slim_fly(
 
 
 def switch_graph(q: int) -> Longs:
-    """Return the switches that are joined; (s, a, b) is number ``(s * q + a) * q + b`` (int64[q * q * degree, 2])."""
+    """Return the linked switches; (s, a, b) is number ``(s * q + a) * q + b`` (int64[q * q * degree, 2])."""
     numbers = field(q)
     inner = [_within(numbers, generators, side) for side, generators in enumerate(_generators(q, numbers))]
     x, m, c = (part.ravel() for part in np.meshgrid(*(np.arange(q),) * 3, indexing="ij"))
@@ -77,7 +77,7 @@ def switch_graph(q: int) -> Longs:
 
 
 def _generators(q: int, numbers: Field) -> tuple[Longs, Longs]:
-    """Return X and X': even and odd powers of a primitive element; for q = 4 w - 1 half, and their negatives."""
+    """Return X and X': even and odd powers of a primitive element (for q = 4 w - 1 half, and negatives)."""
     power = numbers.powers
     if q % 4 == 3:
         w = (q + 1) // 4

@@ -96,7 +96,7 @@ def stream(
 def stream_weights(
     vertices: int, *, vertex_weight: float = 1.0, vertex_spread: float = VERTEX_SPREAD, seed: int = 0
 ) -> Floats:
-    """Return the what the kernels of `stream` compute for one element of output, of the same seed (float64[vertices]).
+    """Return the computation of each kernel of `stream` with the same seed (float64[vertices]).
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ class _Growing:
 
 
 def _weights(what: str, mean: float, spread: float, count: int, seed: np.random.SeedSequence) -> Floats:
-    """Return the log-normal, of this mean (float64[count])."""
+    """Return log-normal weights with a mean (float64[count])."""
     size = positive(f"stream.{what}_weight", mean)
     if not 0 <= spread <= 10:
         raise InvalidValue(f"stream.{what}_spread", f"is {spread}, not within 0 .. 10")

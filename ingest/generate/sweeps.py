@@ -24,7 +24,7 @@ def sweep3d(
     angles: int = 6,
     iterations: int = 1,
 ) -> Profile:
-    """Return Sweep3D on ``grid[0] x grid[1]`` ranks along x and y, those along x numbered one after the other.
+    """Return the profile of Sweep3D on ``grid[0] x grid[1]`` ranks along x and y, x numbered first.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def snap(
     groups: int = 1,
     iterations: int = 1,
 ) -> Profile:
-    """Return SNAP on ``grid[0] x grid[1]`` ranks along y and z, those along y numbered one after the other.
+    """Return the profile of SNAP on ``grid[0] x grid[1]`` ranks along y and z, y numbered first.
 
     Parameters
     ----------

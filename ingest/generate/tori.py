@@ -18,7 +18,7 @@ def torus(
     capacity: float | Sequence[float] = 1.0,
     slots: int = 1,
 ) -> Fabric:
-    """Return a torus of ``sides[0] x sides[1] x ...`` nodes; every node hosts ranks and carries others' traffic.
+    """Return a torus of ``sides[0] x sides[1] x ...`` nodes, which host ranks and forward traffic.
 
     Node ``(m_0, m_1, ...)`` is joined to those that differ by 1 modulo the side in one coordinate, and the
     nodes are numbered in lexicographic order, the last coordinate fastest (Hoefler and Snir 2011, 5.3.1).
@@ -72,7 +72,7 @@ def hypercube(dimensions: int, *, capacity: float = 1.0, slots: int = 1) -> Fabr
 
 
 def _along(place: Longs, sides: tuple[int, ...], axis: int, wrapped: bool) -> Longs:
-    """Return nodes of each cable along an axis: a node and the next, `wrapped` also the last and the first."""
+    """Return the nodes of each cable along an axis, including the wrap-around if `wrapped`."""
     near = place if wrapped else place[place[:, axis] < sides[axis] - 1]
     far = near.copy()
     far[:, axis] = (far[:, axis] + 1) % sides[axis]

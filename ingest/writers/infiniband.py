@@ -91,7 +91,7 @@ def director_tree(
 def three_level_tree(
     pods: int = 50, leaves: int = 20, hosts: int = 20, *, width: int = 4, speed: str = "HDR"
 ) -> list[Device]:
-    """Return pods of leaf and as many upper switches below a core: `fat_trees.three_level` with GUIDs and ports.
+    """Return a three-level tree of pods below a core: `fat_trees.three_level` with GUIDs and ports.
 
     The defaults are 20,000 hosts on 2,400 switches of 40 ports (the core's have 50), with 60,000 cables.
     """
@@ -112,7 +112,7 @@ def three_level_tree(
 
 
 def forwarding_tables(devices: Sequence[Device]) -> ForwardingTables:
-    """Return shortest paths, spread over equal ports by destination LID, as a simple subnet manager sets them."""
+    """Return shortest paths, spread over equal ports by destination LID, like a simple subnet manager."""
     switches = sorted((device for device in devices if device.kind == "S"), key=lambda device: device.guid)
     index = {device.guid: at for at, device in enumerate(switches)}
     owner, home, exit_port = _lids(devices, index)

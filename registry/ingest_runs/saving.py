@@ -34,7 +34,9 @@ CREATE (r)-[:RECORDED]->(n)
 """
 
 
-def save_intake(database: Database, intake: Intake, seen: ObservationDraft | None, progress: Progress) -> Receipt:
+def save_intake(
+    database: Database, intake: Intake, seen: ObservationDraft | None, progress: Progress
+) -> Receipt:
     """Save all data of an intake; see `registry.registry.Registry.save`.
 
     Parameters
@@ -95,7 +97,11 @@ def attempt_of(intake: Intake, started_at: datetime) -> Attempt:
 
 
 def save_all(
-    transaction: Transaction, intake: Intake, seen: ObservationDraft | None, moment: datetime, progress: Progress
+    transaction: Transaction,
+    intake: Intake,
+    seen: ObservationDraft | None,
+    moment: datetime,
+    progress: Progress,
 ) -> Receipt:
     """Save all kinds of data of an intake; of the jobs only the first batch."""
     saving = Saving(

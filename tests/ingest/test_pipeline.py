@@ -130,7 +130,8 @@ def test_the_digest_is_that_of_the_content_not_of_its_packing(tree: Path, tmp_pa
 def test_warnings_name_their_file() -> None:
     intake = plan([NDR, NDR_TABLES], HERE)
     assert intake.warnings == (
-        f"{NDR_TABLES}: 542 adapter port(s) have another GUID here than in the scan: identified by their LIDs",
+        f"{NDR_TABLES}: 542 adapter port(s) have another GUID here than in the scan: "
+        "identified by their LIDs",
     )
 
 

@@ -86,5 +86,5 @@ def counted(field: Field, count: int, *, extended: bool) -> tuple[int, bool]:
 
 
 def read_at(file: SourceFile, options: Options) -> datetime:
-    """Return the time of the counters: the caller's time (default: the file's), since the tools print none."""
+    """Return the time of the counters: the caller's (default: the file's), since tools print none."""
     return as_utc(options.observed_at) if options.observed_at is not None else file.modified_at

@@ -8,9 +8,9 @@ contains cables:
 * Up to two nodes at a position are an XT (SeaStar) or XE/XK (Gemini): a 3D torus of positions. Axes with more
   than two positions are assumed to be rings, as in full machines; capacities are assumed to be equal, which
   holds for SeaStar but not for Gemini (y is slower).
-* More nodes are an XC (Aries), a dragonfly: x is the group, y the chassis in it and z the slot. All slots of a
-  chassis and all chassis at the same slot are connected. The optical links between groups are in no file: one
-  is assumed between the routers at the same place of each two groups.
+* More nodes are an XC (Aries), a dragonfly: x is the group, y the chassis in it and z the slot. All slots of
+  a chassis and all chassis at the same slot are connected. The optical links between groups are in no file:
+  one is assumed between the routers at the same place of each two groups.
 
 With one node at every position a node is its own router; else routers are switches ``router-x-y-z``. Service
 nodes are hosts like others. Nodes of ``xtprocadmin`` without coordinates are ignored and counted.

@@ -210,7 +210,7 @@ class _Scan:
             raise self._error(f"the port is already in line {printed.line}", number, line)
 
     def _rate(self, width: str | None, speed: str | None, number: int, line: str) -> float | None:
-        """Return the rate; None if it is missing or printed as question marks (speeds newer than the tool)."""
+        """Return the rate; None if it is missing or printed as question marks (unknown to the tool)."""
         if width is None or speed is None or "?" in width + speed:
             return None
         try:

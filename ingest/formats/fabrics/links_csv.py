@@ -71,7 +71,7 @@ UNKNOWN = _Vertex(None, None, None)
 
 
 def recognise(head: str, path: str) -> bool:
-    """Return True if the first line except comments names columns of links (but not those of loaded links)."""
+    """Return True if the first line except comments names columns of links (except loaded links)."""
     lines = (line for line in head.split("\n") if line.strip() and not line.startswith("#"))
     names = _names(next(lines, "").split(","))
     return {"source", "target"} <= set(names) and "bytes" not in names and len(COLUMNS & set(names)) > 2
@@ -117,7 +117,7 @@ def _names(cells: Sequence[str]) -> list[str]:
 
 
 def _rows(file: SourceFile, unknown: set[str]) -> Iterator[tuple[dict[str, str], Place]]:
-    """Yield the cells of each row by column, without blanks around them; unknown columns go into `unknown`."""
+    """Yield the cells of each row by column, stripped; unknown columns go into `unknown`."""
     reader = csv.reader(io.StringIO(file.text(), newline=""), strict=True)
     names: list[str] = []
     try:

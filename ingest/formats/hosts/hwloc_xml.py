@@ -7,8 +7,9 @@ with hwloc itself: versions 1 (no version in the file), 2 and 3 of the XML. They
 * Types of devices are consecutive numbers (1, 2: network 2, OpenFabrics 3) or bits (3: 16, 32).
 * The host's name is an ``info`` of the first object (1, 2) or of the topology (3).
 
-Objects are related by their sets of hardware threads (``cpuset``), not by their position in the tree; a device
-belongs to the closest object above it with such a set. Entities are rejected, and no other file is opened.
+Objects are related by their sets of hardware threads (``cpuset``), not by their position in the tree; a
+device belongs to the closest object above it with such a set. Entities are rejected, and no other file is
+opened.
 """
 
 from __future__ import annotations
@@ -294,7 +295,7 @@ def _near(nics: list[_Nic], cpus_of_domain: list[int]) -> np.ndarray:
 
 
 def _cpus(element: _Element, name: str, file: SourceFile) -> int:
-    """Return a set of threads as bits: words of 32, the highest first; a leading ``0xf...f`` means all above."""
+    """Return a set of threads as bits: words of 32, the highest first; ``0xf...f`` first means all above."""
     value = 0
     for place, word in enumerate(element.attributes[name].split(",")):
         if place == 0 and word == "0xf...f":

@@ -1,10 +1,10 @@
 """The resource set of a Flux job (R, version 1, RFC 20): output of ``flux job info JOBID R``.
 
-The hosts are read in the order of ``nodelist``; ``R_lite`` gives their cores (and GPUs) by broker ranks in the same
-order; and the times are read. R contains neither the job's id, which is taken from the file's name up to the
-first dot, nor its tasks: slots are the cores of each host. Older versions of Flux wrote no ``nodelist``; then
-``--hosts`` is needed. Source: flux-framework/rfc, spec_20, spec_22 (id sets) and spec_29 (host lists), and
-published outputs.
+The hosts are read in the order of ``nodelist``; ``R_lite`` gives their cores (and GPUs) by broker ranks in
+the same order; and the times are read. R contains neither the job's id, which is taken from the file's name
+up to the first dot, nor its tasks: slots are the cores of each host. Older versions of Flux wrote no
+``nodelist``; then ``--hosts`` is needed. Source: flux-framework/rfc, spec_20, spec_22 (id sets) and spec_29
+(host lists), and published outputs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Host list expressions such as ``node[0001-0008,0017],login1``, as in Slurm and ClusterShell.
 
 ClusterShell expands them. This module keeps their order, limits their size before anything is expanded, and
-accepts only names: ClusterShell alone would interpret ``@group`` as a query of the site's group files and ``a!b`` as a
-set operation. A single name, or one range with ends of one length, is expanded without the library, since most
-jobs use nothing else.
+accepts only names: ClusterShell alone would interpret ``@group`` as a query of the site's group files and
+``a!b`` as a set operation. A single name, or one range with ends of one length, is expanded without the
+library, since most jobs use nothing else.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def expand(text: str, *, path: str | None = None, line: int | None = None) -> tu
     Parameters
     ----------
     text : str
-        Names and ranges separated by commas or white space; a name may have several ranges and suffixes, as in
-        ``rack[1-2]node[01-16]-ib``. Empty text has no hosts.
+        Names and ranges separated by commas or white space; a name may have several ranges and suffixes, as
+        in ``rack[1-2]node[01-16]-ib``. Empty text has no hosts.
     path : str, optional
         Path of the file, for errors.
     line : int, optional
@@ -45,8 +45,8 @@ def expand(text: str, *, path: str | None = None, line: int | None = None) -> tu
     Raises
     ------
     InputError
-        An unpaired bracket, an invalid range, a character that no host name has, a repeated host, or more than
-        `MAX_HOSTS` hosts.
+        An unpaired bracket, an invalid range, a character that no host name has, a repeated host, or more
+        than `MAX_HOSTS` hosts.
     """
     hosts: dict[str, None] = {}
     for part in _parts(text, path, line):

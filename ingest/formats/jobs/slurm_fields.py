@@ -73,7 +73,7 @@ class Room:
         self.jobs -= 1
         self.hosts -= len(job.hosts)
         if self.jobs < 0 or self.hosts < 0:
-            reason = f"more than {MAX_JOBS} jobs, or more than {MAX_JOB_HOSTS} hosts of jobs: split the file by time"
+            reason = f"more than {MAX_JOBS} jobs or {MAX_JOB_HOSTS} hosts of jobs: split the file by time"
             raise InputError(reason, path=self.path)
 
 
@@ -113,7 +113,7 @@ def parse_epoch(seconds: int | None, where: Where) -> datetime | None:
 
 
 def parse_distribution(text: str) -> str:
-    """Return ``block``, ``cyclic``, ``plane`` or ``arbitrary`` for ``Block``, ``CBlock`` or ``Cyclic,Block``."""
+    """Return a distribution over hosts, such as ``cyclic`` for ``Cyclic,Block``."""
     word = re.split(r"[,:=\s]", text.strip().lower(), maxsplit=1)[0]
     if _TWO_LEVELS.fullmatch(word):
         return _OVER_HOSTS[word[0]]

@@ -1,8 +1,9 @@
 """Jobs of ``scontrol show jobs -d`` (one record per job) and ``scontrol -o`` (one line per job).
 
-A record has ``Key=value`` fields. Names, reasons and commands may contain blanks and text that looks like fields,
-so a job's name ends before ``UserId=``, and if a key occurs twice the first one is used: text of users follows that
-of Slurm. With ``-d`` each record has the CPUs of each host (``Nodes=node[1-2] CPU_IDs=0-15``).
+A record has ``Key=value`` fields. Names, reasons and commands may contain blanks and text that looks like
+fields, so a job's name ends before ``UserId=``, and if a key occurs twice the first one is used: text of
+users follows that of Slurm. With ``-d`` each record has the CPUs of each host (``Nodes=node[1-2]
+CPU_IDs=0-15``).
 
 Tested with Slurm 22.05. Times are printed in the cluster's local time without a zone and taken as UTC. Lines
 that begin with ``#`` before the first record are comments.
@@ -42,8 +43,8 @@ _CPUS = re.compile(r"(?:^|\s)Nodes=(\S+) CPU_IDs=(\S*)")
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.A)
 _COUNT = re.compile(r"(\d{1,9})(?:-\d{1,9})?", re.A)
 _WITHOUT_DETAILS = (
-    "{} jobs have no CPUs per host, as printed by `scontrol show jobs -d`: their ranks are assumed to be even "
-    "over the hosts, and a completing job may run on more hosts than it still lists"
+    "{} jobs have no CPUs per host, as printed by `scontrol show jobs -d`: their ranks are assumed to be "
+    "even over the hosts, and a completing job may run on more hosts than it still lists"
 )
 _NEEDED = ("JobState", "NodeList", "NumNodes", "NumCPUs")
 
@@ -160,8 +161,8 @@ def _id(fields: Fields) -> str:
 def _hosts_and_slots(record: Lines, fields: Fields, path: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the hosts of a job and the number of ranks on each.
 
-    While a job is completing, its NodeList shrinks to the hosts still being cleaned; the lines of ``-d`` still
-    list all of them.
+    While a job is completing, its NodeList shrinks to the hosts still being cleaned; the lines of ``-d``
+    still list all of them.
     """
     text, where = _at(fields, "NodeList", path)
     names = parse_hosts(text, where)

@@ -1,9 +1,10 @@
 """Jobs of ``squeue``: its table, short or long (``-l``), or columns separated by ``|``.
 
-The table truncates names and contains no CPUs; columns separated by ``|`` (``-o '%i|%j|%T|%N|%C'``) contain what is
-requested. JOBID, ST or STATE, and NODELIST or NODELIST(REASON) are required; NAME, USER, ACCOUNT, PARTITION,
-NODES, CPUS and the times are read, too. squeue does not print ranks; a host gets its share of CPUS, or one. A
-completing job lists only the hosts still being cleaned: it is read without hosts, and counted.
+The table truncates names and contains no CPUs; columns separated by ``|`` (``-o '%i|%j|%T|%N|%C'``) contain
+what is requested. JOBID, ST or STATE, and NODELIST or NODELIST(REASON) are required; NAME, USER, ACCOUNT,
+PARTITION, NODES, CPUS and the times are read, too. squeue does not print ranks; a host gets its share of
+CPUS, or one. A completing job lists only the hosts still being cleaned: it is read without hosts, and
+counted.
 
 Tested with Slurm 22.05. Times are printed in the cluster's local time without a zone and taken as UTC.
 """
@@ -143,7 +144,7 @@ def _between_bars(title: str, line: str, where: Where) -> dict[str, str]:
 
 
 def _by_width(title: str, line: str, where: Where) -> dict[str, str]:
-    """Return the cells of a row of the table: a column ends where its name ends, the last at the line's end."""
+    """Return the cells of a row of the table: columns end where their names end."""
     names = list(re.finditer(r"\S+", title))
     edges = [0, *(name.end() for name in names[:-1]), max(len(line), names[-1].end())]
     cells = {}

@@ -1,9 +1,9 @@
 """A placement as a task map of Flux (RFC 34): ``[[nodeid, nnodes, ppn, repeat], ...]``.
 
-Each block places tasks in order, ppn on each of nnodes nodes from nodeid on, and this repeat times. The array may
-be wrapped: ``{"version": 1, "map": [...]}``. Node ids count the hosts of the job, which are not in the map: they must
-be given with ``almanac ingest --hosts``, in the order of the job's R. ``flux job taskmap JOBID`` prints the map.
-Source: flux-framework/rfc, spec_34.
+Each block places tasks in order, ppn on each of nnodes nodes from nodeid on, and this repeat times. The array
+may be wrapped: ``{"version": 1, "map": [...]}``. Node ids count the hosts of the job, which are not in the
+map: they must be given with ``almanac ingest --hosts``, in the order of the job's R. ``flux job taskmap
+JOBID`` prints the map. Source: flux-framework/rfc, spec_34.
 """
 
 from __future__ import annotations

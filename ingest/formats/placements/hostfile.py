@@ -6,8 +6,8 @@ Three kinds of lines are known; a file must use one of them. ``#`` begins a comm
     node1:2          two ranks: MPICH's machine file; `binding=user:4,0` may follow and is ignored
     node1 slots=2    two ranks: Open MPI's host file with its default mapping by slot
 
-Hosts may be repeated, except with ``slots=``: Open MPI merges such lines, which moves ranks. Tested with Open MPI
-4.1.4, MPICH's hydra and Slurm 22.05.
+Hosts may be repeated, except with ``slots=``: Open MPI merges such lines, which moves ranks. Tested with Open
+MPI 4.1.4, MPICH's hydra and Slurm 22.05.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        An unreadable line or one of another kind than the first, a host repeated with ``slots=``, no ranks, or
-        too many.
+        An unreadable line or one of another kind than the first, a host repeated with ``slots=``, no ranks,
+        or too many.
     """
     (file,) = files
     hosts: list[str] = []

@@ -1,8 +1,8 @@
 """Placement of a job by Intel MPI, printed with ``I_MPI_DEBUG=4`` or more.
 
-The table follows the title ``[0] MPI startup(): Rank    Pid      Node name  Pin cpu``; other text, such as the
-program's output, may be between and around its rows. Long lists of CPUs continue in further lines. CPUs are
-ignored. Source: published outputs of Intel MPI 2018 to 2021.
+The table follows the title ``[0] MPI startup(): Rank    Pid      Node name  Pin cpu``; other text, such as
+the program's output, may be between and around its rows. Long lists of CPUs continue in further lines. CPUs
+are ignored. Source: published outputs of Intel MPI 2018 to 2021.
 """
 
 from __future__ import annotations

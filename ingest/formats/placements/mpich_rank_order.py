@@ -1,10 +1,10 @@
 """A placement as MPICH_RANK_ORDER of HPE Cray MPICH: the rank of each slot, hosts in order.
 
-The file has ranks and ranges of ranks (``0-3``) separated by commas, blanks or line ends; ``#`` begins a comment. It
-lists the ranks for the slots of the first host, then of the second, but not the hosts: these are in a comment
-``# hosts a*2 b*2``, which `mapping.launchers.mpich_rank_order` writes, or must be given with ``almanac ingest
---hosts``. Other launchers' lists contain the host of each rank; this is their inverse. Source: HPE's documentation
-of MPICH_RANK_REORDER_METHOD, and published output of its grid_order.
+The file has ranks and ranges of ranks (``0-3``) separated by commas, blanks or line ends; ``#`` begins a
+comment. It lists the ranks for the slots of the first host, then of the second, but not the hosts: these are
+in a comment ``# hosts a*2 b*2``, which `mapping.launchers.mpich_rank_order` writes, or must be given with
+``almanac ingest --hosts``. Other launchers' lists contain the host of each rank; this is their inverse.
+Source: HPE's documentation of MPICH_RANK_REORDER_METHOD, and published output of its grid_order.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A line that is not a list, a repeated or missing rank, more ranks than slots, no hosts, or other hosts in
-        the file than given by the caller.
+        A line that is not a list, a repeated or missing rank, more ranks than slots, no hosts, or other hosts
+        in the file than given by the caller.
     """
     (file,) = files
     hosts = _hosts(file)

@@ -1,9 +1,10 @@
 """Placement of a job by Open MPI, as reported by its launcher.
 
-Two reports are read: ``mpirun --display-map`` or ``--display-devel-map`` (``Data for node: HOST`` and the processes
-below it), and ``--report-bindings`` (``[HOST:pid] MCW rank N bound to ...``, on standard error). Output of the program
-may be between these lines. Each daemon repeats the map, so it may occur several times: all must agree. These
-reports do not contain relative names and ranks of spawned jobs. Tested with Open MPI 4.1.4.
+Two reports are read: ``mpirun --display-map`` or ``--display-devel-map`` (``Data for node: HOST`` and the
+processes below it), and ``--report-bindings`` (``[HOST:pid] MCW rank N bound to ...``, on standard error).
+Output of the program may be between these lines. Each daemon repeats the map, so it may occur several times:
+all must agree. These reports do not contain relative names and ranks of spawned jobs. Tested with Open MPI
+4.1.4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A placement as Open MPI's rankfile: one line ``rank N=HOST slot=CPU`` per rank, ``#`` begins a comment.
 
-Tested with Open MPI 4.1.4, which uses the last line of a repeated rank and rejects a file with missing ranks; here
-both are errors. The CPUs within a host are ignored.
+Tested with Open MPI 4.1.4, which uses the last line of a repeated rank and rejects a file with missing ranks;
+here both are errors. The CPUs within a host are ignored.
 """
 
 from __future__ import annotations

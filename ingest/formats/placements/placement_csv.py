@@ -32,8 +32,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A missing column, a row with a wrong number of cells, a rank that is not a number, repeated or missing,
-        or a host without a name.
+        A missing column, a row with a wrong number of cells, a rank that is not a number, repeated or
+        missing, or a host without a name.
     """
     (file,) = files
     reader = csv.reader(io.StringIO(file.text(), newline=""))

@@ -1,8 +1,8 @@
 """The communication profile of training a large model, from its declared layout in TOML.
 
-The file contains what users know without a recording: the sizes of the parallel groups, the numbering of ranks,
-and bytes per step. docs/formats/profiles.md lists all keys; `ingest.generate.ai_layouts.ai_layout` converts them to
-edges.
+The file contains what users know without a recording: the sizes of the parallel groups, the numbering of
+ranks, and bytes per step. docs/formats/profiles.md lists all keys; `ingest.generate.ai_layouts.ai_layout`
+converts them to edges.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        Invalid TOML, an unknown key, a value of the wrong type, sizes whose product is not the number of ranks,
-        or missing bytes for a dimension in use.
+        Invalid TOML, an unknown key, a value of the wrong type, sizes whose product is not the number of
+        ranks, or missing bytes for a dimension in use.
     """
     (file,) = files
     document = _Table(_load(file), "", file)

@@ -1,7 +1,7 @@
 """CSV with column names, for edges and traces: selection of columns, and numbers checked by column.
 
-numpy reads about a million rows per second but does not report the line of an error; if it or a check rejects the
-content, the rows are read again one by one to find the first bad line.
+numpy reads about a million rows per second but does not report the line of an error; if it or a check rejects
+the content, the rows are read again one by one to find the first bad line.
 """
 
 from __future__ import annotations

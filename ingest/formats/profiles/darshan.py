@@ -10,8 +10,8 @@ from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 REASON = (
-    "Darshan records file accesses of ranks, not messages between them, so that no placement can be judged by "
-    "it. Record with Open MPI's monitoring (--mca pml_monitoring_enable 2), Score-P (OTF2) or "
+    "Darshan records file accesses of ranks, not messages between them, so that no placement can be judged "
+    "by it. Record with Open MPI's monitoring (--mca pml_monitoring_enable 2), Score-P (OTF2) or "
     "DUMPI instead"
 )
 _PRINTED = "# darshan log version:"

@@ -1,7 +1,7 @@
 """A communication profile as a dense matrix of bytes: rows of numbers separated by commas, without names.
 
-Row r is what rank r sends, or with `Options.transposed` what it receives; the file itself does not show which. Semicolons
-and tabs are accepted as delimiters, too.
+Row r is what rank r sends, or with `Options.transposed` what it receives; the file itself does not show
+which. Semicolons and tabs are accepted as delimiters, too.
 """
 
 from __future__ import annotations

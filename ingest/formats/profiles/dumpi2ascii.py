@@ -8,10 +8,11 @@
     MPI_Comm comm=2 (MPI_COMM_WORLD)
     MPI_Isend returning at ...
 
-Sends of all kinds are summed, persistent ones each time they are started. ``dest`` is a rank of the communicator:
-those made by ``MPI_Comm_dup``, ``MPI_Comm_split`` and ``MPI_Cart_create`` without reordering are reconstructed from the
-files of all ranks; messages through others are rejected. Sizes of types made by ``MPI_Type_contiguous`` and
-``MPI_Type_vector`` are computed; messages of other types are rejected. Collectives are counted, not expanded.
+Sends of all kinds are summed, persistent ones each time they are started. ``dest`` is a rank of the
+communicator: those made by ``MPI_Comm_dup``, ``MPI_Comm_split`` and ``MPI_Cart_create`` without reordering
+are reconstructed from the files of all ranks; messages through others are rejected. Sizes of types made by
+``MPI_Type_contiguous`` and ``MPI_Type_vector`` are computed; messages of other types are rejected.
+Collectives are counted, not expanded.
 
 Tested with dumpi2ascii of sst-dumpi 13 on traces of real programs, one of which uses all of these calls.
 """
@@ -110,8 +111,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A send through an unknown communicator or of an unknown type, one-sided calls, a truncated file, a rank
-        in two files, or missing ranks unless `Options.allow_missing_ranks` is set.
+        A send through an unknown communicator or of an unknown type, one-sided calls, a truncated file, a
+        rank in two files, or missing ranks unless `Options.allow_missing_ranks` is set.
     """
     traces = [_read(file) for file in files]
     by_rank = _by_rank(traces)

@@ -1,9 +1,9 @@
 """Ranks of the communicators in a DUMPI trace, from the calls that made them.
 
-A trace numbers communicators separately for each rank. Members of a communicator make others from it in the same
-order, so that the k-th communicator that each makes from a parent is the same one: ``MPI_Comm_dup`` gives it the
-parent's ranks, ``MPI_Comm_split`` those with the same color, in the order of their keys and then of their ranks
-in the parent.
+A trace numbers communicators separately for each rank. Members of a communicator make others from it in the
+same order, so that the k-th communicator that each makes from a parent is the same one: ``MPI_Comm_dup``
+gives it the parent's ranks, ``MPI_Comm_split`` those with the same color, in the order of their keys and then
+of their ranks in the parent.
 """
 
 from __future__ import annotations

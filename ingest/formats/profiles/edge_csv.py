@@ -1,9 +1,9 @@
 """A communication profile as an edge list: a CSV file with the columns ``src,dst,bytes``.
 
-Optional columns are ``messages`` and ``kind``; columns may be in any order. Rows of one pair are summed. Rows of kind
-``coll_api`` describe the arguments of collective calls, not traffic, and are ignored. The highest rank in the file is the
-last one, unless a comment ``# ranks: 64`` before the names gives the number. A file with the time of each message is
-a trace (`ingest.formats.profiles.trace_csv`).
+Optional columns are ``messages`` and ``kind``; columns may be in any order. Rows of one pair are summed. Rows
+of kind ``coll_api`` describe the arguments of collective calls, not traffic, and are ignored. The highest
+rank in the file is the last one, unless a comment ``# ranks: 64`` before the names gives the number. A file
+with the time of each message is a trace (`ingest.formats.profiles.trace_csv`).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A missing column, a row with a wrong number of cells, a cell that is not a number, not finite, negative
-        or not a rank, or no rows.
+        A missing column, a row with a wrong number of cells, a cell that is not a number, not finite,
+        negative or not a rank, or no rows.
     """
     (file,) = files
     table = split(file, _NEEDED)

@@ -5,9 +5,9 @@
     rows columns entries
     row column value            from 1; no value if the field is ``pattern``
 
-``array`` lists all values, column by column. Only the lower triangle of a ``symmetric`` matrix is in the file; it is
-expanded. A row is what a rank sends unless `Options.transposed` is set. With `Options.parts` the entries are the
-pattern of a sparse matrix, which METIS cuts into parts (Hoefler and Snir 2011, section 5.2).
+``array`` lists all values, column by column. Only the lower triangle of a ``symmetric`` matrix is in the
+file; it is expanded. A row is what a rank sends unless `Options.transposed` is set. With `Options.parts` the
+entries are the pattern of a sparse matrix, which METIS cuts into parts (Hoefler and Snir 2011, section 5.2).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        An unknown banner or sizes, an unreadable entry or one outside the matrix, a wrong number of entries, a
-        matrix that is not square, or entries that cannot be bytes.
+        An unknown banner or sizes, an unreadable entry or one outside the matrix, a wrong number of entries,
+        a matrix that is not square, or entries that cannot be bytes.
     """
     (file,) = files
     text = file.text()

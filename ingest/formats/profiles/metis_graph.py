@@ -4,8 +4,8 @@
     vertices edges [fmt [constraints]]
     [size] [weight ...] neighbour [weight] neighbour [weight] ...        line k describes vertex k, from 1
 
-``fmt`` has three digits: vertex sizes, vertex weights, edge weights. Every edge is listed at both of its ends with
-one weight. It has no direction: half of the weight is sent each way, so that the sum is the weight. With
+``fmt`` has three digits: vertex sizes, vertex weights, edge weights. Every edge is listed at both of its ends
+with one weight. It has no direction: half of the weight is sent each way, so that the sum is the weight. With
 `Options.parts` the graph is the pattern of a matrix, and its weights are ignored.
 """
 

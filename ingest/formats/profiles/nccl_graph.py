@@ -4,12 +4,12 @@
       <graph id="0" pattern="4" nchannels="2" speedintra="20" ...>
         <channel><gpu dev="0"/><gpu dev="1"/> ...</channel>
 
-A channel lists the GPUs of one node in the order of a ring (pattern 4) or of a tree's branch (patterns 1 to 3),
-possibly with the network device (``<net>``) by which it enters and leaves the node. The file contains no bytes and no
-ranks: GPU d is taken as rank d of one node, and every channel as one byte along each of its links, in the
-direction of a ring, or both ways in a tree. Rings are read, or trees with `Options.collectives` ``tree``. Links through
-a network device lead to a node that is not in the file; they are ignored and counted, as are other patterns (NVLS,
-CollNet), which are no links between GPUs.
+A channel lists the GPUs of one node in the order of a ring (pattern 4) or of a tree's branch (patterns 1 to
+3), possibly with the network device (``<net>``) by which it enters and leaves the node. The file contains no
+bytes and no ranks: GPU d is taken as rank d of one node, and every channel as one byte along each of its
+links, in the direction of a ring, or both ways in a tree. Rings are read, or trees with `Options.collectives`
+``tree``. Links through a network device lead to a node that is not in the file; they are ignored and counted,
+as are other patterns (NVLS, CollNet), which are no links between GPUs.
 """
 
 from __future__ import annotations

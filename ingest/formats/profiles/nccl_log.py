@@ -3,11 +3,11 @@
     node1:50292:50292 [0] NCCL INFO Channel 00/02 : 0 1 2 3
     node1:50292:50292 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1
 
-``Channel c/n`` is the ring of channel c, printed by rank 0: every rank sends to the next one, the last to the first.
-``Trees`` lists for each channel up to three children of the printing rank, the rank, and its parent; -1 means none.
-The log contains no bytes: every channel is taken as one byte along each of its links, in the direction of a
-ring, or both ways in a tree. Rings are read, or trees with `Options.collectives` ``tree``. The ranks are those of one
-communicator: a log of several communicators with different rings is rejected.
+``Channel c/n`` is the ring of channel c, printed by rank 0: every rank sends to the next one, the last to the
+first. ``Trees`` lists for each channel up to three children of the printing rank, the rank, and its parent;
+-1 means none. The log contains no bytes: every channel is taken as one byte along each of its links, in the
+direction of a ring, or both ways in a tree. Rings are read, or trees with `Options.collectives` ``tree``. The
+ranks are those of one communicator: a log of several communicators with different rings is rejected.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A ring that repeats a rank, a tree whose ends contradict each other, a channel with different ranks of two
-        communicators, no ring or tree, or ranks without their lines of trees.
+        A ring that repeats a rank, a tree whose ends contradict each other, a channel with different ranks of
+        two communicators, no ring or tree, or ranks without their lines of trees.
     """
     (file,) = files
     kind = wanted(options, file.path)

@@ -4,8 +4,8 @@ An archive contains one of
     src, dst, bytes and optionally messages, ranks  edges
     format, shape, data, indices, indptr (row, col) output of ``scipy.sparse.save_npz``: csr, csc, coo, bsr
     one square matrix with any name                 dense
-Row r of a matrix is what rank r sends unless `Options.transposed` is set. Nothing is unpickled; sizes are checked
-before anything is unpacked.
+Row r of a matrix is what rank r sends unless `Options.transposed` is set. Nothing is unpickled; sizes are
+checked before anything is unpacked.
 """
 
 from __future__ import annotations

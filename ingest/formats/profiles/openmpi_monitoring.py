@@ -13,10 +13,10 @@ pml_monitoring_enable_output 3 --mca pml_monitoring_filename DIR/app``. Ranks ar
     D  communicator  procs: 0,1,2
     O2A|A2O|A2A  id  N bytes  M msgs sent           collective calls by their shape: no traffic
 
-The histogram of message sizes is missing if it was printed for the same pair before. External and internal traffic
-are summed by default. With ``enable 1`` Open MPI prints both as ``E``. A file contains what one rank sent, so that a
-missing file is a missing row; output of all ranks in one file is accepted, too. The list of MPI_COMM_SELF gives
-the rank of a file, else the file's name. Tested with Open MPI 4.1.4.
+The histogram of message sizes is missing if it was printed for the same pair before. External and internal
+traffic are summed by default. With ``enable 1`` Open MPI prints both as ``E``. A file contains what one rank
+sent, so that a missing file is a missing row; output of all ranks in one file is accepted, too. The list of
+MPI_COMM_SELF gives the rank of a file, else the file's name. Tested with Open MPI 4.1.4.
 """
 
 from __future__ import annotations

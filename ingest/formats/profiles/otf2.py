@@ -1,8 +1,9 @@
 """A communication profile from an OTF2 archive of Score-P, TAU or Extrae's converter.
 
-An archive consists of ``traces.otf2`` (the anchor), ``traces.def`` and a folder ``traces`` with the events of each
-location. MpiSend and MpiIsend are summed; receivers are converted from ranks of their communicator. The library
-``otf2`` reads the archive in a separate process and from a temporary folder, since it reads files only.
+An archive consists of ``traces.otf2`` (the anchor), ``traces.def`` and a folder ``traces`` with the events of
+each location. MpiSend and MpiIsend are summed; receivers are converted from ranks of their communicator. The
+library ``otf2`` reads the archive in a separate process and from a temporary folder, since it reads files
+only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sums of the messages of an OTF2 archive by sender and receiver; runs as a separate process.
 
 The library that reads OTF2 is written in C: a damaged archive can crash only this process. Usage: ``python -I
-otf2_events.py ANCHOR OUT``. OUT becomes JSON with ``ranks``, ``edges`` (source, target, bytes, messages), ``collectives``
-and ``elsewhere`` (messages by other paradigms), or ``error``.
+otf2_events.py ANCHOR OUT``. OUT becomes JSON with ``ranks``, ``edges`` (source, target, bytes, messages),
+``collectives`` and ``elsewhere`` (messages by other paradigms), or ``error``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""All messages of a run with their times: a CSV file with the columns ``t_us,src,dst,bytes``, optionally ``tag``.
+"""All messages of a run with their times: a CSV file with the columns ``t_us,src,dst,bytes``, opt. ``tag``.
 
-The time may be ``t_s``, ``t_ms``, ``t_us`` or ``t_ns``, from any start; columns may be in any order. Rows are in the order
-of sending, including those of one time. Messages of a rank to itself are dropped and counted. The highest rank in the
-file is the last one, unless a comment ``# ranks: 64`` before the names gives the number. The profile of a trace has
-bytes and messages by pair.
+The time may be ``t_s``, ``t_ms``, ``t_us`` or ``t_ns``, from any start; columns may be in any order. Rows are
+in the order of sending, including those of one time. Messages of a rank to itself are dropped and counted.
+The highest rank in the file is the last one, unless a comment ``# ranks: 64`` before the names gives the
+number. The profile of a trace has bytes and messages by pair.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        A missing column, a row with a wrong number of cells, a cell that is not a number, not finite, negative
-        or not a rank, a rank above the declared number, a time that goes backwards, or no rows.
+        A missing column, a row with a wrong number of cells, a cell that is not a number, not finite,
+        negative or not a rank, a rank above the declared number, a time that goes backwards, or no rows.
     """
     (file,) = files
     table = split(file, _NEEDED)
@@ -88,7 +88,7 @@ def _time(table: Table) -> str:
 
 
 def _check(table: Table, rows: NDArray[np.void], time: str, ranks: int) -> None:
-    """Raise `InputError` for the first row with an invalid rank, or with a time before that of the last row."""
+    """Raise `InputError` for the first row with an invalid rank or a time before that of the last row."""
     for name in ("src", "dst"):
         _refuse(table, rows[name] >= ranks, f"{name} is not a rank below {ranks}, the declared number")
     backwards = np.diff(rows[time], prepend=rows[time][:1]) < 0.0

@@ -99,7 +99,8 @@ def test_lists_of_nodes_add_what_they_tell() -> None:
 @pytest.mark.parametrize("names", [["ibnetdiscover-l.txt"], ["ibhosts.txt", "ibswitches.txt"]])
 def test_lists_of_nodes_are_no_fabric_alone(names: list[str]) -> None:
     with pytest.raises(
-        InputError, match=r"ingest it together with a source of the cables \(ibnetdiscover, iblinkinfo, opensm-subnet\.lst\)"
+        InputError,
+        match=r"ingest it together with a source of the cables \(ibnetdiscover, ",
     ) as caught:
         merged(*(TREE_FOLDER / name for name in names))
     assert caught.value.path == str(TREE_FOLDER / names[0])

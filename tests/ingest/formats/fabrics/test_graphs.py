@@ -165,7 +165,10 @@ def test_attributes_that_the_types_refuse_are_refused() -> None:
     ("text", "reason"),
     [
         ('<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph>', "truncated"),
-        ('<graphml xmlns="http://graphml.graphdrawing.org/xmlns"></graphml>', "networkx cannot read the graph"),
+        (
+            '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"></graphml>',
+            "networkx cannot read the graph",
+        ),
         ('<!DOCTYPE g [<!ENTITY a "b">]><graphml>&a;</graphml>', "entities"),
         ("<graphml><graph/></graphml>", "no edges"),
     ],
