@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.dashboard.machine import SLOTS
 from ingest.generate import nas
-from ingest.generate.ai_layouts import ai_layout
+from ingest.generate.ai_layouts import AiLayout, ai_layout
 from ingest.generate.halos import hpcg, lulesh
 from ingest.generate.nas_collectives import ft
 from ingest.generate.nas_multigrid import mg
@@ -89,14 +89,16 @@ def month(now: datetime, hosts: Sequence[str], count: int, seed: int) -> tuple[P
 
 def _training(data: int, pipeline: int) -> Profile:
     return ai_layout(
-        tensor=8,
-        data=data,
-        pipeline=pipeline,
-        tensor_bytes=2e8,
-        data_bytes=1e8,
-        pipeline_bytes=3e7,
-        domain=8,
-        keep_inside=False,
+        AiLayout(
+            tensor=8,
+            data=data,
+            pipeline=pipeline,
+            tensor_bytes=2e8,
+            data_bytes=1e8,
+            pipeline_bytes=3e7,
+            domain=8,
+            keep_inside=False,
+        )
     )
 
 

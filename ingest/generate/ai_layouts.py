@@ -1,7 +1,7 @@
-"""What one step of training a large model sends, from the declared sizes of its parallel groups.
+"""Profiles of one step of training a large model, from the sizes of its parallel groups.
 
 The conventions are those of Megatron-LM (Narayanan et al. 2021): tensor-parallel ranks all-reduce
-activations, context-parallel ranks pass blocks round a ring, pipeline stages hand activations on and their
+activations, context-parallel ranks send blocks around a ring, pipeline stages send activations forward and
 gradients back, data-parallel ranks all-reduce gradients, and expert-parallel ranks, which are neighbours
 among the data-parallel ones, exchange tokens with an all-to-all.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,96 +20,101 @@ from registry.errors import InvalidValue
 from registry.model import Longs, Profile
 
 DIMENSIONS = ("tensor", "context", "data", "pipeline")
-"""What ranks are numbered along; the usual order, the first fastest."""
+"""Dimensions of parallelism in their usual order, the first numbered fastest."""
 
 
-def ai_layout(
-    *,
-    tensor: int = 1,
-    context: int = 1,
-    data: int = 1,
-    pipeline: int = 1,
-    expert: int = 1,
-    order: Sequence[str] = DIMENSIONS,
-    tensor_bytes: float = 0.0,
-    context_bytes: float = 0.0,
-    data_bytes: float = 0.0,
-    pipeline_bytes: float = 0.0,
-    expert_bytes: float = 0.0,
-    expert_data_bytes: float = 0.0,
-    interleaved: bool = False,
-    tensor_algorithm: Algorithm = "ring",
-    data_algorithm: Algorithm = "ring",
-    domain: int | None = None,
-    keep_inside: bool = True,
-) -> Profile:
-    """Return one step on ``tensor * context * data * pipeline`` ranks.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AiLayout:
+    """Parallel groups of a training, and the bytes that they send in one step.
 
     Parameters
     ----------
     tensor, context, data, pipeline : int
         Sizes of the parallel groups.
     expert : int
-        Size of an expert-parallel group; divides `data`, whose ranks it is made of, neighbours first.
+        Size of an expert-parallel group, a divisor of `data`; its ranks are neighbours in their data group.
     order : sequence of str
-        The four dimensions, the one along which ranks are numbered first before the others. Megatron's own
-        is tensor, context, data, pipeline.
+        The four dimensions, the one that is numbered fastest first. Megatron's order is tensor, context,
+        data, pipeline.
     tensor_bytes : float
-        Buffers that a rank all-reduces with its tensor group in a step, summed over layers and micro-batches.
+        Bytes that a rank all-reduces with its tensor group, summed over layers and micro-batches.
     context_bytes : float
-        What a rank passes to the next of its context group in a step.
+        Bytes that a rank sends to the next rank of its context group.
     data_bytes : float
         Gradients that a rank all-reduces with its data group; with experts, those of the other layers.
     pipeline_bytes : float
-        Activations that a rank hands to the next stage in a step; as much comes back.
+        Activations that a rank sends to the next stage; as many bytes return.
     expert_bytes : float
-        Tokens that a rank hands to all-to-alls of its expert group in a step, those it keeps included.
+        Tokens that a rank contributes to all-to-alls of its expert group, including those for itself.
     expert_data_bytes : float
-        Gradients of experts that a rank all-reduces with those of its data group that have the same experts.
+        Gradients of experts that a rank all-reduces with the ranks of its data group with the same experts.
     interleaved : bool
-        Whether the last stage hands on to the first, as with several chunks of layers a stage.
+        True if the last stage sends to the first, as with several chunks of layers per stage.
     tensor_algorithm, data_algorithm : str
         Algorithms of `ingest.generate.collectives`.
     domain : int, optional
-        Ranks of an NVLink domain: rank r is in domain ``r // domain``.
+        Number of ranks of an NVLink domain: rank r is in domain ``r // domain``.
     keep_inside : bool
-        Whether what stays within a domain is kept; it does not load the fabric while the ranks of a domain
+        True to include traffic within a domain, which does not load the fabric while the ranks of a domain
         stay together.
+    """
+
+    tensor: int = 1
+    context: int = 1
+    data: int = 1
+    pipeline: int = 1
+    expert: int = 1
+    order: Sequence[str] = DIMENSIONS
+    tensor_bytes: float = 0.0
+    context_bytes: float = 0.0
+    data_bytes: float = 0.0
+    pipeline_bytes: float = 0.0
+    expert_bytes: float = 0.0
+    expert_data_bytes: float = 0.0
+    interleaved: bool = False
+    tensor_algorithm: Algorithm = "ring"
+    data_algorithm: Algorithm = "ring"
+    domain: int | None = None
+    keep_inside: bool = True
+
+    def __post_init__(self) -> None:
+        for name in (*DIMENSIONS, "expert"):
+            whole(f"ai_layout.{name}", getattr(self, name), 1)
+        ranks = whole("ai_layout.ranks", math.prod(self.sizes.values()), 1)
+        if self.data % self.expert:
+            raise InvalidValue("ai_layout.expert", f"is {self.expert}, must divide data, {self.data}")
+        if sorted(self.order) != sorted(DIMENSIONS):
+            raise InvalidValue("ai_layout.order", f"must name {', '.join(DIMENSIONS)}, each once")
+        if self.domain is not None and ranks % whole("ai_layout.domain", self.domain, 1):
+            raise InvalidValue("ai_layout.domain", f"is {self.domain}, must divide the {ranks} ranks")
+        for name in (*DIMENSIONS, "expert", "expert_data"):
+            size = getattr(self, f"{name}_bytes")
+            if not (math.isfinite(size) and size >= 0):
+                raise InvalidValue(f"ai_layout.{name}_bytes", "must be finite and not negative")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes of the parallel groups by dimension."""
+        return {name: getattr(self, name) for name in DIMENSIONS}
+
+
+def ai_layout(layout: AiLayout) -> Profile:
+    """Return the profile of one step of training on ``tensor * context * data * pipeline`` ranks.
 
     Raises
     ------
     InvalidValue
     """
-    sizes = {"tensor": tensor, "context": context, "data": data, "pipeline": pipeline}
-    _check(sizes, expert, order, domain)
-    given = {
-        "tensor": tensor_bytes, "context": context_bytes, "data": data_bytes, "pipeline": pipeline_bytes,
-        "expert": expert_bytes, "expert_data": expert_data_bytes,
-    }  # fmt: skip
-    for name, size_bytes in given.items():
-        if not (math.isfinite(size_bytes) and size_bytes >= 0):
-            raise InvalidValue(f"ai_layout.{name}_bytes", "must be finite and not negative")
-    grid = _grid(sizes, order)
+    grid, domain = _grid(layout.sizes, layout.order), layout.domain
+    tensor, data = _groups(grid, 0), _groups(grid, 2)
     sent = joined(
-        expand("all-reduce", _groups(grid, 0), tensor_bytes, algorithm=tensor_algorithm, domain=domain),
-        _around(_groups(grid, 1), context_bytes),
-        expand("all-reduce", _groups(grid, 2), data_bytes, algorithm=data_algorithm, domain=domain),
-        *_stages(_groups(grid, 3), pipeline_bytes, interleaved),
-        *_experts(_groups(grid, 2), expert, expert_bytes, expert_data_bytes, data_algorithm, domain),
+        expand("all-reduce", tensor, layout.tensor_bytes, algorithm=layout.tensor_algorithm, domain=domain),
+        _around(_groups(grid, 1), layout.context_bytes),
+        expand("all-reduce", data, layout.data_bytes, algorithm=layout.data_algorithm, domain=domain),
+        *_stages(_groups(grid, 3), layout.pipeline_bytes, layout.interleaved),
+        *_experts(data, layout),
     )
-    return _profile(sent, grid.size, sizes, None if keep_inside else domain)
-
-
-def _check(sizes: dict[str, int], expert: int, order: Sequence[str], domain: int | None) -> None:
-    for name, size in (*sizes.items(), ("expert", expert)):
-        whole(f"ai_layout.{name}", size, 1)
-    ranks = whole("ai_layout.ranks", math.prod(sizes.values()), 1)
-    if sizes["data"] % expert:
-        raise InvalidValue("ai_layout.expert", f"is {expert}, must divide data, {sizes['data']}")
-    if sorted(order) != sorted(DIMENSIONS):
-        raise InvalidValue("ai_layout.order", f"must name {', '.join(DIMENSIONS)}, each once")
-    if domain is not None and ranks % whole("ai_layout.domain", domain, 1):
-        raise InvalidValue("ai_layout.domain", f"is {domain}, must divide the {ranks} ranks")
+    return _profile(sent, grid.size, layout.sizes, None if layout.keep_inside else domain)
 
 
 def _grid(sizes: dict[str, int], order: Sequence[str]) -> Longs:
@@ -137,15 +143,15 @@ def _stages(groups: Longs, size: float, interleaved: bool) -> Iterator[Edges]:
     yield edges(there, here, size)
 
 
-def _experts(
-    groups: Longs, expert: int, tokens: float, gradients: float, algorithm: str, domain: int | None
-) -> Iterator[Edges]:
-    blocks = groups.reshape(len(groups), -1, expert)
-    if tokens:
-        yield expand("all-to-all", blocks.reshape(-1, expert), tokens)
-    if gradients:
-        alike = blocks.swapaxes(1, 2).reshape(-1, blocks.shape[1])
-        yield expand("all-reduce", alike, gradients, algorithm=algorithm, domain=domain)
+def _experts(groups: Longs, layout: AiLayout) -> Iterator[Edges]:
+    """Yield the traffic within expert groups, and between ranks with the same experts."""
+    blocks = groups.reshape(len(groups), -1, layout.expert)
+    if layout.expert_bytes:
+        yield expand("all-to-all", blocks.reshape(-1, layout.expert), layout.expert_bytes)
+    if layout.expert_data_bytes:
+        same = blocks.swapaxes(1, 2).reshape(-1, blocks.shape[1])
+        algorithm, domain = layout.data_algorithm, layout.domain
+        yield expand("all-reduce", same, layout.expert_data_bytes, algorithm=algorithm, domain=domain)
 
 
 def _profile(sent: Edges, ranks: int, sizes: dict[str, int], left_out: int | None) -> Profile:

@@ -1,8 +1,8 @@
-"""Generators of fabrics, profiles and weights by name: a line each, parameters from the signature.
+"""Generators of fabrics, profiles and weights by name: one line per generator.
 
-``almanac generate`` builds its options from here. A function that is listed takes parameters annotated as
-int, float, bool, str, a `Literal`, sequences or tuples of these, or one of them or None; its docstring has a
-numpydoc section ``Parameters``.
+``almanac generate`` makes its options from the parameters of a generator's function (or of the dataclass that
+it takes): they are annotated as int, float, bool, str, a `Literal`, sequences or tuples of these, or one of
+them or None; the docstring has a numpydoc section ``Parameters``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from ingest.generate.signatures import REQUIRED, Parameter, parameters_of
+from ingest.generate.signatures import REQUIRED, Parameter, dataclass_of, parameters_of
 from registry.catalog import Catalog, Entry
 from registry.errors import InvalidValue, UnknownName
 
@@ -67,27 +67,29 @@ FABRICS = Catalog(
     (
         _fabric("torus", "tori:torus", "torus of any dimensions, sides and capacities"),
         _fabric("mesh", "tori:mesh", "a torus without the links that go around"),
-        _fabric("hypercube", "tori:hypercube", "nodes whose numbers differ in one bit are joined"),
-        _fabric("percs", "percs:percs", "IBM PERCS: fully joined supernodes of 32 nodes"),
+        _fabric("hypercube", "tori:hypercube", "nodes whose numbers differ in one bit are linked"),
+        _fabric("percs", "percs:percs", "IBM PERCS: fully connected supernodes of 32 nodes"),
         _fabric("k-ary-n-tree", "fat_trees:k_ary_n_tree", "k^n hosts below n levels of switches"),
         _fabric(
             "fat-tree",
             "fat_trees:extended_generalised_fat_tree",
             "extended generalised fat tree XGFT(h; m; w), any oversubscription",
         ),
-        _fabric("three-level", "fat_trees:three_level", "three-level fat tree; 20,000 hosts unless told"),
+        _fabric("three-level", "fat_trees:three_level", "three-level fat tree; 20,000 hosts by default"),
         _fabric("director-tree", "fat_trees:director_tree", "leaves below director-class switches"),
         _fabric("juropa-like", "fat_trees:juropa_like", "3,292 hosts, the 2011 paper's smaller fat tree"),
         _fabric("ranger-like", "fat_trees:ranger_like", "4,081 hosts, the 2011 paper's larger fat tree"),
         _fabric("dragonfly", "dragonfly:dragonfly", "dragonfly with any a, h, p, g"),
-        _fabric("hyperx", "hyperx:hyperx", "switches on a grid, all of a line joined to each other"),
+        _fabric("hyperx", "hyperx:hyperx", "switches on a grid, all of a line linked to each other"),
         _fabric("slim-fly", "slim_fly:slim_fly", "switches two cables apart at most, for a prime power q"),
         _fabric(
-            "rail-pods", "pods:rail_pods", "AI pods: NVLink domains inside, a rail an accelerator outside"
+            "rail-pods",
+            "pods:rail_pods",
+            "AI pods: NVLink within domains, one rail per accelerator between them",
         ),
         _fabric("chordal-ring", "chordal_rings:chordal_ring", "a ring with chords, as in the 2013 paper"),
         _fabric("tianhe3", "tianhe3:tianhe3", "Tianhe-3: chips of two halves of 48 nodes"),
-        _fabric("irregular", "irregular:irregular", "switches joined at random, as in the 2004 paper"),
+        _fabric("irregular", "irregular:irregular", "switches linked at random, as in the 2004 paper"),
         _fabric("autonet", "irregular:autonet", "the ten switches of the 2004 paper's Figure 3"),
         _fabric(
             "infiniband-fat-tree",
@@ -131,7 +133,7 @@ PROFILES = Catalog(
             "crankshaft", "patterns:crankshaft_product", "matrix-vector products like those with F1, audikw_1"
         ),
         _profile(
-            "ai-layout", "ai_layouts:ai_layout", "a step of AI training by the sizes of its parallel groups"
+            "ai-layout", "ai_layouts:ai_layout", "a step of AI training from the sizes of its parallel groups"
         ),
     ),
 )
@@ -139,9 +141,9 @@ PROFILES = Catalog(
 
 WEIGHTS = Catalog(
     "generator of weights",
-    (_weights("stream", "streams:stream_weights", "what the kernels of the profile stream compute"),),
+    (_weights("stream", "streams:stream_weights", "computation of the kernels of the profile stream"),),
 )
-"""Generators of what ranks compute, float64[ranks], which a profile does not tell."""
+"""Generators of the computation of ranks (float64[ranks]), which a profile does not contain."""
 
 GENERATORS = MappingProxyType({"fabric": FABRICS, "profile": PROFILES, "weights": WEIGHTS})
 """The generators of each kind."""
@@ -154,7 +156,7 @@ def make(generator: Generator, values: Mapping[str, Any]) -> Any:
     ----------
     generator : Generator
     values : mapping of str to object
-        By the function's names of its parameters.
+        Values by the names of the parameters.
 
     Returns
     -------
@@ -163,9 +165,9 @@ def make(generator: Generator, values: Mapping[str, Any]) -> Any:
     Raises
     ------
     InvalidValue
-        A value that cannot be read or that the function refuses, a parameter that is missing.
+        A value is invalid, or a required parameter is missing.
     UnknownName
-        A parameter that the function does not have.
+        The generator has no parameter of that name.
     """
     parameters = {parameter.name: parameter for parameter in generator.parameters()}
     given: dict[str, Any] = {}
@@ -175,5 +177,7 @@ def make(generator: Generator, values: Mapping[str, Any]) -> Any:
         given[name] = parameters[name].read(value) if isinstance(value, str) else value
     for name, parameter in parameters.items():
         if parameter.default is REQUIRED and name not in given:
-            raise InvalidValue(f"{generator.name}.{name}", "is needed")
-    return generator.load()(**given)
+            raise InvalidValue(f"{generator.name}.{name}", "is required")
+    function = generator.load()
+    options = dataclass_of(function)
+    return function(**given) if options is None else function(options(**given))

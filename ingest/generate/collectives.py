@@ -194,6 +194,7 @@ def _doubling(ranks: Longs, size: float) -> Edges:
 
 
 def _hierarchical(operation: str, ranks: Longs, size: float, domain: int | None) -> Edges:
+    """Return the edges of the hierarchical algorithm."""
     if domain is None:
         raise InvalidValue("collective.domain", "the hierarchical algorithm needs the ranks of a domain")
     k = ranks.shape[1]

@@ -1,4 +1,7 @@
-"""What a generator's function takes, read from its signature and its docstring."""
+"""Parameters of a generator, read from the signature and docstring of its function.
+
+A function with many parameters takes one frozen dataclass instead: its fields are then the parameters.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ import math
 import re
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from registry.errors import InvalidValue
 
 REQUIRED: Final = inspect.Parameter.empty
-"""Default of a parameter that has none."""
+"""Default of a required parameter."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _CUT, _CUT_TEXT = re.compile(r"[,x]"), re.compile(",")
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
@@ -27,13 +30,14 @@ class Parameter:
     Attributes
     ----------
     name : str
+        Name of the parameter.
     type : str
-        What a value looks like: ``number``, ``whole number``, ``yes or no``, ``text``, ``a|b``, or
-        ``... ,...`` for several.
+        Form of a value: ``number``, ``whole number``, ``yes or no``, ``text``, ``a|b``, or ``... ,...`` for
+        several.
     default : object
-        `REQUIRED` if there is none.
+        Default value, or `REQUIRED`.
     about : str
-        From the docstring, one line; perhaps empty.
+        One line of the docstring; may be empty.
     """
 
     name: str
@@ -43,7 +47,7 @@ class Parameter:
     annotation: Any
 
     def read(self, text: str) -> Any:
-        """Return the value that a text such as ``64``, ``4x4x4``, ``1,2.5`` or ``yes`` stands for.
+        """Return the value of a text such as ``64``, ``4x4x4``, ``1,2.5`` or ``yes``.
 
         Raises
         ------
@@ -53,29 +57,37 @@ class Parameter:
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """Return the parameters of a function in its order.
+    """Return the parameters of a function in its order; those of its dataclass, if it takes one.
 
     Raises
     ------
     TypeError
-        An annotation that a text cannot be read as: a fault of the catalog.
+        An annotation is not supported, which is an error of the catalog.
     """
-    hints = get_type_hints(function)
-    told = _described(inspect.getdoc(function) or "")
+    source = dataclass_of(function) or function
+    hints = get_type_hints(source)
+    texts = _described(inspect.getdoc(source) or "")
     return tuple(
         Parameter(
             name=name,
             type=_label(hints[name]),
             default=known.default,
-            about=told.get(name, ""),
+            about=texts.get(name, ""),
             annotation=hints[name],
         )
-        for name, known in inspect.signature(function).parameters.items()
+        for name, known in inspect.signature(source).parameters.items()
     )
 
 
+def dataclass_of(function: Callable[..., Any]) -> type | None:
+    """Return the dataclass that a function takes as its only parameter; None if it takes something else."""
+    names = list(inspect.signature(function).parameters)
+    hint = get_type_hints(function)[names[0]] if len(names) == 1 else None
+    return hint if isinstance(hint, type) and is_dataclass(hint) else None
+
+
 def _choices(annotation: Any) -> tuple[Any, ...]:
-    """Return the types that may be given, None left out; one if there is no choice."""
+    """Return the allowed types except None."""
     if get_origin(annotation) in (types.UnionType, Union):
         return tuple(part for part in get_args(annotation) if part is not type(None))
     return (annotation,)
@@ -122,16 +134,17 @@ def _read_several(name: str, annotation: Any, text: str) -> tuple[Any, ...]:
     items = tuple(_read_one(name, _item(annotation), part.strip()) for part in _cut(annotation).split(text))
     wanted = get_args(annotation)
     if get_origin(annotation) is tuple and Ellipsis not in wanted and len(items) != len(wanted):
-        raise InvalidValue(name, f"needs {len(wanted)} values between commas, not {len(items)}")
+        raise InvalidValue(name, f"needs {len(wanted)} values separated by commas, not {len(items)}")
     return items
 
 
 def _cut(annotation: Any) -> re.Pattern[str]:
-    """Return what stands between several values: a comma, or the x of ``4x4`` where they are numbers."""
+    """Return the delimiter of several values: a comma, or for numbers also the x of ``4x4``."""
     return _CUT if _item(annotation) in (int, float) else _CUT_TEXT
 
 
 def _read_one(name: str, annotation: Any, text: str) -> Any:
+    """Return the value of a text that is not a sequence."""
     if get_origin(annotation) is Literal:
         known = {str(value): value for value in get_args(annotation)}
         if text not in known:
@@ -147,16 +160,16 @@ def _read_one(name: str, annotation: Any, text: str) -> Any:
         value = annotation(text)
     except ValueError:
         wanted = "whole number" if annotation is int else "number"
-        raise InvalidValue(name, f"is {text!r}, no {wanted}") from None
+        raise InvalidValue(name, f"is {text!r}, not a {wanted}") from None
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidValue(name, "must be finite")
     return value
 
 
 def _described(text: str) -> dict[str, str]:
-    """Return first sentence about each parameter in the section ``Parameters`` of a numpydoc docstring."""
+    """Return the first sentence about each parameter in the ``Parameters`` of a numpydoc docstring."""
     _, found, section = text.partition("Parameters\n----------\n")
-    told: dict[str, str] = {}
+    texts: dict[str, str] = {}
     names: list[str] = []
     for line in section.splitlines() if found else ():
         if line.startswith("---"):
@@ -166,5 +179,5 @@ def _described(text: str) -> dict[str, str]:
             names = entry[1].split(", ")
         elif line.startswith("    "):
             for name in names:
-                told[name] = f"{told.get(name, '')} {line.strip()}".strip()
-    return {name: _SENTENCE_END.split(about)[0].rstrip(".") for name, about in told.items()}
+                texts[name] = f"{texts.get(name, '')} {line.strip()}".strip()
+    return {name: _SENTENCE_END.split(about)[0].rstrip(".") for name, about in texts.items()}

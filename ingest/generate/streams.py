@@ -1,7 +1,7 @@
 """Graphs of stream computing applications, as in Ajwani et al. 2013, section 4.2.
 
-The paper's generator is in a report that is not at hand (RC25181); this one has the four properties that the
-paper states. Weights of vertices and edges are not published there: here they are log-normal.
+The paper's generator is in a report that was not available (RC25181); this one has the four properties stated
+in the paper. Weights of vertices and edges are not published; here they are log-normal.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from registry.model import Floats, Ints, Profile
 
 VERTEX_SPREAD = 2.2
 """Standard deviation of the logarithm of a vertex's weight: the heaviest of 100, 200 and 300 vertices weighs
-about 22, 37 and 50 times the mean, as the shares of a perfect balance in the paper's Table 1 ask for."""
+about 22, 37 and 50 times the mean, as in the paper's Table 1."""
 EDGE_SPREAD = 1.0
-"""Likewise of an edge's weight; not told by Table 1, where links are fast."""
+"""Standard deviation of the logarithm of an edge's weight, which Table 1 does not determine."""
 
 
 class StreamGraph(NamedTuple):
@@ -28,13 +28,13 @@ class StreamGraph(NamedTuple):
     Attributes
     ----------
     source, target : int32[e]
-        Kernels that a stream joins; ``source < target``, no pair twice.
+        Kernels at the ends of each stream; ``source < target``, no pair repeated.
     edge_weight : float64[e]
-        Data for one element of output, > 0.
+        Bytes of each stream for one element of output, > 0.
     vertex_weight : float64[v]
-        Computation for one element of output, > 0.
+        Computation of each kernel for one element of output, > 0.
     level : int32[v]
-        Streams on the longest way from a source.
+        Number of streams on the longest path from a source.
     """
 
     source: Ints
@@ -42,6 +42,17 @@ class StreamGraph(NamedTuple):
     edge_weight: Floats
     vertex_weight: Floats
     level: Ints
+
+
+class LogNormal(NamedTuple):
+    """A log-normal distribution: its mean, and the standard deviation of its logarithm."""
+
+    mean: float
+    spread: float
+
+
+VERTEX_WEIGHT, EDGE_WEIGHT = LogNormal(1.0, VERTEX_SPREAD), LogNormal(1.0, EDGE_SPREAD)
+"""Default weights of kernels and streams."""
 
 
 def stream(
@@ -54,24 +65,25 @@ def stream(
     edge_spread: float = EDGE_SPREAD,
     seed: int = 0,
 ) -> Profile:
-    """Return a stream computing application: kernels as ranks, streams as what they send.
+    """Return the profile of a stream computing application: kernels are ranks, streams are their traffic.
 
-    Weights of vertices, which a profile does not tell, come with `stream_weights` of the same seed.
+    `stream_weights` with the same seed gives the computation of the kernels, which a profile does not
+    contain.
 
     Parameters
     ----------
     vertices : int
-        Kernels.
+        Number of kernels.
     sources : int, optional
-        Kernels that no stream reaches; one for each hundred, at least one, by default.
+        Number of kernels without incoming streams; default: one per hundred kernels, at least one.
     branching : float
-        Part of all kernels that split or join streams, about; 0 to 0.5.
+        Approximate share of kernels that split or join streams, 0 to 0.5.
     fan : int
-        Most streams that one splits into, or joins; at least 2.
+        Largest number of streams that a kernel splits into or joins; at least 2.
     edge_weight : float
-        Mean of what a stream carries.
+        Mean bytes of a stream.
     edge_spread : float
-        Standard deviation of its logarithm; 0 makes all streams alike.
+        Standard deviation of the logarithm of these bytes; 0 makes all streams equal.
     seed : int
     """
     graph = stream_graph(
@@ -79,8 +91,7 @@ def stream(
         sources=sources,
         branching=branching,
         fan=fan,
-        edge_weight=edge_weight,
-        edge_spread=edge_spread,
+        edge=LogNormal(edge_weight, edge_spread),
         seed=seed,
     )
     return Profile.from_edges(
@@ -101,11 +112,11 @@ def stream_weights(
     Parameters
     ----------
     vertices : int
-        Kernels.
+        Number of kernels.
     vertex_weight : float
-        Mean of what a kernel computes.
+        Mean computation of a kernel.
     vertex_spread : float
-        Standard deviation of its logarithm; 0 makes all kernels alike.
+        Standard deviation of its logarithm; 0 makes all kernels equal.
     seed : int
 
     Raises
@@ -113,7 +124,7 @@ def stream_weights(
     InvalidValue
     """
     count = whole("stream.vertices", vertices, 1)
-    return _weights("vertex", vertex_weight, vertex_spread, count, _seeds(seed).vertex_weights)
+    return _weights("vertex", LogNormal(vertex_weight, vertex_spread), count, _seeds(seed).vertex_weights)
 
 
 def stream_graph(
@@ -122,18 +133,16 @@ def stream_graph(
     sources: int | None = None,
     branching: float = 0.12,
     fan: int = 3,
-    vertex_weight: float = 1.0,
-    vertex_spread: float = VERTEX_SPREAD,
-    edge_weight: float = 1.0,
-    edge_spread: float = EDGE_SPREAD,
+    vertex: LogNormal = VERTEX_WEIGHT,
+    edge: LogNormal = EDGE_WEIGHT,
     seed: int = 0,
 ) -> StreamGraph:
     """Return a random task graph of a stream computing application, weakly connected.
 
-    Kernels stand in levels, and streams lead from one level to the next. All streams that are open go on to
-    the next level side by side: most through a filter, some split, some are joined by two or more, and the
-    odds of splits fall, and those of joins rise, from sources to sinks. The last kernel joins what would
-    otherwise fall apart. So (section 4.2):
+    Kernels are in levels, and streams lead from one level to the next. All open streams continue to the next
+    level: most through a filter, some split, some are joined by two or more, and the probability of splits
+    falls, and that of joins rises, from sources to sinks. The last kernel joins all remaining parts.
+    Therefore (section 4.2):
 
     1. there are few edges; 2. no kernel has several streams in and several out, and most are filters; 3. all
     paths between two kernels have the same length; 4. splits outnumber joins near the sources, and joins
@@ -141,10 +150,10 @@ def stream_graph(
 
     Parameters
     ----------
-    vertices, sources, branching, fan, edge_weight, edge_spread, seed
-        As for `stream`. The structure does not depend on the weights, nor these on each other.
-    vertex_weight, vertex_spread : float
-        Mean, and standard deviation of the logarithm, of a kernel's weight.
+    vertices, sources, branching, fan, seed
+        As for `stream`. Structure and weights are drawn independently.
+    vertex, edge : LogNormal
+        Weights of kernels and streams.
 
     Raises
     ------
@@ -164,14 +173,14 @@ def stream_graph(
     return StreamGraph(
         source=edges[:, 0],
         target=edges[:, 1],
-        edge_weight=_weights("edge", edge_weight, edge_spread, len(edges), seeds.edge_weights),
-        vertex_weight=_weights("vertex", vertex_weight, vertex_spread, count, seeds.vertex_weights),
+        edge_weight=_weights("edge", edge, len(edges), seeds.edge_weights),
+        vertex_weight=_weights("vertex", vertex, count, seeds.vertex_weights),
         level=np.array(growing.level, np.int32),
     )
 
 
 class _Seeds(NamedTuple):
-    """One for each thing that is drawn: none depends on the others."""
+    """Independent seeds of everything that is drawn."""
 
     structure: np.random.SeedSequence
     edge_weights: np.random.SeedSequence
@@ -183,7 +192,7 @@ def _seeds(seed: int) -> _Seeds:
 
 
 class _Growing:
-    """A graph that grows level by level; `open` are the kernels whose streams wait, once for each stream."""
+    """A graph that grows level by level; `open` lists the kernel of each open stream."""
 
     def __init__(
         self, count: int, sources: int, branching: float, fan: int, generator: np.random.Generator
@@ -191,12 +200,12 @@ class _Growing:
         self._count, self._branching, self._fan, self._generator = count, branching, fan, generator
         self.edges: list[tuple[int, int]] = []
         self.level = [0] * sources
-        self._part = list(range(sources))  # of each kernel: a tree of kernels that streams join
+        self._part = list(range(sources))  # union-find over the kernels that streams connect
         self._open = list(range(sources))
         self._reserved = int(sources > 1)
 
     def grow(self) -> None:
-        """Add kernels until there are as many as wanted; the last joins the parts that are left."""
+        """Add kernels up to the requested number; the last joins the remaining parts."""
         while len(self.level) < self._count - self._reserved:
             self._next_level()
         if len(self.level) < self._count:
@@ -206,7 +215,7 @@ class _Growing:
             self._add(sorted(first.values()))
 
     def _next_level(self) -> None:
-        """Send each open stream to a kernel of the next level, as far as kernels are left."""
+        """Connect each open stream to a kernel of the next level, while kernels are left."""
         share = len(self.level) / self._count
         joins = self._branching * math.sin(math.pi * share / 2) ** 2
         splits = self._branching * math.cos(math.pi * share / 2) ** 2
@@ -224,7 +233,7 @@ class _Growing:
         self._open = waiting + made
 
     def _gather(self, tails: list[int], waiting: list[int]) -> None:
-        """Move streams of other kernels, as many as are joined, from those that wait."""
+        """Take streams of other kernels for a join from the open ones."""
         most = int(self._generator.integers(2, self._fan + 1))
         for place in range(len(waiting) - 1, -1, -1):
             if len(tails) == most:
@@ -233,7 +242,7 @@ class _Growing:
                 tails.append(waiting.pop(place))
 
     def _add(self, tails: list[int]) -> int:
-        """Return a kernel that these streams reach; its number."""
+        """Add a kernel that these streams reach; return its number."""
         kernel = len(self.level)
         self.level.append(1 + max(self.level[tail] for tail in tails))
         self._part.append(kernel)
@@ -249,9 +258,9 @@ class _Growing:
         return kernel
 
 
-def _weights(what: str, mean: float, spread: float, count: int, seed: np.random.SeedSequence) -> Floats:
-    """Return log-normal weights with a mean (float64[count])."""
-    size = positive(f"stream.{what}_weight", mean)
+def _weights(what: str, law: LogNormal, count: int, seed: np.random.SeedSequence) -> Floats:
+    """Return weights drawn from a distribution (float64[count])."""
+    size, spread = positive(f"stream.{what}_weight", law.mean), law.spread
     if not 0 <= spread <= 10:
         raise InvalidValue(f"stream.{what}_spread", f"is {spread}, not within 0 .. 10")
     drawn = np.random.default_rng(seed).normal(-(spread**2) / 2, spread, count)

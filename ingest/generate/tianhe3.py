@@ -8,7 +8,7 @@ from ingest.generate.checks import cabled, each, numbered, whole
 from registry.model import Fabric, Longs
 
 SIDE = 48
-"""Nodes of a half of a chip."""
+"""Number of nodes of half a chip."""
 
 
 def tianhe3(
@@ -19,25 +19,25 @@ def tianhe3(
     capacities: tuple[float, float, float] = (1.0, 24.0, 12.0),
     slots: int = 1,
 ) -> Fabric:
-    """Return a grid of chips, each of two leaf switches, left and right, of 48 nodes, joined to each other.
+    """Return a grid of chips, each with two linked leaf switches (left and right) of 48 nodes.
 
-    Chips of a row are joined by two switches, one for all left halves and one for all right ones; so are
-    those of a column. The paper draws this but does not say it; it is the simplest structure that gives
-    its Table 1, where hops count the switches of a path (its links less one): 1 and 2 within a chip on the
-    same side and on different ones, 3 and 4 within a row or column, 5 and 6 elsewhere. Nodes are numbered
-    by chip, row by row, left half first.
+    Chips of a row are connected by two switches, one for all left halves and one for all right ones, and so
+    are those of a column. The paper shows this only as a drawing; it is the simplest structure that gives its
+    Table 1, where hops count the switches of a path: 1 and 2 within a chip on the same side and on different
+    ones, 3 and 4 within a row or column, 5 and 6 elsewhere. Nodes are numbered by chip, row by row, left half
+    first.
 
     Parameters
     ----------
     rows, columns : int
-        Of chips.
+        Size of the grid of chips.
     chips : int, optional
-        Chips that there are, the first of the grid; all by default.
+        Number of chips, the first ones of the grid; all by default.
     capacities : (float, float, float)
-        Bytes/s of a node's link, of the link of two halves, and of a half's link to a row or column switch,
-        each direction. The paper gives none; these are multiples of a node's.
+        Bytes/s in each direction of a node's link, of the link between two halves, and of a half's link to a
+        row or column switch. The paper gives none; the defaults are multiples of a node's.
     slots : int
-        Ranks a node takes.
+        Number of ranks per node.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def tianhe3(
     nodes, leaves = count * 2 * SIDE, 2 * count
     leaf = np.arange(leaves)
     chip, side = leaf // 2, leaf % 2
-    # Row switches follow the leaves, column switches these; two of each, by side.
+    # Row switches follow the leaves, and column switches follow those: two of each, left and right.
     row = leaves + chip // columns * 2 + side
     column = leaves + 2 * rows + chip % columns * 2 + side
     node = np.arange(nodes)
@@ -59,20 +59,18 @@ def tianhe3(
         _pairs(nodes + leaf[::2], nodes + leaf[1::2]),
         _pairs(nodes + np.r_[leaf, leaf], nodes + np.r_[row, column]),
     ]
-    names = [
-        *numbered("node", nodes),
-        *(f"chip{one // 2}{'lr'[one % 2]}" for one in range(leaves)),
-        *(f"row{one // 2}{'lr'[one % 2]}" for one in range(2 * rows)),
-        *(f"column{one // 2}{'lr'[one % 2]}" for one in range(2 * columns)),
-    ]
     switches = leaves + 2 * (rows + columns)
     return cabled(
-        names,
+        [*numbered("node", nodes), *_names("chip", count), *_names("row", rows), *_names("column", columns)],
         np.concatenate(ends),
         np.repeat(rates, [len(part) for part in ends]),
         slots=np.repeat((whole("tianhe3.slots", slots, 1), 0), (nodes, switches)),
         level=np.repeat((0, 1, 2), (nodes, leaves, switches - leaves)),
     )
+
+
+def _names(kind: str, count: int) -> list[str]:
+    return [f"{kind}{number}{side}" for number in range(count) for side in "lr"]
 
 
 def _pairs(one: Longs, other: Longs) -> Longs:

@@ -96,6 +96,7 @@ class _Builder:
             self._keys.pop()
 
     def _put(self, value: Any, event: yaml.Event) -> None:
+        """Put a value into the innermost open list or object."""
         if not self._open:
             self.value = value
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from almanac.options.common import Time, json_option, open_registry, read_hosts
 from almanac.output.json.stored_data import ingest_report_to_json
 from almanac.output.printing import note, print_json, progress_bars
 from registry import units
+
+if TYPE_CHECKING:
+    from ingest.pipeline import Report
 
 
 @click.command("ingest")

@@ -139,9 +139,8 @@ def draw(setting: Setting, number: int) -> Application:
     given = setting.parameters
     graph = stream_graph(
         setting.vertices,
-        vertex_spread=given.vertex_spread,
-        edge_weight=given.edge_weight,
-        edge_spread=given.edge_spread,
+        vertex=LogNormal(1.0, given.vertex_spread),
+        edge=LogNormal(given.edge_weight, given.edge_spread),
         seed=number,
     )
     return Application.from_edges(

@@ -91,6 +91,7 @@ def _row(line: str, sizes: tuple[int, ...], place: Place) -> tuple[int, Position
 def _fabric(
     path: str, cores: Counter[Position], sizes: tuple[int, ...], wrap: Sequence[bool], options: Options
 ) -> Parsed:
+    """Return the fabric of the nodes and their cores."""
     rate = options.rate or DEFAULT_RATE
     draft = Draft()
     for at, slots in cores.items():

@@ -84,6 +84,7 @@ class _Dump:
         return True
 
     def _port(self, switch: Device, cells: Sequence[str], location: Location) -> None:
+        """Read the row of a switch's port."""
         number, state = int(cells[1]), _STATES[cells[2]]
         if state == DOWN:
             state = _PHYSICAL.get(cells[3], DOWN)

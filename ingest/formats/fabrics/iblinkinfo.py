@@ -171,6 +171,7 @@ class _Report:
         far: re.Match[str],
         location: Location,
     ) -> None:
+        """Add a port's state and its cable."""
         width, speed = link.width, link.speed
         state = _LOGICAL.get(link.logical, _PHYSICAL.get(link.physical, DOWN))
         rate = printed_rate(width, speed)

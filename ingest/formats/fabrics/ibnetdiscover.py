@@ -164,6 +164,7 @@ class _Scan:
             raise self._error("not a line of ibnetdiscover", *self._after[0])
 
     def _device(self, match: re.Match[str], number: int, line: str) -> None:
+        """Read the Switch, Ca or Rt line of a device."""
         self._continue(number, line)
         kind = {"Switch": "S", "Ca": "H", "Rt": "R"}[match[1]]
         guid = int(match[4], 16)
@@ -186,6 +187,7 @@ class _Scan:
             raise self._error(f"the device is already in line {before.line}", number, line)
 
     def _port(self, match: re.Match[str], number: int, line: str) -> None:
+        """Read the line of a port."""
         self._continue(number, line)
         device = self._current
         if device is None or self._identity:

@@ -48,6 +48,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 
 def _row(rows: Rows, match: re.Match[str], location: Location) -> None:
+    """Read the row of a port."""
     kind, lid, number, guid = _KINDS[match[1]], int(match[2]), int(match[3]), int(match[4], 16)
     linked = match[7] is not None
     description = match[11] if linked else match[13]

@@ -154,6 +154,7 @@ def _both_directions(arcs: Longs) -> tuple[Longs, list[str]]:
 
 
 def _fabric(names: tuple[str, ...], arcs: Longs, rate: float) -> Fabric:
+    """Return the fabric of the arcs."""
     n = len(names)
     order = sorted(range(n), key=names.__getitem__)
     rank = np.empty(n, np.int64)

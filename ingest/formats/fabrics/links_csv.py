@@ -139,6 +139,7 @@ def _rows(file: SourceFile, unknown: set[str]) -> Iterator[tuple[dict[str, str],
 
 
 def _link(source: str, row: Mapping[str, str], place: Place) -> _Link:
+    """Return the link of a row."""
     target = check_name(row["target"], place)
     if target == source:
         raise place.error("a link from a vertex to itself")

@@ -108,6 +108,7 @@ def _interfaces(value: Any, spot: Spot) -> Iterator[tuple[str, dict[str, Any], S
 
 
 def _report(device: str, local: str, value: dict[str, Any], spot: Spot) -> Report:
+    """Return the report of one neighbour."""
     place = Place(spot.path, text=spot.way)
     name, chassis = _chassis(_single(value.get("chassis")), spot.at("chassis"))
     port = spot.at("port").object(_single(value.get("port")))

@@ -84,6 +84,7 @@ def _parsed(
     physical: int,
     options: Options,
 ) -> Parsed:
+    """Return the fabric of the nodes, with the routes of the paths."""
     file, content = nodes
     devices = _devices(content.get("node_info"), Spot(file.path, "node_info"))
     edges = _edges(content.get("edge_info"), devices, Spot(file.path, "edge_info"))

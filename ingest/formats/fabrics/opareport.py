@@ -120,6 +120,7 @@ def _device(element: Element, devices: dict[int, Device], file: SourceFile) -> D
 
 
 def _cable(ends: Sequence[Device], elements: Sequence[Element], rate: float | None, file: SourceFile) -> None:
+    """Add the link between two ports."""
     numbers = [_text(element, "PortNum", file) for element in elements]
     for (at, number), element in zip(enumerate(numbers), elements, strict=True):
         if not re.fullmatch(r"\d{1,3}", number, re.ASCII) or not 0 < int(number) <= MAX_PORT:

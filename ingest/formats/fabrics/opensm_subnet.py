@@ -52,6 +52,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 
 def _row(rows: Rows, match: re.Match[str], location: Location) -> None:
+    """Read the row of a port."""
     width, state, speed = match.groups()[14:]
     if state not in _STATES:
         raise rows.error(f"unknown state: {state}", *location)

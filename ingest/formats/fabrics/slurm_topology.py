@@ -117,6 +117,7 @@ def _words(line: str, place: Place, given: set[str]) -> dict[str, str]:
 
 
 def _switch(words: Mapping[str, str], place: Place) -> Branch:
+    """Return the switch of a line."""
     if unknown := set(words) - _SWITCH_KEYS:
         raise place.error(f"unknown key {min(unknown)}")
     below = expand(words.get("switches", ""), path=place.path, line=place.line)

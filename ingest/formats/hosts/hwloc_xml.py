@@ -224,6 +224,7 @@ def _distance(
 
 
 def _distances2(element: _Element, nodes: list[_Node], used: list[int], file: SourceFile) -> Floats:
+    """Return the distances of a ``distances2`` element."""
     by_os = element.attributes.get("indexing", "os") == "os"
     place = {}
     for at, text in enumerate(_words(element, "indexes")):

@@ -155,6 +155,7 @@ def _cells(line: str, columns: list[str], where: Where) -> list[str]:
 
 
 def _job(job_id: str, record: _Record) -> Job:
+    """Return the job of a row and its steps."""
     row = record.job
     hosts = parse_hosts(row.text("nodelist"), row.where)
     if hosts and "nnodes" in row.cells and len(hosts) != row.count("nnodes"):

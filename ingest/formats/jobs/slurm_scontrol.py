@@ -105,6 +105,7 @@ def _records(file: SourceFile) -> Iterator[Lines]:
 
 
 def _job(record: Lines, fields: Fields, path: str) -> Job:
+    """Return the job of a record."""
     start = Where(path, *record[0])
     for key in _NEEDED:
         if key not in fields:

@@ -161,6 +161,7 @@ def _hosts_text(cells: Mapping[str, str]) -> str:
 
 
 def _job(cells: Mapping[str, str], where: Where) -> Job:
+    """Return the job of a row."""
     if not _ID.fullmatch(cells["JOBID"]):
         raise where.error(f"not a job's number: {cells['JOBID']!r}")
     state = _state(cells, where)

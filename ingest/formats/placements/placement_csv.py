@@ -47,7 +47,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
                 names = _names(cells)
                 _check_columns(names, file.path, reader.line_num)
             else:
-                _seat(cells, names, hosts_of_ranks, file.path, reader.line_num)
+                _rank_host(cells, names, hosts_of_ranks, file.path, reader.line_num)
     except csv.Error as error:
         raise InputError(f"invalid CSV: {error}", path=file.path, line=reader.line_num) from error
     return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))
@@ -63,9 +63,10 @@ def _check_columns(names: Sequence[str], path: str, line: int) -> None:
             raise InputError(f"expected one column {name}", path=path, line=line, text=",".join(names))
 
 
-def _seat(
+def _rank_host(
     cells: Sequence[str], names: Sequence[str], hosts_of_ranks: dict[int, RankHost], path: str, line: int
 ) -> None:
+    """Add the rank and host of a row."""
     text = ",".join(cells)
     if len(cells) != len(names):
         reason = f"{len(cells)} cells, but there are {len(names)} columns"

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ingest.formats.profiles.shared import MAX_RANKS, stem
-from ingest.generate.ai_layouts import DIMENSIONS, ai_layout
+from ingest.generate.ai_layouts import DIMENSIONS, AiLayout, ai_layout
 from ingest.options import COLLECTIVES, Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -55,7 +55,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         sizes = " x ".join(f"{size} {arguments[size]}" for size in DIMENSIONS)
         raise InputError(f"ranks is {ranks}, but {sizes} is {product}", path=file.path)
     try:
-        profile = ai_layout(**arguments)
+        profile = ai_layout(AiLayout(**arguments))
     except InvalidValue as error:
         raise InputError(str(error).removeprefix("ai_layout."), path=file.path) from error
     name = options.name or name or stem(file.path)
@@ -64,7 +64,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 
 def _arguments(document: _Table) -> dict[str, Any]:
-    """Return the arguments of `ai_layout`."""
+    """Return the arguments of `AiLayout`."""
     parallel, sent = document.table("parallel"), document.table("bytes")
     algorithm, nvlink = document.table("algorithm"), document.table("nvlink")
     arguments: dict[str, Any] = {size: parallel.whole(size, 1) for size in SIZES}

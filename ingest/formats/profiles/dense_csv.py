@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingest.formats.profiles.matrices import MAX_DENSE, matrix_profile
+from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile
 from ingest.formats.profiles.number_rows import read_rows
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -66,7 +66,9 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if len(rows) != ranks:
         raise InputError(f"has {len(rows)} rows and {ranks} columns, so it is not square", path=file.path)
     row, column = np.nonzero(rows)
-    return matrix_profile(files, options, FORMAT, row=row, column=column, size=rows[row, column], ranks=ranks)
+    return matrix_profile(
+        files, options, FORMAT, Entries(row=row, column=column, size=rows[row, column], ranks=ranks)
+    )
 
 
 def _delimiter(line: str) -> str:

@@ -175,6 +175,7 @@ def _edges(
 
 
 def _read(file: SourceFile) -> _Trace:
+    """Read the calls of one rank's file."""
     trace = _Trace(file)
     for name, line, lines in _calls(file):
         if name in SENDS:
@@ -241,6 +242,7 @@ def _requests(lines: Sequence[str]) -> list[int]:
 
 
 def _send(trace: _Trace, values: Values, line: int) -> _Send:
+    """Return the message of a send."""
     count = values.get("count") or values.get("sendcount")
     kind = values.get("datatype") or values.get("sendtype")
     dest, comm = values.get("dest"), values.get("comm")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,40 +20,49 @@ MAX_DENSE = 1 << 14
 """Largest number of ranks of a dense matrix: 2 GiB as float64."""
 
 
-def matrix_profile(
-    files: Sequence[SourceFile],
-    options: Options,
-    format: str,
-    *,
-    row: ArrayLike,
-    column: ArrayLike,
-    size: ArrayLike,
-    ranks: int,
-    messages: ArrayLike | None = None,
-    warnings: Sequence[str] = (),
-) -> Parsed:
-    """Return the profile of a matrix of bytes, or of products with the matrix.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Entries:
+    """Entries of a square matrix.
 
-    Parameters
+    Attributes
     ----------
     row, column : int[e]
         Indices from 0. A row is what a rank sends unless `Options.transposed` is set.
     size : float[e]
-        Entries; zero means no message.
+        Bytes; zero means no message.
     ranks : int
         Number of rows and columns.
-    messages : int[e], optional
+    messages : int[e] or None
+        Number of messages, if known.
+    """
+
+    row: ArrayLike
+    column: ArrayLike
+    size: ArrayLike
+    ranks: int
+    messages: ArrayLike | None = None
+
+
+def matrix_profile(
+    files: Sequence[SourceFile],
+    options: Options,
+    format: str,
+    entries: Entries,
+    warnings: Sequence[str] = (),
+) -> Parsed:
+    """Return the profile of a matrix of bytes, or of products with the matrix.
 
     Raises
     ------
     InputError
         A negative entry, more than `MAX_RANKS` rows, more parts than rows.
     """
-    name = stem(place(files))
+    name, ranks, messages = stem(place(files)), entries.ranks, entries.messages
+    row, column = np.asarray(entries.row), np.asarray(entries.column)
     if options.parts is not None:
-        return _product(files, options, format, np.asarray(row), np.asarray(column), ranks, warnings)
+        return _product(files, options, format, row, column, ranks, warnings)
     source, target = (column, row) if options.transposed else (row, column)
-    values = np.asarray(size, np.float64)
+    values = np.asarray(entries.size, np.float64)
     if ranks > MAX_RANKS:
         raise InputError(f"has {ranks} ranks, more than {MAX_RANKS}", path=place(files))
     if len(values) and not (bool(np.isfinite(values).all()) and values.min() >= 0):
@@ -63,8 +72,8 @@ def matrix_profile(
     if messages is not None:
         kept |= np.asarray(messages) > 0
     profile = Profile.from_edges(
-        np.asarray(source)[kept],
-        np.asarray(target)[kept],
+        source[kept],
+        target[kept],
         values[kept],
         ranks=ranks,
         messages=None if messages is None else np.asarray(messages)[kept],
@@ -84,6 +93,7 @@ def _product(
     rows: int,
     warnings: Sequence[str],
 ) -> Parsed:
+    """Return the profile of products with the matrix, cut into parts."""
     parts, name = options.parts or 1, stem(place(files))
     if parts > rows:
         raise InputError(f"cannot be cut into {parts} parts: it has {rows} rows", path=place(files))

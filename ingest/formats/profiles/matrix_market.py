@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.formats.profiles.matrices import MAX_DENSE, matrix_profile
+from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile
 from ingest.formats.profiles.number_rows import read_rows
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -70,10 +70,13 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         below = row != column
         row, column = np.r_[row, column[below]], np.r_[column, row[below]]
         value = np.r_[value, value[below]]
-    return matrix_profile(files, options, FORMAT, row=row, column=column, size=value, ranks=header.rows)
+    return matrix_profile(
+        files, options, FORMAT, Entries(row=row, column=column, size=value, ranks=header.rows)
+    )
 
 
 def _header(text: str, path: str) -> _Header:
+    """Return the banner and the sizes."""
     number, end, words = 0, 0, [""]
     for number, line in enumerate(text.split("\n"), start=1):
         end += len(line) + 1

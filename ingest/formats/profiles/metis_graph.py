@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.formats.profiles.matrices import matrix_profile
+from ingest.formats.profiles.matrices import Entries, matrix_profile
 from ingest.formats.profiles.shared import MAX_RANKS
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -74,16 +74,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         () if header.weighted or options.parts else ("the graph has no weights: each edge counts 2 bytes",)
     )
     size = weight / 2 if header.weighted else np.ones(len(row))
-    return matrix_profile(
-        files,
-        options,
-        FORMAT,
-        row=row,
-        column=column,
-        size=size,
-        ranks=header.vertices,
-        warnings=warnings,
-    )
+    entries = Entries(row=row, column=column, size=size, ranks=header.vertices)
+    return matrix_profile(files, options, FORMAT, entries, warnings)
 
 
 def _header_of(found: re.Match[str], line: int) -> _Header:
@@ -131,6 +123,7 @@ def _rows(lines: Sequence[str], header: _Header, path: str) -> Iterator[tuple[in
 
 
 def _edges(lines: Sequence[str], header: _Header, path: str) -> tuple[Longs, Longs, Longs]:
+    """Return the neighbours and weights of all vertices."""
     rows, columns, weights = [], [], []
     for vertex, (number, line) in enumerate(_rows(lines, header, path)):
         if not _NUMBERS.fullmatch(line):

@@ -57,6 +57,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 
 def _rings(file: SourceFile) -> list[tuple[int, int]]:
+    """Return the links of the rings."""
     rings: dict[int, tuple[int, ...]] = {}
     for number, line in enumerate(file.lines(), start=1):
         found = _RING.search(line)

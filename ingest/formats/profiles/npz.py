@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ingest.formats.profiles.matrices import MAX_DENSE, matrix_profile
+from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile
 from ingest.formats.profiles.shared import MAX_RANKS
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -78,12 +78,12 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         row, column, size, ranks = _matrix(arrays, file.path)
     if ranks < 1:
         raise InputError("no ranks found", path=file.path)
-    return matrix_profile(
-        files, options, FORMAT, row=row, column=column, size=size, ranks=ranks, messages=messages
-    )
+    entries = Entries(row=row, column=column, size=size, ranks=ranks, messages=messages)
+    return matrix_profile(files, options, FORMAT, entries)
 
 
 def _arrays(file: SourceFile) -> Arrays:
+    """Return the arrays of a file by name."""
     if file.data.startswith(_NPY):
         return {"matrix": _array(file.data, file.path)}
     try:
@@ -121,6 +121,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _read(stream: io.BytesIO, size: int, path: str) -> NDArray[Any]:
+    """Return the array after its header."""
     version = np.lib.format.read_magic(stream)
     reader = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -139,6 +140,7 @@ def _read(stream: io.BytesIO, size: int, path: str) -> NDArray[Any]:
 
 
 def _edges(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], Longs | None, int]:
+    """Return the edges of an archive with src, dst and bytes."""
     unknown = arrays.keys() - {"src", "dst", "bytes", "messages", "ranks"}
     if unknown:
         raise InputError("unknown array", path=path, text=sorted(unknown)[0])
@@ -174,6 +176,7 @@ def _matrix(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], int]
 
 
 def _sparse(arrays: Arrays, path: str) -> tuple[Longs, Longs, NDArray[Any], int]:
+    """Return the entries of SciPy's sparse matrix."""
     format = arrays["format"].reshape(-1)
     name = (
         format[0].decode("ascii", "replace") if len(format) == 1 and format.dtype.kind == "S" else str(format)

@@ -110,6 +110,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 
 def _profile(edges: _Edges, ranks: int, missing: tuple[int, ...], name: str, options: Options) -> Parsed:
+    """Return the profile of the summed edges."""
     profile = Profile.from_edges(
         edges.source,
         edges.target,

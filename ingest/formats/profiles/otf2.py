@@ -87,6 +87,7 @@ def _name(path: str) -> str:
 
 
 def _read(files: Sequence[SourceFile], anchor: SourceFile) -> dict[str, Any]:
+    """Return the sums of the archive, read in a separate process."""
     trunk = PurePosixPath(anchor.path).stem
     base = anchor.path[: -len(f"{trunk}{ANCHOR}")]
     with tempfile.TemporaryDirectory(prefix="almanac-otf2-") as folder:

@@ -108,6 +108,7 @@ def _warnings(
 
 
 def _read(file: SourceFile) -> _Trace:
+    """Read the process groups and calls of one file."""
     top = Spot(file.path)
     document = top.object(load_json(file, limit=MOST))
     trace = _Trace(file)
@@ -196,6 +197,7 @@ def _sent(trace: _Trace, options: Options) -> Iterator[Edges]:
 
 
 def _expanded(trace: _Trace, call: Call, members: tuple[int, ...], options: Options) -> Iterator[Edges]:
+    """Yield the messages of a call."""
     if call.operation == "send":
         if call.rank >= len(members):
             raise InputError(f"sends to rank {call.rank} of {len(members)}", path=trace.file.path)

@@ -21,7 +21,7 @@ from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree, k_ary_n_tree
 from ingest.generate.hyperx import hyperx
 from ingest.generate.percs import GIB, percs
-from ingest.generate.pods import rail_pods
+from ingest.generate.pods import RailPods, rail_pods
 from ingest.generate.tori import hypercube, mesh, torus
 from registry.model import Fabric, Floats
 
@@ -76,9 +76,9 @@ CLOSED_FORMS: dict[str, tuple[Callable[[], Fabric], float]] = {
     # Groups kept whole, one cable between any two: (g / 2)^2 (Kim et al. 2008).
     "dragonfly": (lambda: dragonfly(3, 1, 1, 4), 4),
     # Pods kept whole: pods / 2 * rails * spines * cables.
-    "rail pods": (lambda: rail_pods(2, 1, 4, rails=2, spines=1, capacities=(9.0, 9.0, 1.0)), 2),
+    "rail pods": (lambda: rail_pods(RailPods(2, 1, 4, rails=2, spines=1, capacities=(9.0, 9.0, 1.0))), 2),
     "wider rail pods": (
-        lambda: rail_pods(2, 1, 4, rails=2, spines=2, cables=2, capacities=(9.0, 9.0, 1.0)), 8,
+        lambda: rail_pods(RailPods(2, 1, 4, rails=2, spines=2, cables=2, capacities=(9.0, 9.0, 1.0))), 8,
     ),
 }  # fmt: skip
 

@@ -18,7 +18,7 @@ from ingest.generate.catalog import FABRICS, make
 from ingest.generate.chordal_rings import chordal_ring
 from ingest.generate.finite_fields import field, prime_power
 from ingest.generate.hyperx import hyperx
-from ingest.generate.pods import GIGABIT, rail_pods
+from ingest.generate.pods import GIGABIT, RailPods, rail_pods
 from ingest.generate.slim_fly import slim_fly, switch_graph
 from ingest.generate.tori import hypercube
 from registry.errors import InvalidValue
@@ -148,7 +148,7 @@ def test_a_slim_fly_balances_hosts_and_cables_unless_told() -> None:
 def test_accelerators_of_a_rail_pod_meet_on_nvlink_and_on_their_rail() -> None:
     """2 links within a domain and within a rail of a pod, 4 elsewhere."""
     pods, domains, gpus, rails = 2, 3, 8, 4
-    fabric = rail_pods(pods, domains, gpus, rails=rails, spines=5, cables=2)
+    fabric = rail_pods(RailPods(pods, domains, gpus, rails=rails, spines=5, cables=2))
     gpu = np.arange(pods * domains * gpus)
     domain, pod, rail = gpu // gpus, gpu // gpus // domains, gpu % gpus % rails
     near = (domain[:, None] == domain) | ((pod[:, None] == pod) & (rail[:, None] == rail))
@@ -162,7 +162,7 @@ def test_accelerators_of_a_rail_pod_meet_on_nvlink_and_on_their_rail() -> None:
 
 def test_a_rail_pod_is_the_published_scalable_unit_unless_told() -> None:
     """DGX SuperPOD: 32 servers of 8 accelerators and rails a unit; NVLink 4 has 450 GB/s each way."""
-    fabric = rail_pods()
+    fabric = rail_pods(RailPods())
     assert len(fabric.hosts) == 2 * 32 * 8
     leaves = [vertex for vertex in fabric.switches if fabric.names[vertex][:3] in ("p0r", "p1r")]
     assert len(leaves) == 16
@@ -172,11 +172,11 @@ def test_a_rail_pod_is_the_published_scalable_unit_unless_told() -> None:
 
 
 def test_rails_without_spines_are_joined_by_accelerators_that_relay() -> None:
-    fabric = rail_pods(1, 4, 2, spines=0, relays=True)
+    fabric = rail_pods(RailPods(1, 4, 2, spines=0, relays=True))
     found = distances(fabric, fabric.hosts)
     assert found.max() == 4
     with pytest.raises(InvalidValue, match=r"rail_pods\.spines"):
-        rail_pods(1, 4, 2, spines=0)
+        rail_pods(RailPods(1, 4, 2, spines=0))
 
 
 @given(st.integers(3, 30), st.sets(st.integers(2, 15), max_size=3))
@@ -234,13 +234,13 @@ WRONG: dict[str, list[Callable[[], object]]] = {
     "slim_fly.q": [lambda: slim_fly(6), lambda: slim_fly(2), lambda: slim_fly(15), lambda: slim_fly(257)],
     "slim_fly.hosts": [lambda: slim_fly(5, 0)],
     "slim_fly.capacities": [lambda: slim_fly(5, capacities=(1.0, 0.0))],
-    "rail_pods.pods": [lambda: rail_pods(0)],
-    "rail_pods.domains": [lambda: rail_pods(1, 0)],
-    "rail_pods.gpus": [lambda: rail_pods(1, 1, 0)],
-    "rail_pods.rails": [lambda: rail_pods(1, 1, 8, rails=3), lambda: rail_pods(1, 1, 8, rails=16)],
-    "rail_pods.spines": [lambda: rail_pods(2, 1, 2, spines=0, relays=True), lambda: rail_pods(spines=-1)],
-    "rail_pods.cables": [lambda: rail_pods(cables=0)],
-    "rail_pods.capacities": [lambda: rail_pods(capacities=(1.0, 1.0, float("nan")))],
+    "rail_pods.pods": [lambda: rail_pods(RailPods(0))],
+    "rail_pods.domains": [lambda: rail_pods(RailPods(1, 0))],
+    "rail_pods.gpus": [lambda: rail_pods(RailPods(1, 1, 0))],
+    "rail_pods.rails": [lambda: RailPods(1, 1, 8, rails=3), lambda: RailPods(1, 1, 8, rails=16)],
+    "rail_pods.spines": [lambda: RailPods(2, 1, 2, spines=0, relays=True), lambda: RailPods(spines=-1)],
+    "rail_pods.cables": [lambda: rail_pods(RailPods(cables=0))],
+    "rail_pods.capacities": [lambda: rail_pods(RailPods(capacities=(1.0, 1.0, float("nan"))))],
     "chordal_ring.nodes": [lambda: chordal_ring(2, ())],
     "chordal_ring.chords": [
         lambda: chordal_ring(9, 5), lambda: chordal_ring(9, 1), lambda: chordal_ring(9, (2, 2)),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.generate.streams import StreamGraph, stream, stream_graph, stream_weights
+from ingest.generate.streams import LogNormal, StreamGraph, stream, stream_graph, stream_weights
 from registry.errors import InvalidValue
 from registry.model import Longs
 
@@ -106,14 +106,14 @@ def test_the_same_seed_gives_the_same_bytes_and_another_another_graph() -> None:
 
 def test_the_structure_does_not_depend_on_the_weights() -> None:
     one = stream_graph(200, seed=3)
-    other = stream_graph(200, seed=3, vertex_spread=0.0, edge_weight=5.0, edge_spread=0.0)
+    other = stream_graph(200, seed=3, vertex=LogNormal(1.0, 0.0), edge=LogNormal(5.0, 0.0))
     assert one.target.tolist() == other.target.tolist()
     assert set(other.vertex_weight.tolist()) == {1.0}
     assert set(other.edge_weight.tolist()) == {5.0}
 
 
 def test_weights_have_the_mean_and_the_spread_that_are_asked_for() -> None:
-    found = stream_graph(20_000, vertex_weight=3.0, vertex_spread=0.5, edge_weight=2.0, edge_spread=1.0)
+    found = stream_graph(20_000, vertex=LogNormal(3.0, 0.5), edge=LogNormal(2.0, 1.0))
     for weight, mean, spread in ((found.vertex_weight, 3.0, 0.5), (found.edge_weight, 2.0, 1.0)):
         assert weight.mean() == pytest.approx(mean, rel=0.05)
         assert np.log(weight).std() == pytest.approx(spread, rel=0.05)
@@ -138,10 +138,10 @@ def test_the_profile_is_the_graph_without_the_weights_of_kernels(vertices: int, 
         (5, {"branching": 0.6}, "branching: is 0.6"),
         (5, {"branching": float("nan")}, "branching: is nan"),
         (5, {"fan": 1}, "fan: is 1"),
-        (5, {"edge_weight": 0.0}, "edge_weight: is 0.0"),
-        (5, {"vertex_weight": -1.0}, "vertex_weight: is -1.0"),
-        (5, {"vertex_spread": 11.0}, "vertex_spread: is 11.0"),
-        (5, {"edge_spread": -1.0}, "edge_spread: is -1.0"),
+        (5, {"edge": LogNormal(0.0, 1.0)}, "edge_weight: is 0.0"),
+        (5, {"vertex": LogNormal(-1.0, 1.0)}, "vertex_weight: is -1.0"),
+        (5, {"vertex": LogNormal(1.0, 11.0)}, "vertex_spread: is 11.0"),
+        (5, {"edge": LogNormal(1.0, -1.0)}, "edge_spread: is -1.0"),
     ],
 )
 def test_parameters_out_of_range_are_named(vertices: int, options: dict[str, Any], message: str) -> None:
@@ -153,7 +153,7 @@ def test_parameters_out_of_range_are_named(vertices: int, options: dict[str, Any
 def test_a_profile_and_weights_of_one_seed_are_the_graph(
     vertices: int, seed: int, weight: float, spread: float
 ) -> None:
-    found = stream_graph(vertices, vertex_weight=weight, vertex_spread=spread, seed=seed)
+    found = stream_graph(vertices, vertex=LogNormal(weight, spread), seed=seed)
     profile = stream(vertices, seed=seed)
     assert profile.ranks == vertices
     assert sorted(profile.bytes.tolist()) == sorted(found.edge_weight.tolist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from ingest.formats.profiles import ai_layout as layout_file
 from ingest.formats.profiles import darshan as darshan_log
 from ingest.formats.profiles import mpip as mpip_text
 from ingest.formats.profiles import nccl_graph, nccl_log
-from ingest.generate.ai_layouts import DIMENSIONS, ai_layout
+from ingest.generate.ai_layouts import DIMENSIONS, AiLayout, ai_layout
 from ingest.options import Options
 from ingest.pipeline import plan
 from registry.errors import InputError, InvalidValue
@@ -58,14 +59,15 @@ def test_ranks_that_differ_along_one_dimension_alone_talk_and_no_others(data: st
             elif place[axis] + 1 < k:
                 add(place, after, given_bytes[name])
                 add(after, place, given_bytes[name])
-    made = ai_layout(**sizes, order=order, **{f"{name}_bytes": size for name, size in given_bytes.items()})  # type: ignore[arg-type]
+    options: dict[str, Any] = {f"{name}_bytes": size for name, size in given_bytes.items()} | sizes
+    made = ai_layout(AiLayout(order=order, **options))
     found = edges(made)
     assert found.keys() == expected.keys()
     assert all(found[pair] == pytest.approx(size) for pair, size in expected.items())
 
 
 def test_expert_groups_are_neighbours_among_the_data_parallel_ranks() -> None:
-    made = edges(ai_layout(tensor=2, data=4, expert=2, expert_bytes=100, expert_data_bytes=10))
+    made = edges(ai_layout(AiLayout(tensor=2, data=4, expert=2, expert_bytes=100, expert_data_bytes=10)))
     tokens = {pair for pair, size in made.items() if size == 50}
     assert tokens == {(0, 2), (2, 0), (1, 3), (3, 1), (4, 6), (6, 4), (5, 7), (7, 5)}
     gradients = {pair for pair, size in made.items() if size == 10}
@@ -73,9 +75,11 @@ def test_expert_groups_are_neighbours_among_the_data_parallel_ranks() -> None:
 
 
 def test_interleaved_stages_close_the_ring_and_domains_can_be_left_out() -> None:
-    assert (0, 2) in edges(ai_layout(pipeline=3, pipeline_bytes=1, interleaved=True))
-    assert (0, 2) not in edges(ai_layout(pipeline=3, pipeline_bytes=1))
-    left = edges(ai_layout(tensor=4, data=2, tensor_bytes=1, data_bytes=8, domain=4, keep_inside=False))
+    assert (0, 2) in edges(ai_layout(AiLayout(pipeline=3, pipeline_bytes=1, interleaved=True)))
+    assert (0, 2) not in edges(ai_layout(AiLayout(pipeline=3, pipeline_bytes=1)))
+    left = edges(
+        ai_layout(AiLayout(tensor=4, data=2, tensor_bytes=1, data_bytes=8, domain=4, keep_inside=False))
+    )
     assert left == {(a, (a + 4) % 8): 8.0 for a in range(8)}
 
 
@@ -91,16 +95,16 @@ def test_interleaved_stages_close_the_ring_and_domains_can_be_left_out() -> None
 )
 def test_a_layout_that_does_not_fit_is_refused(field: str, values: dict[str, object]) -> None:
     with pytest.raises(InvalidValue) as caught:
-        ai_layout(**values)  # type: ignore[arg-type]
+        ai_layout(AiLayout(**values))  # type: ignore[arg-type]
     assert caught.value.field == f"ai_layout.{field}"
 
 
 def test_a_declared_layout_is_the_generators() -> None:
     report = plan([DATA / "profiles/layout.toml"])
-    made = ai_layout(
+    made = ai_layout(AiLayout(
         tensor=8, data=4, pipeline=2, expert=2,
         tensor_bytes=4e9, data_bytes=2e9, pipeline_bytes=5e8, expert_bytes=1e8, domain=8,
-    )  # fmt: skip
+    ))  # fmt: skip
     (profile,) = report.profiles
     assert edges(profile) == edges(made)
     assert (profile.name, profile.source, profile.ranks) == ("moe-64", "ai-layout", 64)
