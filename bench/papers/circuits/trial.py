@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ingest.generate.streams import EDGE_SPREAD, VERTEX_SPREAD, stream_graph
+from ingest.generate.streams import EDGE_SPREAD, VERTEX_SPREAD, LogNormal, stream_graph
 from mapping.reconfiguration.bounds import FLOWS, loose_bound, throughput_bound
 from mapping.reconfiguration.co_optimise import PATIENCE, SKIP, Reconfiguration, reconfigure
 from mapping.reconfiguration.coarsening import HIGHEST, LOWEST
