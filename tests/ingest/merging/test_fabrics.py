@@ -242,7 +242,7 @@ def test_two_planes_of_the_same_hosts_are_one_fabric() -> None:
     assert len(found.fabric.switches) == 2 * len(one.switches)
     assert found.fabric.cable_count == 2 * one.cable_count
     assert len(found.fabric.adapters) == 2 * len(one.adapters)
-    assert {warning.split(" is ")[1] for warning in found.warnings} == {
+    assert {warning.split(" is ", 1)[1] for warning in found.warnings} == {
         "only in a: it is kept",
         "only in b: it is added",
     }

@@ -32,10 +32,10 @@ def test_json_comes_back_as_it_was_written(value: Any, ascii: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
-        ('{"a": 1,\n"b": {"c": 2,\n"c": 3}}', "is repeated", None),
+        ('{"a": 1,\n"b": {"c": 2,\n"c": 3}}', "repeats this key", None),
         ('{"a": 1,\n"b": [1', "truncated", 2),
-        ('{"a":\nNaN}', "no number", 2),
-        ("[-Infinity]", "no number", 1),
+        ('{"a":\nNaN}', "is not a JSON number", 2),
+        ("[-Infinity]", "is not a JSON number", 1),
         ("[\n1e999]", "too large", 2),
         (f"[{'9' * 5000}]", "too large", 1),
         ("[" * 100_000, "nested deeper", None),

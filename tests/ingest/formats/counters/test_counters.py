@@ -80,7 +80,7 @@ def test_lines_about_links_and_summaries_are_passed_over() -> None:
 
 def test_counters_of_unknown_names_are_counted_and_left_out() -> None:
     parsed = parse(ibqueryerrors, ALL.replace("[PortXmitPkts ==", "[PortFlux ==", 2))
-    assert parsed.warnings == ("counter PortFlux of 2 port(s) is not kept",)
+    assert parsed.warnings == ("counter PortFlux of 2 port(s) is not stored",)
 
 
 def test_perfquery_names_devices_by_lid() -> None:
@@ -138,7 +138,7 @@ def test_sums_over_all_ports_are_left_out_and_counted() -> None:
     parsed = parse(perfquery, both)
     assert parsed.counters
     assert list(zip(parsed.counters[0].lid, parsed.counters[0].port, strict=True)) == [(9, 1)]
-    assert parsed.warnings == ("1 sum(s) over all ports of a device are left out",)
+    assert parsed.warnings == ("1 sum(s) over all ports of a device are ignored",)
     with pytest.raises(InputError, match="only sums"):
         parse(perfquery, read("counters/sweep1-perfquery-a-1.txt"))
 
@@ -165,7 +165,7 @@ def test_congestion_control_counters_are_marked_packets() -> None:
 def test_blocks_of_other_counters_are_counted_and_left_out() -> None:
     other = "# PortRcvErrorDetails counters: Lid 1 port 3\nPortSelect:....3\nPortLocalPhysicalErrors:....0\n"
     parsed = parse(perfquery, QUERY + other)
-    assert parsed.warnings == ("PortRcvErrorDetails counters: 1 not kept",)
+    assert parsed.warnings == ("PortRcvErrorDetails counters: 1 not stored",)
 
 
 def test_a_collectors_csv_tells_pauses_and_marks() -> None:

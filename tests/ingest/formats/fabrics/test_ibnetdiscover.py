@@ -240,7 +240,7 @@ def test_old_scans_without_port_guids_and_rates_take_the_default_and_say_so() ->
     parsed = read(text)
     assert parsed.fabric is not None
     assert set(parsed.fabric.links.capacity.tolist()) == {1e9}
-    assert parsed.warnings == ("14 cable(s) print no width and speed: 1e+09 bytes/s are assumed",)
+    assert parsed.warnings == ("14 cable(s) have no width and speed: 1e+09 bytes/s are assumed",)
     assert parsed.fabric.adapters.port_guid.tolist() == [0] * 6
     assert set(fabric_of(text, Options(rate=5e9)).links.capacity.tolist()) == {5e9}
 

@@ -88,7 +88,7 @@ def test_nothing_of_a_whole_file_is_odd_but_speeds_that_it_does_not_tell(name: s
     assert found.assumed is not None
     assert found.assumed.all() == found.assumed.any() == bool(found.warnings)
     assert [warning.split(":")[0] for warning in found.warnings] == (
-        ["96 cable(s) print no width and speed"] if found.assumed.any() else []
+        ["96 cable(s) have no width and speed"] if found.assumed.any() else []
     )
     assert not found.incomplete
 
@@ -154,7 +154,7 @@ def test_lists_of_nodes_name_all_devices_and_no_links() -> None:
     for name, kinds in (("ibnetdiscover-l.txt", "HS"), ("ibhosts.txt", "H"), ("ibswitches.txt", "S")):
         found = parsed(f"infiniband/fattree2-64-ftree/{name}", "ibnetdiscover-list")
         assert found.fabric is not None
-        assert "give a source with the cables" in found.incomplete
+        assert "ingest it together with a source of the cables" in found.incomplete
         assert len(found.fabric.links) == 0
         assert len(found.fabric.hosts) == (64 if "H" in kinds else 0)
         assert len(found.fabric.switches) == (12 if "S" in kinds else 0)

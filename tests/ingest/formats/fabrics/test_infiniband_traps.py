@@ -94,7 +94,7 @@ def test_widths_and_speeds_of_the_ports_report(by: str) -> None:
         (r"^CA    76  1", "CA    76  0", "out of range"),
         (r"^CA    76  1", "CA 99999  1", "LID 99999"),
         (r"^CA    75 .*$", "what is this", "not a line of ibnetdiscover -p"),
-        (r"^(CA    75 .*)$", "\\1\n\\1", "stands in line 2 already"),
+        (r"^(CA    75 .*)$", "\\1\n\\1", "is already in line 2"),
         (r"SW     9  8 (0x\S+ \( 'node0064)", "SW     9  7 \\1", "leads elsewhere"),
         (r"^SW     9 12", "SW    19 12", "contradicts this description of the device"),
     ],
@@ -172,7 +172,7 @@ def test_speeds_by_the_lane(printed: str, speed: str) -> None:
     assert found.fabric is not None
     rate = 4 * LANE_BYTES[speed or "HDR"]
     assert set(found.fabric.links.capacity.tolist()) == {rate}
-    assert [warning.split(" print")[0] for warning in found.warnings] == ([] if speed else ["96 cable(s)"])
+    assert [warning.split(" have")[0] for warning in found.warnings] == ([] if speed else ["96 cable(s)"])
 
 
 def test_states_of_ports() -> None:
@@ -258,7 +258,7 @@ def test_speeds_that_opensm_does_not_know_are_assumed() -> None:
     found = parsed("opensm-subnet", SUBNET.replace("SPD=50", "SPD=??"), Options(rate=7.0))
     assert found.fabric is not None
     assert set(found.fabric.links.capacity.tolist()) == {7.0}
-    assert found.warnings == ("96 cable(s) print no width and speed: 7 bytes/s are assumed",)
+    assert found.warnings == ("96 cable(s) have no width and speed: 7 bytes/s are assumed",)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_a_database_without_links_is_for_beside_another_source() -> None:
         ("^END_LINKS$", "END_NODES", "within section LINKS"),
         ("^START_NODES$", "", "END_NODES within section none"),
         (",NodeType,", ",NodeKind,", "no column nodetype"),
-        (r'^"leaf07",16,2,', '"leaf07",16,7,', "type of node that is not known: 7"),
+        (r'^"leaf07",16,2,', '"leaf07",16,7,', "unknown type of node: 7"),
         (r'^"leaf07",16,2,', '"leaf07",2,', "12 cells, but section NODES has 13"),
         (r'^"leaf07",.*\n', "", "a link of a device that is missing in section NODES"),
         (r"^0x0002c90000100800,1,", "0x0002c90000100800,x,", "portnum1 is not a number"),
@@ -434,7 +434,7 @@ def test_disabled_ports_and_links_that_come_up() -> None:
         (r'\A"leaf08".*\n', "", "a port without the line of its switch"),
         (r'^"leaf07", Mellanox, 0x0002c90000100700', '"leaf07", Mellanox, 0x0002c90000100800', "already"),
         (r"LID 9$", "LID 99999", "LID 99999"),
-        (r"\A((?:.*\n){2}.*): 0x0002c90000f03900 :", "\\1: nothing :", "cannot be read"),
+        (r"\A((?:.*\n){2}.*): 0x0002c90000f03900 :", "\\1: nothing :", "is unreadable"),
         (
             r'\A((?:.*\n){2}.*)"node0057 mlx5_0"',
             '\\1"node00',
@@ -481,8 +481,8 @@ def test_chips_of_directors_are_switches_and_widths_count() -> None:
         ('{"source_guid": 1}', "is not a list"),
         ("[1]", "is not an object"),
         (link(source_guid=None), "source_guid"),
-        (link(source_guid="xyz"), "cannot be read"),
-        (link(destination_port="HCA-1"), "cannot be read"),
+        (link(source_guid="xyz"), "_port is invalid"),
+        (link(destination_port="HCA-1"), "_port is invalid"),
         (link(destination_port=True), "destination_port"),
         (link(source_port="0"), "out of range"),
         (link(source_guid="0"), "without a GUID"),

@@ -28,7 +28,7 @@ def test_three_columns_are_a_fabric() -> None:
     assert found.forwards.tolist() == [True, True, False, False, True]
     assert parse(links_csv, SHORT).warnings == (
         "the file lists each cable once: the other direction is added",
-        "vertices of which no kind is told are hosts where they have one neighbour, else switches",
+        "vertices without a kind are taken as hosts if they have one neighbour, else as switches",
     )
 
 
@@ -69,7 +69,7 @@ def test_without_capacities_the_callers_rate_is_taken() -> None:
 
 def test_other_columns_are_not_read_which_is_said() -> None:
     text = "source,target,capacity,colour\na,b,1,red\n"
-    assert "the columns colour are not read" in parse(links_csv, text).warnings
+    assert "the columns colour are ignored" in parse(links_csv, text).warnings
 
 
 def test_what_a_job_loads_links_by_is_no_fabric() -> None:
@@ -85,12 +85,12 @@ HEAD = "source,target,capacity,cables,source_port,source_guid,source_kind,source
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("source,capacity,cables\n", 1, "there are not the columns source and target, or one is repeated"),
-        ("source,target,target\n", 1, "there are not the columns source and target, or one is repeated"),
-        (HEAD, None, "holds no link"),
-        (HEAD + "a,b,1\n", 2, "3 cells where there are 9 columns"),
+        ("source,capacity,cables\n", 1, "the columns source and target are missing, or a column is repeated"),
+        ("source,target,target\n", 1, "the columns source and target are missing, or a column is repeated"),
+        (HEAD, None, "no links found"),
+        (HEAD + "a,b,1\n", 2, "3 cells, but there are 9 columns"),
         (HEAD + "a,a,1,,,,,,\n", 2, "a link from a vertex to itself"),
-        (HEAD + ",b,1,,,,,,\n", 2, "'' is not a name of a device"),
+        (HEAD + ",b,1,,,,,,\n", 2, "'' is not a valid name of a device"),
         (HEAD + "a,b,0,,,,,,\n", 2, "capacity is not a number of bytes/s above zero: '0'"),
         (HEAD + "a,b,nan,,,,,,\n", 2, "capacity is not a number of bytes/s above zero: 'nan'"),
         (HEAD + "a,b,1e999,,,,,,\n", 2, "capacity is not a number of bytes/s above zero"),
@@ -98,13 +98,13 @@ HEAD = "source,target,capacity,cables,source_port,source_guid,source_kind,source
         (HEAD + "a,b,1,0,,,,,\n", 2, "a row of no cables"),
         (HEAD + "a,b,1,x,,,,,\n", 2, "cables is not a whole number: 'x'"),
         (HEAD + "a,b,1,,-1,,,,\n", 2, "source_port is not a whole number: '-1'"),
-        (HEAD + "a,b,1,,,zz,,,\n", 2, "source_guid is no GUID: 'zz'"),
+        (HEAD + "a,b,1,,,zz,,,\n", 2, "source_guid is not a GUID: 'zz'"),
         (HEAD + "a,b,1,,,,router,,\n", 2, "source_kind is neither host nor switch: 'router'"),
         (HEAD + "a,b,1,,,,,,maybe\n", 2, "source_forwards is neither 1 nor 0: 'maybe'"),
         (HEAD + "a,b,1,,,,host,1,\na,c,1,,,,switch,0,\n", 3, "'a' has another kind, slots or forwards"),
         (HEAD + "a,b,1,,,1,switch,,\na,c,1,,,2,switch,,\n", 3, "the switch 'a' has two GUIDs"),
         (HEAD + "a,b,1,,,1,host,,\nb,a,1,,,1,host,,\n", 3, "the adapter 0x0000000000000001 is in two hosts"),
-        (HEAD + 'a,"b,1,,,,,,\n', 2, "not CSV: unexpected end of data"),
+        (HEAD + 'a,"b,1,,,,,,\n', 2, "invalid CSV: unexpected end of data"),
     ],
 )
 def test_what_cannot_be_read_is_refused(text: str, line: int | None, reason: str) -> None:

@@ -105,7 +105,7 @@ def test_a_file_under_another_name_is_that_of_the_device_that_its_neighbours_see
     contents["-"] = read("lldp/node3.json0")
     parsed = site(contents)
     assert cables(fabric_of(parsed)) == SITE
-    assert parsed.warnings == ("the file called - is that of node3, as its neighbours see it",)
+    assert parsed.warnings == ("the file named - is that of node3, according to its neighbours",)
 
 
 def test_a_cable_that_one_end_alone_reports_is_kept_and_told() -> None:
@@ -158,7 +158,7 @@ def test_a_neighbour_without_a_name_is_called_by_its_id() -> None:
 def test_several_neighbours_of_one_port_are_told() -> None:
     parsed = site({"sw.json": neighbours(("swp1", "a", "eth0"), ("swp1", "b", "eth0"))})
     assert cables(fabric_of(parsed)) == {("a", 0, "sw", 1), ("b", 0, "sw", 1)}
-    assert "1 port(s) see several neighbours: each is taken as a cable" in parsed.warnings
+    assert "1 port(s) have several neighbours: each is taken as a cable" in parsed.warnings
 
 
 def test_a_rate_that_is_not_told_is_the_callers_and_a_told_one_is_not() -> None:

@@ -65,7 +65,7 @@ def test_columns_come_in_any_order_and_the_kind_may_be_missing() -> None:
 def test_a_cable_that_is_planned_from_both_ends_is_one() -> None:
     parsed = parse(ndt, PLAN + "spine01,Port 8,leaf08,Port 9,Data\n")
     assert parsed.intended == plan_of(PLAN)
-    assert parsed.warnings == ("1 cable(s) are planned twice",)
+    assert parsed.warnings == ("1 cable(s) are listed twice",)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def _vertex(fabric: Fabric, guid: int) -> int:
 def test_paths_that_netloc_computed_are_not_read() -> None:
     result = parsed(NODES, PHYSICAL)
     assert result.tables is None
-    assert result.warnings == ("1 file(s) of physical paths, which netloc computed, are not read",)
+    assert result.warnings == ("1 file(s) of physical paths, computed by netloc, are ignored",)
 
 
 def test_the_three_files_of_a_folder_are_one_observation() -> None:
@@ -122,7 +122,7 @@ def test_an_ethernet_network_is_read_its_ids_are_no_guids_of_others_and_its_spee
     assert len(set(guids)) == 15
     assert 0x000000FFFE000007 in fabric.adapters.guid.tolist()
     assert set(fabric.links.capacity.tolist()) == {1.25e9}
-    assert "the file of paths holds no routes" in result.warnings
+    assert "the file of paths contains no routes" in result.warnings
     rated = parsed(EDITED, options=Options(rate=1e9)).fabric
     assert rated is not None
     assert sorted(set(rated.links.capacity.tolist())) == [1e9, 1.25e9]

@@ -42,7 +42,7 @@ def test_a_rate_that_is_missing_or_cannot_be_read_is_assumed_and_told() -> None:
     parsed = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "<Rate>fast</Rate>"), Options(rate=5e9))
     assert parsed.fabric is not None
     assert set(parsed.fabric.links.capacity.tolist()) == {5e9}
-    assert parsed.warnings[0] == "96 link(s) have a rate that cannot be read"
+    assert parsed.warnings[0] == "96 link(s) have an unreadable rate"
     missing = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "", 1))
     assert missing.fabric is not None
     assert set(missing.fabric.links.capacity.tolist()) == {12.5e9}

@@ -51,7 +51,7 @@ def test_the_template_is_a_dragonfly_of_nine_groups_with_a_host_on_each_edge_por
     for group in groups:
         assert switches.subgraph(group).number_of_edges() == 4 * 3 // 2  # all to all within
     assert set(fabric.links.capacity.tolist()) == {25e9}
-    assert "72 edge port(s): the template tells no nodes, each is taken as a host" in result.warnings
+    assert "72 edge port(s): the template contains no nodes, each is taken as a host" in result.warnings
     hosts = [host for host in fabric.names if "j100" in host]
     assert all(list(graph[host]) == [host.split("j")[0]] for host in hosts)
 
@@ -70,7 +70,7 @@ def test_the_numbers_of_ports_are_those_of_the_links_on_the_chip() -> None:
 def test_the_table_has_the_links_between_switches_with_their_speeds() -> None:
     table, template = parsed(TABLE), parsed(TEMPLATE)
     assert between_switches(fabric_of(table)) == between_switches(fabric_of(template))
-    assert "the table tells no hosts: give the template in the same call" in table.warnings
+    assert "the table contains no hosts: ingest it together with the template" in table.warnings
     assert table.assumed is not None
     assert not table.assumed.any()
 
@@ -82,7 +82,7 @@ def test_together_the_table_tells_rates_and_what_is_down() -> None:
     fabric = fabric_of(result)
     assert fabric.cable_count == 90 + 72 - 1
     assert set(fabric.links.capacity[fabric.network_link].tolist()) == {12.5e9}
-    assert "1 link(s) are not up and left out" in result.warnings
+    assert "1 link(s) are not up and ignored" in result.warnings
     assert first[1] == "fabric"
 
 
@@ -102,7 +102,7 @@ def test_links_that_only_one_file_knows_are_left_out_and_counted() -> None:
     rows = [row for row in ROWS if row.split(" | ")[0].strip("| ") not in ends]
     result = parsed("\n".join([HEAD, *rows]), TEMPLATE)
     assert fabric_of(result).cable_count == 89 + 72
-    assert "1 link(s) of the template are not in the table and left out" in result.warnings
+    assert "1 link(s) of the template are not in the table and ignored" in result.warnings
 
 
 def test_a_link_that_leads_elsewhere_in_the_table_is_left_out_and_counted() -> None:
@@ -110,7 +110,7 @@ def test_a_link_that_leads_elsewhere_in_the_table_is_left_out_and_counted() -> N
     a, b = content["links"][0], content["links"][1]
     a["conn_b"], b["conn_b"] = b["conn_b"], a["conn_b"]
     result = parsed(json.dumps(content), TABLE)
-    assert "2 link(s) lead elsewhere in the table and are left out" in result.warnings
+    assert "2 link(s) lead elsewhere in the table and are ignored" in result.warnings
 
 
 def test_several_cables_between_two_jacks_are_joined_in_the_order_of_their_ports() -> None:

@@ -42,7 +42,7 @@ def test_the_tree_of_a_real_cluster_is_read() -> None:
     assert parsed.assumed is not None
     assert parsed.assumed.all()
     assert any("LinkSpeed is taken as Gbit/s" in warning for warning in parsed.warnings)
-    assert any("a tree as a scheduler sees it" in warning for warning in parsed.warnings)
+    assert any("a scheduler's view of the network" in warning for warning in parsed.warnings)
 
 
 def test_what_scontrol_prints_is_the_tree_that_the_file_describes() -> None:
@@ -104,7 +104,7 @@ def test_included_files_are_those_given_in_the_same_call() -> None:
         ("SwitchName=a Switches=a\n", "above itself", 1),
         ("SwitchName=a Switches=b,c\nSwitchName=b Nodes=x\n", "'c' is not described", 1),
         ("SwitchName=a Nodes=x[1-\n", "unpaired bracket|not a host list|bad range", 1),
-        ("SwitchName=a Nodes=x,x\n", "named twice", 1),
+        ("SwitchName=a Nodes=x,x\n", "host x is repeated", 1),
         ("SwitchName=a Nodes=b\nSwitchName=b Nodes=c\n", "is the name of a host and of a switch", 2),
         ("SwitchName=a Nodes=x Colour=red\n", "unknown key", 1),
         ("SwitchName=a Nodes=x nodes=y\n", "expected Key=Value words, each key once", 1),
@@ -138,7 +138,7 @@ def test_blocks_are_grouped_by_their_sizes() -> None:
     assert tree["b01..b04"] == {"b01..b02", "b03..b04"}
     assert tree["b01..b08"] == {"b01..b04", "b05..b08"}
     assert nx.is_tree(nx.Graph(to_networkx(fabric).to_undirected().edges()))
-    assert any("7 are made of BlockSizes" in warning for warning in parsed.warnings)
+    assert any("7 are added according to BlockSizes" in warning for warning in parsed.warnings)
 
 
 def grouped(names: list[str], factors: list[int]) -> set[frozenset[str]]:
@@ -165,7 +165,7 @@ def test_groups_are_consecutive_blocks_of_each_size(count: int, powers: list[int
 def test_the_default_topology_of_a_yaml_is_read_and_the_others_are_named() -> None:
     parsed = parse(slurm_topology_yaml, read("formats/topology.yaml"))
     assert below(fabric_of(parsed)) == leaves_of_eight()
-    assert parsed.warnings[0] == "topology 'fabric' is read, others are not: nvl, pod"
+    assert parsed.warnings[0] == "topology 'fabric' is read, others are ignored: nvl, pod"
     assert rates(fabric_of(parsed)) == {1.0}
 
 

@@ -41,7 +41,7 @@ def test_the_id_is_the_name_of_the_file() -> None:
     assert job(SAMPLE).id == "f3"
     assert job(SAMPLE, path="jobs.tar!a/ƒ3Xq.json").id == "ƒ3Xq"
     for path in ("-", ".json"):
-        with pytest.raises(InputError, match=r"call it JOBID\.json"):
+        with pytest.raises(InputError, match=rr"neither R nor the file's name contains the job's id: name the file JOBID\.json"):
             job(SAMPLE, path=path)
 
 
@@ -57,8 +57,8 @@ def test_what_r_does_not_tell_is_said() -> None:
     graph = R | {"scheduling": {"graph": {"nodes": [], "edges": []}}}
     warnings = parse(flux_r, json.dumps(graph), path="f3.json").warnings
     assert warnings == (
-        "job f3: R tells no tasks, so a host's slots are its cores",
-        "its scheduling graph is not read",
+        "job f3: R contains no tasks, so the slots of a host are its cores",
+        "its scheduling graph is ignored",
     )
 
 

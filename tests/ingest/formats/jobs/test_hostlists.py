@@ -77,7 +77,7 @@ def test_a_faulty_part_is_named(text: str, part: str) -> None:
 def test_the_limit_holds_for_the_whole_expression() -> None:
     half = MAX_HOSTS // 2
     assert len(expand(f"a[1-{half}],b[1-{half}]")) == MAX_HOSTS
-    with pytest.raises(InputError, match="names more than"):
+    with pytest.raises(InputError, match="more than"):
         expand(f"a[1-{half}],b[1-{half}],c[1-1]")
 
 

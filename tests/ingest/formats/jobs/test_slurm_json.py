@@ -195,13 +195,13 @@ def test_ids_are_those_that_slurm_prints(fields: dict[str, Any], id: str) -> Non
         (changed(NEWER, job_id=None), "the job has no job_id"),
         (changed(NEWER, job_state=[]), "not a job state"),
         (changed(NEWER, nodes="n[1-"), "unpaired bracket in a host list"),
-        (changed(NEWER, nodes="gpu[001-003]"), "job_resources does not tell of the hosts under nodes"),
+        (changed(NEWER, nodes="gpu[001-003]"), "the nodes of job_resources lack hosts of the job"),
         (changed(NEWER, tasks=-1), "not a whole number: -1"),
         (changed(NEWER, tasks=[]), "not a whole number: []"),
         (changed(NEWER, tasks=True), "not a whole number: True"),
         (changed(NEWER, start_time=10**11 * 9), None),
         (changed(NEWER, tasks_per_node="3(x5)"), "not the tasks of 2 hosts: '3(x5)'"),
-        (changed(ACCOUNTED, steps={}), "not a list where one is needed"),
+        (changed(ACCOUNTED, steps={}), "expected a list"),
     ],
 )
 def test_a_job_that_cannot_be_read_is_refused(record: Any, reason: str | None) -> None:
@@ -232,7 +232,7 @@ def test_the_last_run_of_a_requeued_job_counts() -> None:
     earlier = changed(ACCOUNTED, state={"current": ["NODE_FAIL"]})
     parsed = parse(slurm_json, json.dumps({"jobs": [earlier, ACCOUNTED]}))
     assert [job.state for job in parsed.jobs] == ["COMPLETED"]
-    assert parsed.warnings == ("1 earlier runs of jobs that were requeued are not read",)
+    assert parsed.warnings == ("1 earlier runs of requeued jobs are ignored",)
 
 
 def test_it_is_recognised_by_its_keys() -> None:

@@ -82,7 +82,7 @@ def test_a_job_that_waits_has_no_hosts() -> None:
 def test_the_last_run_of_a_requeued_job_counts() -> None:
     parsed = parse(slurm_sacct, "\n".join([HEAD, JOB.replace("COMPLETED", "NODE_FAIL"), STEP, JOB]))
     assert [(job.state, job.ranks) for job in parsed.jobs] == [("COMPLETED", 0)]
-    assert parsed.warnings == ("1 earlier runs of jobs that were requeued are not read",)
+    assert parsed.warnings == ("1 earlier runs of requeued jobs are ignored",)
 
 
 @pytest.mark.parametrize("name", ["a|b||c", "None", "unknown", ""])
@@ -93,20 +93,20 @@ def test_any_name_of_a_job_is_kept(name: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "line", "reason"),
     [
-        ([HEAD.replace("NodeList|", ""), JOB], 1, "there is no column nodelist"),
+        ([HEAD.replace("NodeList|", ""), JOB], 1, "column nodelist"),
         ([HEAD.replace("NNodes", "State")], 1, "a column is repeated"),
-        (["JobID|State|NodeList", "1|COMPLETED|n1"], 1, "no column tells how many tasks or CPUs"),
-        (["JobID  State  NodeList", "-----  -----  --------"], 1, "a table without '|' has its values cut"),
-        ([HEAD, JOB[:30]], 2, "the row has 7 cells, not 10: is it cut off?"),
+        (["JobID|State|NodeList", "1|COMPLETED|n1"], 1, "no column has the number of tasks or CPUs"),
+        (["JobID  State  NodeList", "-----  -----  --------"], 1, "a table without '|' has truncated values"),
+        ([HEAD, JOB[:30]], 2, "the row has 7 cells, not 10: is it truncated?"),
         ([HEAD, JOB, STEP.replace("|12|", "|x|")], 3, "column ntasks is not a number: 'x'"),
         ([HEAD, JOB.replace("node[1-2]", "node1")], 2, "NodeList names 1 hosts, but NNodes is 2"),
         ([HEAD, JOB.replace("node[1-2]", "node[1-")], 2, "unpaired bracket in a host list"),
         ([HEAD, JOB.replace("2026-01-01T01", "yesterday")], 2, "not a time such as"),
         ([HEAD, JOB.replace("COMPLETED", "")], 2, "not a job state"),
-        ([HEAD, STEP], 2, "step 7.0 stands before its job's own row"),
+        ([HEAD, STEP], 2, "step 7.0 precedes the row of its job"),
         ([HEAD, JOB, "|" + STEP.partition("|")[2]], 3, "the row has no job number"),
-        ([HEAD], None, "holds no job"),
-        (["# nothing"], None, "holds no job"),
+        ([HEAD], None, "no jobs found"),
+        (["# nothing"], None, "no jobs found"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_refused(lines: list[str], line: int | None, reason: str) -> None:
@@ -148,5 +148,5 @@ def test_jobs_and_their_hosts_are_bounded(
     if fits:
         assert len(parse(slurm_sacct, text).jobs) == 3
     else:
-        with pytest.raises(InputError, match="split it by time"):
+        with pytest.raises(InputError, match="hosts of jobs: split the file by time"):
             parse(slurm_sacct, text)

@@ -184,12 +184,12 @@ def test_comments_before_the_first_record_are_allowed() -> None:
         ("NodeList=node[1-2,5]", "NodeList=node[1-2]", 9, "names 2 hosts, but NumNodes=3"),
         ("     Nodes=node5 CPU_IDs=0,2,4-7 Mem=0 GRES=\n", "", 9, None),
         ("CPU_IDs=0,2,4-7", "CPU_IDs=0,x", 15, "not a list of CPUs: '0,x'"),
-        ("Nodes=node5", "Nodes=node[1-2]", 15, "the CPUs of host node1 stand twice"),
+        ("Nodes=node5", "Nodes=node[1-2]", 15, "the CPUs of host node1 are repeated"),
         ("JobState=RUNNING", "JobState=7", 4, "not a job state"),
         ("StartTime=2026-01-01T00:00:10", "StartTime=soon", 6, None),
         ("NumTasks=11", "NumTasks=-11", 11, "not a number"),
         ("NumTasks=11", "NumTasks=many", 11, "not a number"),
-        ("   NodeList=node[1-2,5]\n", "", 1, "the record has no NodeList=: it is cut off"),
+        ("   NodeList=node[1-2,5]\n", "", 1, "the record has no NodeList=: it is truncated"),
     ],
 )
 def test_a_field_that_cannot_be_read_is_refused(old: str, new: str, line: int, reason: str | None) -> None:
@@ -211,7 +211,7 @@ def test_a_job_twice_and_text_outside_of_records_are_refused() -> None:
         jobs(f"{RECORD}\n{RECORD}")
     with pytest.raises(InputError, match="input:18: a line outside of any job's record"):
         jobs(f"{RECORD}\nslurm_load_jobs error: Unable to contact slurm controller\n")
-    with pytest.raises(InputError, match="holds no job"):
+    with pytest.raises(InputError, match="no jobs found"):
         jobs("# nothing\n")
 
 

@@ -47,8 +47,8 @@ def test_columns_that_were_asked_for_tell_more() -> None:
 
 def test_the_table_says_what_it_does_not_tell() -> None:
     assert parse(slurm_squeue, TABLE).warnings == (
-        "7 job(s) tell no CPUs: one rank a host is assumed; `scontrol show jobs -d` tells them",
-        "1 completing job(s) name only the hosts still being cleaned: read without hosts",
+        "7 job(s) without CPUs: one rank per host is assumed; use `scontrol show jobs -d` instead",
+        "1 completing job(s) list only the hosts still being cleaned: read without hosts",
     )
     assert jobs(TABLE)["5"].hosts == ()
 
@@ -73,9 +73,9 @@ def test_the_long_table_begins_with_a_date() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("JOBID|NAME|STATE\n", 1, "the columns JOBID, ST or STATE, and NODELIST are needed"),
-        ("JOBID|STATE|NODELIST\n7|RUNNING\n", 2, "the row has 2 cells, not 3: is it cut off?"),
-        ("JOBID|STATE|NODELIST\n7|RUNNING|n1|x\n", 2, "the row has 4 cells, not 3: is it cut off?"),
+        ("JOBID|NAME|STATE\n", 1, "the columns JOBID, ST or STATE, and NODELIST are required"),
+        ("JOBID|STATE|NODELIST\n7|RUNNING\n", 2, "the row has 2 cells, not 3: is it truncated?"),
+        ("JOBID|STATE|NODELIST\n7|RUNNING|n1|x\n", 2, "the row has 4 cells, not 3: is it truncated?"),
         ("JOBID|STATE|STATE|NODELIST\n7|R|R|n1\n", 2, "a column is repeated"),
         ("JOBID|STATE|NODELIST\nx|RUNNING|n1\n", 2, "not a job's number: 'x'"),
         ("JOBID|STATE|NODELIST\n7||n1\n", 2, "not a job state"),
@@ -83,8 +83,8 @@ def test_the_long_table_begins_with_a_date() -> None:
         ("JOBID|STATE|NODES|NODELIST\n7|RUNNING|3|n1\n", 2, "names 1 hosts, but NODES is 3"),
         ("JOBID|STATE|CPUS|NODELIST\n7|RUNNING|x|n1\n", 2, "CPUS is not a number: 'x'"),
         ("JOBID|STATE|NODELIST\n7|RUNNING|n1\n7|RUNNING|n1\n", 3, "job 7 is repeated"),
-        ("JOBID|STATE|NODELIST\n", None, "holds no job"),
-        ("JOBID ST NODELIST NAME\n", 1, "a table must end with NODELIST"),
+        ("JOBID|STATE|NODELIST\n", None, "no jobs found"),
+        ("JOBID ST NODELIST NAME\n", 1, "the last column of a table must be NODELIST"),
         (TITLE + "\n" + "9" * 19 + "     batch\n", 2, "the row does not fit the column PARTITION"),
     ],
 )  # fmt: skip

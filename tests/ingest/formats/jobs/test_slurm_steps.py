@@ -21,7 +21,7 @@ def test_the_largest_step_of_each_job_tells_ranks_and_distribution() -> None:
     found = {job.id: (job.ranks, job.distribution) for job in parsed.jobs}
     assert found == {"2": (40, "block")}
     assert all((job.hosts, job.state, job.started_at) == ((), "", None) for job in parsed.jobs)
-    assert parsed.warnings[1] == "4 step(s) of scripts and daemons are left out"
+    assert parsed.warnings[1] == "4 step(s) of scripts and daemons are ignored"
 
 
 def test_components_of_a_heterogeneous_job_are_left_out_as_they_stand_under_numbers_of_their_own() -> None:
@@ -46,11 +46,11 @@ def test_the_record_of_the_job_and_its_steps_together_tell_where_every_rank_sat(
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
-        ("x\n", "before the first step", 1),
+        ("x\n", "a line outside of any step", 1),
         ("StepId=x\n", "not a step", 1),
-        ("StepId=1.0 UserId=0\n   Nodes=1 Tasks=4 Name=a Network=(null)\n", "cut off", 1),
-        ("StepId=1.0 UserId=0\n   Nodes=1 Name=a Network=x\n   SrunHost:Pid=a:1\n", "cut off", 1),
-        ("StepId=1.0 UserId=0 Tasks=2 SrunHost:Pid=a:1\n" * 2, "stands twice", 2),
+        ("StepId=1.0 UserId=0\n   Nodes=1 Tasks=4 Name=a Network=(null)\n", "truncated", 1),
+        ("StepId=1.0 UserId=0\n   Nodes=1 Name=a Network=x\n   SrunHost:Pid=a:1\n", "truncated", 1),
+        ("StepId=1.0 UserId=0 Tasks=2 SrunHost:Pid=a:1\n" * 2, "a step is repeated", 2),
         ("StepId=1.batch UserId=0 Tasks=1 SrunHost:Pid=a:1\n", "no step of an application", None),
     ],
 )

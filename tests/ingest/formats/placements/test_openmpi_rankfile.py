@@ -52,12 +52,12 @@ def test_slots_comments_and_blanks_are_of_no_concern() -> None:
             "99999998 of 100000000 ranks are missing, rank 1 first",
         ),
         ("rank 0=a slot=0\nrank 0=b slot=0\n", 2, "rank 0 is placed twice, first in line 1"),
-        ("rank 0=a slo", 1, "not `rank N=HOST slot=CPU`"),
-        ("rank 0=a slot=\n", 1, "not `rank N=HOST slot=CPU`"),
-        ("rank 0=a b slot=0\n", 1, "not `rank N=HOST slot=CPU`"),
-        ("rank -1=a slot=0\n", 1, "not `rank N=HOST slot=CPU`"),
-        ("rank 0=a slot=0\nnode1 slots=2\n", 2, "not `rank N=HOST slot=CPU`"),
-        ("# nothing\n", None, "places no rank"),
+        ("rank 0=a slo", 1, "expected `rank N=HOST slot=CPU`"),
+        ("rank 0=a slot=\n", 1, "expected `rank N=HOST slot=CPU`"),
+        ("rank 0=a b slot=0\n", 1, "expected `rank N=HOST slot=CPU`"),
+        ("rank -1=a slot=0\n", 1, "expected `rank N=HOST slot=CPU`"),
+        ("rank 0=a slot=0\nnode1 slots=2\n", 2, "expected `rank N=HOST slot=CPU`"),
+        ("# nothing\n", None, "no ranks found"),
     ],
 )
 def test_a_rankfile_that_cannot_be_read_is_refused(text: str, line: int | None, reason: str) -> None:
@@ -79,15 +79,15 @@ def test_a_list_of_ranks_and_hosts_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("rank,host,host\n", 1, "there is not one column host"),
-        ("rank,slot\n0,1\n", 1, "there is not one column host"),
-        ("rank,host\n0,a,1\n", 2, "3 cells where there are 2 columns"),
+        ("rank,host,host\n", 1, "expected one column host"),
+        ("rank,slot\n0,1\n", 1, "expected one column host"),
+        ("rank,host\n0,a,1\n", 2, "3 cells, but there are 2 columns"),
         ("rank,host\n\n-1,a\n", 3, "rank is not a number"),
         ("rank,host\n٣,a\n", 2, "rank is not a number"),
         ("rank,host\n0, \n", 2, "host has no name"),
         ("rank,host\n0,a\n0,b\n", 3, "rank 0 is placed twice"),
         ("rank,host\n0,a\n3,b\n", 3, "2 of 4 ranks are missing, rank 1 first"),
-        ("rank,host\n", None, "places no rank"),
+        ("rank,host\n", None, "no ranks found"),
     ],
 )
 def test_a_list_that_cannot_be_read_is_refused(text: str, line: int | None, reason: str) -> None:

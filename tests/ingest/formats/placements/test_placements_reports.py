@@ -102,14 +102,14 @@ def test_every_kind_of_list_is_read(text: str) -> None:
         (rank_list, "0 a\n0 b\n", 2, "rank 0 is repeated, first in line 1"),
         (rank_list, "0 a\n2 b\n", 2, "1 of 3 ranks are missing, rank 1 first"),
         (rank_list, "0 a\n1: b\n", 2, "not of the first line's kind"),
-        (rank_list, "0 a b\n", 1, "not a rank and its host"),
-        (rank_list, "0 12\n", 1, "not a rank and its host"),
+        (rank_list, "0 a b\n", 1, "expected a rank and its host"),
+        (rank_list, "0 12\n", 1, "expected a rank and its host"),
         (rank_list, "0: 1 a\n", 1, "rank 1 is labelled 0"),
-        (rank_list, "# nothing\n", None, "places no rank"),
+        (rank_list, "# nothing\n", None, "no ranks found"),
         (openmpi_map, "[a:1] MCW rank 0 bound to x\n[b:2] MCW rank 0 bound to x\n", 2, "rank 0 is on b, but"),
         (openmpi_map, "[a:1] MCW rank 1 bound to x\n", 1, "1 of 2 ranks are missing"),
         (openmpi_map, "\tProcess OMPI jobid: [4,1] App: 0 Process rank: 0 Bound: N/A\n", 1, "a process"),
-        (openmpi_map, "Data for JOB [4,1] offset 0\n", None, "places no rank"),
+        (openmpi_map, "Data for JOB [4,1] offset 0\n", None, "no ranks found"),
         (
             openmpi_map,
             " Data for node: a\tNum slots: 2\n Process OMPI jobid: [4,1] App: 0 Process rank: 0 Bound: N/A\n"
@@ -118,7 +118,7 @@ def test_every_kind_of_list_is_read(text: str) -> None:
             "maps of two jobs",
         ),
         (intel_mpi_map, INTEL.replace("(): 2 ", "(): 1 "), 12, "rank 1 is repeated, first in line 10"),
-        (intel_mpi_map, INTEL.replace("c3.local", "c3 x"), 10, "not a row of rank, process, host and CPUs"),
+        (intel_mpi_map, INTEL.replace("c3.local", "c3 x"), 10, "expected a row of rank, process, host and CPUs"),
         (intel_mpi_map, INTEL[: INTEL.index("(): 2 ")], 10, "places"),
     ],
 )  # fmt: skip

@@ -61,7 +61,7 @@ def test_self_edges_are_dropped_and_counted() -> None:
 
 def test_columns_that_are_not_read_are_named() -> None:
     assert parse(edge_csv, "t_us,src,dst,bytes,tag\n0.5,0,1,8,1\n").warnings == (
-        "columns that are not read: t_us, tag",
+        "ignored columns: t_us, tag",
     )
 
 
@@ -95,11 +95,11 @@ def test_quoted_cells_and_line_ends_of_other_systems_are_read() -> None:
         ("0,1,٣,1,p2p", "bytes is not a number"),
         ("a,1,1,1,p2p", "src is not a number"),
         ("0.5,1,1,1,p2p", "src is not a whole number below 2^53"),
-        ("0,99999999,1,1,p2p", "dst is no rank below 16777216"),
+        ("0,99999999,1,1,p2p", "dst is not a rank below 16777216"),
         ("0,1,1,-3,p2p", "messages is negative"),
         ("0,1,1,1e300,p2p", "messages is not a whole number below 2^53"),
-        ("0,1,1,1", "4 cells where there are 5 columns"),
-        ("0,1,1,1,p2p,9", "6 cells where there are 5 columns"),
+        ("0,1,1,1", "4 cells, but there are 5 columns"),
+        ("0,1,1,1,p2p,9", "6 cells, but there are 5 columns"),
     ],
 )
 def test_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
@@ -118,12 +118,12 @@ def test_a_bad_row_far_down_has_the_right_line() -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("src,dst\n0,1\n", "there is no column bytes"),
-        ("from,to,bytes\n0,1,2\n", "there is no column src and no column dst"),
+        ("src,dst\n0,1\n", "column bytes"),
+        ("from,to,bytes\n0,1,2\n", "column src and no column dst"),
         ("src,dst,bytes,bytes\n0,1,2,3\n", "a column is repeated"),
-        ("src,dst,bytes\n", "holds no edges, only the names of columns"),
-        ("src,dst,bytes\n\n \n", "holds no edges, only the names of columns"),
-        ("# nothing\n", "there is no line with the names of the columns"),
+        ("src,dst,bytes\n", "no edges found after the column names"),
+        ("src,dst,bytes\n\n \n", "no edges found after the column names"),
+        ("# nothing\n", "the line with the column names is missing"),
         ("", "the file is empty"),
         (b"src,dst,bytes\n0,1,\xff\n", "byte 0xff is not UTF-8 text"),
         (b"src,dst,bytes\n0,1,\x00\n", "the file is binary, not text"),

@@ -111,7 +111,7 @@ def test_a_missing_file_is_refused_unless_allowed(lost: int) -> None:
         profile(files)
     assert caught.value.path == "run"
     assert caught.value.reason == (
-        f"what 1 of 3 ranks sent is missing ({lost}): --allow-missing-ranks takes the others without them"
+        f"what 1 of 3 ranks sent is missing ({lost}): --allow-missing-ranks ingests the recording without them"
     )
     partial = openmpi_monitoring.parse(files, Options(allow_missing_ranks=True))
     assert partial.profiles
@@ -138,14 +138,14 @@ def test_two_files_of_one_rank_are_refused() -> None:
     twin = SourceFile(
         path="run/app.7.prof", data=recording(1, "").data, modified_at=recording(1, "").modified_at
     )
-    with pytest.raises(InputError, match=r"run/app\.7\.prof: rank 1 is in run/app\.1\.prof too"):
+    with pytest.raises(InputError, match=rr"are these two runs, or two phases of one\?"):
         profile([recording(0, ""), recording(1, ""), recording(2, ""), twin])
 
 
 def test_records_of_another_rank_than_the_files_are_refused() -> None:
     with pytest.raises(InputError) as caught:
         profile([recording(0, sent("E", 0, 1, 1) + sent("E", 2, 1, 1)), recording(1, ""), recording(2, "")])
-    assert (caught.value.line, caught.value.reason) == (3, "tells what rank 2 sends, in the file of rank 0")
+    assert (caught.value.line, caught.value.reason) == (3, "the file of rank 2 contains what rank 0")
 
 
 def test_output_gathered_in_one_file_is_read() -> None:
@@ -187,12 +187,12 @@ def test_a_line_that_is_cut_off_is_refused_with_its_number(line: str) -> None:
 def test_a_file_cut_between_lines_is_refused() -> None:
     whole = [recording(rank, sent("E", rank, (rank + 1) % 3, 1)) for rank in range(3)]
     cut = file(b"\n".join(whole[1].data.split(b"\n")[:4]), whole[1].path)
-    with pytest.raises(InputError, match=r"app\.1\.prof:4: ends before its list of MPI_COMM_WORLD"):
+    with pytest.raises(InputError, match=r"at the end is missing: the file is truncated"):
         profile([whole[0], cut, whole[2]])
 
 
 def test_an_absurd_rank_is_refused_before_anything_is_allocated() -> None:
-    with pytest.raises(InputError, match="names a rank above"):
+    with pytest.raises(InputError, match="contains a rank above"):
         profile([file(sent("E", 0, 99_999_999, 1), "app.0.prof")])
 
 

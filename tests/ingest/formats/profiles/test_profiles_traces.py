@@ -119,9 +119,9 @@ def members() -> list[SourceFile]:
 
 
 def test_an_anchor_without_its_files_is_refused() -> None:
-    with pytest.raises(InputError, match=r"its \.def and its folder are missing"):
+    with pytest.raises(InputError, match=rr"the \.def file and the folder of the anchor file are missing"):
         otf2_archive.parse(members()[:1], Options())
-    with pytest.raises(InputError, match="give the whole archive"):
+    with pytest.raises(InputError, match="ingest the whole archive"):
         otf2_archive.parse(members()[1:], Options())
 
 
@@ -130,7 +130,7 @@ def test_files_that_cannot_lie_in_one_archive_are_refused(name: str) -> None:
     files = members()
     anchor = next(one for one in files if one.path.endswith(".otf2"))
     folder = anchor.path.removesuffix("traces.otf2")
-    with pytest.raises(InputError, match=r"does not belong|cannot be laid beside"):
+    with pytest.raises(InputError, match=r"the file cannot be stored with the others"):
         otf2_archive.parse([*files, file(b"x", f"{folder}{name}")], Options())
 
 
@@ -257,12 +257,12 @@ def test_communicators_made_of_others_are_followed_and_numbers_may_come_again() 
 @pytest.mark.parametrize(
     ("calls", "reason"),
     [
-        ((send(0, 1, "MPI_Comm comm=9 (user-defined-comm)"),), "do not tell the ranks"),
+        ((send(0, 1, "MPI_Comm comm=9 (user-defined-comm)"),), "a message goes through a communicator whose ranks are not in the files"),
         ((send(1, 1, kind="30 (user-defined-datatype)"),), "a type whose size"),
         ((call("MPI_Put", "int origincount=1"),), "one-sided"),
         ((send(7, 1),), "rank 7 of a communicator of 4"),
         ((call("MPI_Send", "int count=1"),), "without count, type"),
-        (("noise\n",), "not the beginning"),
+        (("noise\n",), "expected the start of an MPI call"),
         ((send(1, 1).replace("returning", "leaving"),), "does not return"),
     ],
 )
@@ -303,14 +303,14 @@ def test_ranks_without_a_trace_are_listed_or_left_out() -> None:
     parsed = dumpi_text.parse([dumpi(0, send(3, 1)), dumpi(2)], Options(allow_missing_ranks=True))
     assert parsed.profiles
     assert parsed.profiles[0].missing_ranks == (1, 3)
-    with pytest.raises(InputError, match="rank 0 is in"):
+    with pytest.raises(InputError, match=r"0\.txt: rank 0 is also in d/0"):
         dumpi_text.parse([dumpi(0), dumpi(0)], Options())
 
 
 def test_a_trace_that_was_cut_off_is_refused() -> None:
     whole = dumpi(0, size=1)
     for data in (whole.data[: -len(END)], whole.data[:-80]):
-        with pytest.raises(InputError, match="cut off"):
+        with pytest.raises(InputError, match="truncated"):
             dumpi_text.parse([file(data, "0")], Options())
 
 
@@ -411,14 +411,14 @@ def test_an_uneven_all_to_all_follows_its_splits() -> None:
 @pytest.mark.parametrize(
     ("node", "reason"),
     [
-        (collective("allsomething", 0, 1), "not known here"),
+        (collective("allsomething", 0, 1), "unknown collective"),
         (collective("allreduce", 0, 1, "7"), "of which nothing is told"),
         (collective("allreduce", 0, 1, dtype="Quad"), "type of elements"),
         (collective("send", 9, 1), "sends to rank 9 of 4"),
         (collective("broadcast", 9, 1), "root 9 of 4"),
-        (collective("allreduce", -1, 1), "no whole number"),
+        (collective("allreduce", -1, 1), "is not a whole number from"),
         (collective("all_to_all", 0, 10, in_split_size="[1,2]"), "splits"),
-        (collective("all_to_all", 0, 10, in_split_size="[1,"), "splits that are no list"),
+        (collective("all_to_all", 0, 10, in_split_size="[1,"), "splits are not a list"),
     ],
 )
 def test_collectives_that_are_not_understood_are_refused(node: dict[str, object], reason: str) -> None:

@@ -88,16 +88,16 @@ def test_a_recording_of_nothing_but_messages_to_oneself_is_a_trace_without_messa
 
 
 def test_other_columns_are_named() -> None:
-    assert read("t_us,src,dst,bytes,comm\n0,0,1,8,world\n").warnings == ("columns that are not read: comm",)
+    assert read("t_us,src,dst,bytes,comm\n0,0,1,8,world\n").warnings == ("ignored columns: comm",)
 
 
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("9,0,64,8,1", "dst is no rank below 4, the number that the file tells"),
-        ("9,7,0,8,1", "src is no rank below 4, the number that the file tells"),
+        ("9,0,64,8,1", "dst is not a rank below 4, the declared number"),
+        ("9,7,0,8,1", "src is not a rank below 4, the declared number"),
         ("9,-1,0,8,1", "src is negative"),
-        ("9,99999999,0,8,1", "src is no rank below 16777216"),
+        ("9,99999999,0,8,1", "src is not a rank below 16777216"),
         ("9,0.5,0,8,1", "src is not a whole number below 2^53"),
         ("2.25,0,1,8,1", "t_us goes backwards, from 2.5 to 2.25"),
         ("nan,0,1,8,1", "t_us is not finite"),
@@ -107,7 +107,7 @@ def test_other_columns_are_named() -> None:
         ("9,0,1,-8,1", "bytes is negative"),
         ("9,0,1,0.5,1", "bytes is not a whole number below 2^53"),
         ("9,0,1,8,4294967296", "tag is not a number of 32 bits"),
-        ("9,0,1,8", "4 cells where there are 5 columns"),
+        ("9,0,1,8", "4 cells, but there are 5 columns"),
     ],
 )
 def test_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
@@ -120,10 +120,10 @@ def test_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("src,dst,bytes\n0,1,2\n", "there is no column of times: t_s, t_ms, t_us, t_ns"),
+        ("src,dst,bytes\n0,1,2\n", "a column of times is missing: t_s, t_ms, t_us, t_ns"),
         ("t_us,t_s,src,dst,bytes\n0,0,0,1,2\n", "two columns of times: t_us and t_s"),
-        ("t_us,src,bytes\n0,0,1\n", "there is no column dst"),
-        ("t_us,src,dst,bytes\n", "holds no messages, only the names of columns"),
+        ("t_us,src,bytes\n0,0,1\n", "column dst"),
+        ("t_us,src,dst,bytes\n", "no messages found after the column names"),
         ("", "the file is empty"),
         (b"t_us,src,dst,bytes\n0,0,1,\x00\n", "the file is binary, not text"),
     ],
@@ -170,7 +170,9 @@ def test_traces_stand_beside_their_own_profiles() -> None:
 
 
 def test_a_trace_cannot_be_divided() -> None:
-    with pytest.raises(InputError, match="a trace is not divided"):
+    with pytest.raises(
+        InputError, match="a trace cannot be divided: duplicates of messages cannot be identified"
+    ):
         plan([SP], Options(divide=2))
 
 

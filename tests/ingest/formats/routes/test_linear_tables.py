@@ -257,7 +257,7 @@ def test_a_large_file_without_tables_is_not_read_to_its_end(
 ) -> None:
     monkeypatch.setattr(linear_tables, "MAX_BLOCK", 5000)
     words = read_by(opensm_lfts, streamed(tmp_path / "x", b"word " * 5000, 1000), 1000)
-    assert words == ("not the head line of a switch's table", 1)
+    assert words == ("not the heading of a switch's table", 1)
     long = LFTS.replace("140 lids", "140 lids", 1) + "x" * 30_000
     assert isinstance(read_by(opensm_lfts, streamed(tmp_path / "y", long.encode(), 1000), 1000), tuple)
 
