@@ -290,7 +290,7 @@ def test_darshan_is_recognised_and_refused(data: bytes) -> None:
     assert darshan_log.recognise(given_file.head(), given_file.path)
     with pytest.raises(
         InputError,
-        match=r"Darshan records file accesses of ranks, not messages between them, so that no placement can be judged by it\. Record with Open MPI's monitoring \(--mca pml_monitoring_enable 2\), Score-P \(OTF2\) or DUMPI instead",
+        match="Darshan records file accesses",
     ):
         darshan_log.parse([given_file], Options())
     assert not mpip_text.recognise(given_file.head(), given_file.path)

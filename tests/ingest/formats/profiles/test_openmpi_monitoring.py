@@ -111,7 +111,8 @@ def test_a_missing_file_is_refused_unless_allowed(lost: int) -> None:
         profile(files)
     assert caught.value.path == "run"
     assert caught.value.reason == (
-        f"what 1 of 3 ranks sent is missing ({lost}): --allow-missing-ranks ingests the recording without them"
+        f"what 1 of 3 ranks sent is missing ({lost}): "
+        "--allow-missing-ranks ingests the recording without them"
     )
     partial = openmpi_monitoring.parse(files, Options(allow_missing_ranks=True))
     assert partial.profiles
@@ -138,7 +139,7 @@ def test_two_files_of_one_rank_are_refused() -> None:
     twin = SourceFile(
         path="run/app.7.prof", data=recording(1, "").data, modified_at=recording(1, "").modified_at
     )
-    with pytest.raises(InputError, match=rr"are these two runs, or two phases of one\?"):
+    with pytest.raises(InputError, match=r"are these two runs, or two phases of one\?"):
         profile([recording(0, ""), recording(1, ""), recording(2, ""), twin])
 
 

@@ -119,7 +119,7 @@ def members() -> list[SourceFile]:
 
 
 def test_an_anchor_without_its_files_is_refused() -> None:
-    with pytest.raises(InputError, match=rr"the \.def file and the folder of the anchor file are missing"):
+    with pytest.raises(InputError, match=r"the \.def file and the folder of the anchor file are missing"):
         otf2_archive.parse(members()[:1], Options())
     with pytest.raises(InputError, match="ingest the whole archive"):
         otf2_archive.parse(members()[1:], Options())
@@ -257,7 +257,7 @@ def test_communicators_made_of_others_are_followed_and_numbers_may_come_again() 
 @pytest.mark.parametrize(
     ("calls", "reason"),
     [
-        ((send(0, 1, "MPI_Comm comm=9 (user-defined-comm)"),), "a message goes through a communicator whose ranks are not in the files"),
+        ((send(0, 1, "MPI_Comm comm=9 (user-defined-comm)"),), "whose ranks are not in the files"),
         ((send(1, 1, kind="30 (user-defined-datatype)"),), "a type whose size"),
         ((call("MPI_Put", "int origincount=1"),), "one-sided"),
         ((send(7, 1),), "rank 7 of a communicator of 4"),
