@@ -339,12 +339,15 @@ def test_a_bundle_with_another_number_of_cables_is_said() -> None:
     cables = np.where(scan.kind[source] + scan.kind[target] == 2, 3, 1)
     links = Links.of(source, target, cables * 25e9, cables=cables)
     plain = Fabric(**_columns(scan) | {"links": links, "adapters": Adapters(), "guid": np.zeros(len(scan))})
-    notes = merge_fabrics([SourceFabric(path="a", fabric=scan), SourceFabric(path="b", fabric=plain)])
-    assert len(notes.warnings) == 4
-    assert notes.warnings[0].endswith(
-        "leaf01 - spine01 has 2 cables in the first and 3 in the second: the first is taken"
-    )
-    assert notes.fabric.cable_count == scan.cable_count
+    one, two = SourceFabric(path="a", fabric=scan), SourceFabric(path="b", fabric=plain)
+    for order, counts in (
+        ((one, two), "2 cables in the first and 3"),
+        ((two, one), "3 cables in the first and 2"),
+    ):
+        notes = merge_fabrics(order)
+        assert len(notes.warnings) == 4
+        assert notes.warnings[0].endswith(f"leaf01 - spine01 has {counts} in the second: the first is taken")
+        assert notes.fabric.cable_count == order[0].fabric.cable_count
 
 
 # properties

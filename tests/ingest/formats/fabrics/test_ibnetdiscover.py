@@ -142,6 +142,7 @@ def test_different_rates_at_the_ends_of_a_cable_are_counted_and_the_lower_is_tak
 
 def test_lmc_is_read() -> None:
     assert fabric_of(raw("public/1.topo")).adapters.port_lmc.tolist() == [1] * 5
+    assert set(fabric_of(TREE.replace("lmc 0 ", "lmc 7 ")).adapters.port_lmc.tolist()) == {7}
 
 
 def test_generated_fabric_comes_back_as_it_was_made() -> None:

@@ -104,6 +104,7 @@ def test_an_impossible_rate_is_an_error(rate: str) -> None:
         ('Ca\t1 "H-0002c90000f00100"', 'Ca\t1 "S-0002c90000f00100"', "contradict"),
         ("[1](2c90000f00101)", "[255](2c90000f00101)", "out of range"),
         ("[1](2c90000f00101)", "[0](2c90000f00101)", "out of range"),
+        ("lmc 0 ", "lmc 8 ", "out of range"),
         ("lmc 0 ", "lmc 9 ", "out of range"),
     ],
 )
