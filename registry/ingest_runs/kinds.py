@@ -189,8 +189,8 @@ def _describe_fabric(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
     else:
         news = f"; link directions: {receipt.links_opened} new, {receipt.links_closed} removed"
     yield (
-        f"fabric of {intake.cluster} observed at {moment_text(intake.observed_at)}: {len(fabric.hosts)} hosts, "
-        f"{len(fabric.switches)} switches, {fabric.cable_count} cables{news}"
+        f"fabric of {intake.cluster} observed at {moment_text(intake.observed_at)}: "
+        f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {fabric.cable_count} cables{news}"
     )
 
 
