@@ -32,8 +32,8 @@ from registry.model import CounterSweep, Fabric, Trace
 from registry.model.intake import Intake, Receipt, Saved
 from registry.profiles import save_profile
 from registry.progress import Progress
-from registry.records.placements.batches import save_placement
 from registry.records.placements.records import PRESENT, PlacementRecord
+from registry.records.placements.saving import save_placement
 from registry.records.traces import save_trace
 from registry.units import moment_text
 from registry.version import code_version
