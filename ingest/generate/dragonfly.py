@@ -23,7 +23,7 @@ def dragonfly(
 
     The switches of a group are fully joined; every two groups are joined by ``a * h // (g - 1)`` global
     cables, and global ports left over stay open. A group's ports, taken switch by switch, lead to the
-    groups after it in turn. Unless told there are ``a * h + 1`` groups: one cable for every two, which is
+    groups after it in turn. By default there are ``a * h + 1`` groups: one cable for every two, which is
     the largest dragonfly (Kim, Dally, Scott and Abts, ISCA 2008, section 3.1). Hosts are at most 5 links
     apart.
 

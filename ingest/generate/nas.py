@@ -126,7 +126,7 @@ def lu(
     points, steps
         As for `bt`.
     grid : (int, int), optional
-        Ranks along x, which are numbered one after the other, and along y. Unless told, as the program does:
+        Ranks along x, which are numbered one after the other, and along y. Default: as in the program,
         powers of two, the first equal to the second or twice as large.
     with_start : bool
         Also the step that the program does before it starts its clock, and the borders it exchanges with it:

@@ -23,7 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_fabric(made: Any) -> Fabric:
-    """Return the fabric that a generator made; of InfiniBand devices, what their scan tells."""
+    """Return the fabric that a generator made; for InfiniBand devices that of their scan."""
     if isinstance(made, Fabric):
         return made
     scan = SourceFile(path="generated", data=ibnetdiscover_text(made).encode(), modified_at=_EPOCH)

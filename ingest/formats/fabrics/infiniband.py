@@ -1,6 +1,6 @@
 """Conversion of the devices of an InfiniBand scan to a `Fabric`, for all tools.
 
-A host is a machine and its channel adapters are its rails. Node descriptions tell which adapters belong to
+A host is a machine and its channel adapters are its rails. Node descriptions show which adapters belong to
 one machine, see `ingest.formats.fabrics.infiniband_devices`.
 """
 

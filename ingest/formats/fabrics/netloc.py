@@ -3,7 +3,7 @@
 ``*-nodes.ndat`` has ``node_info`` (by physical id: a GUID, or a MAC address) and ``edge_info`` (directed
 edges with ports, width and speed). ``*-log-paths.ndat`` has for each pair of hosts the edges of the actual
 route: these become forwarding tables, so they must depend on the destination only. ``*-phy-paths.ndat`` has
-the same structure but contains shortest paths computed by netloc; only the file's name tells the two apart,
+the same structure but contains shortest paths computed by netloc; only the file's name differs,
 and the latter is ignored. netloc was removed in hwloc 3.
 
 The LID of a device is its logical id if that is a number (InfiniBand); otherwise hosts are numbered in the

@@ -1,6 +1,6 @@
 """Who sends how much to whom from PyTorch execution traces (Chakra's host traces): a JSON file a rank.
 
-A trace tells which collectives a rank took part in, in which process group and with how many bytes, not
+A trace contains the collectives of a rank with their process groups and bytes, but not
 which messages went. They are expanded to messages by an algorithm that has a name (`Options.collectives`),
 each rank's file giving what that rank sends; so a missing file is a missing row. Read are the nodes
 
@@ -63,7 +63,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     Raises
     ------
     InputError
-        Not JSON, a collective or a group that is not understood, a rank that cannot be told or is in two
+        Not JSON, an unknown collective or group, an unknown rank or one in two
         files, ranks without a file unless `Options.allow_missing_ranks`.
     """
     traces = [_read(file) for file in files]
@@ -71,7 +71,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     for trace in traces:
         trace.rank = _rank(trace)
         if trace.rank in by_rank:
-            reason = f"rank {trace.rank} is in {by_rank[trace.rank].file.path} too"
+            reason = f"rank {trace.rank} is also in {by_rank[trace.rank].file.path}"
             raise InputError(reason, path=trace.file.path)
         by_rank[trace.rank] = trace
     everyone = {rank for trace in traces for ranks in trace.groups.values() for rank in ranks} | set(by_rank)
@@ -98,13 +98,13 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 def _warnings(
     missing: tuple[int, ...], ranks: int, traces: Sequence[_Trace], options: Options
 ) -> tuple[str, ...]:
-    told = [missing_text(missing, ranks)] if missing else []
+    notes = [missing_text(missing, ranks)] if missing else []
     calls = sum(count for trace in traces for count in trace.calls.values())
-    told.append(
+    notes.append(
         f"{calls} calls of collectives are expanded by the algorithm {options.collectives}: "
-        "the trace does not tell which one ran"
+        "the trace does not contain the real one"
     )
-    return tuple(told)
+    return tuple(notes)
 
 
 def _read(file: SourceFile) -> _Trace:
@@ -133,11 +133,11 @@ def _groups(node: Mapping[str, Any], spot: Spot) -> dict[str, tuple[int, ...]]:
     """Return the process groups of an init node, by name and by number of the backend."""
     inputs = spot.object(node.get("inputs"))
     values = spot.list(inputs.get("values"))
-    told = spot.text(values[0] if values else None)
+    text = spot.text(values[0] if values else None)
     try:
-        listed = json.loads(told)
+        listed = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise spot.error("process groups that are not JSON", told[:80]) from error
+        raise spot.error("process groups that are not JSON", text[:80]) from error
     found: dict[str, tuple[int, ...]] = {}
     for entry in spot.list(listed):
         group = spot.object(entry)
@@ -156,18 +156,18 @@ def _groups(node: Mapping[str, Any], spot: Spot) -> dict[str, tuple[int, ...]]:
 
 def _rank(trace: _Trace) -> int:
     """Return which rank wrote the file: by a call whose rank is the caller's, else by the file's name."""
-    told = {
+    callers = {
         members[call.rank]
         for call in trace.calls
         if call.of_caller and call.rank < len(members := _members(trace, call))
     }
-    if len(told) > 1:
-        raise InputError(f"calls of several ranks, {sorted(told)[:5]}, in one file", path=trace.file.path)
-    if told:
-        return told.pop()
+    if len(callers) > 1:
+        raise InputError(f"calls of several ranks, {sorted(callers)[:5]}, in one file", path=trace.file.path)
+    if callers:
+        return callers.pop()
     found = _IN_NAME.search(PurePath(trace.file.path).name)
     if not found:
-        raise InputError("tells no rank, neither in a call nor in its name", path=trace.file.path)
+        raise InputError("contains no rank, neither in a call nor in its name", path=trace.file.path)
     return int(found[1] or found[2])
 
 
@@ -179,7 +179,7 @@ def _members(trace: _Trace, call: Call) -> tuple[int, ...]:
         (members,) = set(trace.groups.values())
     if members is None:
         raise InputError(
-            f"a collective of process group {call.group!r}, of which nothing is told", path=trace.file.path
+            f"a collective of process group {call.group!r}, which is not described", path=trace.file.path
         )
     return members
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from almanac.commands.data.generate import OWN
 from ingest import catalog as formats
 from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Generator, make
-from ingest.generate.signatures import REQUIRED, parameters_of
+from ingest.generate.signatures import REQUIRED, dataclass_of, parameters_of
 from ingest.options import Options
 from ingest.reading.source import SourceGroup
 from ingest.writers.generated_files import as_fabric, formats_of, write
@@ -79,7 +79,8 @@ def test_every_line_leads_to_a_function_whose_parameters_can_be_given_as_text(ge
     assert not {parameter.name for parameter in parameters} & set(OWN)
     assert generator.explained()
     assert not generator.about.endswith(".")
-    names = inspect.signature(generator.load()).parameters
+    function = generator.load()
+    names = inspect.signature(dataclass_of(function) or function).parameters
     assert [parameter.name for parameter in parameters] == list(names)
 
 
@@ -108,8 +109,8 @@ def test_devices_of_a_scan_are_a_fabric_and_a_scan() -> None:
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("stencil", {"sides": "3x3"}, "stencil.points: is needed"),
-        ("stencil", {"sides": "3xz", "points": "5"}, "sides: is 'z', no whole number"),
+        ("stencil", {"sides": "3x3"}, "stencil.points: is required"),
+        ("stencil", {"sides": "3xz", "points": "5"}, "sides: is 'z', not a whole number"),
         ("stencil", {"sides": "3x3", "points": "5", "periodic": "maybe"}, "yes or no"),
         ("stencil", {"sides": "3x3", "points": "5", "bytes": "inf"}, "finite"),
         ("snap", {"grid": "3"}, "needs 2 values"),

@@ -72,12 +72,12 @@ def test_what_r_does_not_tell_is_said() -> None:
         (changed(nodelist="a"), "execution.nodelist: is not a list"),
         (changed(R_lite=[{"rank": "0-3", "children": {}}]), "execution.R_lite[0].children.core: is not text"),
         (changed(R_lite=[{"rank": "3-0", "children": {"core": "0"}}]), "execution.R_lite[0].rank: is"),
-        (changed(R_lite=[{"rank": "0,0", "children": {"core": "0"}}]), "execution.R_lite[0].rank: has"),
+        (changed(R_lite=[{"rank": "0,0", "children": {"core": "0"}}]), "execution.R_lite[0].rank: repeats"),
         (changed(R_lite=R["execution"]["R_lite"] * 2), "execution.R_lite[2].rank: broker rank 2"),
         (changed(R_lite=[{"rank": "0-999999999", "children": {"core": "0"}}]), "execution.R_lite[0].rank"),
         (changed(starttime="now"), "execution.starttime: is not a time"),
         (changed(starttime=1e300), "execution.starttime: is not a time"),
-        (changed(nodelist=["a,a,b,c"]), "host a is named twice"),
+        (changed(nodelist=["a,a,b,c"]), "host a is repeated"),
     ],
 )  # fmt: skip
 def test_what_is_no_r_is_refused(content: Any, reason: str) -> None:

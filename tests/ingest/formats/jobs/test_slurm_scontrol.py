@@ -85,7 +85,7 @@ def test_without_details_ranks_are_spread_evenly_and_that_is_said() -> None:
     assert (found["2"].slots, found["2"].ranks) == ((14, 14, 14), 40)
     assert found["1"].slots == (4,) * 16
     assert found["7+0"].name == "hetero"
-    assert parsed.warnings[0].startswith("9 jobs tell no CPUs a host")
+    assert parsed.warnings[0].startswith("9 jobs have no CPUs per host")
 
 
 def test_slots_are_the_ranks_that_a_host_has_cpus_for() -> None:

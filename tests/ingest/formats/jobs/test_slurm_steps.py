@@ -27,7 +27,7 @@ def test_the_largest_step_of_each_job_tells_ranks_and_distribution() -> None:
 def test_components_of_a_heterogeneous_job_are_left_out_as_they_stand_under_numbers_of_their_own() -> None:
     parsed = parse(slurm_steps, SAMPLE)  # 7 and 8 are 7+0 and 7+1 in scontrol_show_jobs_d.txt, of one srun
     assert not {job.id for job in parsed.jobs} & {"7", "8", "7+0", "7+1"}
-    assert parsed.warnings[2].startswith("2 step(s) of heterogeneous jobs are left out")
+    assert parsed.warnings[2].startswith("2 step(s) of heterogeneous jobs are ignored")
 
 
 def test_what_is_printed_a_step_a_line_is_read_the_same() -> None:

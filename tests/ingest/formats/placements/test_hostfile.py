@@ -44,7 +44,11 @@ def test_slots_are_filled_host_by_host() -> None:
         ("a slots=1\nb\n", 2, "not of the first line's kind"),
         ("a\nb:2\n", 2, "not of the first line's kind"),
         ("a:1\nb slots=1\n", 2, "not of the first line's kind"),
-        ("a slots=1\nb slots=1\na slots=1\n", 3, "host a has slots= twice: the launcher merges such lines"),
+        (
+            "a slots=1\nb slots=1\na slots=1\n",
+            3,
+            "host a is repeated with slots=: the launcher merges such lines",
+        ),
         ("a slo", 1, "expected a host with its number of ranks"),
         ("a:x\n", 1, "expected a host with its number of ranks"),
         ("a slots=1 user=ann\n", 1, "expected a host with its number of ranks"),

@@ -83,7 +83,7 @@ def test_a_comment_tells_the_hosts_or_the_caller_does() -> None:
     [
         ("0,1,0\n", 1, "rank 0 has two slots, the first in line 1"),
         ("0,1\n3\n", 2, "1 of 4 ranks are missing, rank 2 first"),
-        ("0-6\n", 1, "more ranks than slots of the hosts (6 slots of the hosts"),
+        ("0-6\n", 1, "more ranks than slots of the hosts (6)"),
         ("3-1\n", 1, "invalid range of ranks"),
         ("0,99999999\n", 1, "invalid range of ranks"),
         ("0;1\n", 1, "expected a list of ranks separated by commas"),

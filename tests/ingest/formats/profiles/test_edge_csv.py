@@ -118,8 +118,8 @@ def test_a_bad_row_far_down_has_the_right_line() -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("src,dst\n0,1\n", "column bytes"),
-        ("from,to,bytes\n0,1,2\n", "column src and no column dst"),
+        ("src,dst\n0,1\n", "column bytes is missing"),
+        ("from,to,bytes\n0,1,2\n", "column src and column dst is missing"),
         ("src,dst,bytes,bytes\n0,1,2,3\n", "a column is repeated"),
         ("src,dst,bytes\n", "no edges found after the column names"),
         ("src,dst,bytes\n\n \n", "no edges found after the column names"),

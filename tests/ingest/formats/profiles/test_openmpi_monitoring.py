@@ -146,7 +146,7 @@ def test_two_files_of_one_rank_are_refused() -> None:
 def test_records_of_another_rank_than_the_files_are_refused() -> None:
     with pytest.raises(InputError) as caught:
         profile([recording(0, sent("E", 0, 1, 1) + sent("E", 2, 1, 1)), recording(1, ""), recording(2, "")])
-    assert (caught.value.line, caught.value.reason) == (3, "the file of rank 2 contains what rank 0")
+    assert (caught.value.line, caught.value.reason) == (3, "the file of rank 0 contains what rank 2 sends")
 
 
 def test_output_gathered_in_one_file_is_read() -> None:

@@ -122,7 +122,7 @@ def test_a_bad_row_is_refused_with_its_line(row: str, reason: str) -> None:
     [
         ("src,dst,bytes\n0,1,2\n", "a column of times is missing: t_s, t_ms, t_us, t_ns"),
         ("t_us,t_s,src,dst,bytes\n0,0,0,1,2\n", "two columns of times: t_us and t_s"),
-        ("t_us,src,bytes\n0,0,1\n", "column dst"),
+        ("t_us,src,bytes\n0,0,1\n", "column dst is missing"),
         ("t_us,src,dst,bytes\n", "no messages found after the column names"),
         ("", "the file is empty"),
         (b"t_us,src,dst,bytes\n0,0,1,\x00\n", "the file is binary, not text"),
