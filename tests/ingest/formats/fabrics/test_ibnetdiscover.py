@@ -136,7 +136,7 @@ def test_cables_from_a_switch_to_itself_are_left_out_and_counted() -> None:
 def test_different_rates_at_the_ends_of_a_cable_are_counted_and_the_lower_is_taken() -> None:
     parsed = read(raw("public/1.topo"))
     assert parsed.fabric is not None
-    assert any(warning.startswith("2 cable(s) print different rates") for warning in parsed.warnings)
+    assert any(warning.startswith("2 cable(s) have different rates") for warning in parsed.warnings)
     assert sorted(parsed.fabric.links.capacity.tolist()) == [0.25e9] * 4 + [1e9] * 10
 
 

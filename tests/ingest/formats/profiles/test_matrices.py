@@ -324,7 +324,7 @@ NPZ_FAULTS: dict[str, tuple[Callable[[], bytes], str]] = {
     "oblong": (lambda: as_npz(a=np.ones((2, 3))), "not square"),
     "text": (lambda: as_npz(src=["a"], dst=[1], bytes=[1]), "not a column of numbers"),
     "dia": (
-        lambda: as_npz(format=np.array(b"dia"), shape=[2, 2], data=[[1]], offsets=[0]), "csr, csc, coo and bsr"
+        lambda: as_npz(format=np.array(b"dia"), shape=[2, 2], data=[[1]], offsets=[0]), "csr, csc, coo and"
     ),
     "indices": (
         lambda: as_npz(format=np.array(b"csr"), shape=[2, 2], data=[1.0], indices=[2], indptr=[0, 1, 1]),
