@@ -15,8 +15,8 @@ from almanac.output import csv_text, finite, print_table
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.reconfiguration.topology import Topology
-    from mapping.service.answers.circuits import Planned
+    from mapping.reconfiguration.model.topology import Topology
+    from mapping.service.answers.circuits import CircuitPlanReport
     from registry.model import CircuitPlan, Floats
     from registry.model.circuit_plan import Circuits
 
@@ -42,7 +42,7 @@ def read_circuits(path: str, nodes: int, hosts: Sequence[str] = ()) -> Topology:
     InputError
         With the line.
     """
-    from mapping.reconfiguration.topology import Topology
+    from mapping.reconfiguration.model.topology import Topology
     from registry.errors import InputError, InvalidValue
 
     number = {host: node for node, host in enumerate(hosts)}
@@ -157,7 +157,7 @@ def named(circuits: Circuits, hosts: Sequence[str]) -> list[tuple[int | str, int
     return [(hosts[a], hosts[b]) if hosts else (a, b) for a, b in circuits]
 
 
-def plan_told(planned: Planned, hosts: Sequence[str], identity: str) -> dict[str, Any]:
+def plan_told(planned: CircuitPlanReport, hosts: Sequence[str], identity: str) -> dict[str, Any]:
     """The documented JSON keys of a plan."""
     plan, search = planned.plan, planned.search
     known = not math.isnan(plan.present_throughput)
@@ -190,7 +190,7 @@ def _improvement(plan: CircuitPlan) -> float:
     return 1.0 if plan.throughput == first else plan.throughput / first
 
 
-def _trail_told(planned: Planned) -> list[dict[str, Any]]:
+def _trail_told(planned: CircuitPlanReport) -> list[dict[str, Any]]:
     numbers = ("throughput", "compute_throughput", "communication_throughput", "best")
     return [
         {**asdict(one), **{name: finite(getattr(one, name)) for name in numbers}} for one in planned.trail

@@ -17,10 +17,10 @@ from almanac.output import note, print_json, progress_bars, write_text
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.reconfiguration.problem import Machine
-    from mapping.reconfiguration.topology import Topology
+    from mapping.reconfiguration.model.problem import Machine
+    from mapping.reconfiguration.model.topology import Topology
     from mapping.service import OnSwitch
-    from mapping.service.answers.circuits import CircuitSearch, Planned
+    from mapping.service.answers.circuits import CircuitPlanReport, CircuitSearchOptions
     from registry.model import Floats
     from registry.progress import Progress
     from registry.records.optical_switches import OpticalSwitch
@@ -155,12 +155,12 @@ class Ask:
         if self.reconfiguration_seconds is not None and self.present is None and cluster is None:
             raise click.UsageError("--reconfiguration-seconds goes with --present or --cluster")
 
-    def search(self, start: str | Topology | None, weight: Floats | None = None) -> CircuitSearch:
+    def search(self, start: str | Topology | None, weight: Floats | None = None) -> CircuitSearchOptions:
         """How to search, from a first topology; weights of ranks, where there are any, by their digest."""
-        from mapping.service.answers.circuits import CircuitSearch
+        from mapping.service.answers.circuits import CircuitSearchOptions
         from registry.model.circuit_plan import BEST, PAPER
 
-        return CircuitSearch(
+        return CircuitSearchOptions(
             method=PAPER if self.paper else BEST,
             start=start,
             patience=self.patience,
@@ -188,7 +188,7 @@ class Found:
         The JSON document.
     """
 
-    planned: Planned
+    planned: CircuitPlanReport
     hosts: tuple[str, ...]
     title: str
     told: dict[str, Any]
@@ -197,7 +197,7 @@ class Found:
 def _for_profile(
     registry: Registry, profile: str, cluster: str | None, ask: Ask, progress: Progress
 ) -> Found:
-    from mapping.reconfiguration.problem import Application
+    from mapping.reconfiguration.model.problem import Application
     from mapping.service import save_circuits, topology_of
     from mapping.service.answers.circuits import plan_circuits
 
@@ -284,7 +284,7 @@ def _heading(on: OnSwitch) -> dict[str, Any]:
     }
 
 
-def _tell_limit(planned: Planned, seconds: float) -> None:
+def _tell_limit(planned: CircuitPlanReport, seconds: float) -> None:
     """Say that computing is the limit, of which nothing was told."""
     plan = planned.plan
     if plan.compute_throughput < plan.communication_throughput:
@@ -312,7 +312,7 @@ def _compute_seconds(ask: Ask, switch: OpticalSwitch | None) -> float:
 
 
 def _machine(ask: Ask, switch: OpticalSwitch | None, seconds: float) -> Machine:
-    from mapping.reconfiguration.problem import Machine
+    from mapping.reconfiguration.model.problem import Machine
     from mapping.service import machine_of
 
     if switch is not None:

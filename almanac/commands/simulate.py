@@ -1,32 +1,27 @@
-"""``almanac simulate``: replay an application's messages over a fabric, placement beside placement."""
+"""``almanac simulate``: replay the messages of an application over a fabric, for several placements."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from almanac.commands import simulated, simulating
+from almanac.commands import simulated
 from almanac.commands.common import Moment, json_option, open_registry, seed_option
-from almanac.commands.simulated import Heading, Run
-from almanac.commands.simulating import Ask, Ground
+from almanac.options import files
 from almanac.output import note, print_json, progress_bars, write_text
 
 if TYPE_CHECKING:
-    from mapping.simulation.messages import Messages
-    from mapping.simulation.options import Options
-    from registry.model import Placement, Simulation, Trace
-    from registry.progress import Progress
-    from registry.registry import Registry
+    from mapping.service import SimulationCase, SimulationReport
+    from mapping.service.simulations import SimulationOptions
+    from registry.model import HostOrder
 
 SATURATE = "saturate"
-"""As fast as the first placement's run saturates the network."""
-ROUNDS = 1
-"""Times that a profile without a trace is sent unless told."""
+"""Scale at which the first placement's run saturates the network."""
+EVERY = 10_000
+"""Default number of messages between two points of the traffic over time."""
 NETWORK = {
     "packet_bytes": (click.IntRange(min=1), "Most bytes of a message in a packet [default: 2048]."),
     "header_bytes": (click.IntRange(min=0), "Beside them, in every packet [default: 0]."),
@@ -43,24 +38,26 @@ NETWORK = {
     ),
     "rails": (click.Choice(["all-connected", "same-rail"]), "docs/congestion.md [default: all-connected]."),
 }
-"""Options of the network, as `mapping.simulation.options.Options` names them: type and help."""
+"""Options of the network, by their names in `mapping.simulation.options.Options`: type and help."""
+OF_TRACES = ("trace", "scale", "first")
+"""Options of a trace."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Scale(click.ParamType[float | str]):
-    """A factor above zero, or `SATURATE`."""
+    """Option type: a factor above zero, or `SATURATE`."""
 
     name = "FACTOR"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        """Parse; a usage error where it cannot be."""
+        """Parse the text of the option."""
         if value == SATURATE:
             return SATURATE
         return float(click.FloatRange(min=0.0, min_open=True).convert(value, param, ctx))
 
 
 def _network(function: F) -> F:
-    """Add the options of `NETWORK`."""
+    """Add the options of `NETWORK` to a command."""
     for name, (kind, help) in reversed(NETWORK.items()):
         function = click.option(f"--{name.replace('_', '-')}", type=kind, help=help)(function)
     return function
@@ -109,7 +106,7 @@ def _network(function: F) -> F:
 @click.option(
     "--every",
     type=click.IntRange(min=1),
-    default=simulating.EVERY,
+    default=EVERY,
     show_default=True,
     help="Messages between two points of the traffic over time.",
 )
@@ -118,169 +115,133 @@ def _network(function: F) -> F:
 @click.option("--links", type=click.Path(dir_okay=False), help="CSV with a row a loaded link direction.")
 @click.option("--points", type=click.Path(dir_okay=False), help="CSV of the traffic delivered over time.")
 @json_option
-def command(links: str | None, points: str | None, as_json: bool, **asked: Any) -> None:
+def command(links: str | None, points: str | None, as_json: bool, **given: Any) -> None:
     """Send PROFILE's messages over the fabric: how long they take, how late they come, how busy links are.
 
     Its trace is replayed, rank by rank in the recorded order; a profile without a trace is sent in rounds.
-    Runs of saved placements are saved. With --fabric and a profile's or trace's file nothing is read from a
-    database, and nothing saved. After Ctrl-C what was delivered until then is told and saved.
+    Runs of saved placements are saved. With --fabric and a file of a profile or trace nothing is read from a
+    database, and nothing is saved. After Ctrl-C the messages delivered so far are printed and saved.
     """
-    network = {name: asked.pop(name) for name in NETWORK}
-    given = {name: value for name, value in network.items() if value is not None}
-    ask = Ask(network=given, **asked)
-    ask.check()
-    heading, runs = _simulated(ask)
+    _check(given)
+    report = _simulate(given)
     for path, text in ((links, simulated.link_rows), (points, simulated.point_rows)):
         if path is not None:
-            write_text(path, text(heading, runs))
+            write_text(path, text(report))
             note(f"written to {path}")
     if as_json:
-        print_json(simulated.told(heading, runs))
+        print_json(simulated.to_json(report))
     else:
-        simulated.show(heading, runs)
-    if not simulated.complete(heading, runs):
+        simulated.show(report)
+    if not report.complete:
         click.get_current_context().exit(130)
 
 
-def _simulated(ask: Ask) -> tuple[Heading, list[Run]]:
-    """Each placement's run, from files or the registry."""
-    if ask.fabric_files:
+def _check(given: Mapping[str, Any]) -> None:
+    """Raise a usage error if options are missing or exclude each other."""
+    sources = sum(given[name] is not None for name in ("profile", "profile_file", "trace_file"))
+    if sources != 1:
+        raise click.UsageError("give one of PROFILE, --profile FILE and --trace-file FILE")
+    if given["fabric_files"]:
+        _check_files(given)
+    elif given["profile"] is None:
+        raise click.UsageError(
+            "--profile FILE and --trace-file FILE go with --fabric FILE; saved ones: the argument PROFILE"
+        )
+    elif given["cluster"] is None:
+        raise click.UsageError("give --cluster, or --fabric FILE")
+    for name in (*OF_TRACES, "trace_file"):
+        if given["rounds"] is not None and given[name] is not None:
+            raise click.UsageError(f"{_option(name)} is of a trace: not with --rounds")
+    if len(set(given["placements"])) != len(given["placements"]):
+        raise click.UsageError("a --placement is given twice")
+
+
+def _check_files(given: Mapping[str, Any]) -> None:
+    """Raise a usage error if --fabric goes with something in the database, or a file does not exist."""
+    if given["profile"] is not None:
+        raise click.UsageError("a saved PROFILE needs the database: not with --fabric")
+    for name in ("trace", "at"):
+        if given[name] is not None:
+            raise click.UsageError(f"{_option(name)} needs the database: not with --fabric")
+    if given["profile_file"] is not None:
+        for name in ("scale", "first"):
+            if given[name] is not None:
+                raise click.UsageError(f"{_option(name)} is of a trace: give --trace-file, not --profile")
+    for path in given["placements"]:
+        if not Path(path).exists():
+            raise click.BadParameter(f"there is no file {path!r}", param_hint="--placement")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _simulate(given: Mapping[str, Any]) -> SimulationReport:
+    """Simulate the placements, read from files or the registry."""
+    from mapping.service import SimulationRequest, simulate_placements, simulation_case
+
+    if given["fabric_files"]:
         with progress_bars() as progress:
-            return replay(simulating.from_files(ask), ask, None, progress)
+            return simulate_placements(_case_from_files(given), _options(given), progress=progress)
+    cluster = given["cluster"]
+    placements: list[HostOrder | str] = [
+        files.read_order(text, cluster) or text for text in given["placements"]
+    ]
+    request = SimulationRequest(
+        profile=given["profile"],
+        cluster=cluster,
+        placements=placements,
+        options=_options(given),
+        trace=given["trace"],
+        at=given["at"],
+    )
     with open_registry() as registry, progress_bars() as progress:
-        return replay(simulating.from_registry(registry, ask), ask, registry, progress)
+        case = simulation_case(registry, request)
+        return simulate_placements(case, request.options, registry, progress=progress)
 
 
-def replay(
-    ground: Ground, ask: Ask, registry: Registry | None, progress: Progress
-) -> tuple[Heading, list[Run]]:
-    """Each placement's run, saved where the placement is; after an interrupt no further one.
+def _options(given: Mapping[str, Any]) -> SimulationOptions:
+    """Return the options of the simulation; network options that are not given keep their defaults."""
+    from mapping.service.simulations import SimulationOptions
+    from mapping.simulation.options import Options
 
-    Parameters
-    ----------
-    ground : Ground
-        What is replayed, and from which placements.
-    registry : Registry or None
-        None saves nothing.
+    network = {name: given[name] for name in NETWORK if given[name] is not None}
+    names = ("routing", "mode", "scale", "first", "rounds", "seed")
+    return SimulationOptions(
+        network=Options(every=given["every"], **network), **{name: given[name] for name in names}
+    )
+
+
+def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
+    """Read fabric, messages and placements from files, without a database.
 
     Raises
     ------
-    AlmanacError
-        As `mapping.simulation.simulate.simulate`, and `Simulations.save`.
+    InputError, InvalidPlacement, UnknownName
     """
-    from mapping.simulation.options import Options
-    from registry.version import code_version
+    from ingest.options import Options
+    from ingest.pipeline import plan
+    from mapping.service import SimulationCase
+    from mapping.service.simulations import PlacedRanks
+    from registry.errors import InputError
 
-    network = Options(**ask.network)
-
-    def run(messages: Messages, placement: Placement) -> Simulation:
-        return _run(ask, ground, placement, messages, network, progress)
-
-    messages, parameters = _messages(ground, ask, partial(run, placement=ground.placed[0].placement))
-    heading = Heading(
-        ground=ground,
-        parameters={**parameters, **_told(network), "every": ask.every},
-        code_version=code_version(),
+    scans, path, trace = given["fabric_files"], given["trace_file"], None
+    cluster = given["cluster"] or Path(scans[0]).name
+    fabric = files.read_fabric(scans, cluster)
+    if path is None:
+        profile = files.read_profile(given["profile_file"])
+    else:
+        intake = plan([path], Options(name=Path(path).name))
+        if len(intake.traces) != 1:
+            raise InputError(
+                "holds no messages with their times; a profile is sent in rounds: --profile", path=path
+            )
+        profile, trace = intake.profiles[0], intake.traces[0]
+    placed: list[PlacedRanks] = []
+    for file in given["placements"]:
+        order = files.read_order(file, cluster)
+        assert order is not None
+        placed.append(PlacedRanks(file, order.on(fabric), saved=False))
+    return SimulationCase(
+        cluster=cluster, fabric=fabric, profile=profile, trace=trace, trace_name=path, placed=tuple(placed)
     )
-    runs: list[Run] = []
-    for name, placement, saved in ground.placed:
-        started = time.monotonic()
-        try:
-            simulation = run(messages, placement)
-        except KeyboardInterrupt:
-            if not runs:
-                raise
-            break  # it had not begun to send
-        done = Run(placement=name, simulation=simulation, seconds=time.monotonic() - started)
-        if saved and registry is not None:
-            done = done._replace(id=_save(registry, heading, done))
-        runs.append(done)
-        if not simulation.complete:
-            break
-    return heading, runs
-
-
-def _messages(
-    ground: Ground, ask: Ask, run: Callable[[Messages], Simulation]
-) -> tuple[Messages, dict[str, str | int | float | bool]]:
-    """The messages that are sent, and how they were made.
-
-    Parameters
-    ----------
-    run : callable
-        Simulates messages on the first placement.
-    """
-    from mapping.simulation.messages import from_profile, from_trace
-
-    trace = ground.trace
-    if trace is None:
-        rounds = ask.rounds or ROUNDS
-        return from_profile(ground.profile, rounds), {"rounds": rounds}
-    cut: dict[str, str | int | float | bool] = {}
-    if ask.first is not None:
-        trace, cut = trace.first(ask.first), {"first": ask.first}
-    scale = _saturating(trace, run) if isinstance(ask.scale, str) else ask.scale or 1.0
-    # JSON knows no infinity
-    return from_trace(trace, scale), {**cut, "scale": scale if math.isfinite(scale) else "inf"}
-
-
-def _saturating(trace: Trace, run: Callable[[Messages], Simulation]) -> float:
-    """The scale at which the trace saturates the network; an interrupt leaves nothing to go on with."""
-    from mapping.simulation.saturation import saturating_scale
-
-    def to_the_end(messages: Messages) -> Simulation:
-        simulation = run(messages)
-        if not simulation.complete:
-            raise KeyboardInterrupt
-        return simulation
-
-    return saturating_scale(trace, to_the_end)
-
-
-def _told(network: Options) -> dict[str, str | int | float | bool]:
-    """The network's options by name, without those that follow from others."""
-    values = {name: getattr(network, name) for name in NETWORK}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _run(
-    ask: Ask,
-    ground: Ground,
-    placement: Placement,
-    messages: Messages,
-    network: Options,
-    progress: Progress,
-) -> Simulation:
-    from mapping.simulation.simulate import simulate
-
-    return simulate(
-        ground.fabric,
-        placement,
-        messages,
-        routing=ask.routing,
-        mode=ask.mode,
-        options=network,
-        every=ask.every,
-        seed=ask.seed,
-        progress=progress,
-    )
-
-
-def _save(registry: Registry, heading: Heading, run: Run) -> str:
-    from registry.records.simulations import SimulationRecord
-
-    ground = heading.ground
-    assert ground.snapshot is not None
-    assert ground.profile_id is not None
-    record = SimulationRecord(
-        placement=run.placement,
-        content=ground.snapshot.id,
-        tables=ground.snapshot.routing,
-        profile=ground.profile_id,
-        trace=ground.trace_name,
-        simulation=run.simulation,
-        parameters=heading.parameters,
-        wall_seconds=run.seconds,
-        code_version=heading.code_version,
-    )
-    return registry.simulations.save(record)

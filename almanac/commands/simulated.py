@@ -1,10 +1,9 @@
-"""What ``almanac simulate`` tells of its runs: a table, JSON, CSV of links and of the traffic over time."""
+"""Output of ``almanac simulate``: a table, JSON, CSV of links and of the traffic over time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,14 +12,14 @@ from almanac.output import csv_text, print_table
 from registry import units
 
 if TYPE_CHECKING:
-    from almanac.commands.simulating import Ground
-    from mapping.evaluation.loaded_links import LoadedLink
+    from mapping.service import SimulationReport
+    from mapping.service.simulations import Run
     from registry.model import Simulation
 
 BUSIEST = 20
-"""Links of each run that JSON tells."""
+"""Links of each run in JSON."""
 SHOWN = 3
-"""Links of each run that are shown."""
+"""Links of each run in the printed output."""
 LINK_COLUMNS = (
     *("placement", "source", "source_guid", "source_port", "target", "target_guid", "target_port"),
     *("bytes", "capacity", "busy_seconds", "utilisation"),
@@ -28,77 +27,9 @@ LINK_COLUMNS = (
 POINT_COLUMNS = ("placement", "at_seconds", "delivered_bytes", "mean_latency_seconds")
 
 
-class Heading(NamedTuple):
-    """What all runs of a call share.
-
-    Attributes
-    ----------
-    ground : Ground
-        What is simulated: fabric, messages, placements.
-    parameters : mapping of str to str, int, float or bool
-    code_version : str
-    """
-
-    ground: Ground
-    parameters: Mapping[str, str | int | float | bool]
-    code_version: str
-
-
-class Run(NamedTuple):
-    """One placement's run.
-
-    Attributes
-    ----------
-    placement : str
-        Id or file.
-    simulation : Simulation
-    seconds : float
-        Wall seconds spent.
-    id : str or None
-        Of the saved run; None where the placement is not saved.
-    """
-
-    placement: str
-    simulation: Simulation
-    seconds: float
-    id: str | None = None
-
-
-class BusyLink(NamedTuple):
-    """A link direction, what it carried, how long it was sending, and in what part of the run."""
-
-    link: LoadedLink
-    busy_seconds: float
-    utilisation: float
-
-
-def complete(heading: Heading, runs: Sequence[Run]) -> bool:
-    """Whether every placement has its run, to the end: no interrupt came."""
-    return len(runs) == len(heading.ground.placed) and all(run.simulation.complete for run in runs)
-
-
-def busiest(heading: Heading, run: Run, count: int | None = None) -> list[BusyLink]:
-    """The links that were sending longest, equals by their row; all that carried something unless told."""
-    from mapping.evaluation.loaded_links import link_with
-
-    simulation = run.simulation
-    rows = sorted(
-        simulation.link_bytes.nonzero()[0].tolist(), key=lambda row: -simulation.link_busy_seconds[row]
-    )
-    part = simulation.link_utilisation
-    return [
-        BusyLink(
-            link_with(heading.ground.fabric, row, float(simulation.link_bytes[row])),
-            float(simulation.link_busy_seconds[row]),
-            float(part[row]),
-        )
-        for row in rows[:count]
-    ]
-
-
-def told(heading: Heading, runs: Sequence[Run]) -> dict[str, Any]:
-    """The documented JSON keys."""
-    ground, first = heading.ground, runs[0].simulation
+def to_json(report: SimulationReport) -> dict[str, Any]:
+    """Return the report under its documented JSON keys."""
+    ground, first = report.case, report.runs[0].simulation
     return {
         "profile": ground.profile.name,
         "cluster": ground.cluster,
@@ -108,18 +39,18 @@ def told(heading: Heading, runs: Sequence[Run]) -> dict[str, Any]:
         "mode": first.mode,
         "routing": first.routing,
         "seed": first.seed,
-        "parameters": dict(heading.parameters),
-        "code_version": heading.code_version,
-        "complete": complete(heading, runs),
-        "runs": [_run_told(heading, run) for run in runs],
+        "parameters": dict(report.parameters),
+        "code_version": report.code_version,
+        "complete": report.complete,
+        "runs": [_run_to_json(report, run) for run in report.runs],
     }
 
 
-def _run_told(heading: Heading, run: Run) -> dict[str, Any]:
+def _run_to_json(report: SimulationReport, run: Run) -> dict[str, Any]:
     simulation = run.simulation
     links = [
         {**asdict(one.link), "busy_seconds": one.busy_seconds, "utilisation": one.utilisation}
-        for one in busiest(heading, run, BUSIEST)
+        for one in report.busiest(run, BUSIEST)
     ]
     for link in links:
         del link["seconds"]
@@ -141,28 +72,28 @@ def _run_told(heading: Heading, run: Run) -> dict[str, Any]:
 
 
 def latencies(simulation: Simulation) -> dict[str, float]:
-    """Latency of messages by percentile, such as ``99.9``."""
+    """Return the latency of messages by percentile, such as ``99.9``."""
     from registry.model.simulation import PERCENTILES
 
     return {f"{one:g}": simulation.latency(one) for one in PERCENTILES}
 
 
-def show(heading: Heading, runs: Sequence[Run]) -> None:
-    """The table, how it was simulated, and the links that were sending longest."""
-    show_table(heading, runs)
-    click.echo(", ".join(f"{name} {_short(value)}" for name, value in heading.parameters.items()))
-    for run in runs:
-        for one in busiest(heading, run, SHOWN):
+def show(report: SimulationReport) -> None:
+    """Print the table, the parameters, and the links that were sending longest."""
+    show_table(report)
+    click.echo(", ".join(f"{name} {_short(value)}" for name, value in report.parameters.items()))
+    for run in report.runs:
+        for one in report.busiest(run, SHOWN):
             click.echo(f"{run.placement}: {one.link} sending for {one.utilisation:.1%} of the run")
-    for run in runs:
+    for run in report.runs:
         if not run.simulation.complete:
-            click.echo(f"{run.placement}: interrupted, this is what was delivered until then")
+            click.echo(f"{run.placement}: interrupted, these are the messages delivered until then")
         click.echo(f"{run.placement}: " + (f"saved as {run.id}" if run.id else "a file's run is not saved"))
 
 
-def show_table(heading: Heading, runs: Sequence[Run]) -> None:
-    """A row a placement."""
-    ground, first = heading.ground, runs[0].simulation
+def show_table(report: SimulationReport) -> None:
+    """Print a row for each placement."""
+    ground, runs, first = report.case, report.runs, report.runs[0].simulation
     sent = "in rounds" if ground.trace is None else "its trace"
     title = f"{ground.profile.name} on {ground.cluster}, {sent}; {first.mode}; routes: {first.routing}"
     columns = [
@@ -201,23 +132,23 @@ def _row(run: Run) -> list[str]:
 
 
 def _ratio(simulation: Simulation, first: Simulation) -> str:
-    """Throughput over that of the first run."""
+    """Return the throughput divided by that of the first run."""
     return f"{simulation.throughput / first.throughput:.3f}" if first.throughput > 0.0 else ""
 
 
-def link_rows(heading: Heading, runs: Sequence[Run]) -> str:
-    """CSV text: a row a placement and link direction that carried something, the busiest first."""
+def link_rows(report: SimulationReport) -> str:
+    """Return CSV text: a row for each placement and loaded link direction, the busiest first."""
     rows = []
-    for run in runs:
-        for link, busy, part in busiest(heading, run):
+    for run in report.runs:
+        for link, busy, part in report.busiest(run):
             ends = [value for end in (link.source, link.target) for value in (end.name, end.guid, end.port)]
             rows.append([run.placement, *ends, whole(link.bytes), whole(link.capacity), busy, part])
     return csv_text(LINK_COLUMNS, rows)
 
 
-def point_rows(heading: Heading, runs: Sequence[Run]) -> str:
-    """CSV text: bytes delivered until a simulated second, and the mean latency since the row before."""
-    rows = [[run.placement, *point] for run in runs for point in _points(run.simulation)]
+def point_rows(report: SimulationReport) -> str:
+    """Return CSV text: bytes delivered until a time, and the mean latency since the row before."""
+    rows = [[run.placement, *point] for run in report.runs for point in _points(run.simulation)]
     return csv_text(POINT_COLUMNS, rows)
 
 

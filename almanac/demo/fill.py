@@ -13,10 +13,9 @@ from registry.errors import UnknownName
 from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from almanac.commands.simulated import Heading, Run
     from mapping.evaluation.report import PlacementReport
-    from mapping.service import OnSwitch
-    from mapping.service.answers.circuits import Planned
+    from mapping.service import OnSwitch, SimulationReport
+    from mapping.service.answers.circuits import CircuitPlanReport
     from registry.model import Fabric
     from registry.registry import Registry
 
@@ -51,31 +50,27 @@ class DemoResult:
     ----------
     placed : PlacementReport
         Placement of the ranks of `JOB`.
-    heading : Heading
-    runs : tuple of Run
+    simulated : SimulationReport
         Simulations of `BASELINES` and of the placement that was found; fewer after an interrupt.
     on : OnSwitch
         Jobs on the optical cluster.
-    planned : Planned
+    planned : CircuitPlanReport
         Next circuits of its optical switch.
     plan : str
         Id of the saved circuit plan.
     """
 
     placed: PlacementReport
-    heading: Heading
-    runs: tuple[Run, ...]
+    simulated: SimulationReport
     on: OnSwitch
-    planned: Planned
+    planned: CircuitPlanReport
     plan: str
 
     @property
     def complete(self) -> bool:
         """Return True if nothing was interrupted."""
-        from almanac.commands import simulated
-
-        ran = simulated.complete(self.heading, self.runs)
-        return self.placed.placement.complete and ran and self.planned.plan.complete
+        placed, planned = self.placed.placement, self.planned.plan
+        return placed.complete and self.simulated.complete and planned.complete
 
 
 def fill(
@@ -108,9 +103,9 @@ def fill(
     placed = place(registry, replace(request, options=SearchOptions(steps=STEPS)), progress)
     _advise_running_jobs(registry, fabric, progress)
     before_runs()
-    heading, runs = _simulate(registry, {**baselines, "found": placed.record_id}, progress)
+    simulated = _simulate(registry, {**baselines, "found": placed.record_id}, progress)
     on, planned, plan = _plan_circuits(registry, progress)
-    return DemoResult(placed=placed, heading=heading, runs=runs, on=on, planned=planned, plan=plan)
+    return DemoResult(placed=placed, simulated=simulated, on=on, planned=planned, plan=plan)
 
 
 def _save_generated_data(registry: Registry, fabric: Fabric) -> None:
@@ -172,25 +167,31 @@ def _advise_running_jobs(registry: Registry, fabric: Fabric, progress: Progress)
     registry.save(Intake(cluster=CLUSTER, counters=sweeps, source=generated_data.SOURCE))
 
 
-def _simulate(
-    registry: Registry, placed: Mapping[str, str], progress: Progress
-) -> tuple[Heading, tuple[Run, ...]]:
-    """Simulate saved placements, given by name and id."""
-    from almanac.commands.simulate import replay
-    from almanac.commands.simulating import Ask, from_registry
+def _simulate(registry: Registry, placed: Mapping[str, str], progress: Progress) -> SimulationReport:
+    """Simulate saved placements, and name their runs by the keys of `placed`."""
+    from mapping.service import SimulationRequest, simulate_placements, simulation_case
+    from mapping.service.simulations import SimulationOptions
+    from mapping.simulation.options import Options
 
-    ask = Ask(profile=PROFILE, cluster=CLUSTER, placements=tuple(placed.values()), rounds=ROUNDS, every=EVERY)
-    heading, runs = replay(from_registry(registry, ask), ask, registry, progress)
+    request = SimulationRequest(
+        profile=PROFILE,
+        cluster=CLUSTER,
+        placements=tuple(placed.values()),
+        options=SimulationOptions(rounds=ROUNDS, network=Options(every=EVERY)),
+    )
+    case = simulation_case(registry, request)
+    report = simulate_placements(case, request.options, registry, progress=progress)
     # fewer runs after an interrupt
-    return heading, tuple(run._replace(placement=name) for name, run in zip(placed, runs, strict=False))
+    runs = (run._replace(placement=name) for name, run in zip(placed, report.runs, strict=False))
+    return replace(report, runs=tuple(runs))
 
 
-def _plan_circuits(registry: Registry, progress: Progress) -> tuple[OnSwitch, Planned, str]:
+def _plan_circuits(registry: Registry, progress: Progress) -> tuple[OnSwitch, CircuitPlanReport, str]:
     """Plan the next circuits for the jobs on the optical cluster; return the id of the saved plan, too."""
     from mapping.service import next_circuits, on_switch, save_next_circuits
-    from mapping.service.answers.circuits import CircuitSearch
+    from mapping.service.answers.circuits import CircuitSearchOptions
 
     on = on_switch(registry, OPTICAL)
-    search = CircuitSearch(reconfiguration_seconds=RECONFIGURATION_SECONDS)
+    search = CircuitSearchOptions(reconfiguration_seconds=RECONFIGURATION_SECONDS)
     planned = next_circuits(on, search, progress=progress)
     return on, planned, save_next_circuits(registry, planned, on)

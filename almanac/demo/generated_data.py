@@ -134,7 +134,7 @@ def optical_jobs(fabric: Fabric, at: datetime, jobs: Sequence[str]) -> tuple[Job
 
 def optical_switch(cluster: str, fabric: Fabric) -> OpticalSwitch:
     """Return a switch that connects all hosts of the optical cluster as a torus, which suits other jobs."""
-    from mapping.reconfiguration.seeds import torus
+    from mapping.reconfiguration.paper.seed_topology import torus
 
     pairs = [(a, b) for a, b in torus(*OPTICAL_SIDES).pairs.tolist()]
     return OpticalSwitch(

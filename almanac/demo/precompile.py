@@ -44,7 +44,7 @@ def compile_kernels() -> None:
 
     from ingest.generate.patterns import ring
     from ingest.generate.tori import torus
-    from mapping.reconfiguration.loading import load_kernels
+    from mapping.reconfiguration.paper.partition import load_kernels
     from mapping.simulation.messages import from_profile
     from mapping.simulation.simulate import simulate
     from registry.model import Allocation, Placement

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from bench.dashboard.placements import CLUSTER, Era
-from mapping.reconfiguration.seeds import chordal_ring, ring
+from mapping.reconfiguration.paper.seed_topology import chordal_ring, ring
 from mapping.service import next_circuits, on_switch, save_next_circuits
-from mapping.service.answers.circuits import CircuitSearch
+from mapping.service.answers.circuits import CircuitSearchOptions
 from mapping.simulation.messages import from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
@@ -52,7 +53,7 @@ def write_simulations(registry: Registry, era: Era, now: datetime) -> int:
         messages = from_profile(stored[job.stored.profile or ""].profile, ROUNDS)
         for placed in _placements(registry, job, era):
             start = time.monotonic()
-            run = simulate(era.fabric, placed.placement, messages, options=options, every=EVERY)
+            run = simulate(era.fabric, placed.placement, messages, options=replace(options, every=EVERY))
             record = SimulationRecord(
                 placement=placed.id,
                 content=era.content,
@@ -85,7 +86,7 @@ def write_plans(registry: Registry, now: datetime) -> int:
     registry.optical.save(switch)
     on = on_switch(registry, CLUSTER, now)
     for seed in range(PLANS):
-        search = CircuitSearch(trials=TRIALS, seed=seed, reconfiguration_seconds=1.0)
+        search = CircuitSearchOptions(trials=TRIALS, seed=seed, reconfiguration_seconds=1.0)
         save_next_circuits(registry, next_circuits(on, search), on)
     return PLANS
 

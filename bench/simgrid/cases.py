@@ -111,7 +111,7 @@ def ours(case: Case) -> Simulation:
         strategy="given",
     )
     return simulate(
-        case.fabric, placement, case.messages, routing=case.routing, options=case.options, every=1
+        case.fabric, placement, case.messages, routing=case.routing, options=replace(case.options, every=1)
     )
 
 

@@ -9,7 +9,7 @@ says of it; SP half, so that bursts saturate the network and pauses do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -26,9 +26,8 @@ from mapping.distances.cost_model import CostModel
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
-from mapping.simulation.messages import Messages, from_profile, from_trace
+from mapping.simulation.messages import Messages, from_profile, from_trace, saturating_scale
 from mapping.simulation.options import Options
-from mapping.simulation.saturation import saturating_scale
 from mapping.simulation.simulate import simulate
 from registry.model import Fabric, Placement, Profile
 from registry.model.simulation import FLITS, PACKETS, Simulation
@@ -189,7 +188,9 @@ def _by_flits(fabric: Fabric, program: str, shown: tuple[Messages, list[Placemen
 def _simulated(
     fabric: Fabric, placement: Placement, messages: Messages, every: int = 10_000, mode: str = PACKETS
 ) -> Simulation:
-    return simulate(fabric, placement, messages, routing=ROUTING, mode=mode, options=NETWORK, every=every)
+    return simulate(
+        fabric, placement, messages, routing=ROUTING, mode=mode, options=replace(NETWORK, every=every)
+    )
 
 
 def _outcome(

@@ -17,12 +17,12 @@ from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
 from mapping.placement.strategies.random import random_placement
-from mapping.simulation.channels import build_ways
+from mapping.simulation.channels import build_channel_routes
 from mapping.simulation.flit_level import FlitLevel
+from mapping.simulation.level import Senders, new_senders
 from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace
 from mapping.simulation.options import Options
 from mapping.simulation.packet_level import PacketLevel
-from mapping.simulation.sending import Senders, new_senders
 from registry.model import Allocation, Fabric, Profile
 from registry.model.simulation import FLITS, PACKETS
 
@@ -91,13 +91,13 @@ def measure(case: Case) -> Measured:
     begin = time.process_time()
     placement = random_placement(len(allocation), allocation, 0)
     hosts = np.unique(placement.host_of_rank)
-    ways = build_ways(case.routing, fabric, hosts)
+    ways = build_channel_routes(case.routing, fabric, hosts)
     senders: Senders = new_senders(
         ways, placement, messages, packet_bytes=options.packet_bytes, every=10_000, generator=generator
     )
     level: PacketLevel | FlitLevel
     if case.mode == FLITS:
-        level = FlitLevel(fabric, senders, options, generator, alone=ways.escapes)
+        level = FlitLevel(fabric, senders, options, generator, exclusive=ways.escapes)
     else:
         level = PacketLevel(fabric, senders, options, generator)
     ready = time.process_time()

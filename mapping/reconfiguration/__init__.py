@@ -1,13 +1,16 @@
-"""Circuits of an optical switch: topology, partition and routing optimised together.
+"""Circuit plans of an optical switch: topology, partition and routes optimised together.
 
-Input: an application and a machine whose nodes a circuit switch joins.
-Output: a circuit plan: topology, node of each vertex, routes and throughput, with upper bounds.
+Input: an application and a machine whose nodes a circuit switch connects.
+Output: a circuit plan: topology, node of each vertex, routes and throughput, with certified upper bounds.
 
-Ajwani, Ali, Hackett, Kirkland and Morrison, "Co-optimizing application partitioning and network topology
-for a reconfigurable interconnect", 2013: a switch can join a machine's nodes in any topology of at most so
-many links, and so many at a node. Vertices of an application (kernels that compute, edges along which data
-flow) are put on nodes, and each edge is routed along one path; the slowest node or link tells the throughput.
+Follows Ajwani, Ali, Hackett, Kirkland and Morrison, "Co-optimizing application partitioning and network
+topology for a reconfigurable interconnect", 2013. A switch can connect the nodes of a machine in any topology
+with a limited number of links in all and at each node. The vertices of an application (kernels that compute;
+data flow along edges) are assigned to nodes, and each edge is routed along one path. The slowest node or link
+determines the throughput.
 
-An *application* has vertices and edges, a *topology* nodes and links, both undirected. Weights and speeds
-have no unit of their own: a speed is weight a unit of time, a throughput elements of output a unit of time.
+An *application* has vertices and edges, a *topology* has nodes and links; both are undirected. Weights and
+speeds have no fixed unit: a speed is weight per unit of time, a throughput output elements per unit of time.
+
+Packages from the ground up: `model`, `kernels`, `bounds`, `paper`, `search`, `plan`.
 """

@@ -26,12 +26,22 @@ if TYPE_CHECKING:
         topology_of,
     )
     from mapping.service.request import PlacementRequest
+    from mapping.service.simulations import (
+        SimulationCase,
+        SimulationReport,
+        SimulationRequest,
+        simulate_placements,
+        simulation_case,
+    )
 
 __all__ = [
     "Advised",
     "Live",
     "OnSwitch",
     "PlacementRequest",
+    "SimulationCase",
+    "SimulationReport",
+    "SimulationRequest",
     "Unloaded",
     "advise_all",
     "change_of",
@@ -49,6 +59,8 @@ __all__ = [
     "save",
     "save_circuits",
     "save_next_circuits",
+    "simulate_placements",
+    "simulation_case",
     "subject_of",
     "topology_of",
     "traffic",
@@ -108,6 +120,16 @@ _MODULES = {
         "mapping.service.reconfiguring",
     ),
     **dict.fromkeys(("PlacementRequest",), "mapping.service.request"),
+    **dict.fromkeys(
+        (
+            "SimulationCase",
+            "SimulationReport",
+            "SimulationRequest",
+            "simulate_placements",
+            "simulation_case",
+        ),
+        "mapping.service.simulations",
+    ),
 }
 
 

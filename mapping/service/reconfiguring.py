@@ -9,9 +9,9 @@ from datetime import datetime
 
 import numpy as np
 
-from mapping.reconfiguration.problem import Application, Machine
-from mapping.reconfiguration.topology import Topology
-from mapping.service.answers.circuits import CircuitSearch, Planned, plan_next
+from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.topology import Topology
+from mapping.service.answers.circuits import CircuitPlanReport, CircuitSearchOptions, plan_next
 from mapping.service.live import Unloaded, seated
 from registry.errors import InvalidValue
 from registry.model import Ints, Placement, Profile
@@ -116,12 +116,12 @@ def on_switch(registry: Registry, cluster: str, at: datetime | None = None) -> O
 
 def next_circuits(
     found: OnSwitch,
-    search: CircuitSearch,
+    search: CircuitSearchOptions,
     *,
     present: Topology | None = None,
     compute_seconds: float | None = None,
     progress: Progress = silent,
-) -> Planned:
+) -> CircuitPlanReport:
     """Circuits for the jobs on a switch, whose ranks stay where they are; saves nothing.
 
     What ranks of two hosts exchange takes one way, as forwarding by destination has it.
@@ -189,7 +189,7 @@ def topology_of(switch: OpticalSwitch) -> Topology | None:
 
 def save_circuits(
     registry: Registry,
-    planned: Planned,
+    planned: CircuitPlanReport,
     profiles: Sequence[str],
     ranks: Sequence[int],
     *,
@@ -228,7 +228,7 @@ def save_circuits(
     return registry.circuit_plans.save(record)
 
 
-def save_next_circuits(registry: Registry, planned: Planned, on: OnSwitch) -> str:
+def save_next_circuits(registry: Registry, planned: CircuitPlanReport, on: OnSwitch) -> str:
     """Save the next circuits for what runs on a switch, as of `save_circuits`; the plan's id."""
     jobs = [one.stored for one in on.jobs]
     profiles, ids = [one.profile or "" for one in jobs], [one.job.id for one in jobs]

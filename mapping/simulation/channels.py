@@ -1,15 +1,14 @@
 """The next channels of packets, as arrays for kernels, from a routing by name.
 
-A routing is one of the catalog's that says for every place where a packet may be where it may go next
-(`SIMULATED`), or ``minimal-adaptive``: all shortest paths, whatever channel is free, and beside them
-escape channels of their own, which a packet that has entered them does not leave and on which no packets
-wait for each other in a circle. Sources: Duato, "A new theory of deadlock-free adaptive routing in wormhole
-networks", 1993; Silla and Duato, "High-performance routing in networks of workstations with irregular
-topology", 2000.
+A routing is one of those in the catalog that define for every place of a packet where it may go next
+(`SIMULATED`), or ``minimal-adaptive``: all shortest paths over any free channel, and besides them escape
+channels, which a packet does not leave once it has entered them and on which no packets wait for each other
+in a circle. Sources: Duato, "A new theory of deadlock-free adaptive routing in wormhole networks", 1993;
+Silla and Duato, "High-performance routing in networks of workstations with irregular topology", 2000.
 
-Dimension order on a torus needs two classes of channels a link: a packet that still has to go around takes
-the first, one that has or need not the second (Dally and Seitz, "Deadlock-free message routing in
-multiprocessor interconnection networks", 1987).
+Dimension order on a torus needs two classes of channels per link: a packet that still has to wrap around uses
+the first, other packets the second (Dally and Seitz, "Deadlock-free message routing in multiprocessor
+interconnection networks", 1987).
 """
 
 from __future__ import annotations
@@ -32,25 +31,26 @@ MINIMAL_ADAPTIVE = "minimal-adaptive"
 SIMULATED = ("tables", "shortest-paths", "up-down", "dimension-order", MINIMAL_ADAPTIVE)
 """Routings that can be simulated, by name."""
 ESCAPES = ("up-down", "dimension-order", "none")
-"""What ``minimal-adaptive:escape=`` takes; unless told dimension order on a torus or mesh, else up-down."""
+"""Values of ``minimal-adaptive:escape=``; default: dimension order on a torus or mesh, else up-down."""
 SELECTIONS = {"adaptive": ADAPTIVE, "random": RANDOM, "fixed": FIXED}
-"""Which of several next channels a packet takes: any that is free, most room first; one drawn at every
-vertex; or the same one for every packet from a vertex to a port."""
+"""Choice among several next channels: any free one, most room first; one drawn at every vertex; or
+the same one for every packet from a vertex to a port.
+"""
 MOST_SEGMENTS = 1 << 28
 
 
-class Ways(NamedTuple):
-    """A routing as a simulation takes it.
+class ChannelRoutes(NamedTuple):
+    """A routing in the form that a simulation needs.
 
     Attributes
     ----------
     name : str
-        With options.
+        Name with options.
     routes : Routes
-        Of the hosts; loads and errors come from it.
+        Routes between the hosts, for loads and errors.
     next_hops : NextHops
     escapes : bool
-        Whether there are escape channels.
+        True if there are escape channels.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Ways(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """Next links of one routing; -1 in `onward` where a link ends at a port.
+    """Next links of one routing; -1 in `onward` if a link ends at a port.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class _Layer(NamedTuple):
     classes: int
 
 
-def build_ways(
+def build_channel_routes(
     routing: str,
     fabric: Fabric,
     hosts: ArrayLike,
@@ -88,24 +88,24 @@ def build_ways(
     rails: str = ALL_CONNECTED,
     lanes: int = 1,
     selection: str = "adaptive",
-) -> Ways:
-    """Next channels between `hosts` (vertices) by a routing.
+) -> ChannelRoutes:
+    """Return the next channels between `hosts` (vertices) by a routing.
 
     Parameters
     ----------
     routing : str
         One of `SIMULATED`, with options such as ``up-down:root=s6`` or ``minimal-adaptive:escape=none``.
     lanes : int
-        Channels of each class that a link has; >= 1.
+        Number of channels of each class per link; >= 1.
     selection : str
         One of `SELECTIONS`; only ``adaptive`` for ``minimal-adaptive``.
 
     Raises
     ------
     UnknownName
-        A routing that is not simulated, an option, rails rule or selection that there is not.
+        The routing cannot be simulated, or an option, rails rule or selection is unknown.
     InvalidValue
-        A fabric that lacks what the routing needs, or one that is too large.
+        The fabric lacks something that the routing needs, or is too large.
     """
     name, given = split_options(routing)
     if name not in SIMULATED:
@@ -117,7 +117,7 @@ def build_ways(
     if name != MINIMAL_ADAPTIVE:
         routes = build_routes(routing, fabric, hosts, rails=rails)
         layers = [_layer(routes, fabric)]
-        return Ways(routing, routes, _next_hops(routes, layers, lanes, SELECTIONS[selection]), False)
+        return ChannelRoutes(routing, routes, _next_hops(routes, layers, lanes, SELECTIONS[selection]), False)
     if selection != "adaptive":
         raise InvalidValue("simulate.selection", f"{MINIMAL_ADAPTIVE} takes adaptive, not {selection}")
     escape = _escape(fabric, str(read_options(name, given, {"escape": ""}).get("escape", "")))
@@ -125,16 +125,17 @@ def build_ways(
     layers = [_layer(routes, fabric)]
     if escape != "none":
         layers.append(_layer(build_routes(escape, fabric, hosts, rails=rails), fabric))
-    return Ways(routing, routes, _next_hops(routes, layers, lanes, ADAPTIVE), len(layers) > 1)
+    return ChannelRoutes(routing, routes, _next_hops(routes, layers, lanes, ADAPTIVE), len(layers) > 1)
 
 
-def _escape(fabric: Fabric, told: str) -> str:
-    if told and told not in ESCAPES:
-        raise UnknownName("escape", told, ESCAPES)
-    return told or ("up-down" if torus_coordinates(fabric) is None else "dimension-order")
+def _escape(fabric: Fabric, given: str) -> str:
+    if given and given not in ESCAPES:
+        raise UnknownName("escape", given, ESCAPES)
+    return given or ("up-down" if torus_coordinates(fabric) is None else "dimension-order")
 
 
 def _layer(routes: Routes, fabric: Fabric) -> _Layer:
+    """Return the next links of a routing."""
     flows = routes.flows
     by_kind = {PATHS: _by_paths, ARCS: _by_arcs, TABLES: _by_tables}
     if flows.kind not in by_kind:
@@ -146,7 +147,7 @@ def _layer(routes: Routes, fabric: Fabric) -> _Layer:
 
 
 def _by_paths(flows: FlowArrays, fabric: Fabric) -> _Layer:
-    """All next links on shortest paths of a graph."""
+    """Return all next links on shortest paths of a graph."""
     graph = flows.graph
     tail, head, link = _cables_of_arcs(flows)
     onward = np.full(flows.links, -1, np.int32)
@@ -161,7 +162,7 @@ def _by_paths(flows: FlowArrays, fabric: Fabric) -> _Layer:
 
 
 def _by_arcs(flows: FlowArrays, fabric: Fabric) -> _Layer:
-    """The one next arc of dimension order, with a class for packets that still have to go around."""
+    """Return the next arc of dimension order, with a class for packets that still have to wrap around."""
     graph, torus = flows.graph, torus_coordinates(fabric)
     assert torus is not None
     tail, head, link = _cables_of_arcs(flows)
@@ -183,7 +184,7 @@ def _by_arcs(flows: FlowArrays, fabric: Fabric) -> _Layer:
 
 
 def _need_not_go_around(torus: Torus, tail: Longs, head: Longs, goal: Longs) -> Ints:
-    """int32[e]: 0 where the way along the axis of a step still leads around the circle, with it or later."""
+    """Return 0 if the path along the axis of a step still wraps around, now or later, else 1 (int32[e])."""
     step = head - tail
     axis = np.abs(step).argmax(axis=1)
     rows = np.arange(len(step))
@@ -194,7 +195,7 @@ def _need_not_go_around(torus: Torus, tail: Longs, head: Longs, goal: Longs) -> 
 
 
 def _by_tables(flows: FlowArrays, fabric: Fabric) -> _Layer:
-    """The one next link of each switch for each LID."""
+    """Return the next link of each switch for each LID."""
     tables = flows.tables
     states, segments, links = len(tables.ports), [], []
     switch = np.arange(states)
@@ -210,7 +211,7 @@ def _by_tables(flows: FlowArrays, fabric: Fabric) -> _Layer:
 def _of_targets(
     segments: list[Longs], links: list[Ints], onward: Ints, states: int, classes: list[Ints] | None = None
 ) -> _Layer:
-    """The layer of what was found target by target; of two classes where those are given, else of one."""
+    """Return the layer of links found target by target, of two classes if those are given, else of one."""
     link = np.concatenate([np.zeros(0, np.int32), *links]).astype(np.int32)
     segment = np.concatenate([np.zeros(0, np.int64), *segments])
     of_class = np.zeros_like(link) if classes is None else np.concatenate([link[:0], *classes])
@@ -218,7 +219,7 @@ def _of_targets(
 
 
 def _cables_of_arcs(flows: FlowArrays) -> tuple[Longs, Ints, Ints]:
-    """Tail, head and row of ``fabric.links`` of every cable of the graph's arcs, arc by arc."""
+    """Return tail, head and row of ``fabric.links`` of every cable of the graph's arcs, arc by arc."""
     graph = flows.graph
     tail = np.repeat(np.arange(len(graph.forwards)), np.diff(graph.arc_ptr))
     cables = np.diff(graph.link_ptr)
@@ -226,7 +227,7 @@ def _cables_of_arcs(flows: FlowArrays) -> tuple[Longs, Ints, Ints]:
 
 
 def _next_hops(routes: Routes, layers: list[_Layer], lanes: int, selection: int) -> NextHops:
-    """The layers side by side: from states of the first a packet may go over to the second, not back."""
+    """Combine layers: from states of the first a packet may go over to the second, not back."""
     flows, first = routes.flows, layers[0]
     classes = sum(layer.classes for layer in layers)
     width, states = classes * lanes, sum(layer.states for layer in layers)
@@ -275,9 +276,9 @@ def _next_hops(routes: Routes, layers: list[_Layer], lanes: int, selection: int)
 
 
 def _sets(first: Longs, choice: Ints) -> tuple[Ints, Longs, Ints]:
-    """Segments that hold the same channels in the same order are one set.
+    """Merge segments that contain the same channels in the same order into sets.
 
-    Equal ones are found by a sum of mixed numbers, 64 bits each, and then compared.
+    Equal segments are found by a sum of mixed 64-bit numbers and then compared.
 
     Returns
     -------
@@ -300,7 +301,7 @@ def _sets(first: Longs, choice: Ints) -> tuple[Ints, Longs, Ints]:
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64."""
+    """Return the numbers mixed by the finaliser of SplitMix64."""
     with np.errstate(over="ignore"):
         z = numbers + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -309,5 +310,5 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _row_states(flows: FlowArrays) -> NDArray[np.int32]:
-    """State in which packets start from each row of ``FlowArrays.hops``."""
+    """Return the state in which packets start from each row of ``FlowArrays.hops``."""
     return flows.row_switch if flows.kind == TABLES else flows.graph.vertex

@@ -26,16 +26,15 @@ from mapping.simulation.kernels.flit_moves import (
     Flits,
 )
 from mapping.simulation.kernels.flit_simulation import run_flits
-from mapping.simulation.level import Level, more_packets, new_packets
+from mapping.simulation.level import Level, Senders, more_packets, new_packets
 from mapping.simulation.options import MOST_CYCLES, Options
-from mapping.simulation.sending import Senders
 from registry.errors import InvalidValue
 from registry.model import Fabric, Floats, Longs
 
 SLICE = 1 << 14
-"""Cycles between two looks at the clock."""
+"""Cycles between two checks for an interrupt."""
 SPARE_FLITS = 9
-"""Room of a buffer, unless told, beyond the cycles of its link; one of them is needed to send in each."""
+"""Default room of a buffer beyond the cycles of its link; one flit of it is needed to send in each cycle."""
 
 
 class FlitLevel(Level):
@@ -44,14 +43,14 @@ class FlitLevel(Level):
     Parameters
     ----------
     senders : Senders
-        Ranks with their messages, and the ways.
-    alone : bool
-        Whether a buffer is emptied before the next packet comes in.
+        Ranks with their messages and routes.
+    exclusive : bool
+        True if a buffer is emptied before the next packet comes in.
 
     Raises
     ------
     InvalidValue
-        A buffer without room for a flit, or a latency of too many cycles.
+        A buffer has no room for a flit, or a latency has too many cycles.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class FlitLevel(Level):
         options: Options,
         generator: np.random.Generator,
         *,
-        alone: bool,
+        exclusive: bool,
     ) -> None:
         hops_on, links = senders.next_hops, len(fabric.links)
         super().__init__(senders, 2 * len(senders.ranks.host) + 64)
@@ -69,7 +68,7 @@ class FlitLevel(Level):
         self._cycle = flit / (float(capacity.max()) if links else 1.0)
         link = _links(fabric, options, self._cycle)
         enough = (link[:, CYCLES] + SPARE_FLITS) * flit
-        buffers = options.buffers(links, at_least=flit, unless_told=enough) // flit
+        buffers = options.buffers(links, at_least=flit, default=enough) // flit
         channels, ports = len(hops_on.state_of), len(hops_on.start)
         channel = np.zeros((channels, 5), np.int64)
         channel[:, CREDIT] = channel[:, EMPTY] = np.repeat(buffers, hops_on.width)
@@ -92,14 +91,14 @@ class FlitLevel(Level):
             counts=np.zeros(6, np.int64),
             flit_bytes=flit,
             header_bytes=options.header_bytes,
-            alone=alone,
+            exclusive=exclusive,
             cycle_seconds=self._cycle,
             random=state_from(generator),
         )
         self._state.counts[FREE] = len(free)
 
     def _run(self) -> int:
-        senders = self._senders
+        senders = self.senders
         return int(
             run_flits(senders.next_hops, senders.ranks, *senders.channels, self._queue, self._state, SLICE)
         )
@@ -130,21 +129,24 @@ class FlitLevel(Level):
 
     @property
     def hops(self) -> int:
-        """Links crossed by flits."""
+        """Number of links crossed by flits."""
         return int(self._state.counts[HOPS])
 
     def waiting_for(self) -> Longs:
-        """int64[channels]: the channel that the first packet of each channel's buffer waits for; -1 none."""
+        """Return the channel that the first packet of each channel's buffer waits for, or -1.
+
+        Result: int64[channels].
+        """
         buffer = self._state.buffer[: len(self._state.channel)]
         wish = (
-            self._senders.next_hops.choice[np.maximum(buffer[:, WISH], 0)] if len(buffer) else buffer[:, WISH]
+            self.senders.next_hops.choice[np.maximum(buffer[:, WISH], 0)] if len(buffer) else buffer[:, WISH]
         )
         wanted = np.where(buffer[:, OUT] >= 0, buffer[:, OUT], np.where(buffer[:, WISH] >= 0, wish, -1))
         return np.where((buffer[:, COUNT] > 0) & (buffer[:, OUT] != TAKEN_UP), wanted, -1)
 
 
 def _links(fabric: Fabric, options: Options, cycle: float) -> Longs:
-    """int64[m, 6]: the links before anything is sent."""
+    """Return the initial state of the links (int64[m, 6])."""
     links = len(fabric.links)
     found = np.zeros((links, 6), np.int64)
     latency = options.latency(links) / cycle

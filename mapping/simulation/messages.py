@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints, Longs, Profile
+from registry.model.simulation import Simulation
 from registry.model.trace import Trace
 
 MOST_BYTES = 1 << 50
-"""Largest message."""
+"""Size of the largest message."""
 
 
 class Messages(NamedTuple):
-    """Messages of ranks; those of one rank are sent in the order in which they stand.
+    """Messages of ranks; those of one rank are sent in their order.
 
     Attributes
     ----------
     rank, receiver : int32[n]
-        Who sends and who gets it.
+        Sender and receiver.
     bytes : int64[n]
         >= 0.
     ready : float64[n]
-        Seconds before which a message is not sent; >= 0. A rank also waits until its message before has left.
+        Seconds before which a message is not sent; >= 0. A rank also waits until its previous message has
+        left.
     round : int32[n]
         A message is not sent before all messages of earlier rounds are delivered; does not descend within
         a rank, and every round from 0 on has a message.
@@ -39,14 +42,14 @@ class Messages(NamedTuple):
 
 
 def from_trace(trace: Trace, scale: float = 1.0) -> Messages:
-    """The messages of a trace, sent `scale` times as fast; infinite: all at once, in each rank's order.
+    """Return the messages of a trace, sent `scale` times as fast; if infinite, all at once, in rank order.
 
     The paper of 2004 decreases the times of its traces until the network saturates (section 5.1).
 
     Raises
     ------
     InvalidValue
-        A scale that is not above zero.
+        The scale is not above zero.
     """
     if not scale > 0:
         raise InvalidValue("from_trace.scale", f"must be above zero, is {scale}")
@@ -64,20 +67,20 @@ def from_trace(trace: Trace, scale: float = 1.0) -> Messages:
 def from_profile(
     profile: Profile, rounds: int = 1, *, barrier: bool = True, gap_seconds: float = 0.0
 ) -> Messages:
-    """The traffic of a profile cut into rounds, in each of which every rank sends a message to each partner.
+    """Return the traffic of a profile in rounds, in each of which every rank sends a message to each partner.
 
-    A pair's bytes, rounded to whole ones, are split as evenly as whole bytes can be; rounds in which a pair
-    would send nothing are left out, but a pair without any bytes sends one message. A rank begins with the
-    partner of the next higher number and goes around, so that not all begin with rank 0.
+    The bytes of a pair, rounded to whole ones, are divided evenly. Rounds in which a pair would send nothing
+    are left out, but a pair without any bytes sends one message. A rank starts with the partner of the next
+    higher number and wraps around, so that not all start with rank 0.
 
     Parameters
     ----------
     rounds : int
         >= 1.
     barrier : bool
-        A round begins when the one before it is delivered; otherwise ranks go on as they can.
+        A round starts when the one before it is delivered; otherwise ranks go on independently.
     gap_seconds : float
-        No round r begins before ``r * gap_seconds``.
+        Round r does not start before ``r * gap_seconds``.
 
     Raises
     ------
@@ -109,12 +112,12 @@ def from_profile(
 
 
 def check_messages(messages: Messages, ranks: int) -> Messages:
-    """The messages by rank, in the types of `Messages`, if a simulation can send them.
+    """Return the messages by rank, in the types of `Messages`, if a simulation can send them.
 
     Raises
     ------
     InvalidValue
-        With the offending row and value.
+        With the row and the value.
     """
     n = len(messages.rank)
     types = (np.int32, np.int32, np.int64, np.float64, np.int32)
@@ -145,5 +148,28 @@ def check_messages(messages: Messages, ranks: int) -> Messages:
 
 
 def _without_gaps(number: Longs) -> Ints:
-    """Rounds numbered from 0 on without those that have no messages."""
+    """Return rounds numbered from 0 without those that have no messages."""
     return np.unique(number, return_inverse=True)[1].reshape(-1).astype(np.int32)
+
+
+def saturating_scale(trace: Trace, run: Callable[[Messages], Simulation]) -> float:
+    """Return the scale for `from_trace` at which a trace offers the most that the network can deliver.
+
+    The paper of 2004 decreases times until the network saturates (section 5.1) and does not give a limit.
+    Here all messages are offered at once, in each rank's order; the time that the network needs for them is
+    the span that the trace is shortened to. Every larger scale saturates more.
+
+    Parameters
+    ----------
+    run : callable
+        Simulates messages over the network from the placement in question.
+
+    Raises
+    ------
+    InvalidValue
+        The trace spans no time, or the network needs none for it: no scale is better than another.
+    """
+    seconds = run(from_trace(trace, math.inf)).completion_seconds
+    if not (trace.span_seconds > 0 and seconds > 0):
+        raise InvalidValue("saturating_scale", f"{trace.span_seconds:g} s are sent in {seconds:g} s")
+    return trace.span_seconds / seconds

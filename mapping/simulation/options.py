@@ -1,4 +1,4 @@
-"""What a simulated network is made of besides its fabric: packets, latencies, buffers, lanes."""
+"""Options of a simulated network besides its fabric: packets, latencies, buffers, lanes."""
 
 from __future__ import annotations
 
@@ -15,35 +15,46 @@ from registry.model import Floats, Longs
 MOST_CYCLES = 1 << 20
 """Longest latency of a link in cycles."""
 MOST_LANES = 64
-"""Of a class: InfiniBand has 15."""
+"""Largest number of lanes of a class: InfiniBand has 15."""
+EVERY = 10_000
+"""Default number of messages between two points of traffic over time, as in the figures of the 2004 paper."""
+MOST_EVERY = 1 << 40
 MOST_ROOM = 1 << 40
-"""Bytes of a buffer."""
+"""Largest size of a buffer in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Options:
-    """The network that messages are sent through.
+    """The network through which messages are sent, and how the traffic is recorded.
 
     Attributes
     ----------
     packet_bytes : int
-        Most bytes of a message in a packet.
+        Largest part of a message in a packet.
     header_bytes : int
-        Beside them, in every packet; no part of ``Simulation.link_bytes``.
+        Further bytes of every packet; not counted in ``Simulation.link_bytes``.
     latency_seconds : float or float64[m]
-        From one end of a link until a packet's head may leave the next switch, of all links or of each. In
-        flits it is rounded to whole cycles, at least one.
+        Time from one end of a link until the head of a packet may leave the next switch, of all links or of
+        each. In flits it is rounded to whole cycles, at least one.
     buffer_bytes : int, int64[m] or None
-        Of each channel at the far end of a link; unless told, as much as is sent until room is known of,
-        and four packets (nine flits) more.
+        Size of each channel's buffer at the far end of a link; default: the bytes sent until free room is
+        reported back, and four packets (nine flits) more.
     lanes : int
-        Channels of each class that a link has, 1 to `MOST_LANES`.
+        Number of channels of each class per link, 1 to `MOST_LANES`.
     selection : str
-        How packets choose among several next channels; see ``channels.SELECTIONS``.
+        Choice among several next channels; see ``channels.SELECTIONS``.
     rails : str
-        How messages are spread over adapters; see ``mapping.routing.routes.RAILS``. A message goes one way.
+        Distribution of messages over adapters; see ``mapping.routing.routes.RAILS``. A message takes one
+        route.
     flit_bytes : int
-        The fastest link sends a flit in a cycle; others take a whole number of cycles.
+        The fastest link sends a flit per cycle; others take a whole number of cycles.
+    every : int
+        Number of messages between two points of the traffic over time.
+
+    Raises
+    ------
+    InvalidValue
+        An option is out of range.
     """
 
     packet_bytes: int = 2048
@@ -54,6 +65,7 @@ class Options:
     selection: str = "adaptive"
     rails: str = ALL_CONNECTED
     flit_bytes: int = 8
+    every: int = EVERY
 
     def __post_init__(self) -> None:
         for name, low in (("packet_bytes", 1), ("header_bytes", 0), ("lanes", 1), ("flit_bytes", 1)):
@@ -62,6 +74,8 @@ class Options:
         for name, size in (("packet_bytes", self.largest), ("flit_bytes", self.flit_bytes)):
             if size >= LARGEST_PACKET:
                 raise InvalidValue(f"simulate.{name}", f"must be below {LARGEST_PACKET}, is {size}")
+        if not 1 <= self.every <= MOST_EVERY:
+            raise InvalidValue("simulate.every", f"must be 1 to {MOST_EVERY}, is {self.every}")
         if self.lanes > MOST_LANES:
             raise InvalidValue("simulate.lanes", f"must be {MOST_LANES} or fewer, is {self.lanes}")
         if self.buffer_bytes is not None and bool((np.asarray(self.buffer_bytes) > MOST_ROOM).any()):
@@ -73,29 +87,37 @@ class Options:
             raise InvalidValue("simulate.latency_seconds", f"must be finite and not negative, is {latency}")
 
     @property
+    def parameters(self) -> dict[str, str | int | float | bool]:
+        """Options by name, as stored with a run, without those that follow from others."""
+        names = ("packet_bytes", "header_bytes", "flit_bytes", "latency_seconds", "buffer_bytes")
+        values = {name: getattr(self, name) for name in (*names, "lanes", "selection", "rails")}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
     def largest(self) -> int:
         """Bytes of a full packet with its header."""
         return self.packet_bytes + self.header_bytes
 
     def latency(self, links: int) -> Floats:
-        """float64[m]: seconds by link.
+        """Return the latency of each link in seconds (float64[m]).
 
         Raises
         ------
         InvalidValue
+            The number of values is not that of links.
         """
         return _by_link(self.latency_seconds, links, "latency_seconds").astype(np.float64)
 
-    def buffers(self, links: int, *, at_least: int, unless_told: Longs) -> Longs:
-        """int64[m]: bytes of each channel's buffer by link.
+    def buffers(self, links: int, *, at_least: int, default: Longs) -> Longs:
+        """Return the bytes of each channel's buffer by link (int64[m]).
 
         Raises
         ------
         InvalidValue
-            One that is smaller than `at_least`, and which.
+            A buffer is smaller than `at_least`; names the link.
         """
-        told = unless_told if self.buffer_bytes is None else self.buffer_bytes
-        found = _by_link(told, links, "buffer_bytes").astype(np.int64)
+        given = default if self.buffer_bytes is None else self.buffer_bytes
+        found = _by_link(given, links, "buffer_bytes").astype(np.int64)
         if len(found) and int(found.min()) < at_least:
             row = int(np.argmin(found))
             raise InvalidValue("simulate.buffer_bytes", f"{found[row]} at link {row}: less than {at_least}")

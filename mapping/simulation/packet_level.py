@@ -22,15 +22,14 @@ from mapping.simulation.kernels.packet_moves import (
     Packets,
 )
 from mapping.simulation.kernels.packet_simulation import run_packets
-from mapping.simulation.level import Level, more_packets, new_packets
+from mapping.simulation.level import Level, Senders, more_packets, new_packets
 from mapping.simulation.options import MOST_ROOM, Options
-from mapping.simulation.sending import Senders
 from registry.model import Fabric, Floats, Longs
 
 SLICE = 1 << 18
-"""Events between two looks at the clock: a small part of a second."""
+"""Events between two checks for an interrupt: a small part of a second."""
 PACKETS_OF_ROOM = 4
-"""Packets that a buffer holds, unless told, beside what is sent until room is known of."""
+"""Default room of a buffer in packets, besides the bytes sent until free room is reported back."""
 
 
 class PacketLevel(Level):
@@ -39,12 +38,12 @@ class PacketLevel(Level):
     Parameters
     ----------
     senders : Senders
-        Ranks with their messages, and the ways.
+        Ranks with their messages and routes.
 
     Raises
     ------
     InvalidValue
-        A buffer without room for a full packet.
+        A buffer has no room for a full packet.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class PacketLevel(Level):
         hops_on, links = senders.next_hops, len(fabric.links)
         there_and_back = np.ceil(2 * options.latency(links) * fabric.links.capacity)
         enough = PACKETS_OF_ROOM * options.largest + np.minimum(there_and_back, MOST_ROOM).astype(np.int64)
-        buffers = options.buffers(links, at_least=options.largest, unless_told=enough)
+        buffers = options.buffers(links, at_least=options.largest, default=enough)
         channels, ports = len(hops_on.state_of), len(hops_on.start)
         super().__init__(senders, 2 * (2 * ports + len(senders.ranks.host) + channels + hops_on.most) + 64)
         self._lines = new_lines(channels + ports + 64)
@@ -81,7 +80,7 @@ class PacketLevel(Level):
         )
 
     def _run(self) -> int:
-        senders, lines = self._senders, self._lines
+        senders, lines = self.senders, self._lines
         ways = senders.channels
         return int(
             run_packets(senders.next_hops, senders.ranks, *ways, self._queue, lines, self._state, SLICE)
@@ -102,7 +101,7 @@ class PacketLevel(Level):
 
     @property
     def room(self) -> int:
-        """Packets that there is memory for."""
+        """Number of packets that fit into memory."""
         return len(self._state.packet)
 
     @property
@@ -117,13 +116,16 @@ class PacketLevel(Level):
 
     @property
     def hops(self) -> int:
-        """Links crossed by packets."""
+        """Number of links crossed by packets."""
         return int(self._state.counts[HOPS])
 
     def waiting_for(self) -> Longs:
-        """int64[channels]: the channel that the first packet of each channel's buffer waits for; -1 none."""
+        """Return the channel that the first packet of each channel's buffer waits for, or -1.
+
+        Result: int64[channels].
+        """
         state, channels = self._state, len(self._state.channel)
         waits = (state.buffer[:channels, HEAD] >= 0) & (state.buffer[:channels, WAITS] > 0)
-        most = self._senders.next_hops.most
+        most = self.senders.next_hops.most
         wanted = state.entry[np.arange(channels) * most, CHANNEL].astype(np.int64)
         return np.where(waits, wanted, -1)

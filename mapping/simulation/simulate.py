@@ -1,27 +1,62 @@
-"""``simulate``: messages sent over a fabric from where a placement puts their ranks."""
+"""Simulate messages over a fabric from a placement of their ranks, and report deadlocks."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mapping.routing.catalog import choose_routing
-from mapping.simulation.channels import MINIMAL_ADAPTIVE, build_ways
-from mapping.simulation.deadlock import circle_of_links
+from mapping.simulation.channels import MINIMAL_ADAPTIVE, ChannelRoutes, build_channel_routes
 from mapping.simulation.flit_level import FlitLevel
 from mapping.simulation.kernels.simulated_ranks import BYTES, DELIVERED, LAST_DELIVERY, NOW
-from mapping.simulation.level import Level
+from mapping.simulation.level import Level, new_senders
 from mapping.simulation.messages import Messages, check_messages
 from mapping.simulation.options import Options
 from mapping.simulation.packet_level import PacketLevel
-from mapping.simulation.sending import Senders, new_senders
-from registry.errors import DeadlockFound, InvalidPlacement, InvalidValue, UnknownName
-from registry.model import Fabric, Placement
+from registry.errors import DeadlockFound, InvalidPlacement, UnknownName
+from registry.model import Fabric, Longs, Placement
 from registry.model.simulation import FLITS, MODES, PACKETS, Simulation
 from registry.progress import Progress, silent
 
-EVERY = 10_000
-"""Messages between two points of traffic over time, as in the figures of the 2004 paper."""
-MOST_EVERY = 1 << 40
+
+def circle_of_links(fabric: Fabric, waiting_for: Longs, width: int) -> tuple[str, ...]:
+    """Return the names of links whose buffers wait for each other in a circle, such as ``"s1 -> s2"``.
+
+    Parameters
+    ----------
+    waiting_for : int64[channels]
+        Channel that the first packet in the buffer of each channel waits for; -1 for none.
+    width : int
+        Number of channels of a link.
+
+    Returns
+    -------
+    tuple of str
+        Each link waits for the next and the last for the first; the first is the lowest. Empty without a
+        circle.
+    """
+    seen = np.full(len(waiting_for), -1, np.int64)
+    for start in np.flatnonzero(waiting_for >= 0).tolist():
+        at = start
+        while at >= 0 and seen[at] < 0:
+            seen[at] = start
+            at = int(waiting_for[at])
+        if at >= 0 and seen[at] == start:
+            return tuple(_name(fabric, channel // width) for channel in _circle(waiting_for, at))
+    return ()
+
+
+def _circle(waiting_for: Longs, start: int) -> list[int]:
+    found, at = [start], int(waiting_for[start])
+    while at != start:
+        found.append(at)
+        at = int(waiting_for[at])
+    lowest = found.index(min(found))
+    return found[lowest:] + found[:lowest]
+
+
+def _name(fabric: Fabric, row: int) -> str:
+    links = fabric.links
+    return f"{fabric.names[links.source[row]]} -> {fabric.names[links.target[row]]}"
 
 
 def simulate(
@@ -32,107 +67,119 @@ def simulate(
     routing: str | None = None,
     mode: str = PACKETS,
     options: Options | None = None,
-    every: int = EVERY,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Simulation:
-    """Send messages over a fabric and see when they arrive.
+    """Simulate messages over a fabric, and return when they arrive.
 
-    Ranks of one host share its cables, a message each in turn; what they send each other is delivered at
-    once. Same arguments, same bytes.
+    Ranks of one host share its cables, one message at a time in turn; messages between them are delivered at
+    once. The same arguments give the same result.
 
     Parameters
     ----------
     messages : Messages
-        From ``from_trace`` or ``from_profile``; each rank's are sent in their order.
+        From ``from_trace`` or ``from_profile``; the messages of a rank are sent in their order.
     routing : str, optional
-        One of ``channels.SIMULATED`` with its options; unless told, tables where they join all hosts, else
+        One of ``channels.SIMULATED`` with its options; default: tables if they connect all hosts, else
         ``minimal-adaptive``.
     mode : str
         ``packets`` (virtual cut-through) or ``flits`` (wormhole).
     options : Options, optional
-        Packets, latencies, buffers, lanes.
-    every : int
-        Messages between two points of traffic over time.
+        Packets, latencies, buffers, lanes, and the points of the traffic over time.
     seed : int
-        Decides among equal channels, and by which adapters messages go where there are several.
+        Decides among equal channels, and which of several adapters messages use.
     progress : Progress
-        Told messages delivered after every slice.
+        Receives the number of delivered messages.
 
     Returns
     -------
     Simulation
-        After a KeyboardInterrupt what was delivered until then, with ``complete=False``.
+        After a KeyboardInterrupt the messages delivered so far, with ``complete=False``.
 
     Raises
     ------
     InvalidPlacement
-        A vertex that the fabric has not.
+        A vertex is not in the fabric.
     InvalidValue
-        Messages of other ranks, options out of range, a fabric that lacks what the routing needs.
+        Messages are of other ranks, or the fabric lacks something that the routing needs.
     UnknownName
-        A mode, routing, option, selection or rails rule that there is not.
+        A mode, routing, option, selection or rails rule is unknown.
     DisconnectedAllocation, UnreachablePair
-        Two hosts that talk are not connected.
+        Two hosts that exchange messages are not connected.
     DeadlockFound
         Packets wait for each other in a circle; names the links.
     """
     chosen = options or Options()
     if mode not in MODES:
         raise UnknownName("mode", mode, MODES)
-    if not 1 <= every <= MOST_EVERY:
-        raise InvalidValue("simulate.every", f"must be 1 to {MOST_EVERY}, is {every}")
     checked = check_messages(messages, placement.ranks)
     hosts = np.unique(placement.host_of_rank)
     if len(hosts) and not 0 <= int(hosts[0]) <= int(hosts[-1]) < len(fabric):
         raise InvalidPlacement(f"vertex {int(hosts[-1])} is not in the fabric")
     name = routing if routing is not None else default_routing(fabric)
-    ways = build_ways(name, fabric, hosts, rails=chosen.rails, lanes=chosen.lanes, selection=chosen.selection)
+    routes = build_channel_routes(
+        name, fabric, hosts, rails=chosen.rails, lanes=chosen.lanes, selection=chosen.selection
+    )
+    level = _new_level(fabric, placement, checked, routes, chosen, mode, seed)
+    complete = _run(level, progress)
+    if complete and int(level.senders.ranks.tally[DELIVERED]) < len(checked.rank):
+        raise _deadlock(fabric, level)
+    return _result(level, mode=mode, routing=name, seed=seed, complete=complete)
+
+
+def _new_level(
+    fabric: Fabric,
+    placement: Placement,
+    messages: Messages,
+    routes: ChannelRoutes,
+    options: Options,
+    mode: str,
+    seed: int,
+) -> Level:
+    """Return the simulation in memory before anything is sent."""
     generator = np.random.default_rng(seed)
     senders = new_senders(
-        ways, placement, checked, packet_bytes=chosen.packet_bytes, every=every, generator=generator
+        routes,
+        placement,
+        messages,
+        packet_bytes=options.packet_bytes,
+        every=options.every,
+        generator=generator,
     )
-    level: Level
     if mode == FLITS:
-        level = FlitLevel(fabric, senders, chosen, generator, alone=ways.escapes)
-    else:
-        level = PacketLevel(fabric, senders, chosen, generator)
-    complete = _run(level, senders, progress)
-    if complete and int(senders.ranks.tally[DELIVERED]) < len(checked.rank):
-        raise _deadlock(fabric, level, senders)
-    return _told(level, senders, mode=mode, routing=ways.name, seed=seed, complete=complete)
+        return FlitLevel(fabric, senders, options, generator, exclusive=routes.escapes)
+    return PacketLevel(fabric, senders, options, generator)
 
 
 def default_routing(fabric: Fabric) -> str:
-    """The routing that a fabric is simulated on unless told."""
+    """Return the default routing of simulations on a fabric."""
     name, _ = choose_routing(fabric)
     return name if name == "tables" else MINIMAL_ADAPTIVE
 
 
-def _run(level: Level, senders: Senders, progress: Progress) -> bool:
-    """Run to the end; False after a KeyboardInterrupt."""
-    total = len(senders.ranks.receiver)
+def _run(level: Level, progress: Progress) -> bool:
+    """Run to the end; return False after a KeyboardInterrupt."""
+    ranks = level.senders.ranks
     try:
         going = True
         while going:
             going = level.advance()
-            progress("simulating", int(senders.ranks.tally[DELIVERED]), total)
+            progress("simulating", int(ranks.tally[DELIVERED]), len(ranks.receiver))
     except KeyboardInterrupt:
         return False
     return True
 
 
-def _deadlock(fabric: Fabric, level: Level, senders: Senders) -> DeadlockFound:
-    ranks = senders.ranks
-    links = circle_of_links(fabric, level.waiting_for(), senders.next_hops.width)
+def _deadlock(fabric: Fabric, level: Level) -> DeadlockFound:
+    ranks = level.senders.ranks
+    links = circle_of_links(fabric, level.waiting_for(), level.senders.next_hops.width)
     return DeadlockFound(links, float(ranks.clock[NOW]), int(ranks.tally[DELIVERED]), len(ranks.receiver))
 
 
-def _told(
-    level: Level, senders: Senders, *, mode: str, routing: str, seed: int, complete: bool
-) -> Simulation:
-    ranks, points = senders.ranks, senders.points()
-    latency, mean = senders.latencies()
+def _result(level: Level, *, mode: str, routing: str, seed: int, complete: bool) -> Simulation:
+    """Return the results of a run."""
+    ranks, points = level.senders.ranks, level.senders.points()
+    latency, mean = level.senders.latencies()
     return Simulation(
         mode=mode,
         routing=routing,

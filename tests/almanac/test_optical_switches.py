@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mapping.reconfiguration.co_optimise import Reconfiguration
-from mapping.reconfiguration.improving import improve
+from mapping.reconfiguration.model.solution import SearchResult
+from mapping.reconfiguration.search.local_search import improve
 from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
@@ -153,7 +153,7 @@ def test_circuits_that_leave_a_host_out_are_refused(
     path.write_text(f"a,b\n{hosts[0]},{hosts[1]}\n", "utf-8")
     outcome = busy("cluster", "optical", "opt", *LIMITS, "--circuits", path)
     assert outcome.code == 1
-    assert "no path of links joins node 2 and node 0" in outcome.err
+    assert "no path of links connects node 2 and node 0" in outcome.err
     assert busy("cluster", "optical", "opt").code == 1
 
 
@@ -295,10 +295,10 @@ def test_options_that_do_not_go_together_are_usage_errors(
 def test_an_interrupt_saves_the_best_so_far(
     switched: Almanac, embedded_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*given: Any, **options: Any) -> Reconfiguration:
-        return replace(improve(*given, **options | {"trials": 5}), complete=False)
+    def interrupted(one: Any, two: Any, start: Any, options: Any, **rest: Any) -> SearchResult:
+        return replace(improve(one, two, start, replace(options, trials=5), **rest), complete=False)
 
-    monkeypatch.setattr("mapping.reconfiguration.next_configuration.improve", interrupted)
+    monkeypatch.setattr("mapping.reconfiguration.plan.next_circuits.improve", interrupted)
     outcome = switched("reconfigure", "--cluster", "opt", "--json")
     assert (outcome.code, outcome.json["complete"]) == (130, False)
     (info,) = Registry(embedded_database).circuit_plans.list("opt")

@@ -11,7 +11,7 @@ import pytest
 from almanac.cli import main
 from almanac.demo import generated_data
 from almanac.demo.fill import BASELINES, CLUSTER, JOB, ON_CIRCUITS, OPTICAL, PROFILE, ROUNDS
-from mapping.reconfiguration.topology import Topology
+from mapping.reconfiguration.model.topology import Topology
 from mapping.service import machine_of
 from registry.database.driver import Transaction
 from registry.registry import Registry

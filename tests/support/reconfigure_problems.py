@@ -7,8 +7,8 @@ import itertools
 import networkx as nx
 from hypothesis import strategies as st
 
-from mapping.reconfiguration.problem import Application, Machine
-from mapping.reconfiguration.topology import Topology
+from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.topology import Topology
 
 WEIGHTS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.0])
 

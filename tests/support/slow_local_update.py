@@ -10,12 +10,17 @@ import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
-from mapping.reconfiguration.coarsening import Level, coarsen
-from mapping.reconfiguration.kernels.unsplit_routes import Guest, Net, Standing
-from mapping.reconfiguration.problem import Application, Machine
-from mapping.reconfiguration.refinement import Scale, guest_of
-from mapping.reconfiguration.topology import Topology
-from mapping.reconfiguration.unsplit import longest_route, net_of, route_unsplit
+from mapping.reconfiguration.kernels.routes import Guest, Net, PartitionState
+from mapping.reconfiguration.model.problem import Application, Level, Machine
+from mapping.reconfiguration.model.topology import Topology
+from mapping.reconfiguration.paper.partition import coarsen
+from mapping.reconfiguration.paper.refinement import (
+    Scale,
+    build_guest,
+    build_net,
+    longest_route,
+    route_unsplit,
+)
 from registry.model import Ints
 
 Vector = list[Fraction]
@@ -82,12 +87,12 @@ class Start(NamedTuple):
 
     net: Net
     guest: Guest
-    standing: Standing
+    state: PartitionState
 
 
 def start(case: Case, node: Ints) -> Start:
     level, scale = finest(case.application), Scale.of(case.application, case.machine)
-    net, guest = net_of(case.topology), guest_of(level, scale)
+    net, guest = build_net(case.topology), build_guest(level, scale)
     return Start(net, guest, route_unsplit(net, guest, node.copy(), longest_route(case.topology)))
 
 
@@ -131,11 +136,11 @@ def path_by_trying_all(
 class Slow:
     """A partition and its routes; all steps are tried and all vectors sorted."""
 
-    def __init__(self, case: Case, standing: Standing, thorough: bool) -> None:
+    def __init__(self, case: Case, state: PartitionState, thorough: bool) -> None:
         self.case, self.thorough = case, thorough
         self.graph = graph_of(case.topology)
-        self.node = standing.node.tolist()
-        self.routes = [standing.route[e, :count].tolist() for e, count in enumerate(standing.length.tolist())]
+        self.node = state.node.tolist()
+        self.routes = [state.route[e, :count].tolist() for e, count in enumerate(state.length.tolist())]
         application = case.application
         self.vertex = [Fraction(weight) for weight in application.vertex_weight.tolist()]
         self.flow = [Fraction(weight) for weight in application.weight.tolist()]

@@ -57,7 +57,7 @@ def _show(result: DemoResult, fabric: Fabric) -> None:
     )
     show_placement(result.placed)
     click.echo("")
-    simulated.show_table(result.heading, result.runs)
+    simulated.show_table(result.simulated)
     click.echo("")
     on = result.on
     click.echo(

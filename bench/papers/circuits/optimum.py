@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bench.papers.circuits.enumeration import optimum
 from bench.papers.circuits.experiment import WorkerPool, geometric_mean
 from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.trial import Parameters, Setting
 from mapping.reconfiguration.bounds import loose_bound, throughput_bound
-from mapping.reconfiguration.co_optimise import reconfigure
-from mapping.reconfiguration.enumeration import optimum
-from mapping.reconfiguration.improving import best_of
-from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.paper.loop import LoopOptions, co_optimise
+from mapping.reconfiguration.paper.refinement import Refinement
+from mapping.reconfiguration.search.local_search import TrialOptions, search_from_seeds
 
 NODES, VERTICES, EDGES = 4, 7, 10
 COMPUTE_SPEED = 10.0
@@ -98,17 +99,16 @@ def distance(setting: Setting, number: int) -> Distance:
     begin = time.process_time()
     best = optimum(application, machine).solution.throughput
     seconds = time.process_time() - begin
-    paper = reconfigure(
+    paper = co_optimise(
         application,
         machine,
-        patience=given.patience,
-        skip=given.skip,
-        steps=given.steps,
-        seed=number,
+        LoopOptions(
+            patience=given.patience, skip=given.skip, seed=number, refinement=Refinement(steps=given.steps)
+        ),
     )
     return Distance(
         paper=paper.throughput / best,
-        ours=best_of(application, machine, seed=number).throughput / best,
+        ours=search_from_seeds(application, machine, TrialOptions(seed=number)).throughput / best,
         bound=throughput_bound(application, machine).throughput / best,
         loose=loose_bound(application, machine) / best,
         seconds=seconds,

@@ -12,10 +12,12 @@ from bench.papers.circuits.record import Cell, Effort, Part, Table
 from bench.papers.circuits.trial import Parameters, Setting, draw, prepare
 from bench.support.machine import peak_memory_gb
 from mapping.reconfiguration.bounds import throughput_bound
-from mapping.reconfiguration.co_optimise import Reconfiguration, reconfigure
-from mapping.reconfiguration.coarsening import HIGHEST, LOWEST
-from mapping.reconfiguration.improving import best_of
-from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.solution import SearchResult
+from mapping.reconfiguration.paper.loop import LoopOptions, co_optimise
+from mapping.reconfiguration.paper.partition import HIGHEST, LOWEST
+from mapping.reconfiguration.paper.refinement import Refinement
+from mapping.reconfiguration.search.local_search import TrialOptions, search_from_seeds
 
 SPEEDS = ((100.0, 10.0), (1000.0, 10.0))
 """Of nodes and of links: both of Table 2's that bind on either."""
@@ -26,7 +28,7 @@ GRAPHS = 3
 """Applications of each case."""
 PRINTED, HIGHEST_FIRST, OURS = "paper's loop, all steps", "the same, highest expansion first", "best of ours"
 
-Search = Callable[[Application, Machine, int], Reconfiguration]
+Search = Callable[[Application, Machine, int], SearchResult]
 
 
 class Run(NamedTuple):
@@ -71,14 +73,16 @@ def _runs(setting: Setting, graphs: int, large: bool) -> list[Run]:
     given = setting.parameters
 
     def looped(expansion: str, steps: int | None = None) -> Search:
-        return lambda application, machine, seed: reconfigure(
+        return lambda application, machine, seed: co_optimise(
             application,
             machine,
-            patience=given.patience,
-            skip=given.skip,
-            seed=seed,
-            steps=steps,
-            expansion=expansion,
+            LoopOptions(
+                patience=given.patience,
+                skip=given.skip,
+                seed=seed,
+                expansion=expansion,
+                refinement=Refinement(steps=steps),
+            ),
         )
 
     limit = LARGE_LIMIT if large else LIMIT
@@ -86,7 +90,9 @@ def _runs(setting: Setting, graphs: int, large: bool) -> list[Run]:
     if given.steps is not None:
         methods[f"paper's loop, {given.steps} steps a refinement"] = looped(LOWEST, given.steps)
     methods[HIGHEST_FIRST] = looped(HIGHEST)
-    methods[OURS] = lambda application, machine, seed: best_of(application, machine, seed=seed, seconds=limit)
+    methods[OURS] = lambda application, machine, seed: search_from_seeds(
+        application, machine, TrialOptions(seed=seed, seconds=limit)
+    )
     found = []
     for number in range(graphs):
         application = draw(setting, number)

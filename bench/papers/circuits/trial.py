@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from ingest.generate.streams import EDGE_SPREAD, VERTEX_SPREAD, LogNormal, stream_graph
 from mapping.reconfiguration.bounds import FLOWS, loose_bound, throughput_bound
-from mapping.reconfiguration.co_optimise import PATIENCE, SKIP, Reconfiguration, reconfigure
-from mapping.reconfiguration.coarsening import HIGHEST, LOWEST
-from mapping.reconfiguration.improving import TRIALS, best_of
-from mapping.reconfiguration.loading import load_kernels
-from mapping.reconfiguration.problem import Application, Machine
-from mapping.reconfiguration.seeds import CONDENSED
+from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.solution import SearchResult
+from mapping.reconfiguration.paper.loop import PATIENCE, SKIP, LoopOptions, co_optimise
+from mapping.reconfiguration.paper.partition import HIGHEST, LOWEST
+from mapping.reconfiguration.paper.refinement import Refinement
+from mapping.reconfiguration.paper.seed_topology import CONDENSED
+from mapping.reconfiguration.search.best_partition import load_search_kernels
+from mapping.reconfiguration.search.local_search import TRIALS, TrialOptions, search_from_seeds
 from registry.progress import silent
 
 RINGS = tuple(f"chordal-ring-{chord}" for chord in range(2, 8))
@@ -100,7 +102,7 @@ class Pair(NamedTuple):
     ----------
     paper, highest, ours : float
         Throughput of the loop as printed, of the loop with the highest expansions matched first, of
-        `mapping.reconfiguration.improving.best_of`.
+        `mapping.reconfiguration.search.local_search.search_from_seeds`.
     bound, loose : float
         The certified bound, and the paper's.
     bound_name : str
@@ -120,7 +122,7 @@ class Pair(NamedTuple):
 
 def prepare() -> None:
     """Load the kernels in each process, so that no trial's time includes it."""
-    load_kernels(silent, searches=True)
+    load_search_kernels(silent)
 
 
 def machine_of(row: dict[str, float]) -> Machine:
@@ -165,7 +167,7 @@ def pair(setting: Setting, number: int) -> Pair:
     paper = _loop(setting, application, number, CONDENSED)
     highest = _reconfigured(setting, application, number, CONDENSED, HIGHEST)
     begin = time.process_time()
-    ours = best_of(application, setting.machine, trials=TRIALS, seed=number)
+    ours = search_from_seeds(application, setting.machine, TrialOptions(trials=TRIALS, seed=number))
     seconds = time.process_time() - begin
     bound = throughput_bound(application, setting.machine, flows=setting.flows)
     return Pair(
@@ -198,15 +200,17 @@ def _loop(setting: Setting, application: Application, number: int, seed_topology
 
 def _reconfigured(
     setting: Setting, application: Application, number: int, seed_topology: str, expansion: str
-) -> Reconfiguration:
+) -> SearchResult:
     given = setting.parameters
-    return reconfigure(
+    return co_optimise(
         application,
         setting.machine,
-        seed_topology=seed_topology,
-        patience=given.patience,
-        skip=given.skip,
-        seed=number,
-        steps=given.steps,
-        expansion=expansion,
+        LoopOptions(
+            seed_topology=seed_topology,
+            patience=given.patience,
+            skip=given.skip,
+            seed=number,
+            expansion=expansion,
+            refinement=Refinement(steps=given.steps),
+        ),
     )

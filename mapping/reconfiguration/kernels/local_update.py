@@ -1,9 +1,8 @@
 """The greedy local update of a partition and its routes, on plain arrays.
 
 A step is better the higher the entry of the performance vector is that it lowers first. So steps that lower
-the highest entry are looked at first, and others only where none of those is better than no step. Entries
-that are known to be stuck (`mapping.reconfiguration.kernels.trial_steps`) are not looked at. Both leave
-nothing out.
+the highest entry are tried first, and others only if none of those is better than no step. Entries known to
+be stuck (`mapping.reconfiguration.kernels.trial_steps`) are skipped. Neither omits a better step.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import numpy as np
 
 from mapping.reconfiguration.kernels.performance_vector import (
     NONE,
+    clear_changes,
     consider,
     first_lowered,
-    keep_changes,
-    undo,
+    undo_changes,
 )
 from mapping.reconfiguration.kernels.trial_steps import (
-    Bench,
+    Workspace,
     free_around,
     free_changed,
     lifts_one,
@@ -29,12 +28,12 @@ from mapping.reconfiguration.kernels.trial_steps import (
 )
 
 LAST_BIT = 1 << 62
-"""Stands for all further neighbours: their moves may be tried again."""
+"""Bit of all further neighbours, whose moves may be tried twice."""
 
 
 @nb.njit(cache=True, nogil=True)
-def refine(bench: Bench, depth: int, most: int) -> int:
-    """Make the best of all steps as long as one is better than none; at most so many.
+def refine(work: Workspace, depth: int, most: int) -> int:
+    """Make the best of all steps as long as one is better than none, at most `most` steps.
 
     Parameters
     ----------
@@ -44,34 +43,34 @@ def refine(bench: Bench, depth: int, most: int) -> int:
     Returns
     -------
     int
-        Steps made.
+        Number of steps made.
     """
     made = 0
-    while made < most and find_best(bench, depth):
-        make_best(bench)
+    while made < most and find_best(work, depth):
+        make_best(work)
         made += 1
     return made
 
 
 @nb.njit(cache=True, nogil=True)
-def find_best(bench: Bench, depth: int) -> bool:
-    """Find the step that leads to the best performance vector, of equals the lowest; ``bench.best`` holds it.
+def find_best(work: Workspace, depth: int) -> bool:
+    """Find the step with the best performance vector, at equality the lowest, and store it in ``work.best``.
 
     Parameters
     ----------
     depth : int
-        Entries of the vector, the worst first, for which steps that lower them are looked at; equal ones
-        count together. With all n + m the best of all steps is found. With fewer either the same
-        one is, or none: where the best step lowers none of these first.
+        Number of entries of the vector, the worst first, for which steps that lower them are tried; equal
+        ones count together. With all n + m the best of all steps is found. With fewer it is either the same
+        step, or none, if the best step lowers none of these first.
 
     Returns
     -------
     bool
-        Whether there is one that is better than no step.
+        True if a step is better than no step.
     """
-    load, best = bench.standing.load, bench.best
+    load, best = work.state.load, work.best
     best.number[0], best.size[0] = NONE, 0
-    bench.round[0] += 1
+    work.round[0] += 1
     ceiling, looked = np.inf, 0
     while looked < depth:
         value = 0.0
@@ -82,8 +81,8 @@ def find_best(bench: Bench, depth: int) -> bool:
             return False
         for entry in range(len(load)):
             if load[entry] == value:
-                if not bench.memo.stuck[entry]:
-                    _look_at(bench, entry, value)
+                if not work.memo.stuck[entry]:
+                    _try_entry(work, entry, value)
                 looked += 1
         if best.number[0] != NONE and first_lowered(best) == value:
             return True
@@ -92,92 +91,92 @@ def find_best(bench: Bench, depth: int) -> bool:
 
 
 @nb.njit(cache=True, nogil=True)
-def make_best(bench: Bench) -> None:
-    """Make the step ``bench.best``."""
-    net, guest, node = bench.net, bench.guest, bench.standing.node
-    nodes, number = len(net.first) - 1, bench.best.number[0]
+def make_best(work: Workspace) -> None:
+    """Make the step ``work.best``."""
+    net, guest, node = work.net, work.guest, work.state.node
+    nodes, number = len(net.first) - 1, work.best.number[0]
     if number < len(node) * nodes:
         v, q = number // nodes, number % nodes
         for at in range(guest.first[v], guest.first[v + 1]):
-            free_around(bench, guest.source[guest.edge[at]])
-            free_around(bench, guest.target[guest.edge[at]])
+            free_around(work, guest.source[guest.edge[at]])
+            free_around(work, guest.target[guest.edge[at]])
         for a in range(net.first[node[v]], net.first[node[v] + 1]):
             if net.head[a] == q:
-                move(bench, v, q, int(net.link[a]), np.inf, True)
+                move(work, v, q, int(net.link[a]), np.inf, True)
         node[v] = q
     else:
         e = number - len(node) * nodes
-        free_around(bench, guest.source[e])
-        free_around(bench, guest.target[e])
-        reroute(bench, e, int(np.int64(NONE)), np.inf, True)
-    free_changed(bench)
-    keep_changes(bench.notes)
+        free_around(work, guest.source[e])
+        free_around(work, guest.target[e])
+        reroute(work, e, int(np.int64(NONE)), np.inf, True)
+    free_changed(work)
+    clear_changes(work.changed)
 
 
 @nb.njit(inline="always")
-def _look_at(bench: Bench, entry: int, limit: float) -> None:
-    """Try all steps that lower an entry whose load is `limit`, but for those that lift one above it.
+def _try_entry(work: Workspace, entry: int, limit: float) -> None:
+    """Try all steps that lower an entry whose load is `limit`, except those that lift one above it.
 
-    One that lifts an entry above `limit` is either no better than no step, or was tried before: with an entry
-    as high as that, which it then lowers.
+    A step that lifts an entry above `limit` is either no better than no step, or was tried before with an
+    entry as high as that, which it then lowers.
     """
-    nodes, memo = len(bench.net.first) - 1, bench.memo
+    nodes, memo = len(work.net.first) - 1, work.memo
     memo.entry[0], memo.sure[0] = entry, True
-    bench.round[1] += 1
+    work.round[1] += 1
     if len(memo.until) > 0:
         memo.until[entry] = -1.0
     if entry >= nodes:
-        _relieve_link(bench, entry - nodes, limit)
+        _try_link(work, entry - nodes, limit)
     else:
-        node, vertex = bench.standing.node, bench.guest.vertex
+        node, vertex = work.state.node, work.guest.vertex
         for v in range(len(node)):
             if node[v] == entry and vertex[v] > 0.0:
-                _try_moves(bench, int(v), limit)
+                _try_moves(work, int(v), limit)
     memo.stuck[entry] = memo.sure[0]
 
 
 @nb.njit(inline="always")
-def _relieve_link(bench: Bench, link: int, limit: float) -> None:
+def _try_link(work: Workspace, link: int, limit: float) -> None:
     """Try to re-route each flow of a link, and to move both of its ends."""
-    guest, standing = bench.guest, bench.standing
-    route, length, flow = standing.route, standing.length, guest.flow
+    guest, state = work.guest, work.state
+    route, length, flow = state.route, state.length, guest.flow
     for e in range(len(flow)):
         for k in range(length[e]):
             if route[e, k] == link and flow[e] > 0.0:
-                _try_reroute(bench, e, link, limit)
+                _try_reroute(work, e, link, limit)
                 for v in (int(np.int64(guest.source[e])), int(np.int64(guest.target[e]))):
-                    if bench.thorough:
-                        _try_moves(bench, v, limit)
+                    if work.thorough:
+                        _try_moves(work, v, limit)
                     else:
-                        _try_moves_across(bench, e, v, link, limit)
+                        _try_moves_across(work, e, v, link, limit)
                 break
 
 
 @nb.njit(cache=True)
-def _try_moves(bench: Bench, v: int, limit: float) -> None:
+def _try_moves(work: Workspace, v: int, limit: float) -> None:
     """Try to move a vertex to each neighbour of its node, unless that was done in this round."""
-    if bench.thorough:
-        if bench.seen[v] == bench.round[0]:
-            bench.memo.sure[0] = False
+    if work.thorough:
+        if work.seen[v] == work.round[0]:
+            work.memo.sure[0] = False
             return
-        bench.seen[v] = bench.round[0]
-    net, here = bench.net, bench.standing.node[v]
+        work.seen[v] = work.round[0]
+    net, here = work.net, work.state.node[v]
     for a in range(net.first[here], net.first[here + 1]):
-        _try_move(bench, v, int(np.int64(net.head[a])), int(net.link[a]), limit)
+        _try_move(work, v, int(np.int64(net.head[a])), int(net.link[a]), limit)
 
 
 @nb.njit(inline="always")
-def _try_moves_across(bench: Bench, e: int, v: int, link: int, limit: float) -> None:
-    """Try to move an end of a flow to nodes of its route that lie beyond a link.
+def _try_moves_across(work: Workspace, e: int, v: int, link: int, limit: float) -> None:
+    """Try to move an end of a flow to nodes of its route beyond a link.
 
-    Where routes only grow or shrink, no other move of it takes this flow off the link.
+    If routes only grow or shrink, no other move of it takes this flow off the link.
     """
-    net, here, across, tried = bench.net, bench.standing.node[v], False, bench.tried
+    net, here, across, tried = work.net, work.state.node[v], False, work.tried
     at = int(here)
-    if bench.seen[v] != bench.round[1]:
-        bench.seen[v], tried[v] = bench.round[1], 0
-    for k in range(np.int64(bench.standing.length[e])):
-        one = link_at(bench, e, v, k)
+    if work.seen[v] != work.round[1]:
+        work.seen[v], tried[v] = work.round[1], 0
+    for k in range(np.int64(work.state.length[e])):
+        one = link_at(work, e, v, k)
         at = int(net.ends[one]) - at
         across = across or one == link
         if across:
@@ -185,30 +184,32 @@ def _try_moves_across(bench: Bench, e: int, v: int, link: int, limit: float) -> 
                 bit = 1 << min(a - net.first[here], 62)
                 if net.head[a] == at and not (tried[v] & bit and bit != LAST_BIT):
                     tried[v] |= bit
-                    _try_move(bench, v, at, int(net.link[a]), limit)
+                    _try_move(work, v, at, int(net.link[a]), limit)
 
 
 @nb.njit(cache=True)
-def _try_move(bench: Bench, v: int, q: int, link: int, limit: float) -> None:
-    weight, load = bench.guest.vertex[v], bench.standing.load
+def _try_move(work: Workspace, v: int, q: int, link: int, limit: float) -> None:
+    """Try to move a vertex to node `q` along a link."""
+    weight, load = work.guest.vertex[v], work.state.load
     if weight > 0.0 and load[q] + weight > limit:
-        lifts_one(bench.memo, q, limit - weight)
+        lifts_one(work.memo, q, limit - weight)
         return
     lifted = NONE
-    if move(bench, v, q, link, limit, False):
-        number = v * (len(bench.net.first) - 1) + q
-        lifted = consider(bench.notes, number, limit, bench.trial, bench.best)
-    if lifted == NONE or bench.thorough:  # thorough ones depend on all links
-        bench.memo.sure[0] = False
+    if move(work, v, q, link, limit, False):
+        number = v * (len(work.net.first) - 1) + q
+        lifted = consider(work.changed, number, limit, work.trial, work.best)
+    if lifted == NONE or work.thorough:  # thorough ones depend on all links
+        work.memo.sure[0] = False
     else:
-        lifts_one(bench.memo, lifted, limit - (load[lifted] - bench.notes.saved[lifted]))
-    undo(bench.notes)
+        lifts_one(work.memo, lifted, limit - (load[lifted] - work.changed.saved[lifted]))
+    undo_changes(work.changed)
 
 
 @nb.njit(inline="always")
-def _try_reroute(bench: Bench, e: int, link: int, limit: float) -> None:
-    if reroute(bench, e, link, limit, False):
-        number = len(bench.standing.node) * (len(bench.net.first) - 1) + e
-        bench.memo.sure[0] = False
-        consider(bench.notes, number, limit, bench.trial, bench.best)
-    undo(bench.notes)
+def _try_reroute(work: Workspace, e: int, link: int, limit: float) -> None:
+    """Try to re-route a flow without a link."""
+    if reroute(work, e, link, limit, False):
+        number = len(work.state.node) * (len(work.net.first) - 1) + e
+        work.memo.sure[0] = False
+        consider(work.changed, number, limit, work.trial, work.best)
+    undo_changes(work.changed)

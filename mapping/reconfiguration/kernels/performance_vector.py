@@ -1,11 +1,11 @@
-"""Performance vectors compared by what changes, on plain arrays.
+"""Comparison of performance vectors by their changes, on plain arrays.
 
-A performance vector lists the throughputs of all nodes and links in increasing order; the greater is better,
-compared from the first entry on. Here entries are loads, whose reciprocals they are: they are listed in
-decreasing order, and the smaller is better. Sorted anew for every step, n + m of them would take most of the
-time. But entries that a step does not change stand in both vectors: what decides is the largest value that
-does not stand equally often among the old entries and among the new ones of those that change. Two steps
-compare alike: one's new entries and the other's old ones against the other's new ones and the one's old.
+A performance vector lists the throughputs of all nodes and links in ascending order; the greater is better,
+compared from the first entry on. Here entries are loads, their reciprocals, in descending order, and the
+smaller is better. Sorting n + m of them for every step would take most of the time. But entries that a step
+does not change are in both vectors: the decision is made by the largest value whose number differs between
+the old and the new entries of those that change. Two steps are compared alike: the new entries of one and the
+old ones of the other with the new ones of the other and the old ones of the one.
 
 Loads must add up without rounding, as on a grid; then comparisons are exact.
 """
@@ -23,16 +23,16 @@ NONE = -1
 
 
 class Step(NamedTuple):
-    """What a step does; changed in place.
+    """Effect of a step on loads; changed in place.
 
     Attributes
     ----------
     number : int64[1]
         `NONE` for no step.
     size : int64[1]
-        Entries that it changes.
+        Number of changed entries.
     old, new : float64[entries]
-        Their loads, each in decreasing order.
+        Their loads before and after, each in descending order.
     """
 
     number: Longs
@@ -41,20 +41,21 @@ class Step(NamedTuple):
     new: Floats
 
 
-class Notes(NamedTuple):
+class LoadChanges(NamedTuple):
     """Loads, and which of them were changed for a trial; changed in place.
 
     Attributes
     ----------
     load : float64[entries]
-        Of nodes, then of links.
+        Loads of nodes, then of links.
     changes : int64[1]
+        Number of changed entries.
     entry : int32[entries]
-        The first so many were changed.
+        The changed entries come first.
     touched : bool[entries]
-        Whether an entry is among them.
+        True for a changed entry.
     saved : float64[entries]
-        The load of those before.
+        Load of a changed entry before the trial.
     """
 
     load: Floats
@@ -65,14 +66,14 @@ class Notes(NamedTuple):
 
 
 def no_step(entries: int) -> Step:
-    """Room for a step."""
+    """Return memory for a step."""
     return Step(np.full(1, NONE), np.zeros(1, np.int64), np.zeros(entries), np.zeros(entries))
 
 
-def new_notes(load: Floats) -> Notes:
-    """Nothing changed yet."""
+def new_load_changes(load: Floats) -> LoadChanges:
+    """Return loads without changes."""
     entries = len(load)
-    return Notes(
+    return LoadChanges(
         load=load,
         changes=np.zeros(1, np.int64),
         entry=np.zeros(entries, np.int32),
@@ -82,37 +83,37 @@ def new_notes(load: Floats) -> Notes:
 
 
 @nb.njit(cache=True)
-def add(notes: Notes, entry: int, amount: float) -> None:
+def add(changed: LoadChanges, entry: int, amount: float) -> None:
     """Change a load for a trial."""
-    if not notes.touched[entry]:
-        notes.touched[entry] = True
-        notes.saved[entry] = notes.load[entry]
-        notes.entry[notes.changes[0]] = entry
-        notes.changes[0] += 1
-    notes.load[entry] += amount
+    if not changed.touched[entry]:
+        changed.touched[entry] = True
+        changed.saved[entry] = changed.load[entry]
+        changed.entry[changed.changes[0]] = entry
+        changed.changes[0] += 1
+    changed.load[entry] += amount
 
 
 @nb.njit(cache=True)
-def undo(notes: Notes) -> None:
-    """Put back all loads that were changed."""
-    for k in range(notes.changes[0]):
-        entry = notes.entry[k]
-        notes.load[entry] = notes.saved[entry]
-        notes.touched[entry] = False
-    notes.changes[0] = 0
+def undo_changes(changed: LoadChanges) -> None:
+    """Restore all changed loads."""
+    for k in range(changed.changes[0]):
+        entry = changed.entry[k]
+        changed.load[entry] = changed.saved[entry]
+        changed.touched[entry] = False
+    changed.changes[0] = 0
 
 
 @nb.njit(cache=True)
-def keep_changes(notes: Notes) -> None:
-    """Let loads stay as they were changed."""
-    for k in range(notes.changes[0]):
-        notes.touched[notes.entry[k]] = False
-    notes.changes[0] = 0
+def clear_changes(changed: LoadChanges) -> None:
+    """Make the changes of loads permanent."""
+    for k in range(changed.changes[0]):
+        changed.touched[changed.entry[k]] = False
+    changed.changes[0] = 0
 
 
 @nb.njit(cache=True, nogil=True)
 def compare(one: Step, other: Step) -> int:
-    """Negative where `one` leads to a better performance vector than `other`, positive where to a worse."""
+    """Return a negative number if `one` has the better performance vector, a positive if `other` has."""
     ones, others = one.size[0], other.size[0]
     a, b, c, d = 0, 0, 0, 0
     while True:
@@ -140,7 +141,7 @@ def compare(one: Step, other: Step) -> int:
 
 @nb.njit(cache=True)
 def first_lowered(step: Step) -> float:
-    """The highest entry that a step, better than none, takes from the vector."""
+    """Return the highest entry that a step, better than none, removes from the vector."""
     for k in range(step.size[0]):
         if step.old[k] != step.new[k]:
             return float(step.old[k])
@@ -148,18 +149,18 @@ def first_lowered(step: Step) -> float:
 
 
 @nb.njit(cache=True)
-def consider(notes: Notes, number: int, limit: float, trial: Step, best: Step) -> int:
-    """Keep what was changed as the best step, where it is better than the best so far.
+def consider(changed: LoadChanges, number: int, limit: float, trial: Step, best: Step) -> int:
+    """Store the changes as the best step if it is better than the best so far.
 
-    Of equals the lower number wins; where there is no best yet, it must be better than no step. One that
-    lifts an entry above `limit` is left.
+    At equality the lower number wins; the first step must be better than no step. A step that lifts an entry
+    above `limit` is ignored.
 
     Returns
     -------
     int
-        An entry that is lifted above the limit; `NONE` where there is none.
+        An entry that is lifted above the limit, or `NONE`.
     """
-    lifted = _list_changes(notes, limit, trial)
+    lifted = _list_changes(changed, limit, trial)
     if lifted != NONE:
         return int(lifted)
     sign = compare(trial, best)
@@ -172,12 +173,12 @@ def consider(notes: Notes, number: int, limit: float, trial: Step, best: Step) -
 
 
 @nb.njit(cache=True)
-def _list_changes(notes: Notes, limit: float, trial: Step) -> int:
-    """Fill `trial` with the entries that differ, and return one that is lifted above the limit, or `NONE`."""
+def _list_changes(changed: LoadChanges, limit: float, trial: Step) -> int:
+    """Fill `trial` with the changed entries; return one that is lifted above the limit, or `NONE`."""
     size = 0
-    for k in range(notes.changes[0]):
-        entry = notes.entry[k]
-        old, new = notes.saved[entry], notes.load[entry]
+    for k in range(changed.changes[0]):
+        entry = changed.entry[k]
+        old, new = changed.saved[entry], changed.load[entry]
         if new > old and new > limit:
             return int(entry)
         if new != old:
@@ -190,7 +191,7 @@ def _list_changes(notes: Notes, limit: float, trial: Step) -> int:
 
 @nb.njit(cache=True)
 def _insert(values: Floats, count: int, value: float) -> None:
-    """Put one more into values in decreasing order."""
+    """Insert a value into values in descending order."""
     at = count
     while at > 0 and values[at - 1] < value:
         values[at] = values[at - 1]

@@ -1,7 +1,7 @@
-"""Steps of the local update on trial: vertices that move, flows that are re-routed, and what they lift.
+"""Trial steps of the local update: moves of vertices, re-routed flows, and the entries that they lift.
 
-Where all steps that lower an entry lift others above it, these are kept in mind (`Memo`): until one of them
-falls far enough, or a flow or vertex concerned moves, no step lowers that entry to good purpose.
+If all steps that lower an entry lift others above it, these others are stored (`Memo`): until one of them
+falls far enough, or a flow or vertex concerned moves, no step usefully lowers that entry.
 """
 
 from __future__ import annotations
@@ -11,19 +11,26 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
-from mapping.reconfiguration.kernels.performance_vector import NONE, Notes, Step, add, new_notes, no_step
-from mapping.reconfiguration.kernels.unsplit_routes import (
+from mapping.reconfiguration.kernels.performance_vector import (
+    NONE,
+    LoadChanges,
+    Step,
+    add,
+    new_load_changes,
+    no_step,
+)
+from mapping.reconfiguration.kernels.routes import (
     Guest,
     Net,
+    PartitionState,
     Search,
-    Standing,
     least_congested,
     new_search,
 )
 from registry.model import Bools, Floats, Ints, Longs
 
 MOST_KNOWN = 2048
-"""Nodes and links of a topology for which the memo is kept: it has that many squared entries."""
+"""Largest number of nodes and links for which the memo is stored: it has the square of entries."""
 
 
 class Memo(NamedTuple):
@@ -32,15 +39,14 @@ class Memo(NamedTuple):
     Attributes
     ----------
     stuck : bool[n + m]
-        Whether an entry is known to be one.
+        True for such an entry.
     until : float64[n + m, n + m]
-        By entry that is stuck, and entry that its steps would lift above it: the load down to which the
-        latter must fall for one of these not to; -1 where there is none. Of no entries where that would be
-        too many.
+        By stuck entry, and entry that its steps would lift above it: the load to which the latter must fall
+        so that one of them does not; -1 if there is none. Empty if it would be too large.
     entry : int64[1]
-        Entry that is looked at.
+        Entry in question.
     sure : bool[1]
-        Whether all of its steps so far lift a known entry.
+        True if all of its steps so far lift a known entry.
     """
 
     stuck: Bools
@@ -49,33 +55,33 @@ class Memo(NamedTuple):
     sure: Bools
 
 
-class Bench(NamedTuple):
-    """All that a refinement works with. Made by `new_bench`.
+class Workspace(NamedTuple):
+    """All data of a refinement; made by `new_workspace`.
 
     Step v * n + q moves vertex v to node q; step vertices * n + e re-routes edge e.
 
     Attributes
     ----------
-    notes : Notes
-        Of the standing's loads.
+    changed : LoadChanges
+        Changes of the loads of `state`.
     best, trial : Step
     seen : int64[v]
-        Round in which all moves of a vertex were tried; for routes that grow or shrink, look.
+        Round in which all moves of a vertex were tried; for routes that grow or shrink, number of the entry.
     tried : int64[v]
-        Moves that were tried in that look: bits, by neighbour.
+        Moves that were tried for that entry: bits, by neighbour.
     round : int64[2]
-        Searches for the best step so far, and looks at an entry.
+        Number of searches for the best step, and of entries tried.
     thorough : bool
-        Whether the flows of a moved vertex are re-routed, heaviest first, each along its least congested
-        path; otherwise their routes grow or shrink at that end: by the link that the vertex moves along, or
-        by all links before its new node where that is on the route.
+        True: the flows of a moved vertex are routed again, heaviest first, each along its least congested
+        path. False: their routes grow or shrink at that end, by the link that the vertex moves along, or by
+        all links before its new node if that is on the route.
     """
 
     net: Net
     guest: Guest
-    standing: Standing
+    state: PartitionState
     search: Search
-    notes: Notes
+    changed: LoadChanges
     best: Step
     trial: Step
     memo: Memo
@@ -85,9 +91,9 @@ class Bench(NamedTuple):
     thorough: bool
 
 
-def new_bench(net: Net, guest: Guest, standing: Standing, thorough: bool) -> Bench:
-    """A bench on a standing, which refinement changes in place."""
-    entries, longest = len(standing.load), standing.route.shape[1]
+def new_workspace(net: Net, guest: Guest, state: PartitionState, thorough: bool) -> Workspace:
+    """Return the data of a refinement of a state, which is then changed in place."""
+    entries, longest = len(state.load), state.route.shape[1]
     known = entries if entries <= MOST_KNOWN else 0
     memo = Memo(
         stuck=np.zeros(entries, np.bool_),
@@ -95,12 +101,12 @@ def new_bench(net: Net, guest: Guest, standing: Standing, thorough: bool) -> Ben
         entry=np.zeros(1, np.int64),
         sure=np.zeros(1, np.bool_),
     )
-    return Bench(
+    return Workspace(
         net=net,
         guest=guest,
-        standing=standing,
+        state=state,
         search=new_search(len(net.first) - 1, len(net.ends), longest),
-        notes=new_notes(standing.load),
+        changed=new_load_changes(state.load),
         best=no_step(entries),
         trial=no_step(entries),
         memo=memo,
@@ -112,72 +118,72 @@ def new_bench(net: Net, guest: Guest, standing: Standing, thorough: bool) -> Ben
 
 
 @nb.njit(cache=True)
-def move(bench: Bench, v: int, q: int, link: int, limit: float, lasting: bool) -> bool:
-    """Change loads as if a vertex went to node `q` along a link; its routes too, for a `lasting` move.
+def move(work: Workspace, v: int, q: int, link: int, limit: float, lasting: bool) -> bool:
+    """Change loads as if a vertex moved to node `q` along a link; if `lasting`, change its routes too.
 
     Returns
     -------
     bool
-        False where the move is to be left: for `limit`, or for a route that would be too long.
+        False if the move is not possible: because of `limit`, or of a route that would be too long.
     """
-    weight = bench.guest.vertex[v]
-    add(bench.notes, int(bench.standing.node[v]), -weight)
-    add(bench.notes, q, weight)
-    if bench.thorough:
-        return bool(_reroute_all(bench, v, q, limit, lasting))
-    return bool(_grow_or_shrink(bench, v, q, link, lasting))
+    weight = work.guest.vertex[v]
+    add(work.changed, int(work.state.node[v]), -weight)
+    add(work.changed, q, weight)
+    if work.thorough:
+        return bool(_reroute_all(work, v, q, limit, lasting))
+    return bool(_grow_or_shrink(work, v, q, link, lasting))
 
 
 @nb.njit(cache=True)
-def _reroute_all(bench: Bench, v: int, q: int, limit: float, lasting: bool) -> bool:
-    """Take all flows of a vertex off their links and route them from node `q`, the heaviest first."""
-    net, guest, standing, notes = bench.net, bench.guest, bench.standing, bench.notes
-    nodes, path, load = len(net.first) - 1, bench.search.path, standing.load
+def _reroute_all(work: Workspace, v: int, q: int, limit: float, lasting: bool) -> bool:
+    """Remove all flows of a vertex and route them from node `q`, the heaviest first."""
+    net, guest, state, changed = work.net, work.guest, work.state, work.changed
+    nodes, path, load = len(net.first) - 1, work.search.path, state.load
     for at in range(guest.first[v], guest.first[v + 1]):
         e = guest.edge[at]
-        for k in range(standing.length[e]):
-            add(notes, nodes + standing.route[e, k], -guest.flow[e])
+        for k in range(state.length[e]):
+            add(changed, nodes + state.route[e, k], -guest.flow[e])
     for at in range(guest.first[v], guest.first[v + 1]):
         e = guest.edge[at]
-        start = int(np.int64(standing.node[guest.source[e]]))
-        goal = int(np.int64(standing.node[guest.target[e]]))
+        start = int(np.int64(state.node[guest.source[e]]))
+        goal = int(np.int64(state.node[guest.target[e]]))
         if guest.source[e] == v:
             start = q
         else:
             goal = q
-        count = least_congested(net, load[nodes:], start, goal, guest.flow[e], bench.search)
+        count = least_congested(net, load[nodes:], start, goal, guest.flow[e], work.search)
         if count < 0:
             return False
         for k in range(count):
             entry = nodes + path[k]
-            add(notes, entry, guest.flow[e])
-            if load[entry] > limit and load[entry] > notes.saved[entry]:
+            add(changed, entry, guest.flow[e])
+            if load[entry] > limit and load[entry] > changed.saved[entry]:
                 return False  # it only grows from here on
         if lasting:
-            standing.length[e] = count
-            standing.route[e, :count] = path[:count]
+            state.length[e] = count
+            state.route[e, :count] = path[:count]
     return True
 
 
 @nb.njit(cache=True)
-def _grow_or_shrink(bench: Bench, v: int, q: int, link: int, lasting: bool) -> bool:
-    """Let each route of a vertex begin at `q`: where it leads through that node cut, else led there."""
-    net, guest, standing = bench.net, bench.guest, bench.standing
-    nodes, route, length = len(net.first) - 1, standing.route, standing.length
+def _grow_or_shrink(work: Workspace, v: int, q: int, link: int, lasting: bool) -> bool:
+    """Let each route of a vertex start at `q`: cut if it leads through that node, else extended."""
+    net, guest, state = work.net, work.guest, work.state
+    nodes, route, length = len(net.first) - 1, state.route, state.length
     for at in range(guest.first[v], guest.first[v + 1]):
         e = int(np.int64(guest.edge[at]))
-        flow, here, cut = guest.flow[e], int(standing.node[v]), 0
+        flow, here, cut = guest.flow[e], int(state.node[v]), 0
         for k in range(np.int64(length[e])):
-            here = int(net.ends[link_at(bench, e, v, k)]) - here
+            here = int(net.ends[link_at(work, e, v, k)]) - here
             if here == q:
                 cut = k + 1
                 break
         if cut == 0 and length[e] == route.shape[1]:
             return False
         if cut == 0:
-            add(bench.notes, nodes + link, flow)
+            add(work.changed, nodes + link, flow)
         for k in range(cut):
-            add(bench.notes, nodes + link_at(bench, e, v, k), -flow)
+            add(work.changed, nodes + link_at(work, e, v, k), -flow)
         if lasting:
             _change_route(route[e], length, e, guest.source[e] == v, cut, link)
     return True
@@ -185,7 +191,7 @@ def _grow_or_shrink(bench: Bench, v: int, q: int, link: int, lasting: bool) -> b
 
 @nb.njit(cache=True)
 def _change_route(path: Ints, length: Ints, e: int, at_start: bool, cut: int, link: int) -> None:
-    """Cut so many links off one end of a route, or, where that is 0, put a link on it."""
+    """Cut so many links off one end of a route, or if that is 0 add a link there."""
     count = length[e]
     if cut > 0:
         length[e] = count - cut
@@ -201,47 +207,50 @@ def _change_route(path: Ints, length: Ints, e: int, at_start: bool, cut: int, li
 
 
 @nb.njit(cache=True)
-def link_at(bench: Bench, e: int, v: int, k: int) -> int:
-    """The k-th link of a route, seen from its end `v`."""
-    place = k if bench.guest.source[e] == v else bench.standing.length[e] - 1 - k
-    return int(bench.standing.route[e, place])
+def link_at(work: Workspace, e: int, v: int, k: int) -> int:
+    """Return the k-th link of a route, counted from its end `v`."""
+    place = k if work.guest.source[e] == v else work.state.length[e] - 1 - k
+    return int(work.state.route[e, place])
 
 
 @nb.njit(cache=True)
-def reroute(bench: Bench, e: int, avoided: int, limit: float, lasting: bool) -> bool:
-    """Change loads as if a flow took its least congested path; its route too, for a `lasting` step.
+def reroute(work: Workspace, e: int, avoided: int, limit: float, lasting: bool) -> bool:
+    """Change loads as if a flow took its least congested path; if `lasting`, change its route too.
 
     Returns
     -------
     bool
-        False where no path without the link `avoided` (or `NONE`) stays at or below `limit` on all links
-        that are not on the route now.
+        False if no path without the link `avoided` (or `NONE`) stays at or below `limit` on all links that
+        are not on the present route.
     """
-    net, guest, standing, path = bench.net, bench.guest, bench.standing, bench.search.path
+    net, guest, state, path = work.net, work.guest, work.state, work.search.path
     nodes, flow = len(net.first) - 1, guest.flow[e]
-    for k in range(standing.length[e]):
-        add(bench.notes, nodes + standing.route[e, k], -flow)
-    start = int(np.int64(standing.node[guest.source[e]]))
-    goal = int(np.int64(standing.node[guest.target[e]]))
-    if avoided != NONE and not _joined(bench, start, goal, flow, avoided, limit):
+    for k in range(state.length[e]):
+        add(work.changed, nodes + state.route[e, k], -flow)
+    start = int(np.int64(state.node[guest.source[e]]))
+    goal = int(np.int64(state.node[guest.target[e]]))
+    if avoided != NONE and not _connected(work, start, goal, flow, avoided, limit):
         return False
-    count = least_congested(net, standing.load[nodes:], start, goal, flow, bench.search)
+    count = least_congested(net, state.load[nodes:], start, goal, flow, work.search)
     if count < 0:
-        bench.memo.sure[0] = False
+        work.memo.sure[0] = False
         return False
     for k in range(count):
-        add(bench.notes, nodes + path[k], flow)
+        add(work.changed, nodes + path[k], flow)
     if lasting:
-        standing.length[e] = count
-        standing.route[e, :count] = path[:count]
+        state.length[e] = count
+        state.route[e, :count] = path[:count]
     return True
 
 
 @nb.njit(cache=True)
-def _joined(bench: Bench, start: int, goal: int, flow: float, avoided: int, limit: float) -> bool:
-    """Whether links other than `avoided`, at most at the limit with the flow or used by it now, join two."""
-    net, load, touched = bench.net, bench.standing.load, bench.notes.touched
-    nodes, known, queue = len(net.first) - 1, bench.search.hops, bench.search.queue
+def _connected(work: Workspace, start: int, goal: int, flow: float, avoided: int, limit: float) -> bool:
+    """Return True if a path connects two nodes without `avoided`.
+
+    Its links are at most at the limit with the flow, or used by the flow now.
+    """
+    net, load, touched = work.net, work.state.load, work.changed.touched
+    nodes, known, queue = len(net.first) - 1, work.search.hops, work.search.queue
     known[:] = NONE
     known[start] = 0
     queue[0] = start
@@ -254,7 +263,7 @@ def _joined(bench: Bench, start: int, goal: int, flow: float, avoided: int, limi
             if known[u] != NONE or net.link[a] == avoided:
                 continue
             if load[entry] + flow > limit and not touched[entry]:
-                lifts_one(bench.memo, entry, limit - flow)
+                lifts_one(work.memo, entry, limit - flow)
                 continue
             if u == goal:
                 return True
@@ -266,7 +275,7 @@ def _joined(bench: Bench, start: int, goal: int, flow: float, avoided: int, limi
 
 @nb.njit(cache=True)
 def lifts_one(memo: Memo, entry: int, until: float) -> None:
-    """Note that a step lifts an entry above the one that is looked at, until it has fallen to a load."""
+    """Record that a step lifts an entry above the one in question, until it has fallen to a load."""
     if len(memo.until) > 0:
         memo.until[memo.entry[0], entry] = max(memo.until[memo.entry[0], entry], until)
     else:
@@ -274,25 +283,25 @@ def lifts_one(memo: Memo, entry: int, until: float) -> None:
 
 
 @nb.njit(cache=True)
-def free_around(bench: Bench, v: int) -> None:
-    """Forget that entries are stuck that moving a vertex, or re-routing one of its flows, may lower."""
-    guest, standing, stuck = bench.guest, bench.standing, bench.memo.stuck
-    nodes = len(bench.net.first) - 1
-    stuck[standing.node[v]] = False
+def free_around(work: Workspace, v: int) -> None:
+    """Reset stuck entries that moving a vertex, or re-routing one of its flows, may lower."""
+    guest, state, stuck = work.guest, work.state, work.memo.stuck
+    nodes = len(work.net.first) - 1
+    stuck[state.node[v]] = False
     for at in range(guest.first[v], guest.first[v + 1]):
         e = guest.edge[at]
-        for k in range(standing.length[e]):
-            stuck[nodes + standing.route[e, k]] = False
+        for k in range(state.length[e]):
+            stuck[nodes + state.route[e, k]] = False
 
 
 @nb.njit(cache=True)
-def free_changed(bench: Bench) -> None:
-    """Forget that entries are stuck that a step has changed, or that were so for one that it has lowered."""
-    notes, stuck, until = bench.notes, bench.memo.stuck, bench.memo.until
-    for k in range(notes.changes[0]):
-        entry = notes.entry[k]
+def free_changed(work: Workspace) -> None:
+    """Reset stuck entries that a step has changed, or that were stuck because of one it lowered."""
+    changed, stuck, until = work.changed, work.memo.stuck, work.memo.until
+    for k in range(changed.changes[0]):
+        entry = changed.entry[k]
         stuck[entry] = False
-        if notes.load[entry] < notes.saved[entry]:
+        if changed.load[entry] < changed.saved[entry]:
             for other in range(len(until)):
-                if notes.load[entry] <= until[other, entry]:
+                if changed.load[entry] <= until[other, entry]:
                     stuck[other] = False

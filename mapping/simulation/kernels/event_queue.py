@@ -1,10 +1,10 @@
-"""Events by time, and those of one time in the order in which they were put in.
+"""Events by time, and those of one time in the order in which they were added.
 
-A binary heap in arrays, and beside it a few lines: events that seldom come before the last one, such as those
-that are always due a latency from now, stand in a ring in their order. To put one in there and to take
-it out takes the same time however many wait; in a heap of thousands that is most of what a packet costs.
-Where an event comes before the last of its line, or the line is full, it goes into the heap. The first of all
-is the first of the heap or of a line, whichever is earlier, so that lines change nothing but time.
+A binary heap in arrays, and a few lines besides it. Events that seldom come before the last one, such as
+those due a fixed latency from now, are stored in a ring in their order. To add or remove one there takes
+constant time, while a heap of thousands of events is most of the cost of a packet. An event goes into the
+heap if it comes before the last of its line, or if the line is full. The first event is the first of the heap
+or of a line, whichever is earlier, so that lines change nothing but speed.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ LINES = 3
 FIRST, NUMBER = 0, 1
 """Columns of ``EventLines.ends``."""
 NOTHING = -1
-"""No event waits; see `soonest`, where `LINES` stands for the heap."""
+"""Result of `soonest` if no event waits; `LINES` means the heap."""
 
 
 class EventQueue(NamedTuple):
-    """A heap; changed in place. Made by `new_queue`.
+    """A heap; changed in place; made by `new_queue`.
 
     Attributes
     ----------
     time : float64[room]
     event : int64[room, 2]
-        How many were put in before, and what happens.
+        Number of events added before, and what happens.
     counts : int64[2]
-        Events that wait in the heap, and all that were ever put in, lines counted.
+        Events waiting in the heap, and all ever added, including lines.
     """
 
     time: Floats
@@ -45,14 +45,14 @@ class EventQueue(NamedTuple):
 
 
 class EventLines(NamedTuple):
-    """Rings beside a heap; changed in place. Made by `new_lines`.
+    """Rings besides a heap; changed in place; made by `new_lines`.
 
     Attributes
     ----------
     time : float64[LINES, room], event : int64[LINES, room, 2]
         As in `EventQueue`.
     ends : int64[LINES, 2]
-        Where the first event of each line stands, and how many there are.
+        Index of the first event of each line, and number of events.
     """
 
     time: Floats
@@ -61,12 +61,12 @@ class EventLines(NamedTuple):
 
 
 def new_queue(room: int) -> EventQueue:
-    """An empty queue with room for so many events."""
+    """Return an empty queue with room for so many events."""
     return EventQueue(np.zeros(room), np.zeros((room, 2), np.int64), np.zeros(2, np.int64))
 
 
 def wider_queue(queue: EventQueue, room: int) -> EventQueue:
-    """The same events with room for more."""
+    """Return the same events with more room."""
     wider = new_queue(room)
     wider.time[: len(queue.time)] = queue.time
     wider.event[: len(queue.event)] = queue.event
@@ -75,13 +75,13 @@ def wider_queue(queue: EventQueue, room: int) -> EventQueue:
 
 
 def new_lines(room: int) -> EventLines:
-    """Empty lines, each with room for so many events."""
+    """Return empty lines, each with room for so many events."""
     time, event = np.zeros((LINES, room)), np.zeros((LINES, room, 2), np.int64)
     return EventLines(time, event, np.zeros((LINES, 2), np.int64))
 
 
 def wider_lines(lines: EventLines, room: int) -> EventLines:
-    """The same events with room for more."""
+    """Return the same events with more room."""
     wider = new_lines(room)
     for line, (first, number) in enumerate(lines.ends.tolist()):
         stands = (first + np.arange(number)) % lines.time.shape[1]
@@ -109,7 +109,7 @@ def put_in(time: Floats, event: Longs, count: Longs, at: float, what: int) -> No
 
 @njit(inline="always")
 def drop_first(time: Floats, event: Longs, count: Longs) -> None:
-    """Take out the first event of the heap, which stands at place 0; there must be one."""
+    """Remove the first event of the heap, at index 0; there must be one."""
     last = count[WAITING] - 1
     count[WAITING] = last
     at, order, what = time[last], event[last, ORDER], event[last, WHAT]
@@ -145,7 +145,7 @@ def put_behind(
     at: float,
     what: int,
 ) -> None:
-    """Add an event at the end of a line, or to the heap where it cannot stand there."""
+    """Add an event at the end of a line, or to the heap if it cannot be there."""
     number, room = line_ends[line, NUMBER], line_time.shape[1]
     behind = line_ends[line, FIRST] + number
     if behind >= room:
@@ -164,7 +164,7 @@ def put_behind(
 def soonest(
     line_time: Floats, line_event: Longs, line_ends: Longs, time: Floats, event: Longs, count: Longs
 ) -> int:
-    """Where the first event of all stands: a line, `LINES` for the heap, `NOTHING`."""
+    """Return where the first event of all is: a line, `LINES` for the heap, or `NOTHING`."""
     where, at, order = NOTHING, 0.0, 0
     if count[WAITING] > 0:
         where, at, order = LINES, time[0], event[0, ORDER]
@@ -179,7 +179,7 @@ def soonest(
 
 @njit(inline="always")
 def drop_front(line: int, line_time: Floats, line_ends: Longs) -> None:
-    """Take out the first event of a line; there must be one."""
+    """Remove the first event of a line; there must be one."""
     first = line_ends[line, FIRST] + 1
     line_ends[line, FIRST] = first if first < line_time.shape[1] else 0
     line_ends[line, NUMBER] -= 1

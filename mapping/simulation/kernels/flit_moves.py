@@ -1,7 +1,7 @@
-"""The state of a flit-level simulation, and what happens in a cycle, step by step. See `flit_simulation`.
+"""The state of a flit-level simulation, and the steps of a cycle; see `flit_simulation`.
 
-Every step gets plain arrays: numba counts references to arrays that are taken out of tuples, at a multiple of
-what a flit costs. Nothing divides: of numbers below twice the divisor the remainder is a difference.
+Every step gets plain arrays: numba counts references to arrays taken out of tuples, at a multiple of the cost
+of a flit. Nothing divides: for numbers below twice the divisor the remainder is a difference.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ NONE, TAKEN_UP = -1, -2
 class Flits(NamedTuple):
     """A flit-level simulation; changed in place.
 
-    Buffers are numbered like channels, those of sending ports after them.
+    Buffers are numbered like channels, followed by those of sending ports.
 
     Attributes
     ----------
     link : int64[m, 6], channel : int64[channels, 5], buffer : int64[channels + ports, 7]
     flight : int32[cycles, m]
-        Lane of the flit that comes in by a link in a cycle, modulo `cycles`; -1 none.
+        Lane of the flit that arrives by a link in a cycle, modulo `cycles`; -1 for none.
     worm : int32[channels + ports, slots, 2]
-        Packets of a buffer in a ring, and how many flits of each have come.
+        Packets of a buffer in a ring, and how many flits of each have arrived.
     packet : int32[k, 8]
     free : int32[k]
     touched, wanted : int32[channels]
     winner : int32[channels]
         -1 between cycles.
     done : int32[channels]
-        What a step tells: packets that were taken up, ports whose packet has left.
+        Result of a step: packets that were delivered, or ports whose packet has left.
     counts : int64[6]
     flit_bytes, header_bytes : int
-    alone : bool
-        A buffer is emptied before the next packet comes in, as adaptive routing with escape channels needs
-        (Duato 1993, assumption 6).
+    exclusive : bool
+        True if a buffer is emptied before the next packet comes in, as adaptive routing with escape channels
+        requires (Duato 1993, assumption 6).
     cycle_seconds : float
     random : uint64[1]
     """
@@ -73,14 +73,14 @@ class Flits(NamedTuple):
     counts: Longs
     flit_bytes: int
     header_bytes: int
-    alone: bool
+    exclusive: bool
     cycle_seconds: float
     random: State
 
 
 @njit(inline="always")
 def come_in(now: int, width: int, flight: Ints, worm: Ints, buffer: Longs, packet: Ints, count: Longs) -> int:
-    """Flits that were sent some cycles ago are in the next buffers; how many. `now`: row of `flight`."""
+    """Move flits sent some cycles ago into the next buffers; return how many. `now`: row of `flight`."""
     slots, came = worm.shape[1], 0
     for row in range(flight.shape[1]):
         lane = flight[now, row]
@@ -102,7 +102,7 @@ def come_in(now: int, width: int, flight: Ints, worm: Ints, buffer: Longs, packe
 
 @njit(inline="always")
 def know_of_room(channel: Longs, touched: Ints, count: Longs) -> int:
-    """Room that flits left in the last cycle is known at the senders' ends; of how many channels."""
+    """Report the room of flits that left in the last cycle to the senders; return the number of channels."""
     many = count[TOUCHED]
     for k in range(many):
         d = touched[k]
@@ -124,7 +124,7 @@ def give_channels(
     up: int,
     down: int,
     selection: int,
-    alone: bool,
+    exclusive: bool,
     channel: Longs,
     buffer: Longs,
     worm: Ints,
@@ -133,7 +133,7 @@ def give_channels(
     winner: Ints,
     random: State,
 ) -> int:
-    """Head flits at the front of their buffers claim free channels; how many got one or are at their goal."""
+    """Give free channels to head flits at the front; return how many got one or are at their goal."""
     channels, places, slots = len(channel), len(buffer), worm.shape[1]
     claims, moved = 0, 0
     for place in range(places):
@@ -151,7 +151,9 @@ def give_channels(
                 continue
             one, end = channels_of(ptr, segment, selection, packet, p, random)
             buffer[place, WISH], buffer[place, WISHES] = one, end
-        d = _choose(buffer[place, WISH], buffer[place, WISHES], choice, lanes, width, alone, channel, random)
+        d = _choose(
+            buffer[place, WISH], buffer[place, WISHES], choice, lanes, width, exclusive, channel, random
+        )
         if d < 0:
             continue
         if winner[d] < 0:
@@ -184,11 +186,11 @@ def _choose(
     choice: Ints,
     lanes: int,
     width: int,
-    alone: bool,
+    exclusive: bool,
     channel: Longs,
     random: State,
 ) -> int:
-    """The channel that a packet claims, of the lowest class, of most room, of equals any; `NONE`."""
+    """Return the channel that a packet claims: the lowest class, then most room, then drawn; or `NONE`."""
     best, most_room, equals, lowest = NONE, -1, 0, 0
     for c in range(first, last):
         base = choice[c]
@@ -199,7 +201,7 @@ def _choose(
             lowest = of_class
         for d in range(base, base + lanes):
             credit = channel[d, CREDIT]
-            if channel[d, OWNER] >= 0 or credit < (channel[d, EMPTY] if alone else 1):
+            if channel[d, OWNER] >= 0 or credit < (channel[d, EMPTY] if exclusive else 1):
                 continue
             if credit > most_room:
                 best, most_room, equals = d, credit, 1
@@ -212,7 +214,7 @@ def _choose(
 
 @njit(inline="always")
 def _turns(last: int, place: int, places: int) -> int:
-    """How many turns after the last one a buffer's turn comes."""
+    """Return how many turns after the last one the turn of a buffer comes."""
     ahead = place - last - 1
     return ahead if ahead >= 0 else ahead + places
 
@@ -228,12 +230,12 @@ def take_up(
     done: Ints,
     count: Longs,
 ) -> tuple[int, int]:
-    """Packets at their goals are taken up as far as they have come.
+    """Remove the flits of packets at their goals that have arrived.
 
     Returns
     -------
     int, int
-        Buffers that have moved, and packets that are delivered, which stand in `done`.
+        Number of buffers that have moved, and of delivered packets, which are in `done`.
     """
     slots, moved, ended = worm.shape[1], 0, 0
     for place in range(len(channel)):
@@ -271,12 +273,12 @@ def send_flits(
     done: Ints,
     count: Longs,
 ) -> tuple[int, int]:
-    """Every link sends a flit of one of its channels, if one can go.
+    """Let every link send a flit of one of its channels, if one can go.
 
     Returns
     -------
     int, int
-        Links that sent, and ports whose packet has left whole, which stand in `done`.
+        Number of links that sent, and of ports whose packet has left completely, which are in `done`.
     """
     cycle, channels, slots, depth = count[CYCLE], len(channel), worm.shape[1], len(flight)
     moved, ended = 0, 0
@@ -325,7 +327,7 @@ def send_flits(
 
 @njit(inline="always")
 def _give_back(place: int, flits: int, channel: Longs, touched: Ints, count: Longs) -> None:
-    """Flits have left the buffer of a channel."""
+    """Record that flits have left the buffer of a channel."""
     if channel[place, BACK] == 0:
         touched[count[TOUCHED]] = place
         count[TOUCHED] += 1
@@ -334,7 +336,7 @@ def _give_back(place: int, flits: int, channel: Longs, touched: Ints, count: Lon
 
 @njit(inline="always")
 def _pop(place: int, slots: int, buffer: Longs) -> None:
-    """The first packet of a buffer has left it whole."""
+    """Remove the first packet of a buffer, which has left completely."""
     first = buffer[place, FIRST] + 1
     buffer[place, FIRST] = first if first < slots else 0
     buffer[place, COUNT] -= 1

@@ -1,11 +1,11 @@
 """Flits through switches by wormhole switching, cycle by cycle.
 
 Follows the methodology of Duato, "A new theory of deadlock-free adaptive routing in wormhole networks",
-1993, that Orduña, Silla and Duato 2004 (section 5.1) measure with. The head flit of a packet claims a
-channel, which then is the packet's own until its tail has left; the flits follow as far as there are credits.
-Each cycle: flits come in, head flits are given channels, packets at their goals are taken up, then every
+1993, with which Orduña, Silla and Duato 2004 (section 5.1) measure. The head flit of a packet claims a
+channel, which belongs to the packet until its tail has left; the flits follow as far as there are credits.
+In each cycle flits arrive, head flits are given channels, packets at their goals are removed, and then every
 link sends a flit of one of its channels. A flit that is sent in cycle c is in the next buffer in cycle c plus
-the link's cycles, and may go on then. Room that it leaves is known at the near end in the next cycle.
+the link's cycles, and may then continue. Its free room is known at the near end in the next cycle.
 
 Several heads that want one channel, and several channels of one link, take turns (round robin).
 """
@@ -68,9 +68,9 @@ def run_flits(
     state: Flits,
     limit: int,
 ) -> int:
-    """Let up to `limit` cycles pass in which something may move.
+    """Process up to `limit` cycles in which something may move.
 
-    One function, as `packet_simulation.run_packets` is: arrays are taken out of their tuples once.
+    This is one function, like `packet_simulation.run_packets`: arrays are taken out of their tuples once.
 
     Returns
     -------
@@ -80,7 +80,13 @@ def run_flits(
     count, clock, tally, cycle_seconds = state.counts, ranks.clock, ranks.tally, state.cycle_seconds
     link, channel, buffer, flight = state.link, state.channel, state.buffer, state.flight
     worm, packet, free, touched = state.worm, state.packet, state.free, state.touched
-    wanted, winner, done, random, alone = state.wanted, state.winner, state.done, state.random, state.alone
+    wanted, winner, done, random, exclusive = (
+        state.wanted,
+        state.winner,
+        state.done,
+        state.random,
+        state.exclusive,
+    )
     flit_bytes, header_bytes = state.flit_bytes, state.header_bytes
     ptr, choice, state_of, start = hops_on.ptr, hops_on.choice, hops_on.state_of, hops_on.start
     set_of = hops_on.set_of
@@ -116,7 +122,7 @@ def run_flits(
             moved += 1
         if count[ALIVE] > 0:
             moved += give_channels(
-                set_of, ptr, choice, state_of, lanes, width, states, up, down, selection, alone,
+                set_of, ptr, choice, state_of, lanes, width, states, up, down, selection, exclusive,
                 channel, buffer, worm, packet, wanted, winner, random,
             )  # fmt: skip
             taken, ended = take_up(channel, buffer, worm, packet, free, touched, done, count)
@@ -157,7 +163,7 @@ def _load(
     header_bytes: int,
     flit_bytes: int,
 ) -> None:
-    """Make the next packet of the first rank in line at a port."""
+    """Make the next packet of the first rank in the queue of a port."""
     place = len(buffer) - len(start) + port
     count[FREE] -= 1
     count[ALIVE] += 1
@@ -172,7 +178,7 @@ def _load(
 
 @njit(cache=True, nogil=True)
 def _next_cycle(time: Floats, waiting: Longs, link: Longs, count: Longs, cycle_seconds: float) -> int:
-    """When something may move again though nothing does now; -1 never."""
+    """Return the cycle in which something may move again though nothing does now, or -1."""
     soonest = -1
     if waiting[WAITING] > 0:
         soonest = int(np.ceil(time[0] / cycle_seconds - 1e-9))

@@ -1,4 +1,4 @@
-"""Where packets may go next, by routing state and target: what both simulations walk."""
+"""The next channels of packets, by state of the routing and target, for both kinds of simulation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MIX = np.uint64(0xBF58476D1CE4E5B9)
 class NextHops(NamedTuple):
     """Next channels of packets, in segments of one list.
 
-    A channel is a lane of a link: number ``link * width + class * lanes + lane``; each has a buffer of its
-    own at the link's far end. The list names the first lane of each class.
+    A channel is a lane of a link, with number ``link * width + class * lanes + lane``; each has its own
+    buffer at the far end of the link. The list contains the first lane of each class.
 
     Attributes
     ----------
@@ -33,17 +33,17 @@ class NextHops(NamedTuple):
     states : int
         Segment ``target * states + state`` is that of a packet in a state of the routing.
     up, down : int
-        Segments of the sending and of the receiving ports' own cables begin here.
+        First segments of the sending and of the receiving ports' own cables.
     set_of : int32[segments]
-        Set of each segment: many are equal, as those of all far targets, and kept once.
+        Set of each segment: many are equal, such as those of all far targets, and stored once.
     ptr : int64[sets + 1], choice : int32
-        The channels of each set; classes of a set never fall.
+        The channels of each set; classes of a set never descend.
     most : int
-        Longest set times the lanes.
+        Size of the largest set times the lanes.
     state_of : int32[channels]
-        State of a packet that has crossed a channel; -1 where it has come to its port.
+        State of a packet that has crossed a channel; -1 if it has reached its port.
     start : int32[ports]
-        State in which packets of a port begin; -1 where they begin with the port's own cable.
+        State in which packets of a port start; -1 if they start with the port's own cable.
     selection : int
         `ADAPTIVE`, `RANDOM` or `FIXED`.
     """
@@ -74,16 +74,16 @@ def next_set(
     place: int,
     channels: int,
 ) -> int:
-    """The set of channels that a packet may take next; -1 where it is at its goal.
+    """Return the set of channels that a packet may take next, or -1 if it is at its goal.
 
     Parameters
     ----------
     packet : int32[k, 8]
         Columns as in ``simulated_ranks``.
     p : int
-        Row of it.
+        Row of the packet.
     place : int
-        Channel that the packet is in, or `channels` and the port where it begins.
+        Channel in which the packet is, or `channels` plus the port where it starts.
     """
     state = packet[p, STATE]
     if state < 0:
@@ -98,7 +98,7 @@ def next_set(
 
 @njit(cache=True, nogil=True)
 def mixed_below(one: int, other: int, n: int) -> int:
-    """A number in 0 .. n - 1 that two numbers decide, well mixed (the finaliser of SplitMix64)."""
+    """Return a well mixed number in 0 .. n - 1 from two numbers (the finaliser of SplitMix64)."""
     z = np.uint64(one) * _GAMMA + np.uint64(other) + _GAMMA
     z = (z ^ (z >> np.uint64(30))) * _MIX
     z = (z ^ (z >> np.uint64(27))) * _GAMMA
@@ -109,7 +109,7 @@ def mixed_below(one: int, other: int, n: int) -> int:
 def channels_of(
     ptr: Longs, found: int, selection: int, packet: Ints, p: int, random: State
 ) -> tuple[int, int]:
-    """Begin and end, in the list of channels, of those of a set that a packet may take: all of it, or one."""
+    """Return start and end, in the list, of the channels of a set that a packet may take: all or one."""
     first, last = ptr[found], ptr[found + 1]
     if selection != ADAPTIVE and last - first > 1:
         if selection == RANDOM:

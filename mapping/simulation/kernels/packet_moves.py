@@ -1,4 +1,4 @@
-"""Single moves of packets between buffers: to wait, to be chosen, to be sent. See `packet_simulation`."""
+"""Single moves of packets between buffers: waiting, being chosen, being sent; see `packet_simulation`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from mapping.simulation.kernels.simulated_ranks import AT, KIND_BITS, NEXT, PAYL
 from registry.model import Floats, Ints, Longs
 
 HEAD_CAME, TAIL_LEFT, ROOM, DELIVER = range(READY + 1, READY + 5)
-"""Kinds of events: the head of a packet comes to a buffer, the tail has left by a link, room is known of at
-the sender's end, the tail has come to its goal."""
+"""Kinds of events: the head of a packet reaches a buffer, the tail has left by a link, the sender
+learns of free room, the tail has reached its goal."""
 KIND = (1 << KIND_BITS) - 1
 INDEX_BITS = 31
 INDEX = (1 << INDEX_BITS) - 1
 LARGEST_PACKET = 1 << 29
-"""Bytes; what an event has room for."""
+"""Size of the largest packet in bytes that fits into an event."""
 SOON, LEAVING, ARRIVING = range(3)
-"""Lines of events (`event_queue.EventLines`): what is known a link's latency from now (a head comes, room is
-known of), tails that leave, packets at goals. Each is in order where links are alike and packets full."""
+"""Lines of events (`event_queue.EventLines`): due a link's latency from now (a head arrives, free room is
+known), tails that leave, packets at goals. Each is in order if links are equal and packets full."""
 MORE, ENDED, FULL = range(3)
-"""Why a slice ended: it was done, nothing happens any more, more memory is needed first."""
+"""Why a slice ended: it was done, nothing can happen any more, more memory is needed first."""
 CAPACITY, LATENCY, SINCE, BUSY = range(4)
 """Columns of ``Packets.link``: bytes/s, seconds, when the present packet began, seconds of sending."""
 WHO, HOW_MUCH, BODY, CARRIED = range(4)
@@ -44,19 +44,19 @@ FREE, TICKETS, HOPS = range(3)
 class Packets(NamedTuple):
     """A packet-level simulation; changed in place.
 
-    Buffers are numbered like channels, those of sending ports after them.
+    Buffers are numbered like channels, followed by those of sending ports.
 
     Attributes
     ----------
     link : float64[m, 4], sending : int64[m, 4]
     channel : int64[channels, 3], buffer : int64[channels + ports, 5]
     entry : int32[(channels + ports) * most, 3]
-        Those of one buffer side by side.
+        Those of one buffer are adjacent.
     packet : int32[k, 8], tail_at : float64[k]
-        When the tail is where the head has come to.
+        When the tail is where the head is now.
     free : int32[k]
     ask : int64[ports + 4]
-        Room for the buffers whose first packet is to be asked where it goes.
+        Memory for buffers whose first packet needs its next channel.
     counts : int64[3]
     header_bytes : int
     random : uint64[1]
@@ -78,7 +78,7 @@ class Packets(NamedTuple):
 
 @njit(inline="always")
 def room_event(place: int, size: int) -> int:
-    """The event that a channel has so many bytes of room more."""
+    """Return the event that a channel has so many more bytes of room."""
     return ROOM | (place << KIND_BITS) | (size << (KIND_BITS + INDEX_BITS))
 
 
@@ -94,9 +94,9 @@ def free_channel(
     channel: Longs,
     random: State,
 ) -> int:
-    """The channel with most room that a packet may take at once, of the lowest class; -1 none.
+    """Return the channel with most room that a packet may take at once, of the lowest class, or -1.
 
-    Of equals any is drawn.
+    At equality one is drawn.
     """
     best, most_room, equals, lowest = -1, 0, 0, 0
     for c in range(first, last):
@@ -135,7 +135,7 @@ def wait(
     entry: Ints,
     count: Longs,
 ) -> None:
-    """Have the first packet of a buffer wait for all these channels."""
+    """Let the first packet of a buffer wait for all these channels."""
     e = place * most
     for c in range(first, last):
         for d in range(choice[c], choice[c] + lanes):
@@ -154,7 +154,7 @@ def wait(
 
 @njit(inline="always")
 def longest_waiting(row: int, width: int, most: int, packet: Ints, channel: Longs, buffer: Longs) -> int:
-    """The entry that waits longest of those first in line at a link's channels that have room; -1 none."""
+    """Return the entry that waits longest of the first ones at a link's channels with room, or -1."""
     best, ticket = -1, 0
     for d in range(row * width, (row + 1) * width):
         e = channel[d, FIRST]
@@ -168,7 +168,7 @@ def longest_waiting(row: int, width: int, most: int, packet: Ints, channel: Long
 
 @njit(inline="always")
 def take_out(buffer: Longs, packet: Ints, place: int) -> None:
-    """The first packet of a buffer begins to leave."""
+    """Let the first packet of a buffer start to leave."""
     after = packet[buffer[place, HEAD], NEXT]
     packet[buffer[place, HEAD], NEXT] = -1
     buffer[place, HEAD] = after
@@ -200,7 +200,7 @@ def send(
     line_event: Longs,
     line_ends: Longs,
 ) -> None:
-    """The first packet of a buffer begins to cross a channel, which is free."""
+    """Let the first packet of a buffer start to cross a channel, which is free."""
     p, row = buffer[place, HEAD], d if width == 1 else d // width
     size, latency = packet[p, SIZE], link[row, LATENCY]
     if buffer[place, WAITS] > 0:
@@ -244,7 +244,7 @@ def _stop_waiting(
     event: Longs,
     waiting: Longs,
 ) -> None:
-    """Leave all lines that the first packet of a buffer stands in, as it takes one of the channels."""
+    """Remove the first packet of a buffer from all its queues, since it takes one of the channels."""
     for e in range(place * most, place * most + buffer[place, WAITS]):
         d, later, earlier = int(np.int64(entry[e, CHANNEL])), entry[e, LATER], entry[e, EARLIER]
         if later >= 0:

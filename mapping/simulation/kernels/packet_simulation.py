@@ -1,14 +1,14 @@
 """Packets through switches by virtual cut-through, event by event.
 
-A packet may leave a buffer as soon as its head has come, the link is idle and the next buffer has room for
-all of it (Kermani and Kleinrock, "Virtual cut-through: a new computer communication switching technique",
-1979). Its head is there after the link's latency; its tail when the link has sent all its bytes, and never
-before it has come itself. When the tail has left, the link and the buffer's way out are idle again, and the
-room that it leaves is known at the near end of the link that it came by after that link's latency (credits).
+A packet may leave a buffer when its head is there, the link is idle and the next buffer has room for all of
+it (Kermani and Kleinrock, "Virtual cut-through: a new computer communication switching technique", 1979). Its
+head arrives after the link's latency; its tail when the link has sent all its bytes, and never before it has
+arrived itself. When the tail has left, the link and the exit of the buffer are idle again, and the free room
+is known at the near end of the link by which it came after that link's latency (credits).
 
 Buffers are queues: only the first packet may leave. Packets that wait for a channel get it in the order in
-which they began to wait; a small packet does not overtake a large one that waits for room. Where several
-channels will do, a packet waits for all of them. Events of one time happen in the order of their causes.
+which they began to wait; a small packet does not overtake a large one that waits for room. A packet that may
+take several channels waits for all of them. Events of one time happen in the order of their causes.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def run_packets(
     state: Packets,
     limit: int,
 ) -> int:
-    """Let up to `limit` events happen.
+    """Process up to `limit` events.
 
-    One function, as numba counts references to every array that goes into a call, at a multiple of the cost
-    of an event: arrays are taken out of their tuples once, and what is called from here is written into it.
+    This is one function, since numba counts references to every array passed to a call, at a multiple of the
+    cost of an event: arrays are taken out of their tuples once, and the functions called here are inlined.
 
     Returns
     -------

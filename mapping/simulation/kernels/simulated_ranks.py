@@ -1,8 +1,8 @@
-"""The ranks of a simulated run: what each sends next, the lines at hosts' ports, what has been delivered.
+"""The ranks of a simulated run: their next messages, the queues at hosts' ports, and delivered messages.
 
 A rank sends its messages one after the other, none before it is ready, none of a later round before all
-messages of the earlier rounds are delivered. A message goes out by one port of its host; there the ranks of
-the host stand in line, a message each. Between ranks of one host a message is delivered as it is sent.
+messages of the earlier rounds are delivered. A message leaves by one port of its host; there the ranks of the
+host queue, one message each. Between ranks of one host a message is delivered when it is sent.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ routing, channel that it is in, size (bytes or flits), bytes of the message."""
 
 
 class Ranks(NamedTuple):
-    """Messages by rank, and how far each rank has come.
+    """Messages by rank, and the progress of each rank.
 
     Attributes
     ----------
     host : int32[ranks]
         Index into ``Routes.hosts``.
     only_port, only_target : int32[h]
-        Of each host that sends by one port, and is led to by one target; -1 where there are several.
+        Port and target of each host that has one of each; -1 if there are several.
     first : int64[ranks + 1]
         Messages of each rank.
     receiver, bytes, ready, round : int32[n], int64[n], float64[n], int32[n]
     in_round : int64[rounds]
-        Messages of each round.
+        Number of messages of each round.
     packet_bytes : int
     cursor : int64[ranks]
         Message that each rank sends or waits with.
     sent : int64[ranks]
-        Packets of that message that were made.
+        Packets of that message made so far.
     way : int64[ranks, 4]
-        Of that message, while the rank stands in line.
+        Route of that message, while the rank is in a queue.
     line : int64[ports, 2]
-        First and last rank in line at each port; -1 none.
+        First and last rank in the queue of each port; -1 for none.
     left : int32[n]
         Packets of each message that are not delivered; -1 before it is sent.
     latency : float64[n]
-        When a message was generated; once it is delivered, how long that took.
+        Time when a message was generated; once it is delivered, its latency.
     tally, clock : int64[4], float64[5]
     points : float64[k, 3]
         Seconds, bytes delivered until then, mean latency of the messages since the point before.
     every : int
-        Messages a point.
+        Messages per point.
     random : uint64[1]
     """
 
@@ -92,7 +92,7 @@ class Ranks(NamedTuple):
 
 @njit(inline="always")
 def next_round(ranks: Ranks) -> bool:
-    """Begin the next round if the present one is delivered and there is one more; whether it began."""
+    """Start the next round if there is one and the present one is delivered; True if it started."""
     tally = ranks.tally
     if tally[ROUND_LEFT] > 0 or tally[ROUND] + 1 >= len(ranks.in_round):
         return False
@@ -104,9 +104,9 @@ def next_round(ranks: Ranks) -> bool:
 
 @njit(inline="always")
 def offer(ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, queue: EventQueue, rank: int) -> int:
-    """Have a rank send its next message: the port where it is now first in line, else -1.
+    """Let a rank send its next message; return the port where it is now first in the queue, else -1.
 
-    Where the message is not ready yet, an event is put in for when it is.
+    If the message is not ready yet, an event is added for the time when it is.
     """
     cursor, tally, clock = ranks.cursor, ranks.tally, ranks.clock
     end = ranks.first[rank + 1]
@@ -121,17 +121,15 @@ def offer(ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, queue: Event
         ranks.latency[message] = max(ranks.ready[message], clock[ROUND_BEGAN])
         i, j = ranks.host[rank], ranks.host[ranks.receiver[message]]
         if i != j:
-            return _stand_in_line(ranks, ends, hops, room, rank, i, j)
+            return _join_queue(ranks, ends, hops, room, rank, i, j)
         _deliver(ranks, message)
         cursor[rank] += 1
     return -1
 
 
 @njit(inline="always")
-def _stand_in_line(
-    ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, rank: int, i: int, j: int
-) -> int:
-    """Draw the way of a message and wait at its port; the port if nobody is before the rank, else -1."""
+def _join_queue(ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, rank: int, i: int, j: int) -> int:
+    """Draw the route of a message and queue at its port; return the port if the rank is first, else -1."""
     way, line = ranks.way, ranks.line
     port, goal = ranks.only_port[i], ranks.only_port[j]
     if port >= 0 and goal >= 0:
@@ -157,13 +155,13 @@ def _stand_in_line(
 
 @njit(inline="always")
 def packets_of(size: int, packet_bytes: int) -> int:
-    """Packets of a message; one where it has no bytes."""
+    """Return the number of packets of a message; one if it has no bytes."""
     return max((size + packet_bytes - 1) // packet_bytes, 1)
 
 
 @njit(inline="always")
 def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -> int:
-    """Write the next packet of the first rank in line at a port; its bytes.
+    """Write the next packet of the first rank in the queue of a port; return its bytes.
 
     Parameters
     ----------
@@ -171,7 +169,7 @@ def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -
     place : int
         Row to write.
     state : int
-        Of the routing, where packets of this port begin.
+        State of the routing in which packets of this port start.
     """
     rank = ranks.line[port, 0]
     message, number = ranks.cursor[rank], ranks.sent[rank]
@@ -191,12 +189,12 @@ def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -
 def after_packet(
     ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, queue: EventQueue, port: int
 ) -> int:
-    """A packet has left a port: go on in line if it was its message's last.
+    """Advance the queue of a port after a packet, if it was the last of its message.
 
     Returns
     -------
     int
-        A port where the rank is now first in line with its next message, which may be the same; else -1.
+        The port where the rank is now first in the queue with its next message, which may be the same, or -1.
     """
     rank = ranks.line[port, 0]
     if ranks.sent[rank] < packets_of(ranks.bytes[ranks.cursor[rank]], ranks.packet_bytes):
@@ -212,7 +210,7 @@ def after_packet(
 
 @njit(inline="always")
 def arrive(ranks: Ranks, message: int) -> None:
-    """A packet of a message is delivered."""
+    """Record that a packet of a message is delivered."""
     ranks.left[message] -= 1
     if ranks.left[message] == 0:
         _deliver(ranks, message)
@@ -220,6 +218,7 @@ def arrive(ranks: Ranks, message: int) -> None:
 
 @njit(inline="always")
 def _deliver(ranks: Ranks, message: int) -> None:
+    """Record that a message is delivered."""
     tally, clock, points = ranks.tally, ranks.clock, ranks.points
     latency = clock[NOW] - ranks.latency[message]
     ranks.left[message] = 0

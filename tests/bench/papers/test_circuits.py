@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from bench.papers.circuits.record import Effort, Part, calibrated, load, save
 from bench.papers.circuits.said import claims, table
 from bench.papers.circuits.trial import FORKS, Outcome, Parameters, Setting, draw, forks, loop, machine_of
 from mapping.reconfiguration.bounds import UpperBound, loose_bound, throughput_bound
-from mapping.reconfiguration.improving import best_of
-from mapping.reconfiguration.problem import Application, Machine
-from mapping.reconfiguration.seeds import chordal_ring, seed_topology
+from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.paper.seed_topology import chordal_ring, seed_topology
+from mapping.reconfiguration.search.local_search import TrialOptions, search_from_seeds
 
 SMALL = Effort(seconds=0.0, calibration_seconds=0.0, fewest=2, batch=2, pairs=1, workers=1, small=True)
 MACHINE = Machine(nodes=8, max_degree=3, max_edges=11, compute_speed=100.0, link_speed=10.0)
@@ -172,7 +171,9 @@ def test_a_part_runs_small_and_becomes_a_section(
     monkeypatch.setattr(tables, "table", lambda number: [{**row, "vertices": 40} for row in table(number)])
     monkeypatch.setattr(rings, "cases", lambda small: [rings.Case(26, 200.0, 300, 100.0)])
     monkeypatch.setattr(optimum, "VERTICES", 5)
-    monkeypatch.setattr(optimum, "best_of", partial(best_of, trials=20))
+    monkeypatch.setattr(
+        optimum, "search_from_seeds", lambda one, two, _: search_from_seeds(one, two, TrialOptions(trials=20))
+    )
     monkeypatch.setattr(trial, "TRIALS", 20)
     monkeypatch.setattr(trial, "throughput_bound", without_flows)
     with WorkerPool(1) as pool:

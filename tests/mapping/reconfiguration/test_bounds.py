@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from bench.papers.circuits.enumeration import optimum
 from mapping.reconfiguration.bounds import (
     BALANCE,
     HEAVIEST_VERTEX,
@@ -19,13 +20,13 @@ from mapping.reconfiguration.bounds import (
     PACKING,
     PIGEONHOLE,
     PORTS,
+    clusters,
     loose_bound,
+    min_outgoing,
     throughput_bound,
     throughput_bounds,
 )
-from mapping.reconfiguration.clusters import clusters, least_leaving
-from mapping.reconfiguration.enumeration import optimum
-from mapping.reconfiguration.problem import Application, Machine
+from mapping.reconfiguration.model.problem import Application, Machine
 from tests.support.reconfigure_problems import applications, machine, machines
 
 
@@ -123,7 +124,7 @@ def test_no_node_with_a_cluster_sends_less_than_the_bound(application: Applicati
                 if inside[cluster] and found.weight[inside].sum() <= found.node_limit:
                     cut = found.flow[inside[found.source] != inside[found.target]].sum()
                     least = min(least, float(cut))
-        assert least_leaving(found, cluster) <= least * (1 + 1e-9) + 1e-9
+        assert min_outgoing(found, cluster) <= least * (1 + 1e-9) + 1e-9
 
 
 def test_packing_joins_what_heavy_edges_hold_together() -> None:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace
-from mapping.simulation.saturation import saturating_scale
+from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace, saturating_scale
 from mapping.simulation.simulate import simulate
 from registry.errors import InvalidValue
 from registry.model import Fabric, Profile, Simulation

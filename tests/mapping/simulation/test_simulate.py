@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
 from mapping.simulation import flit_level, packet_level
-from mapping.simulation.channels import build_ways
+from mapping.simulation.channels import build_channel_routes
+from mapping.simulation.level import new_senders
 from mapping.simulation.messages import Messages, from_profile
 from mapping.simulation.options import Options
-from mapping.simulation.sending import new_senders
 from mapping.simulation.simulate import default_routing, simulate
 from registry.errors import (
     DisconnectedAllocation,
@@ -47,7 +48,9 @@ def told(found: Simulation) -> list[Any]:
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(mode: str) -> None:
     fabric, placement, messages = fabric_and_traffic()
     one, again, other = (
-        simulate(fabric, placement, messages, routing="up-down", mode=mode, seed=seed, every=100)
+        simulate(
+            fabric, placement, messages, routing="up-down", mode=mode, seed=seed, options=Options(every=100)
+        )
         for seed in (1, 1, 2)
     )
     assert told(one) == told(again)
@@ -87,7 +90,7 @@ def test_an_interrupt_keeps_what_was_delivered(mode: str, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("mode", MODES)
 def test_traffic_over_time_has_a_point_for_so_many_messages_and_ends_with_all(mode: str) -> None:
     fabric, placement, messages = fabric_and_traffic()
-    found = simulate(fabric, placement, messages, mode=mode, every=100)
+    found = simulate(fabric, placement, messages, mode=mode, options=Options(every=100))
     assert len(found.delivered) == -(-len(messages.rank) // 100)
     assert found.delivered[-1] == found.delivered_bytes == messages.bytes.sum()
     assert found.delivered_at[-1] == found.completion_seconds
@@ -128,7 +131,7 @@ def test_a_rank_waits_for_its_message_before_and_what_is_local_waits_too() -> No
     )
     options = Options(latency_seconds=0.25)
     found = simulate(
-        fabric, placed(fabric, [0, 0, 1]), sent, routing="shortest-paths", options=options, every=1
+        fabric, placed(fabric, [0, 0, 1]), sent, routing="shortest-paths", options=replace(options, every=1)
     )
     assert found.delivered_at.tolist() == [0.5, 0.75]  # the local one as soon as the other has left
     assert found.delivered.tolist() == [8.0, 508.0]
@@ -155,7 +158,7 @@ def test_more_lanes_let_packets_past_one_that_waits() -> None:
     times = []
     for lanes in (1, 2):
         options = Options(packet_bytes=100, buffer_bytes=100, lanes=lanes, latency_seconds=0.0)
-        found = simulate(fabric, placement, sent, routing="shortest-paths", options=options, every=1)
+        found = simulate(fabric, placement, sent, routing="shortest-paths", options=replace(options, every=1))
         times.append(found.delivered_at.tolist())
     assert times == [[100.0, 101.0], [21.0, 100.0]]
 
@@ -202,10 +205,10 @@ def test_other_names_that_there_are_not_are_refused() -> None:
     with pytest.raises(UnknownName, match="selection"):
         simulate(fabric, placement, messages, options=Options(selection="best"))
     with pytest.raises(InvalidValue, match="selection"):
-        build_ways("minimal-adaptive", fabric, fabric.hosts, selection="fixed")
+        build_channel_routes("minimal-adaptive", fabric, fabric.hosts, selection="fixed")
     for every in (0, 10**20):
         with pytest.raises(InvalidValue, match="every"):
-            simulate(fabric, placement, messages, every=every)
+            simulate(fabric, placement, messages, options=Options(every=every))
 
 
 def test_hosts_that_are_not_joined_are_refused() -> None:
@@ -227,14 +230,14 @@ def level_of(
 ) -> packet_level.PacketLevel | flit_level.FlitLevel:
     """A simulation over a ring of three that has run to its end."""
     fabric = torus([3], capacity=1e9)
-    ways = build_ways("dimension-order", fabric, np.array([0, 1], np.int32))
+    ways = build_channel_routes("dimension-order", fabric, np.array([0, 1], np.int32))
     generator = np.random.default_rng(0)
     senders = new_senders(
         ways, placed(fabric, [0, 1]), messages, packet_bytes=2048, every=1000, generator=generator
     )
     level: packet_level.PacketLevel | flit_level.FlitLevel
     if mode == "flits":
-        level = flit_level.FlitLevel(fabric, senders, options, generator, alone=False)
+        level = flit_level.FlitLevel(fabric, senders, options, generator, exclusive=False)
     else:
         level = packet_level.PacketLevel(fabric, senders, options, generator)
     while level.advance():

@@ -97,7 +97,7 @@ def test_flits_of_a_message_alone_follow_each_other() -> None:
 def test_two_senders_to_one_host_share_its_cable_evenly(mode: str) -> None:
     fabric, size = star(3), 200 * 2048
     sent = send((0, 2, size, 0.0), (1, 2, size, 0.0))
-    found = simulate(fabric, on_each(fabric), sent, routing="up-down", mode=mode, every=1)
+    found = simulate(fabric, on_each(fabric), sent, routing="up-down", mode=mode, options=Options(every=1))
     assert found.completion_seconds == pytest.approx(2 * size / RATE, rel=0.01)
     first, last = found.delivered_at.tolist()
     assert last - first <= 2 * 2048 / RATE
@@ -108,7 +108,7 @@ def test_ranks_of_one_host_share_its_cable_a_message_each_in_turn(mode: str) -> 
     fabric, size, many = star(2), 2048, 50
     sent = send(*((0, 2, size, 0.0) for _ in range(many)), (1, 2, 512, 0.0))
     placement = placed(fabric, [0, 0, 1])
-    found = simulate(fabric, placement, sent, routing="up-down", mode=mode, every=1)
+    found = simulate(fabric, placement, sent, routing="up-down", mode=mode, options=Options(every=1))
     assert found.completion_seconds == pytest.approx((many * size + 512) / RATE, rel=0.02)
     assert np.diff(found.delivered, prepend=0.0)[:3].tolist() == [size, 512, size]
 

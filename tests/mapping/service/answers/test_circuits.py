@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from mapping.reconfiguration.bounds import throughput_bound
-from mapping.reconfiguration.pinned_bounds import pinned_bound
-from mapping.reconfiguration.problem import Application
-from mapping.reconfiguration.seeds import ring
-from mapping.reconfiguration.topology import Topology
-from mapping.service.answers.circuits import GIVEN, CircuitSearch, plan_circuits, plan_next
+from mapping.reconfiguration.model.problem import Application
+from mapping.reconfiguration.model.topology import Topology
+from mapping.reconfiguration.paper.seed_topology import ring
+from mapping.reconfiguration.plan.pinned_bounds import pinned_bound
+from mapping.service.answers.circuits import GIVEN, CircuitSearchOptions, plan_circuits, plan_next
 from registry.errors import InvalidValue
 from tests.support.reconfigure_problems import every_pair, links_of, machine
 
-FEW = CircuitSearch(trials=20, seed=1)
+FEW = CircuitSearchOptions(trials=20, seed=1)
 LIMITS = machine(4, max_degree=3, max_edges=6, link_speed=2.0, compute_speed=1.0)
 
 
@@ -61,14 +61,14 @@ def test_the_ways_of_a_plan_are_what_loads_its_circuits(stay: bool) -> None:
 
 
 def test_a_plan_of_the_paper_says_so_and_what_it_was_told() -> None:
-    search = CircuitSearch(method="paper", start=ring(4), patience=2, skip=0.0, seed=3)
+    search = CircuitSearchOptions(method="paper", start=ring(4), patience=2, skip=0.0, seed=3)
     planned = plan_circuits(every_pair(5), LIMITS, search)
     assert planned.plan.method == "paper"
     assert search.parameters == {"start": GIVEN, "patience": 2, "skip": 0.0}
 
 
 def test_a_free_plan_is_weighed_against_the_present_circuits() -> None:
-    search = CircuitSearch(trials=20, reconfiguration_seconds=3.0)
+    search = CircuitSearchOptions(trials=20, reconfiguration_seconds=3.0)
     plan = plan_circuits(every_pair(6), LIMITS, search, present=ring(4)).plan
     assert set(plan.present) == links_of(ring(4))
     assert plan.gain == pytest.approx(plan.throughput / plan.present_throughput)
@@ -90,7 +90,7 @@ def clusters() -> Application:
 def test_circuits_that_are_there_already_gain_nothing(method: str, link_speed: float) -> None:
     """What was found, set, and searched again: no circuit moves, and no other throughput is told for it."""
     limits = machine(4, max_degree=3, max_edges=4, link_speed=link_speed, compute_speed=1.0)
-    search = CircuitSearch(method=method, trials=None if method == "paper" else 40, seed=1)
+    search = CircuitSearchOptions(method=method, trials=None if method == "paper" else 40, seed=1)
     first = plan_circuits(clusters(), limits, search).plan
     present = Topology.of(4, first.circuits)
     again = plan_circuits(clusters(), limits, search, present=present).plan
@@ -105,7 +105,7 @@ def test_present_circuits_that_suit_better_stay() -> None:
     limits = machine(4, max_degree=3, max_edges=6, link_speed=1.0, compute_speed=100.0)
     complete = Topology.of(4, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
     path = Topology.of(4, [(0, 1), (1, 2), (2, 3)])
-    search = CircuitSearch(trials=0, start=path)
+    search = CircuitSearchOptions(trials=0, start=path)
     plan = plan_circuits(every_pair(4), limits, search, present=complete).plan
     assert (plan.circuits, plan.removed, plan.inserted, plan.gain) == (plan.present, (), (), 1.0)
     assert plan.throughput == plan.present_throughput == plan.trail_throughput[-1]
@@ -126,7 +126,7 @@ def test_an_interrupt_while_the_present_circuits_are_judged_keeps_what_was_found
     def interrupted(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mapping.reconfiguration.settling.place_and_route", interrupted)
+    monkeypatch.setattr("mapping.reconfiguration.search.best_partition.place_and_route", interrupted)
     found = plan_circuits(every_pair(6), LIMITS, FEW, present=ring(4)).plan
     assert not found.complete
     assert math.isnan(found.present_throughput)
@@ -138,7 +138,7 @@ def test_ranks_that_stay_get_the_next_circuits() -> None:
     """Two hosts far apart on a ring of six exchange most; ranks of one host share its circuits."""
     hosts = Application.from_edges([0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3], [1.0] * 5 + [10.0])
     limits = machine(6, max_degree=3, max_edges=7)
-    search = CircuitSearch(trials=50, reconfiguration_seconds=0.01)
+    search = CircuitSearchOptions(trials=50, reconfiguration_seconds=0.01)
     planned = plan_next(hosts, limits, search, node_of_rank=[0, 0, 1, 2, 3], present=ring(6))
     plan = planned.plan
     assert (0, 3) in plan.inserted
@@ -178,4 +178,4 @@ def test_unknown_present_circuits_leave_the_gain_unknown() -> None:
 )
 def test_a_search_that_cannot_be_is_refused(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
-        CircuitSearch(**wrong)  # type: ignore[arg-type]
+        CircuitSearchOptions(**wrong)  # type: ignore[arg-type]

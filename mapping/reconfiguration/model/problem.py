@@ -1,0 +1,365 @@
+"""Problems: an application, and a machine whose nodes a circuit switch connects (section 2.2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from registry.errors import InvalidValue
+from registry.model import Bools, Floats, Ints, Longs, Profile
+from registry.model.arrays import freeze, whole_numbers
+
+
+class Rows(NamedTuple):
+    """Distinct rows of the edges of a graph.
+
+    Attributes
+    ----------
+    source, target : int32[e]
+        ``source < target``, in ascending order of source, then of target.
+    first : int64[given]
+        Row of each given edge; -1 for an edge from a vertex to itself.
+    """
+
+    source: Ints
+    target: Ints
+    first: Longs
+
+    def sums(self, weight: Floats) -> Floats:
+        """Return the total weight of the given edges (float64[given]) of each row (float64[e])."""
+        kept = self.first >= 0
+        found = np.bincount(self.first[kept], weight[kept], len(self.source))
+        return found.astype(np.float64)
+
+
+class Incidence(NamedTuple):
+    """Edges of each vertex: entries ``indptr[v] .. indptr[v + 1]`` are those of vertex v, rows ascending.
+
+    Attributes
+    ----------
+    indptr : int64[n + 1]
+    other : int32[2 e]
+        Vertex at the other end.
+    row : int32[2 e]
+        Row of the edge.
+    """
+
+    indptr: Longs
+    other: Ints
+    row: Ints
+
+
+def rows_of(field: str, count: int, source: ArrayLike, target: ArrayLike) -> Rows:
+    """Return the rows of edges in any direction, possibly repeated; edges within a vertex are dropped.
+
+    Raises
+    ------
+    InvalidValue
+        The values are no whole numbers, columns differ in length, or a vertex is outside ``0 .. count - 1``.
+    """
+    one, other = whole_numbers(source, f"{field}.source"), whole_numbers(target, f"{field}.target")
+    if len(one) != len(other):
+        raise InvalidValue(field, f"columns differ in length: {len(one)} and {len(other)}")
+    for name, ends in (("source", one), ("target", other)):
+        wrong = (ends < 0) | (ends >= count)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InvalidValue(f"{field}.{name}", f"is {ends[row]} in row {row}, not within 0 .. {count - 1}")
+    apart = one != other
+    low, high = np.minimum(one, other)[apart], np.maximum(one, other)[apart]
+    key, place = np.unique(low * count + high, return_inverse=True)
+    first = np.full(len(one), -1, np.int64)
+    first[apart] = place.reshape(-1)
+    size = max(count, 1)
+    return Rows((key // size).astype(np.int32), (key % size).astype(np.int32), first)
+
+
+def check_rows(field: str, count: int, source: Ints, target: Ints) -> None:
+    """Raise `InvalidValue` with the row unless ``0 <= source < target < count`` and rows ascend."""
+    wrong = (source < 0) | (target >= count) | (source >= target)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidValue(
+            f"{field}.source",
+            f"row {row} connects {source[row]} and {target[row]}, not 0 <= source < target < {count}",
+        )
+    key = source.astype(np.int64) * count + target
+    falls = np.diff(key) <= 0
+    if falls.any():
+        row = int(np.argmax(falls)) + 1
+        raise InvalidValue(
+            f"{field}.source",
+            f"row {row}, {source[row]} and {target[row]}, repeats or goes back: rows must ascend",
+        )
+
+
+def check_weights(field: str, values: Floats) -> None:
+    """Raise `InvalidValue` with the entry unless all values are finite and not negative."""
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise InvalidValue(field, f"is {values[place]} at {place}, must be finite and not negative")
+
+
+def incidence(count: int, source: Ints, target: Ints) -> Incidence:
+    """Return the edges of each vertex, as read-only arrays."""
+    ends = np.r_[source, target]
+    row = np.tile(np.arange(len(source), dtype=np.int32), 2)
+    order = np.lexsort((row, ends))
+    others = np.r_[target, source].astype(np.int32)[order]
+    indptr = np.r_[0, np.cumsum(np.bincount(ends, minlength=count))].astype(np.int64)
+    found = Incidence(indptr, others, row[order])
+    for array in found:
+        array.flags.writeable = False
+    return found
+
+
+def components(count: int, source: Ints, target: Ints) -> Ints:
+    """Return the number of the connected component of each vertex (int32[count])."""
+    graph = coo_array((np.ones(len(source), np.int8), (source, target)), shape=(count, count))
+    label = connected_components(graph, directed=False)[1]
+    return np.asarray(label, np.int32)
+
+
+MOST_NODES = 1 << 14
+"""Largest number of nodes of a machine: more than switches have ports, and a table of all pairs fits.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Application:
+    """A task graph G: kernels that compute, and edges along which they exchange data (section 2.2).
+
+    Attributes
+    ----------
+    vertex_weight : float64[v]
+        Computation of each vertex per output element, finite, >= 0; at least one vertex.
+    source, target : int32[e]
+        Vertices of each edge, ``source < target``; rows ascend, so that none is repeated.
+    weight : float64[e]
+        Data along each edge per output element, both directions together, finite, >= 0.
+
+    Raises
+    ------
+    InvalidValue
+        With the field, the row and the value.
+    """
+
+    vertex_weight: Floats
+    source: Ints
+    target: Ints
+    weight: Floats
+
+    def __post_init__(self) -> None:
+        freeze(self, "vertex_weight", np.float64, None)
+        freeze(self, "source", np.int32, None)
+        edges = len(self.source)
+        freeze(self, "target", np.int32, edges)
+        freeze(self, "weight", np.float64, edges)
+        if self.vertices < 1:
+            raise InvalidValue("Application.vertex_weight", "an application has at least one vertex")
+        check_weights("Application.vertex_weight", self.vertex_weight)
+        check_weights("Application.weight", self.weight)
+        check_rows("Application", self.vertices, self.source, self.target)
+
+    @classmethod
+    def from_edges(
+        cls,
+        source: ArrayLike,
+        target: ArrayLike,
+        weight: ArrayLike,
+        *,
+        vertex_weight: ArrayLike | None = None,
+        vertices: int | None = None,
+        connected: bool = True,
+    ) -> Self:
+        """Return an application from any list of edges; both directions and repeated edges are added.
+
+        An edge from a vertex to itself is dropped: it never needs a link.
+
+        Parameters
+        ----------
+        source, target : int[k]
+            Vertices, from 0.
+        weight : float[k]
+            Finite, >= 0.
+        vertex_weight : float[v], optional
+            Default: all 1.
+        vertices : int, optional
+            Default: the number of vertex weights, or else one more than the highest end of an edge.
+        connected : bool
+            Refuse an application whose edges do not connect all vertices.
+
+        Raises
+        ------
+        InvalidValue
+            As of the class; or the application is not connected, with a vertex of another component.
+        """
+        count = _vertices(source, target, vertex_weight, vertices)
+        rows = rows_of("Application", count, source, target)
+        size = np.asarray(weight, np.float64).reshape(-1)
+        if len(size) != len(rows.first):
+            raise InvalidValue("Application.weight", f"has {len(size)} entries, not {len(rows.first)}")
+        check_weights("Application.weight", size)
+        found = cls(
+            vertex_weight=np.ones(count) if vertex_weight is None else np.asarray(vertex_weight, np.float64),
+            source=rows.source,
+            target=rows.target,
+            weight=rows.sums(size),
+        )
+        if connected:
+            found.require_connected()
+        return found
+
+    @classmethod
+    def of_profile(
+        cls, profile: Profile, vertex_weight: ArrayLike | None = None, *, connected: bool = True
+    ) -> Self:
+        """Return the application of a profile: ranks are vertices, edges weigh the bytes of both directions.
+
+        Parameters
+        ----------
+        vertex_weight : float[ranks], optional
+            Default: all 1, so that all ranks compute the same.
+
+        Raises
+        ------
+        InvalidValue
+            As of `from_edges`.
+        """
+        return cls.from_edges(
+            profile.sender,
+            profile.partner,
+            profile.bytes,
+            vertex_weight=vertex_weight,
+            vertices=profile.ranks,
+            connected=connected,
+        )
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices."""
+        return len(self.vertex_weight)
+
+    @property
+    def edges(self) -> int:
+        """Number of edges."""
+        return len(self.source)
+
+    @cached_property
+    def incidence(self) -> Incidence:
+        """Edges by vertex."""
+        return incidence(self.vertices, self.source, self.target)
+
+    @cached_property
+    def component(self) -> Ints:
+        """int32[v]: number of the connected component of each vertex."""
+        return components(self.vertices, self.source, self.target)
+
+    def require_connected(self) -> None:
+        """Raise `InvalidValue` with a vertex that no path connects with vertex 0, if there is one."""
+        apart = self.component != self.component[0]
+        if apart.any():
+            raise InvalidValue(
+                "Application.source",
+                f"no path of edges connects vertex {int(np.argmax(apart))} and vertex 0:"
+                f" the application has {int(self.component.max()) + 1} components",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Equal nodes, connected by a switch that can take any topology within two limits (section 2.2).
+
+    Attributes
+    ----------
+    nodes : int
+        N_P, from 1 to `MOST_NODES`.
+    max_degree : int
+        Ports of a node: largest number of links at a node; at least 2 if there are more than two nodes.
+    max_edges : int
+        Largest number of links in the switch; at least ``nodes - 1``, which connect all nodes.
+    compute_speed : float
+        S_comp: vertex weight that a node computes per unit of time, finite, > 0.
+    link_speed : float
+        S_comm: edge weight that a link carries per unit of time, both directions together, finite, > 0.
+
+    Raises
+    ------
+    InvalidValue
+        With the field and the value.
+    """
+
+    nodes: int
+    max_degree: int
+    max_edges: int
+    compute_speed: float
+    link_speed: float
+
+    def __post_init__(self) -> None:
+        _whole("Machine.nodes", self.nodes, 1, "a machine has at least one node")
+        if self.nodes > MOST_NODES:
+            raise InvalidValue("Machine.nodes", f"is {self.nodes}, must be at most {MOST_NODES}")
+        joins = f"fewer links do not connect {self.nodes} nodes"
+        _whole("Machine.max_degree", self.max_degree, min(self.nodes - 1, 2), joins)
+        _whole("Machine.max_edges", self.max_edges, self.nodes - 1, joins)
+        for name in ("compute_speed", "link_speed"):
+            speed = getattr(self, name)
+            if not (math.isfinite(speed) and speed > 0):
+                raise InvalidValue(f"Machine.{name}", f"is {speed}, must be finite and above zero")
+
+
+class Level(NamedTuple):
+    """A graph of the multilevel hierarchy, and how the next finer graph was contracted to it.
+
+    Attributes
+    ----------
+    vertex_weight : float64[v]
+    source, target : int32[e]
+        ``source < target``, ascending.
+    weight : float64[e]
+    vertex : int32[v of the finer graph]
+        Vertex that each finer vertex was contracted to; empty for the finest graph, as are the next two.
+    edge : int32[e of the finer graph]
+        Edge that each finer edge is part of; -1 for a contracted one.
+    backwards : bool[e of the finer graph]
+        True if the source of the finer edge is part of the target of that edge.
+    """
+
+    vertex_weight: Floats
+    source: Ints
+    target: Ints
+    weight: Floats
+    vertex: Ints
+    edge: Ints
+    backwards: Bools
+
+
+def _vertices(
+    source: ArrayLike, target: ArrayLike, vertex_weight: ArrayLike | None, vertices: int | None
+) -> int:
+    """Return the number of vertices of a list of edges."""
+    if vertices is not None:
+        count = int(vertices)
+    elif vertex_weight is not None:
+        count = len(np.asarray(vertex_weight).reshape(-1))
+    else:
+        count = max((int(np.max(ends)) + 1 for ends in (source, target) if np.size(ends)), default=0)
+    given = None if vertex_weight is None else len(np.asarray(vertex_weight).reshape(-1))
+    if given is not None and given != count:
+        raise InvalidValue("Application.vertex_weight", f"has {given} entries, not {count}")
+    return count
+
+
+def _whole(field: str, value: int, least: int, why: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InvalidValue(field, f"is {value!r}, must be a whole number")
+    if value < least:
+        raise InvalidValue(field, f"is {value}, must be at least {least}: {why}")

@@ -1,0 +1,321 @@
+"""The best partition and routes for circuits that stay, and the restarts that the local search uses too.
+
+A search for circuits tries many partitions. If the present circuits were judged by their first partition
+alone, a circuit plan would seem to gain what a better partition gives without any change of circuits. So
+`best_partition` searches them as thoroughly, and `local_reroute` improves routes of vertices that stay.
+
+Restarts lead to partitions that no single step of the refinement reaches. `exchange_nodes` moves all that is
+on a node together: what is on one node is a rank, and the topology is the network, of a search of the mapping
+engine for least congestion. `condense_again` makes a topology of the condensed graph of the present partition
+(sections 3.1.2 to 3.1.4), while the paper makes one of the partition of METIS only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mapping.deadline import Deadline
+from mapping.distances.cost_model import CostModel
+from mapping.placement.search.options import SearchOptions
+from mapping.placement.search.placing import place
+from mapping.reconfiguration.kernels.routes import least_congested, new_search
+from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.solution import GAIN, Solution, checked_nodes, evaluate
+from mapping.reconfiguration.model.topology import Topology
+from mapping.reconfiguration.paper.partition import (
+    EXPANSIONS,
+    HIGHEST,
+    LOADING,
+    coarsen,
+    load_kernels,
+    place_and_route,
+    small_problem,
+)
+from mapping.reconfiguration.paper.refinement import (
+    Scale,
+    build_guest,
+    build_net,
+    evaluate_state,
+    longest_route,
+    refine,
+    route_unsplit,
+)
+from mapping.reconfiguration.paper.seed_topology import condense, satisfy_constraints
+from registry.model import HOST, Allocation, Fabric, Ints, Links, Placement, Profile
+from registry.progress import Progress
+
+PASSES = 100
+"""Most passes of `local_reroute` over all flows."""
+STEPS = 20_000
+"""Default number of proposals of the mapping engine."""
+SEARCHES = ("congestion-descent", "random+congestion-descent")
+"""Its strategies: from the present placement, and from random ones."""
+MOST_GATHERED = 1000
+"""Most vertices for which a restart puts all on one node: more spread too slowly."""
+SHAKE = 0.2
+"""Probability of moving a vertex at random, to leave partitions that nothing else leaves."""
+MOST_SHAKEN = 400
+"""Approximate largest number of such vertices: with 2,000 of 10,000 a refinement took two seconds."""
+FEWEST_NODES, MOST_NODES = 3, 2048
+"""Nodes for which `exchange_nodes` searches: two nodes are alike, and very many take too long."""
+ROUNDS = 10
+"""Default number of times that each kind of restart is tried."""
+
+
+class PartitionResult(NamedTuple):
+    """The best partition and routes found; `complete` is False after an interrupt."""
+
+    solution: Solution
+    complete: bool
+
+
+def best_partition(
+    application: Application,
+    machine: Machine,
+    topology: Topology,
+    *,
+    partitions: Sequence[Ints] = (),
+    rounds: int = ROUNDS,
+    seed: int = 0,
+    seconds: float | None = None,
+) -> PartitionResult:
+    """Search a partition and routes of high throughput on a topology that stays as it is.
+
+    Tries partitions from scratch with both orders of coarsening, then the given ones, then in turns, starting
+    from the best: nodes exchange their vertices, all vertices start on one node, some move to a neighbour,
+    and from scratch with another seed of METIS. All are refined.
+
+    Parameters
+    ----------
+    topology : Topology
+        Connected, with the nodes of the machine.
+    partitions : sequence of int32[v]
+        Node of each vertex.
+    rounds : int
+        Number of times that each of the four restarts is tried.
+    seed : int
+        The same seed gives the same result, unless `seconds` end the search.
+    seconds : float, optional
+        No further attempt starts after this time.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Before the first solution; after a later interrupt the best so far is returned.
+    """
+    deadline = Deadline(seconds=seconds)
+    restarts = _Restarts(application, machine, topology, seed)
+    first, *scratch = (partial(restarts.from_scratch, expansion=one) for one in EXPANSIONS)
+    given = [partial(restarts.from_partition, start=node) for node in partitions]
+    more = (
+        restarts.exchange_nodes,
+        restarts.gather,
+        restarts.shake,
+        partial(restarts.from_scratch, expansion=HIGHEST),
+    )
+    attempts: tuple[Callable[[Ints], Solution], ...] = (*scratch, *given, *rounds * more)
+    best = first(np.zeros(0, np.int32))
+    with deadline.interruptible():
+        for attempt in attempts:
+            if deadline.over:
+                break
+            found = attempt(best.node_of_vertex)
+            best = found if found.throughput > best.throughput else best
+    return PartitionResult(best, not deadline.interrupted)
+
+
+class _Restarts:
+    """Ways from the best partition so far (`node`) to another solution on the same topology."""
+
+    def __init__(self, application: Application, machine: Machine, topology: Topology, seed: int) -> None:
+        self._application, self._machine, self._topology = application, machine, topology
+        self._generator = np.random.default_rng(seed)
+        self._net, self._longest = build_net(topology), longest_route(topology)
+        self._guest = build_guest(coarsen(application, topology.nodes)[0], Scale.of(application, machine))
+
+    def from_scratch(self, node: Ints, expansion: str) -> Solution:
+        """Partition from scratch (section 3.2); `node` is ignored."""
+        return place_and_route(
+            self._application, self._topology, self._machine, self._generator, expansion=expansion
+        )
+
+    def from_partition(self, node: Ints, start: Ints) -> Solution:
+        """Refine the partition `start`; `node` is ignored."""
+        state = route_unsplit(self._net, self._guest, start.copy(), self._longest)
+        refine(self._net, self._guest, state)
+        return evaluate_state(self._application, self._topology, self._machine, state)
+
+    def exchange_nodes(self, node: Ints) -> Solution:
+        """Let nodes exchange their vertices by a search of the mapping engine."""
+        seed = int(self._generator.integers(1 << 31))
+        return self.from_partition(node, exchange_nodes(self._application, self._topology, node, seed=seed))
+
+    def gather(self, node: Ints) -> Solution:
+        """Start with all vertices on one node, or from scratch if they are many."""
+        if self._application.vertices > MOST_GATHERED:
+            return self.from_scratch(node, HIGHEST)
+        return self.from_partition(node, gather(self._topology, node, self._generator))
+
+    def shake(self, node: Ints) -> Solution:
+        """Start with some vertices moved to a neighbouring node."""
+        return self.from_partition(node, shake(self._topology, node, self._generator))
+
+
+def route_partition(
+    application: Application, topology: Topology, machine: Machine, node_of_vertex: ArrayLike
+) -> Solution:
+    """Return unsplit routes of low congestion for vertices that stay on their nodes (section 3.2.2).
+
+    Flows are then re-routed until that helps no more, so that no topology looks worse than it is.
+    """
+    node = checked_nodes(node_of_vertex, application, topology.nodes)
+    guest = build_guest(coarsen(application, topology.nodes)[0], Scale.of(application, machine))
+    state = route_unsplit(build_net(topology), guest, node.astype(np.int32), longest_route(topology))
+    solution = evaluate_state(application, topology, machine, state)
+    return local_reroute(application, topology, machine, solution)
+
+
+def local_reroute(
+    application: Application, topology: Topology, machine: Machine, solution: Solution
+) -> Solution:
+    """Re-route flows one by one until none alone can be improved; never lowers the throughput.
+
+    Flows are visited by descending weight, ties by row, again and again. A flow takes its least congested
+    path (`mapping.reconfiguration.paper.refinement.least_congested_path`) if that lowers the largest load on
+    its route. The loads of all links in descending order are then lower at the first that differs, so that
+    the passes end even if several links have the largest load.
+    """
+    if not len(solution.route):
+        return solution
+    route = np.split(solution.route, solution.route_ptr[1:-1])
+    load = solution.link_load.copy()
+    net, search = build_net(topology), new_search(topology.nodes, topology.links, topology.nodes)
+    node = solution.node_of_vertex
+    start, goal = node[application.source].tolist(), node[application.target].tolist()
+    weight = application.weight.tolist()
+    descending = np.argsort(-application.weight, kind="stable").tolist()
+    order = [edge for edge in descending if len(route[edge]) and weight[edge] > 0]
+    for _ in range(PASSES):
+        changed = False
+        for edge in order:
+            flow, now = weight[edge], route[edge]
+            worst = float(load[now].max())
+            load[now] -= flow
+            count = int(least_congested(net, load, start[edge], goal[edge], flow, search))
+            then: Ints = search.path[: max(count, 0)].copy()
+            if count > 0 and float(load[then].max()) + flow < worst * (1 - GAIN):
+                route[edge], changed = then, True
+            load[route[edge]] += flow
+        if not changed:
+            break
+    route_ptr = np.r_[0, np.cumsum([len(one) for one in route])].astype(np.int64)
+    found = evaluate(application, topology, machine, node, route_ptr, np.concatenate(route))
+    return found if found.throughput >= solution.throughput else solution
+
+
+def exchange_nodes(
+    application: Application, topology: Topology, node_of_vertex: Ints, *, steps: int = STEPS, seed: int = 0
+) -> Ints:
+    """Return the node of each vertex after nodes exchanged all their vertices for least congestion.
+
+    Congestion is the mapping engine's estimate, in which all shortest paths share a flow. Vertices stay if it
+    cannot be lowered, if nothing flows between nodes, and on more than `MOST_NODES` nodes.
+
+    Parameters
+    ----------
+    topology : Topology
+        Connected.
+    node_of_vertex : int32[v]
+        The present partition.
+    steps, seed
+        As of `mapping.placement.search.placing.place`; the same ones give the same result.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the search was interrupted: it would return its best so far, but here the whole search must end.
+    """
+    nodes = topology.nodes
+    profile = traffic(application, node_of_vertex, nodes)
+    if not FEWEST_NODES <= nodes <= MOST_NODES or not profile.bytes.any():
+        return node_of_vertex
+    hosts = np.arange(nodes, dtype=np.int32)
+    allocation = Allocation(hosts=hosts, slots=np.ones(nodes, np.int32))
+    found = place(
+        network(topology),
+        profile,
+        allocation,
+        SearchOptions(objective="congestion", strategies=SEARCHES, steps=steps, seed=seed, workers=1),
+        CostModel(routing="shortest-paths"),
+        start=Placement(host_of_rank=hosts, allocation=allocation, strategy="given"),
+    )
+    if not found.complete:
+        raise KeyboardInterrupt
+    return found.host_of_rank[node_of_vertex]
+
+
+def traffic(application: Application, node_of_vertex: Ints, nodes: int) -> Profile:
+    """Return the data between nodes as a profile with a rank per node; half of an edge goes each way."""
+    one, other = node_of_vertex[application.source], node_of_vertex[application.target]
+    half = application.weight / 2
+    return Profile.from_edges(np.r_[one, other], np.r_[other, one], np.r_[half, half], ranks=nodes)
+
+
+def network(topology: Topology) -> Fabric:
+    """Return a topology as a direct network: a vertex per node and an equal cable per link."""
+    nodes = topology.nodes
+    ends = topology.source, topology.target
+    return Fabric(
+        names=tuple(f"node{node}" for node in range(nodes)),
+        kind=np.full(nodes, HOST, np.uint8),
+        slots=np.ones(nodes, np.int32),
+        forwards=np.ones(nodes, np.bool_),
+        guid=np.zeros(nodes, np.uint64),
+        lid=np.zeros(nodes, np.int32),
+        links=Links.of(np.r_[ends[0], ends[1]], np.r_[ends[1], ends[0]], 1.0),
+    )
+
+
+def condense_again(application: Application, machine: Machine, node_of_vertex: Ints) -> Topology:
+    """Return the condensed graph of a partition, within the machine's limits (sections 3.1.2 to 3.1.4)."""
+    condensed = condense(application, node_of_vertex, machine.nodes)
+    return satisfy_constraints(application, node_of_vertex, condensed, machine)
+
+
+def gather(topology: Topology, node_of_vertex: Ints, generator: np.random.Generator) -> Ints:
+    """Return a partition with all vertices on one node, drawn from those with most links.
+
+    If links are slow, few nodes are best, and vertices that are spread do not come together one by one.
+    """
+    most = np.flatnonzero(topology.degree == topology.degree.max())
+    return np.full(len(node_of_vertex), most[generator.integers(len(most))], np.int32)
+
+
+def shake(topology: Topology, node_of_vertex: Ints, generator: np.random.Generator) -> Ints:
+    """Return a partition with some vertices, drawn with probability `SHAKE`, moved to a neighbouring node."""
+    near, node = topology.neighbours, node_of_vertex.astype(np.int64)
+    share = min(SHAKE, MOST_SHAKEN / max(len(node), 1))
+    moves = np.flatnonzero((generator.random(len(node)) < share) & (topology.degree[node] > 0))
+    place = (generator.random(len(moves)) * topology.degree[node[moves]]).astype(np.int64)
+    node[moves] = near.node[near.indptr[node[moves]] + place]
+    return node.astype(np.int32)
+
+
+def load_search_kernels(progress: Progress) -> None:
+    """Compile or load the kernels of this package and those that `exchange_nodes` runs."""
+    load_kernels(progress)
+    if _load_engine.cache_info().currsize == 0:
+        progress(LOADING, 0)
+        _load_engine()
+
+
+@cache
+def _load_engine() -> None:
+    application, topology = small_problem()
+    node = np.arange(application.vertices, dtype=np.int32) % topology.nodes
+    exchange_nodes(application, topology, node, steps=2)

@@ -1,0 +1,379 @@
+"""Local search on circuits: change links and keep the partition, which is then refined.
+
+The loop of the paper partitions and routes from scratch for each topology. Here a trial changes links, keeps
+the partition, routes the flows that lost a link again, and refines that (section 3.2.3), so that far more
+topologies are tried in the same time. A slightly worse topology is accepted too, less and less so towards the
+end, and the best is kept. After `AGAIN` trials without gain, and at the start, the search goes on from the
+best in another way (`mapping.reconfiguration.search.best_partition`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mapping.deadline import Deadline
+from mapping.reconfiguration.bounds import throughput_bound
+from mapping.reconfiguration.kernels.routes import Net, PartitionState, new_search, reroute_flows
+from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.solution import (
+    COMMUNICATION,
+    Iteration,
+    SearchResult,
+    Solution,
+    bottleneck,
+)
+from mapping.reconfiguration.model.topology import Topology
+from mapping.reconfiguration.paper.loop import LoopOptions, co_optimise
+from mapping.reconfiguration.paper.partition import HIGHEST, coarsen, load_kernels, place_and_route
+from mapping.reconfiguration.paper.refinement import (
+    Scale,
+    build_guest,
+    build_net,
+    evaluate_state,
+    longest_route,
+    refine,
+    route_missing,
+    route_unsplit,
+    set_loads,
+)
+from mapping.reconfiguration.paper.seed_topology import CONDENSED, TORUS
+from mapping.reconfiguration.search.best_partition import (
+    MOST_GATHERED,
+    condense_again,
+    exchange_nodes,
+    gather,
+    load_search_kernels,
+    shake,
+)
+from mapping.reconfiguration.search.edge_exchange import EdgeExchange, choose_ends, exchange_edges
+from registry.errors import InvalidValue
+from registry.model import Floats, Ints
+from registry.progress import Progress, silent
+
+TRIALS = 1000
+"""Default number of changes of links to try."""
+AGAIN = 100
+"""Number of trials without gain after which the search goes on from the best in another way."""
+WORSE = 0.05
+"""Largest accepted relative loss of throughput at the start; it falls to 0 at the end."""
+ROUNDING = 1e-9
+"""Relative distance from an upper bound at which a throughput counts as having reached it."""
+BEST_SEEDS = (CONDENSED, TORUS)
+"""Default seed topologies of `search_from_seeds`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOptions:
+    """Parameters of the local search.
+
+    Attributes
+    ----------
+    trials : int
+        Number of changes of links to try, >= 0.
+    seed : int
+        Seed of the random numbers, >= 0; the same seed and trials give the same result, unless `seconds` end
+        the search.
+    seconds : float, optional
+        No trial starts after this time; the compilation of kernels does not count. Default: no limit.
+    expansion : str
+        Order in which graphs are coarsened for partitions from scratch: the ``highest`` expansion first, or
+        the ``lowest`` as in the paper, by which the heaviest vertices grow to hubs that no partition
+        balances.
+
+    Raises
+    ------
+    InvalidValue
+        A parameter is out of range.
+    """
+
+    trials: int = TRIALS
+    seed: int = 0
+    seconds: float | None = None
+    expansion: str = HIGHEST
+
+    def __post_init__(self) -> None:
+        if self.trials < 0:
+            raise InvalidValue("trials", f"is {self.trials}, must not be negative")
+        if self.seed < 0:
+            raise InvalidValue("seed", f"is {self.seed}, must not be negative")
+        if self.seconds is not None and not self.seconds >= 0:
+            raise InvalidValue("seconds", f"is {self.seconds}, must not be negative")
+
+
+DEFAULTS = TrialOptions()
+
+
+def search_from_seeds(
+    application: Application,
+    machine: Machine,
+    options: TrialOptions = DEFAULTS,
+    *,
+    seed_topologies: tuple[str | Topology, ...] = BEST_SEEDS,
+    progress: Progress = silent,
+) -> SearchResult:
+    """Run the loop of the paper from each seed topology, then `improve` the best result.
+
+    After an interrupt the best result so far is returned, marked incomplete; an interrupt before the first
+    result is raised.
+
+    Parameters
+    ----------
+    options : TrialOptions
+        Half of the seconds goes to the loops, in equal parts.
+
+    Raises
+    ------
+    InvalidValue, UnknownName
+        As of `mapping.reconfiguration.paper.loop.co_optimise`; or there is no seed topology.
+    """
+    if not seed_topologies:
+        raise InvalidValue("seed_topologies", "are none")
+    (load_search_kernels if options.trials > 0 else load_kernels)(progress)
+    deadline, most = Deadline(seconds=options.seconds), _ceiling(application, machine)
+    share = None if options.seconds is None else options.seconds / 2 / len(seed_topologies)
+    best: SearchResult | None = None
+    with deadline.interruptible():
+        for start in seed_topologies:
+            loop = LoopOptions(
+                seed_topology=start, seed=options.seed, seconds=share, expansion=options.expansion
+            )
+            found = co_optimise(application, machine, loop, progress=progress)
+            if best is None or found.throughput > best.throughput:
+                best = found
+            if not found.complete:
+                return replace(best, complete=False)
+            if best.throughput >= most:
+                return best
+    if best is None:
+        raise KeyboardInterrupt
+    if deadline.interrupted:
+        return replace(best, complete=False)
+    if options.seconds is not None:
+        options = replace(options, seconds=max(deadline.left, 0.0))
+    return improve(application, machine, best, options, progress=progress)
+
+
+def improve(
+    application: Application,
+    machine: Machine,
+    start: SearchResult,
+    options: TrialOptions = DEFAULTS,
+    *,
+    pinned: bool = False,
+    progress: Progress = silent,
+) -> SearchResult:
+    """Change links while keeping the partition, as long as that helps; never worse than `start`.
+
+    The search ends early if nothing can be better by `mapping.reconfiguration.bounds`. Gains are appended to
+    the trail as iterations; their links are compared with the topology that the trial changed. After an
+    interrupt the best result so far is returned, marked incomplete.
+
+    Parameters
+    ----------
+    start : SearchResult
+        A result for this application on this machine.
+    pinned : bool
+        Vertices stay on their nodes: only links and routes change.
+
+    Raises
+    ------
+    UnknownName
+        The expansion is unknown.
+    """
+    compiling = Deadline()
+    with compiling.interruptible():
+        (load_search_kernels if options.trials > 0 and not pinned else load_kernels)(progress)
+        search = LocalSearch(application, machine, start, options, pinned=pinned)
+        most = _ceiling(application, machine)
+    if compiling.interrupted:
+        return replace(start, complete=False)
+    with search.deadline.interruptible():
+        for trial in range(options.trials):
+            if search.deadline.over or search.best.solution.throughput >= most:
+                break
+            if search.try_one(WORSE * (1 - trial / options.trials)):
+                progress("trials", trial, options.trials, search.best.solution.throughput)
+    return SearchResult(
+        topology=search.best.topology,
+        solution=search.best.solution,
+        trail=tuple(search.trail),
+        complete=start.complete and not search.deadline.interrupted,
+    )
+
+
+def _ceiling(application: Application, machine: Machine) -> float:
+    """Return a throughput that no search exceeds, except by rounding."""
+    return throughput_bound(application, machine, flows=0).throughput * (1 - ROUNDING)
+
+
+class Candidate(NamedTuple):
+    """A topology with partition and routes.
+
+    Attributes
+    ----------
+    topology : Topology
+    solution : Solution
+    vector : float64[n + m]
+        Entries of the performance vector as seconds, in descending order: lower is better.
+    """
+
+    topology: Topology
+    solution: Solution
+    vector: Floats
+
+
+class LocalSearch:
+    """Changes of links, one after the other, and the candidate that is changed next.
+
+    Parameters
+    ----------
+    start : SearchResult
+        The first candidate.
+    pinned : bool
+        Vertices stay on their nodes.
+
+    Attributes
+    ----------
+    now, best : Candidate
+        The candidate that the next trial changes, and the best so far.
+    trail : list of Iteration
+        The trail of `start`, and every gain since.
+    deadline : Deadline
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        machine: Machine,
+        start: SearchResult,
+        options: TrialOptions,
+        *,
+        pinned: bool,
+    ) -> None:
+        self._application, self._machine = application, machine
+        self._generator, self._pinned = np.random.default_rng(options.seed), pinned
+        self.deadline = Deadline(seconds=options.seconds)
+        self._levels = coarsen(application, machine.nodes, expansion=options.expansion)
+        self._guest = build_guest(self._levels[0], Scale.of(application, machine))
+        self._idle = 0 if pinned else AGAIN - 1  # the first trial is a restart
+        self._restarts = 0
+        self._before = start.trail[-1].seconds
+        self.trail = list(start.trail)
+        self.now = self.best = self._candidate(start.topology, start.solution)
+
+    def try_one(self, worse: float) -> bool:
+        """Change links, accept the result unless it is too much worse; True if it is the best so far.
+
+        Parameters
+        ----------
+        worse : float
+            Largest accepted relative loss of throughput against the best.
+        """
+        self._idle += 1
+        if self._idle % AGAIN == 0:
+            before = self.best
+            self.now = before if self._pinned else self._restart(before)
+            old, new = before.topology, self.now.topology
+            return self._keep_best(EdgeExchange(new, old.beyond(new), new.beyond(old)))
+        now = self.now
+        node = now.solution.node_of_vertex
+        flows = node[self._application.source], node[self._application.target]
+        ends = choose_ends(now.topology, now.solution, flows, self._generator)
+        move = exchange_edges(now.topology, now.solution, self._machine, ends, self._generator)
+        if move is None:
+            return False
+        trial = self._moved(now, move.topology)
+        if _lower(trial.vector, now.vector) or trial.vector[0] <= self.best.vector[0] * (1 + worse):
+            self.now = trial
+            return self._keep_best(move)
+        return False
+
+    def _restart(self, best: Candidate) -> Candidate:
+        """Return another candidate, made from the best in one of five ways, taken in turns."""
+        way, topology, node = self._restarts % 5, best.topology, best.solution.node_of_vertex
+        self._restarts += 1
+        if way == 0 and bottleneck(best.solution) == COMMUNICATION:
+            seed = int(self._generator.integers(1 << 31))
+            return self._route(topology, exchange_nodes(self._application, topology, node, seed=seed))
+        if way == 1 and self._application.vertices <= MOST_GATHERED:
+            return self._route(topology, gather(topology, node, self._generator))
+        if way == 2:
+            return self._route(condense_again(self._application, self._machine, node), node)
+        if way == 3:
+            return self._route(topology, shake(topology, node, self._generator))
+        solution = place_and_route(
+            self._application, topology, self._machine, self._generator, levels=self._levels
+        )
+        return self._candidate(topology, solution)
+
+    def _keep_best(self, move: EdgeExchange) -> bool:
+        """Keep the present candidate if it is the best; True if its throughput is the highest so far."""
+        before = self.best
+        if not _lower(self.now.vector, before.vector):
+            return False
+        throughput = self.now.solution.throughput
+        gained = throughput > before.solution.throughput
+        if gained:
+            iteration = Iteration.of(
+                self.trail[-1].number + 1,
+                self.now.solution,
+                removed=move.removed,
+                inserted=move.inserted,
+                seconds=self._before + self.deadline.elapsed,
+            )
+            self.trail.append(iteration)
+            self._idle = 0
+        if throughput >= before.solution.throughput:
+            self.best = self.now
+        return gained
+
+    def _moved(self, candidate: Candidate, topology: Topology) -> Candidate:
+        """Return the partition on another topology, with new routes for flows that lost a link, refined."""
+        net, guest, solution = build_net(topology), self._guest, candidate.solution
+        row = topology.rows_between(candidate.topology.pairs)
+        length = np.diff(solution.route_ptr).astype(np.int32)
+        longest = max(longest_route(topology), int(length.max(initial=0)))
+        route = np.zeros((len(length), longest), np.int32)
+        used = np.arange(longest) < length[:, None]
+        route[used] = row[solution.route]
+        cut = (used & (route < 0)).any(axis=1)
+        length[cut] = 0
+        route[cut] = 0
+        load = np.zeros(topology.nodes + topology.links)
+        state = PartitionState(node=solution.node_of_vertex.copy(), route=route, length=length, load=load)
+        set_loads(net, guest, state)
+        route_missing(net, guest, state, np.flatnonzero(cut))
+        return self._refined(topology, net, state)
+
+    def _route(self, topology: Topology, node: Ints) -> Candidate:
+        """Return a partition on a topology, with all flows routed from scratch, refined."""
+        net = build_net(topology)
+        state = route_unsplit(net, self._guest, node.copy(), longest_route(topology))
+        return self._refined(topology, net, state)
+
+    def _refined(self, topology: Topology, net: Net, state: PartitionState) -> Candidate:
+        """Move vertices and re-route flows until nothing helps; only re-route if vertices are pinned."""
+        if self._pinned:
+            search = new_search(len(net.first) - 1, len(net.ends), state.route.shape[1])
+            order = np.argsort(-self._guest.flow, kind="stable")
+            while reroute_flows(net, self._guest, state, order, search):
+                pass
+        else:
+            refine(net, self._guest, state)
+        return self._candidate(topology, evaluate_state(self._application, topology, self._machine, state))
+
+    def _candidate(self, topology: Topology, solution: Solution) -> Candidate:
+        seconds = np.r_[
+            solution.node_load / self._machine.compute_speed, solution.link_load / self._machine.link_speed
+        ]
+        return Candidate(topology, solution, np.sort(seconds)[::-1])
+
+
+def _lower(one: Floats, other: Floats) -> bool:
+    """Return True if a descending vector is the better one: lower at the first entry that differs."""
+    size = min(len(one), len(other))
+    differs = np.flatnonzero(one[:size] != other[:size])
+    return bool(one[differs[0]] < other[differs[0]]) if len(differs) else False
