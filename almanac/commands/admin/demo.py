@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from almanac.commands import circuits, simulated
 from almanac.options.common import open_registry
+from almanac.output.circuits import show_circuit_moves
+from almanac.output.json.circuits import circuit_plan_to_json
 from almanac.output.placements import show_placement
 from almanac.output.printing import note, progress_bars, write_text
+from almanac.output.simulations import show_simulation_table
 
 if TYPE_CHECKING:
     from almanac.demo.fill import DemoResult
@@ -57,12 +59,12 @@ def _show(result: DemoResult, fabric: Fabric) -> None:
     )
     show_placement(result.placed)
     click.echo("")
-    simulated.show_table(result.simulated)
+    show_simulation_table(result.simulated)
     click.echo("")
     on = result.on
     click.echo(
         f"{on.switch.cluster}: {len(on.switch.hosts)} generated hosts on an optical switch, {len(on.jobs)} "
         f"generated jobs; circuits to move:"
     )
-    plan = circuits.plan_told(result.planned, on.switch.hosts, result.plan)
-    circuits.show_moves(plan["present"])
+    plan = circuit_plan_to_json(result.planned, on.switch.hosts, result.plan)
+    show_circuit_moves(plan["present"])

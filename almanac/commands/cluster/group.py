@@ -9,7 +9,7 @@ import click
 
 from almanac.commands.cluster.check import check_cluster
 from almanac.commands.cluster.layouts import layouts
-from almanac.commands.cluster_optical import optical
+from almanac.commands.cluster.optical import optical
 from almanac.options.common import Time, json_option, open_registry
 from almanac.output.json.stored_data import changes_to_json, cluster_to_json, snapshot_to_json
 from almanac.output.printing import note, print_json, print_table, write_text

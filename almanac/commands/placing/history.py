@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from almanac.commands import history_circuits, history_simulations
 from almanac.commands.cluster.check import EXIT_PROBLEMS
 from almanac.options.common import Time, json_option, open_registry, require_cluster
 from almanac.output.json.placements import regression_to_json
+from almanac.output.json.simulations import simulation_info_to_json
 from almanac.output.printing import print_json, print_table
+from registry import units
 
 if TYPE_CHECKING:
     from registry.model.placement_series import PlacementSeries
+    from registry.records.circuit_plan_records import CircuitPlanInfo
+    from registry.records.simulations import SimulationInfo
     from registry.registry import Registry
 
 COLUMNS = (
@@ -29,6 +32,14 @@ _SERIES_NAMES = {"profile": "profile_name"}
 REGRESSION_COLUMNS = (
     *("id", "recorded_at", "cluster", "profile", "role", "job", "ratio", "centre", "limit", "last_good"),
     "changed",
+)
+SIMULATION_COLUMNS = (
+    *("id", "recorded at", "cluster", "placement", "mode", "routing", "completion", "throughput"),
+    *("99% latency", "complete"),
+)
+CIRCUIT_PLAN_COLUMNS = (
+    *("id", "recorded at", "cluster", "planned for", "throughput", "present throughput", "upper bound"),
+    *("gain", "circuits to move", "pays off after (s)", "applied at", "complete"),
 )
 
 
@@ -106,9 +117,9 @@ def command(
     found = False
     with open_registry() as registry:
         if circuits:
-            history_circuits.show(registry, selected)
+            _show_circuit_plans(registry, selected)
         elif simulated:
-            history_simulations.show(registry, selected, placement)
+            _show_simulations(registry, selected, placement)
         elif worse:
             found = _show_regressions(registry, selected, since)
         else:
@@ -172,3 +183,79 @@ def _show_regressions(registry: Registry, selected: HistoryFilter, since: dateti
     else:
         click.echo("no regressions")
     return bool(found)
+
+
+def _show_simulations(registry: Registry, selected: HistoryFilter, placement: str | None) -> None:
+    """Print simulated runs, of one placement if its id or the beginning of its id is given."""
+    infos = _simulations(registry, selected, placement)[: selected.limit]
+    if selected.as_json:
+        print_json([simulation_info_to_json(info) for info in infos])
+    else:
+        print_table("", SIMULATION_COLUMNS, [_simulation_row(info) for info in infos])
+
+
+def _simulations(
+    registry: Registry, selected: HistoryFilter, placement: str | None
+) -> tuple[SimulationInfo, ...]:
+    """Return the simulated runs that match the filter."""
+    cluster, application, job = selected.cluster, selected.application, selected.job
+    identity = None if placement is None else registry.placements.read(placement).id
+    infos = registry.simulations.list(cluster, placement=identity, limit=selected.cluster_limit)
+    if not infos:
+        require_cluster(registry, cluster)
+    if application is None and job is None:
+        return infos
+    placed = registry.placements.history(cluster=cluster, application=application, job=job)
+    ids = {info.id for info in placed}
+    return tuple(info for info in infos if info.placement in ids)
+
+
+def _simulation_row(info: SimulationInfo) -> list[Any]:
+    return [
+        info.id,
+        info.recorded_at,
+        info.cluster,
+        info.placement,
+        info.mode,
+        info.routing,
+        units.text(info.completion_seconds, units.SECONDS),
+        units.text(info.throughput, units.RATE),
+        units.text(info.latency_99_seconds, units.SECONDS),
+        info.complete,
+    ]
+
+
+def _show_circuit_plans(registry: Registry, selected: HistoryFilter) -> None:
+    """Print circuit plans."""
+    infos = registry.circuit_plans.list(selected.cluster, limit=selected.cluster_limit)
+    if not infos:
+        require_cluster(registry, selected.cluster)
+    matching = [
+        info
+        for info in infos
+        if (selected.application is None or selected.application in info.applications)
+        and (selected.job is None or selected.job in info.jobs)
+    ][: selected.limit]
+    if selected.as_json:
+        print_json([dataclasses.asdict(info) for info in matching])
+    else:
+        print_table("", CIRCUIT_PLAN_COLUMNS, [_circuit_plan_row(info) for info in matching])
+
+
+def _circuit_plan_row(info: CircuitPlanInfo) -> list[Any]:
+    jobs = f"{len(info.jobs)} jobs: " if info.jobs else ""
+    moved = None if info.removed is None else f"{info.removed} removed, {info.inserted} added"
+    return [
+        info.id,
+        info.recorded_at,
+        info.cluster,
+        jobs + ", ".join(info.profile_names),
+        info.throughput,
+        info.present_throughput,
+        info.upper_bound,
+        info.gain,
+        moved,
+        info.break_even_seconds,
+        info.applied_at,
+        info.complete,
+    ]

@@ -1,4 +1,4 @@
-"""``almanac simulate``: replay the messages of an application over a fabric, for several placements."""
+"""``almanac simulate``: replay the messages of an application for one or more placements."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from almanac.commands import simulated
-from almanac.commands.common import Moment, json_option, open_registry, seed_option
-from almanac.options import files
-from almanac.output import note, print_json, progress_bars, write_text
+from almanac.options.common import Time, json_option, open_registry, option_names, seed_option
+from almanac.options.files import read_fabric, read_order, read_profile
+from almanac.output.json.simulations import simulation_report_to_json
+from almanac.output.printing import note, print_json, progress_bars, write_text
+from almanac.output.simulations import link_csv, point_csv, show_simulations
 
 if TYPE_CHECKING:
     from mapping.service import SimulationCase, SimulationReport
@@ -24,19 +25,25 @@ EVERY = 10_000
 """Default number of messages between two points of the traffic over time."""
 NETWORK = {
     "packet_bytes": (click.IntRange(min=1), "Most bytes of a message in a packet [default: 2048]."),
-    "header_bytes": (click.IntRange(min=0), "Beside them, in every packet [default: 0]."),
+    "header_bytes": (click.IntRange(min=0), "Header bytes of each packet [default: 0]."),
     "flit_bytes": (click.IntRange(min=1), "Bytes of a flit [default: 8]."),
-    "latency_seconds": (click.FloatRange(min=0.0), "Of each link and the switch behind it [default: 1e-7]."),
+    "latency_seconds": (
+        click.FloatRange(min=0.0),
+        "Latency of a link with the switch at its end [default: 1e-7].",
+    ),
     "buffer_bytes": (
         click.IntRange(min=1),
-        "Of each channel, at the far end of its link (default: docs/simulate.md).",
+        "Buffer of each channel, at the end of its link (default: docs/simulate.md).",
     ),
-    "lanes": (click.IntRange(min=1), "Channels of each class that a link has [default: 1]."),
+    "lanes": (click.IntRange(min=1), "Virtual channels per class and link [default: 1]."),
     "selection": (
         click.Choice(["adaptive", "random", "fixed"]),
-        "Among several next channels [default: adaptive].",
+        "Choice among several next channels [default: adaptive].",
     ),
-    "rails": (click.Choice(["all-connected", "same-rail"]), "docs/congestion.md [default: all-connected]."),
+    "rails": (
+        click.Choice(["all-connected", "same-rail"]),
+        "How rails are used, see docs/congestion.md [default: all-connected].",
+    ),
 }
 """Options of the network, by their names in `mapping.simulation.options.Options`: type and help."""
 OF_TRACES = ("trace", "scale", "first")
@@ -65,25 +72,29 @@ def _network(function: F) -> F:
 
 @click.command("simulate")
 @click.argument("profile", required=False)
-@click.option("--cluster", help="On the fabric of this cluster.")
+@click.option("--cluster", help="Cluster whose fabric is used.")
 @click.option(
     "--placement",
     "placements",
     metavar="ID|FILE",
     multiple=True,
     required=True,
-    help="A saved placement, or a launcher's file; several: beside each other.",
+    help="Saved placement, or a launcher's file (repeat to compare several).",
 )
 @click.option(
     "--fabric",
     "fabric_files",
     metavar="FILE",
     multiple=True,
-    help="A scan or tables, instead of the database.",
+    help="Read the fabric from a scan and forwarding tables instead of the database (repeat).",
 )
-@click.option("--profile", "profile_file", metavar="FILE", help="A profile's file; with --fabric.")
-@click.option("--trace-file", metavar="FILE", help="A file of messages with their times; with --fabric.")
-@click.option("--routing", help="Routes: docs/simulate.md (default: tables where complete).")
+@click.option(
+    "--profile", "profile_file", metavar="FILE", help="Read the profile from a file; with --fabric."
+)
+@click.option(
+    "--trace-file", metavar="FILE", help="Read messages with their times from a file; with --fabric."
+)
+@click.option("--routing", help="Routing, see docs/simulate.md (default: forwarding tables if complete).")
 @click.option(
     "--mode",
     type=click.Choice(["packets", "flits"]),
@@ -91,16 +102,17 @@ def _network(function: F) -> F:
     show_default=True,
     help="Virtual cut-through, or wormhole flit by flit.",
 )
-@click.option("--trace", metavar="ID", help="This trace of the profile (default: its newest).")
+@click.option("--trace", metavar="ID", help="Trace of the profile to replay (default: the newest).")
 @click.option(
     "--scale",
     metavar="FACTOR|saturate",
     type=Scale(),
-    help="Send the trace so many times as fast [default: 1]; inf: all at once; saturate: docs/simulate.md.",
+    help="Replay the trace faster by this factor [default: 1]; inf: all messages at once; saturate: see "
+    "docs/simulate.md.",
 )
-@click.option("--first", type=click.IntRange(min=1), help="Only the first so many messages of the trace.")
+@click.option("--first", type=click.IntRange(min=1), help="Replay only so many messages of the trace.")
 @click.option(
-    "--rounds", type=click.IntRange(min=1), help="Send the profile so often, instead of a trace [default: 1]."
+    "--rounds", type=click.IntRange(min=1), help="Send the profile so often instead of a trace [default: 1]."
 )
 @_network
 @click.option(
@@ -111,27 +123,31 @@ def _network(function: F) -> F:
     help="Messages between two points of the traffic over time.",
 )
 @seed_option
-@click.option("--at", type=Moment(), help="On the fabric as of this time (default: now).")
-@click.option("--links", type=click.Path(dir_okay=False), help="CSV with a row a loaded link direction.")
-@click.option("--points", type=click.Path(dir_okay=False), help="CSV of the traffic delivered over time.")
+@click.option("--at", type=Time(), help="Fabric at this time (default: now).")
+@click.option(
+    "--links", type=click.Path(dir_okay=False), help="Write a CSV file with a row per loaded link direction."
+)
+@click.option(
+    "--points", type=click.Path(dir_okay=False), help="Write a CSV file of the traffic delivered over time."
+)
 @json_option
 def command(links: str | None, points: str | None, as_json: bool, **given: Any) -> None:
-    """Send PROFILE's messages over the fabric: how long they take, how late they come, how busy links are.
+    """Simulate PROFILE's messages: completion time, latencies and utilisation of links.
 
-    Its trace is replayed, rank by rank in the recorded order; a profile without a trace is sent in rounds.
-    Runs of saved placements are saved. With --fabric and a file of a profile or trace nothing is read from a
-    database, and nothing is saved. After Ctrl-C the messages delivered so far are printed and saved.
+    A trace is replayed in the recorded order of each rank; a profile without a trace is sent in rounds.
+    Runs of saved placements are saved. With --fabric and a file of a profile or trace the data comes from
+    files, and nothing is saved. After Ctrl-C the messages delivered so far are printed and saved.
     """
     _check(given)
     report = _simulate(given)
-    for path, text in ((links, simulated.link_rows), (points, simulated.point_rows)):
+    for path, text in ((links, link_csv), (points, point_csv)):
         if path is not None:
             write_text(path, text(report))
             note(f"written to {path}")
     if as_json:
-        print_json(simulated.to_json(report))
+        print_json(simulation_report_to_json(report))
     else:
-        simulated.show(report)
+        show_simulations(report)
     if not report.complete:
         click.get_current_context().exit(130)
 
@@ -140,18 +156,18 @@ def _check(given: Mapping[str, Any]) -> None:
     """Raise a usage error if options are missing or exclude each other."""
     sources = sum(given[name] is not None for name in ("profile", "profile_file", "trace_file"))
     if sources != 1:
-        raise click.UsageError("give one of PROFILE, --profile FILE and --trace-file FILE")
+        raise click.UsageError("give exactly one of PROFILE, --profile FILE and --trace-file FILE")
     if given["fabric_files"]:
         _check_files(given)
     elif given["profile"] is None:
         raise click.UsageError(
-            "--profile FILE and --trace-file FILE go with --fabric FILE; saved ones: the argument PROFILE"
+            "--profile FILE and --trace-file FILE go with --fabric FILE; saved profile: argument PROFILE"
         )
     elif given["cluster"] is None:
         raise click.UsageError("give --cluster, or --fabric FILE")
     for name in (*OF_TRACES, "trace_file"):
         if given["rounds"] is not None and given[name] is not None:
-            raise click.UsageError(f"{_option(name)} is of a trace: not with --rounds")
+            raise click.UsageError(f"{option_names([name])} is an option of traces: not with --rounds")
     if len(set(given["placements"])) != len(given["placements"]):
         raise click.UsageError("a --placement is given twice")
 
@@ -162,18 +178,16 @@ def _check_files(given: Mapping[str, Any]) -> None:
         raise click.UsageError("a saved PROFILE needs the database: not with --fabric")
     for name in ("trace", "at"):
         if given[name] is not None:
-            raise click.UsageError(f"{_option(name)} needs the database: not with --fabric")
+            raise click.UsageError(f"{option_names([name])} needs the database: not with --fabric")
     if given["profile_file"] is not None:
         for name in ("scale", "first"):
             if given[name] is not None:
-                raise click.UsageError(f"{_option(name)} is of a trace: give --trace-file, not --profile")
+                raise click.UsageError(
+                    f"{option_names([name])} is an option of traces: give --trace-file, not --profile"
+                )
     for path in given["placements"]:
         if not Path(path).exists():
             raise click.BadParameter(f"there is no file {path!r}", param_hint="--placement")
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _simulate(given: Mapping[str, Any]) -> SimulationReport:
@@ -184,9 +198,7 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
         with progress_bars() as progress:
             return simulate_placements(_case_from_files(given), _options(given), progress=progress)
     cluster = given["cluster"]
-    placements: list[HostOrder | str] = [
-        files.read_order(text, cluster) or text for text in given["placements"]
-    ]
+    placements: list[HostOrder | str] = [read_order(text, cluster) or text for text in given["placements"]]
     request = SimulationRequest(
         profile=given["profile"],
         cluster=cluster,
@@ -225,21 +237,21 @@ def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
     from mapping.service.simulations import PlacedRanks
     from registry.errors import InputError
 
-    scans, path, trace = given["fabric_files"], given["trace_file"], None
-    cluster = given["cluster"] or Path(scans[0]).name
-    fabric = files.read_fabric(scans, cluster)
+    files, path, trace = given["fabric_files"], given["trace_file"], None
+    cluster = given["cluster"] or Path(files[0]).name
+    fabric = read_fabric(files, cluster)
     if path is None:
-        profile = files.read_profile(given["profile_file"])
+        profile = read_profile(given["profile_file"])
     else:
         intake = plan([path], Options(name=Path(path).name))
         if len(intake.traces) != 1:
             raise InputError(
-                "holds no messages with their times; a profile is sent in rounds: --profile", path=path
+                "contains no messages with their times; use --profile to send a profile in rounds", path=path
             )
         profile, trace = intake.profiles[0], intake.traces[0]
     placed: list[PlacedRanks] = []
     for file in given["placements"]:
-        order = files.read_order(file, cluster)
+        order = read_order(file, cluster)
         assert order is not None
         placed.append(PlacedRanks(file, order.on(fabric), saved=False))
     return SimulationCase(

@@ -1,0 +1,335 @@
+"""``almanac reconfigure``: plan the circuits of an optical switch for an application or for running jobs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from almanac.options.circuit_files import read_circuits, read_weights
+from almanac.options.common import Time, json_option, open_registry, option_names, seed_option
+from almanac.output.circuits import circuit_csv, route_csv, show_circuit_plan
+from almanac.output.json.circuits import circuit_plan_to_json, jobs_on_switch_to_json
+from almanac.output.printing import note, print_json, progress_bars, write_text
+from almanac.output.running_jobs import note_omitted_jobs
+from registry import units
+
+if TYPE_CHECKING:
+    from mapping.reconfiguration.model.problem import Machine
+    from mapping.reconfiguration.model.topology import Topology
+    from mapping.service.answers.circuits import CircuitPlanReport, CircuitSearchOptions
+    from registry.model import Floats
+    from registry.progress import Progress
+    from registry.records.optical_switches import OpticalSwitch
+    from registry.registry import Registry
+
+MACHINE = ("nodes", "max_degree", "max_edges", "link_speed")
+"""Options whose values are stored with a cluster's switch."""
+PLACING = ("weights", "start", "patience", "skip", "paper")
+"""Options of searches that place ranks."""
+
+
+@click.command("reconfigure")
+@click.argument("profile", required=False)
+@click.option("--cluster", help="Plan for the optical switch of this cluster: see `almanac cluster optical`.")
+@click.option("--at", type=Time(), help="Jobs that ran at this time (default: now).")
+@click.option("--nodes", type=int, help="Nodes on the switch; several ranks may share a node.")
+@click.option("--max-degree", type=int, help="Most circuits at one node.")
+@click.option("--max-edges", type=int, help="Most circuits of the switch.")
+@click.option("--link-speed", type=float, help="Bytes/s of a circuit, both directions together.")
+@click.option(
+    "--compute-seconds",
+    type=float,
+    help="Time that each rank computes while it sends its profile; the ranks of a node compute one after the "
+    "other (default: as stored for the cluster's switch; else 1, or 0 for running jobs).",
+)
+@click.option(
+    "--weights",
+    type=click.Path(exists=True, dir_okay=False),
+    help="CSV file with the columns rank,weight: each rank computes its weight times --compute-seconds "
+    "(default: 1).",
+)
+@click.option(
+    "--start",
+    metavar="NAME|FILE",
+    help="First topology: condensed, torus, ring, chordal-ring-Q, or a CSV file with the columns a,b.",
+)
+@click.option(
+    "--present",
+    metavar="FILE",
+    help="Present circuits, to report which of them to move (default: as stored for the cluster's switch).",
+)
+@click.option(
+    "--reconfiguration-seconds", type=click.FloatRange(min=0.0), help="Time that moving circuits takes."
+)
+@click.option("--paper", is_flag=True, help="Run only the loop of the paper of 2013, without our own search.")
+@click.option("--patience", type=int, help="With --paper: stop after so many iterations without gain.")
+@click.option("--skip", type=float, help="With --paper: probability of skipping a pair of circuits.")
+@click.option("--trials", type=click.IntRange(min=0), help="Changes of circuits to try [default: 1000].")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0.0), help="Approximate time to search (default: no limit)."
+)
+@seed_option
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), help="Write the planned circuits to a CSV file."
+)
+@click.option(
+    "--routes", type=click.Path(dir_okay=False), help="Write the routes over the circuits to a CSV file."
+)
+@json_option
+def command(
+    profile: str | None,
+    cluster: str | None,
+    at: datetime | None,
+    output: str | None,
+    routes: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Plan circuits of an optical switch that give its nodes the highest throughput.
+
+    For PROFILE: find circuits, a node for each rank, and routes. With --cluster and without PROFILE: find
+    circuits for all running jobs, whose ranks stay; report which circuits to move and when that pays off.
+
+    Throughput is counted in profiles per second: each rank computes and sends its profile once. The plan is
+    saved, after Ctrl-C the best one so far, marked as incomplete.
+    """
+    given = ReconfigureOptions(**options)
+    given.check(profile, cluster, at)
+    with open_registry() as registry, progress_bars() as progress:
+        if profile is not None:
+            saved = _plan_for_profile(registry, profile, cluster, given, progress)
+        else:
+            assert cluster is not None
+            saved = _plan_for_jobs(registry, cluster, at, given, progress)
+    plan = saved.planned.plan
+    if output is not None:
+        write_text(output, circuit_csv(plan.circuits, saved.hosts))
+        note(f"circuits written to {output}")
+    if routes is not None:
+        write_text(routes, route_csv(plan, saved.hosts))
+        note(f"routes written to {routes}")
+    if as_json:
+        print_json(saved.fields)
+    else:
+        show_circuit_plan(saved.title, saved.fields)
+    if not plan.complete:
+        click.get_current_context().exit(130)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconfigureOptions:
+    """Options of the switch and of the search."""
+
+    nodes: int | None
+    max_degree: int | None
+    max_edges: int | None
+    link_speed: float | None
+    compute_seconds: float | None
+    weights: str | None
+    start: str | None
+    present: str | None
+    reconfiguration_seconds: float | None
+    paper: bool
+    patience: int | None
+    skip: float | None
+    trials: int | None
+    seconds: float | None
+    seed: int
+
+    def check(self, profile: str | None, cluster: str | None, at: datetime | None) -> None:
+        """Raise a usage error if options are missing or exclude each other."""
+        every = {name: getattr(self, name) for name in (*MACHINE, *PLACING)}
+        given = {name for name, value in every.items() if value is not None and value is not False}
+        if profile is None and cluster is None:
+            raise click.UsageError("give PROFILE, --cluster, or both")
+        if cluster is None and (missing := [name for name in MACHINE if name not in given]):
+            raise click.UsageError(f"without --cluster give {option_names(missing)}")
+        if cluster is not None and (stored := [name for name in MACHINE if name in given]):
+            names = option_names(stored)
+            raise click.UsageError(f"{names}: stored with a cluster by `almanac cluster optical`")
+        if profile is None and (placing := [name for name in PLACING if name in given]):
+            raise click.UsageError(f"{option_names(placing)}: only with PROFILE, because running ranks stay")
+        if at is not None and profile is not None:
+            raise click.UsageError("--at is for running jobs: not with PROFILE")
+        if not self.paper and (self.patience is not None or self.skip is not None):
+            raise click.UsageError("--patience and --skip go with --paper")
+        if self.paper and self.trials is not None:
+            raise click.UsageError("--trials is an option of our own search: not with --paper")
+        if self.reconfiguration_seconds is not None and self.present is None and cluster is None:
+            raise click.UsageError("--reconfiguration-seconds goes with --present or --cluster")
+
+    def search(self, start: str | Topology | None, weight: Floats | None = None) -> CircuitSearchOptions:
+        """Return the options of the search.
+
+        Parameters
+        ----------
+        start : str, Topology or None
+            First topology.
+        weight : float64[ranks] or None
+            Weights of ranks, which are stored with the plan by their digest.
+        """
+        from mapping.service.answers.circuits import CircuitSearchOptions
+        from registry.model.circuit_plan import BEST, PAPER
+
+        return CircuitSearchOptions(
+            method=PAPER if self.paper else BEST,
+            start=start,
+            patience=self.patience,
+            skip=self.skip,
+            trials=self.trials,
+            seconds=self.seconds,
+            seed=self.seed,
+            reconfiguration_seconds=self.reconfiguration_seconds,
+            weights=None if weight is None else sha256(weight.tobytes()).hexdigest()[:12],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """A circuit plan that was found and saved.
+
+    Attributes
+    ----------
+    planned : CircuitPlanReport
+    hosts : tuple of str
+        Names of the nodes; empty if they have only numbers.
+    title : str
+        Title of the table.
+    fields : dict
+        JSON document.
+    """
+
+    planned: CircuitPlanReport
+    hosts: tuple[str, ...]
+    title: str
+    fields: dict[str, Any]
+
+
+def _plan_for_profile(
+    registry: Registry, profile: str, cluster: str | None, given: ReconfigureOptions, progress: Progress
+) -> SavedPlan:
+    """Find and save circuits, a partition of the ranks and routes for a profile."""
+    from mapping.reconfiguration.model.problem import Application
+    from mapping.service import save_circuits, topology_of
+    from mapping.service.answers.circuits import plan_circuits
+
+    stored = registry.profiles.read(profile)
+    switch = None if cluster is None else registry.optical.read(cluster)
+    hosts = () if switch is None else switch.hosts
+    seconds = _compute_seconds(given, switch)
+    machine = _machine(given, switch, seconds)
+    present = None if switch is None else topology_of(switch)
+    if given.present is not None:
+        present = read_circuits(given.present, machine.nodes, hosts)
+    start: str | Topology | None = given.start
+    if given.start is not None and Path(given.start).is_file():
+        start = read_circuits(given.start, machine.nodes, hosts)
+    ranks = stored.profile.ranks
+    weight = None if given.weights is None else read_weights(given.weights, ranks)
+    planned = plan_circuits(
+        Application.of_profile(stored.profile, weight),
+        machine,
+        given.search(start, weight),
+        present=present,
+        progress=progress,
+    )
+    if given.compute_seconds is None:
+        _note_compute_limit(planned, seconds)
+    identity = save_circuits(registry, planned, [stored.id], [ranks], switch=switch)
+    fields = {
+        "profile": stored.profile.name,
+        "cluster": cluster,
+        "ranks": ranks,
+        "compute_seconds": seconds,
+        "weights": given.weights,
+        **circuit_plan_to_json(planned, hosts, identity),
+        "start": given.start,
+    }
+    where = "" if cluster is None else f" of {cluster}"
+    title = f"{stored.profile.name}: {ranks} ranks on {machine.nodes} nodes{where}"
+    return SavedPlan(planned=planned, hosts=hosts, title=title, fields=fields)
+
+
+def _plan_for_jobs(
+    registry: Registry, cluster: str, at: datetime | None, given: ReconfigureOptions, progress: Progress
+) -> SavedPlan:
+    """Find and save the next circuits for the running jobs of a cluster."""
+    from mapping.service import next_circuits, on_switch, save_next_circuits
+
+    on = on_switch(registry, cluster, at)
+    note_omitted_jobs(on)
+    switch, hosts = on.switch, on.switch.hosts
+    present = None
+    if given.present is not None:
+        present = read_circuits(given.present, len(hosts), hosts)
+    if present is None and not switch.circuits:
+        note(
+            f"the present circuits of {cluster} are unknown, so the gain is unknown: give --present FILE, "
+            f"or store them with `almanac cluster optical {cluster} --circuits FILE`"
+        )
+    seconds = given.compute_seconds
+    planned = next_circuits(
+        on, given.search(None), present=present, compute_seconds=seconds, progress=progress
+    )
+    identity = save_next_circuits(registry, planned, on)
+    fields = {
+        **jobs_on_switch_to_json(on),
+        "compute_seconds": switch.compute_seconds if seconds is None else seconds,
+        **circuit_plan_to_json(planned, hosts, identity),
+    }
+    time = units.moment_text(on.running.at)
+    title = f"{cluster} at {time}: {len(on.jobs)} of {len(on.running.jobs)} running jobs, whose ranks stay"
+    return SavedPlan(planned=planned, hosts=hosts, title=title, fields=fields)
+
+
+def _note_compute_limit(planned: CircuitPlanReport, seconds: float) -> None:
+    """Print a note if the default computing time limits the throughput."""
+    plan = planned.plan
+    if plan.compute_throughput < plan.communication_throughput:
+        note(
+            f"computing limits the throughput, at the default of {seconds:g} s per rank; the circuits allow "
+            f"{plan.communication_throughput:.4g} profiles/s: give --compute-seconds"
+        )
+
+
+def _compute_seconds(given: ReconfigureOptions, switch: OpticalSwitch | None) -> float:
+    """Return the computing time of each rank; if it were zero, all ranks would be placed on one node.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    from registry.errors import InvalidValue
+
+    seconds = given.compute_seconds
+    if seconds is None:
+        return switch.compute_seconds if switch is not None and switch.compute_seconds > 0.0 else 1.0
+    if not (math.isfinite(seconds) and seconds > 0.0):
+        raise InvalidValue("compute_seconds", f"is {seconds}, must be finite and above zero")
+    return seconds
+
+
+def _machine(given: ReconfigureOptions, switch: OpticalSwitch | None, seconds: float) -> Machine:
+    """Return the limits of the switch, from a cluster or from options."""
+    from mapping.reconfiguration.model.problem import Machine
+    from mapping.service import machine_of
+
+    if switch is not None:
+        return machine_of(switch, seconds)
+    assert given.nodes is not None
+    assert given.max_degree is not None
+    assert given.max_edges is not None
+    assert given.link_speed is not None
+    return Machine(
+        nodes=given.nodes,
+        max_degree=given.max_degree,
+        max_edges=given.max_edges,
+        compute_speed=1.0 / seconds,
+        link_speed=given.link_speed,
+    )
