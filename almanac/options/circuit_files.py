@@ -97,7 +97,7 @@ def _rows(path: str, columns: tuple[str, ...]) -> Iterator[_Row]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", path=path) from error
     if not lines or tuple(cell.strip() for cell in lines[0].split(",")) != columns:
-        raise InputError(f"the first line must be {','.join(columns)}", path=path, line=1)
+        raise InputError(f"the first line must name the columns {','.join(columns)}", path=path, line=1)
     for number, line in enumerate(lines[1:], start=2):
         if line.strip():
             yield _Row(number, [cell.strip() for cell in line.split(",")], line)

@@ -221,7 +221,7 @@ def test_unknown_present_circuits_are_told_and_may_be_given(
     outcome = busy("reconfigure", "--cluster", "opt", *FEW, "--json")
     assert outcome.code == 0
     assert outcome.json["present"] is None
-    assert "no gain can be told" in outcome.err
+    assert "so the gain is unknown" in outcome.err
     path = tmp_path / "present.csv"
     rows = [f"{one},{other}\n" for one, other in itertools.pairwise(hosts)]
     path.write_text("a,b\n" + "".join(rows), "utf-8")
@@ -275,12 +275,12 @@ def test_a_profile_is_planned_on_a_clusters_switch(
     [
         ((), "give PROFILE, --cluster, or both"),
         (("cg",), "without --cluster give --nodes, --max-degree, --max-edges, --link-speed"),
-        (("--cluster", "c", "--nodes", 4), "--nodes: `almanac cluster optical` tells that"),
+        (("--cluster", "c", "--nodes", 4), "--nodes: stored with a cluster by `almanac cluster optical`"),
         (("--cluster", "c", "--start", "ring"), "--start: only with PROFILE"),
         (("--cluster", "c", "--paper"), "--paper: only with PROFILE"),
         (("cg", "--cluster", "c", "--at", "2026-01-01"), "--at is for running jobs"),
         (("cg", "--cluster", "c", "--patience", 3), "--patience and --skip go with --paper"),
-        (("cg", "--cluster", "c", "--paper", "--trials", 3), "--trials is of our own search"),
+        (("cg", "--cluster", "c", "--paper", "--trials", 3), "--trials is an option of our own search"),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )

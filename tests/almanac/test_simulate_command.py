@@ -111,7 +111,7 @@ def test_several_placements_are_told_beside_each_other(cluster: Almanac, tmp_pat
     shown = cluster("simulate", "four", "--cluster", "ft", "--placement", path, "--placement", placement)
     assert shown.code == 0
     assert "against the" in shown.out
-    assert "a file's run is not saved" in shown.out
+    assert "not saved" in shown.out
     assert f"saved as {told['runs'][1]['simulation']}" in shown.out
 
 
@@ -207,7 +207,9 @@ def test_an_interrupt_before_a_later_run_has_begun_tells_those_before_it(
     assert outcome.code == 130
     assert (outcome.json["complete"], len(outcome.json["runs"])) == (False, 1)
     assert outcome.json["runs"][0]["complete"] is True
-    assert "interrupted before it was sent" in cluster("simulate", "four", "--cluster", "ft", *asked).out
+    assert (
+        "not simulated because of the interrupt" in cluster("simulate", "four", "--cluster", "ft", *asked).out
+    )
 
 
 @pytest.mark.parametrize(
@@ -313,8 +315,8 @@ def test_files_alone_need_no_database(offline: Almanac, tmp_path: Path) -> None:
     assert (run["simulation"], run["delivered_bytes"]) == (None, 300_000.0)
     assert links.read_text("utf-8").count("\n") > 1
     shown = offline("simulate", *FILES, *asked, "--cluster", "ft")
-    assert "four.csv on ft, its trace" in shown.out
-    assert "a file's run is not saved" in shown.out
+    assert "four.csv on ft: trace" in shown.out
+    assert "not saved" in shown.out
 
 
 def test_a_profiles_file_is_sent_in_rounds_even_a_traces(offline: Almanac, tmp_path: Path) -> None:
@@ -330,9 +332,9 @@ def test_a_profiles_file_is_sent_in_rounds_even_a_traces(offline: Almanac, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--placement", "HOSTS"), "give one of PROFILE, --profile FILE and --trace-file FILE"),
-        (("four", "--trace-file", "t", "--placement", "HOSTS"), "give one of PROFILE"),
-        (("--profile", "p", "--trace-file", "t", "--placement", "HOSTS"), "give one of PROFILE"),
+        (("--placement", "HOSTS"), "give exactly one of PROFILE, --profile FILE and --trace-file FILE"),
+        (("four", "--trace-file", "t", "--placement", "HOSTS"), "give exactly one of PROFILE"),
+        (("--profile", "p", "--trace-file", "t", "--placement", "HOSTS"), "give exactly one of PROFILE"),
         (("--trace-file", "t", "--placement", "HOSTS"), "go with --fabric FILE"),
         (("four", "--placement", "HOSTS"), "give --cluster, or --fabric FILE"),
         (("four", "--fabric", "f", "--placement", "HOSTS"), "needs the database"),
@@ -361,7 +363,7 @@ def test_what_files_lack_is_told_with_the_file(offline: Almanac, tmp_path: Path)
     unknown = written(tmp_path, "other.csv", "# ranks: 4\n" + TRACE.replace("20,2,1,0,1", "20,2,9,0,1"))
     fewer, calls = tmp_path / "fewer", []
     fewer.mkdir()
-    calls.append((edges, order(tmp_path), "holds no messages with their times"))
+    calls.append((edges, order(tmp_path), "contains no messages with their times"))
     calls.append((trace, order(fewer, HOSTS[:3]), "3 ranks are placed, the profile has 4"))
     calls.append((backwards, order(tmp_path), "goes backwards, from 9 to 2"))
     calls.append((unknown, order(tmp_path), "dst is no rank below 4"))

@@ -141,7 +141,7 @@ def test_the_demo_run_again_tells_the_same_and_adds_nothing(
         assert counted(registry) == before
     printed = " ".join(capsys.readouterr().out.split())
     for words in (
-        f"{PROFILE} on {CLUSTER}, in rounds; packets; routes: tables",
+        f"{PROFILE} on {CLUSTER}: profile sent in rounds; packets; routing: tables",
         *(*BASELINES, "found", "certified lower bound"),
         f"removed ({info.removed}):",
         f"added ({info.inserted}):",
