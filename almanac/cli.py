@@ -21,24 +21,27 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "profile": ("data.profile", "List, show and export communication profiles."),
     "job": ("data.job", "List and show jobs; attach the profile of a job."),
     "map": ("placing.map", "Find a good placement of a job's ranks on its hosts."),
-    "evaluate": ("placing.evaluate", "Compute congestion and hop-bytes of a placement."),
+    "evaluate": ("placing.evaluate:evaluate", "Compute congestion and hop-bytes of a placement."),
     "simulate": ("analysis.simulate", "Replay an application's messages for one or more placements."),
-    "compare": ("placing.compare", "Compare placements link by link."),
+    "compare": ("placing.evaluate:compare", "Compare placements link by link."),
     "congestion": ("analysis.congestion", "Show the busiest links now, and which jobs load them."),
     "whatif": ("analysis.whatif", "Predict how a change of the fabric affects running jobs."),
     "advise": ("placing.advise", "Report whether moving ranks of running jobs pays off."),
     "reconfigure": ("analysis.reconfigure", "Plan the circuits of an optical switch."),
     "history": ("placing.history", "List stored placements and their quality."),
-    "export": ("placing.export", "Write a placement as a launcher's file."),
-    "metrics": ("admin.metrics", "Print ages, problems, busiest links and placement quality for Prometheus."),
+    "export": ("placing.evaluate:export", "Write a placement as a launcher's file."),
+    "metrics": (
+        "admin.status:metrics",
+        "Print ages, problems, busiest links and placement quality for Prometheus.",
+    ),
     "dashboard": ("admin.dashboard", "Open the web pages in a browser."),
-    "db": ("admin.database", "Database: status, start, stop, migrate, dump, load."),
-    "query": ("admin.query", "Run a read-only Cypher statement."),
-    "doctor": ("admin.doctor", "Check the installation, the database and its data."),
-    "config": ("admin.config", "Show the settings in use and where each comes from."),
+    "db": ("admin.database:db", "Database: status, start, stop, migrate, dump, load."),
+    "query": ("admin.database:query", "Run a read-only Cypher statement."),
+    "doctor": ("admin.status:doctor", "Check the installation, the database and its data."),
+    "config": ("admin.status:config", "Show the settings in use and where each comes from."),
     "demo": ("admin.demo", "Run every step once on the sample data that is included."),
 }
-"""Module under `almanac.commands` that defines each subcommand as `command`, and one line of help."""
+"""Module under `almanac.commands` and name in it (default: `command`) of each subcommand, and its help."""
 
 EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE, EXIT_INTERRUPTED = 1, 2, 3, 130
 
@@ -54,7 +57,8 @@ class LazyGroup(click.Group):
         """Import and return a subcommand, or return None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"almanac.commands.{COMMANDS[cmd_name][0]}").command
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(f"almanac.commands.{module}"), name or "command")
         assert isinstance(command, click.Command)
         return command
 

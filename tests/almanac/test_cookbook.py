@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from almanac.commands.admin.query import command as query_command
+from almanac.commands.admin.database import query as query_command
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.placement.search.options import SearchOptions

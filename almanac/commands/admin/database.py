@@ -1,4 +1,4 @@
-"""``almanac db``: status, start, stop, migrate, dump and load the database."""
+"""``almanac db`` and ``almanac query``: manage the database, and run read-only Cypher statements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.common import current_settings, json_option, open_registry
-from almanac.output.printing import note, print_json, print_table, progress_bars
+from almanac.output.printing import csv_text, note, print_json, print_table, progress_bars
 from almanac.settings import Settings
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 @click.group("db")
-def command() -> None:
+def db() -> None:
     """Database: status, start, stop, migrate, dump, load."""
 
 
-@command.command("status")
+@db.command("status")
 @json_option
 def status(as_json: bool) -> None:
     """Show which database the settings name and whether it answers; starts nothing."""
@@ -31,7 +31,7 @@ def status(as_json: bool) -> None:
     print_table("", ["", "database"], [[key, value] for key, value in fields.items()])
 
 
-@command.command("start")
+@db.command("start")
 @json_option
 def start(as_json: bool) -> None:
     """Start the embedded server if it is not running."""
@@ -46,7 +46,7 @@ def start(as_json: bool) -> None:
     click.echo(f"the embedded server answers at {address.uri}; its data is in {settings.home}")
 
 
-@command.command("stop")
+@db.command("stop")
 @json_option
 def stop(as_json: bool) -> None:
     """Stop the embedded server."""
@@ -60,7 +60,7 @@ def stop(as_json: bool) -> None:
     click.echo("stopped" if was_running else "the embedded server was not running")
 
 
-@command.command("migrate")
+@db.command("migrate")
 @json_option
 def migrate(as_json: bool) -> None:
     """Convert a registry written by an older version to the schema of this version."""
@@ -77,7 +77,7 @@ def migrate(as_json: bool) -> None:
     click.echo(f"schema version {after}" if before == after else f"schema version {before} -> {after}")
 
 
-@command.command("dump")
+@db.command("dump")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def dump(file: Path) -> None:
     """Write the whole registry to FILE, as a backup or to load it on another server."""
@@ -88,7 +88,7 @@ def dump(file: Path) -> None:
     note(f"{counts.nodes} nodes and {counts.relationships} relationships written to {file}")
 
 
-@command.command("load")
+@db.command("load")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def load(file: Path) -> None:
     """Load a dump into an empty registry."""
@@ -139,3 +139,58 @@ def _embedded(settings: Settings) -> Settings:
             f"the settings name the server {settings.db}: only the embedded server can be started or stopped"
         )
     return settings
+
+
+@click.command("query")
+@click.argument("statement")
+@click.option(
+    "--param",
+    "-p",
+    "parameters",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Value of $NAME in the statement, as JSON or text (repeat).",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
+@json_option
+def query(statement: str, parameters: tuple[str, ...], as_csv: bool, as_json: bool) -> None:
+    """Run a read-only Cypher statement; statements that write are rejected."""
+    given = _parameters(parameters)
+    with open_registry() as registry:
+        columns, rows = registry.database.query(statement, **given)
+    plain = [[_plain(value) for value in row] for row in rows]
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in plain])
+    elif as_csv:
+        click.echo(csv_text(columns, plain), nl=False)
+    else:
+        print_table("", columns, plain)
+
+
+def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
+    """Return the values of ``NAME=VALUE`` by name; a value that is no JSON is text."""
+    import json
+
+    values = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.isidentifier():
+            raise click.BadParameter(f"{item!r} is not NAME=VALUE", param_hint="--param")
+        try:
+            values[name] = json.loads(value)
+        except json.JSONDecodeError:
+            values[name] = value
+    return values
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of the database as one that JSON can represent."""
+    from datetime import datetime
+
+    if isinstance(value, bytes | bytearray):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

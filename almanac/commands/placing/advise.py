@@ -8,18 +8,33 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from almanac.commands.placing.advise_cluster import CLUSTER_PARAMETERS, advise_cluster
 from almanac.options.common import json_option, open_registry
 from almanac.options.files import read_order
-from almanac.options.placement import search_options
+from almanac.options.placement import search_options, with_default_seconds
+from almanac.options.running_jobs import read_live
 from almanac.output.json.placements import advice_to_json
-from almanac.output.printing import print_json, print_table, progress_bars
+from almanac.output.json.running_jobs import cluster_advice_to_json
+from almanac.output.printing import note, print_json, print_table, progress_bars
+from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
+from registry import units
 
 if TYPE_CHECKING:
     from mapping.placement.moves.advice import Advice
     from mapping.placement.moves.remapping import Curve
-    from mapping.service import PlacementRequest
+    from mapping.service import Advised, Live, PlacementRequest
+    from registry.registry import Registry
 
+SECONDS = 5.0
+"""Default time to search for each job."""
+CLUSTER_PARAMETERS = {
+    *("profile", "as_json", "seconds", "steps", "seed", "workers", "moves", "at", "routing", "rails"),
+}
+"""Parameters of ``almanac advise`` that apply to a cluster."""
+CLUSTER_COLUMNS = (
+    *("job", "user", "application", "worst link now", "worst link moved", "gain", "moved ranks"),
+    *("present placement", "better placement"),
+)
+EXIT_NOTHING_DONE, EXIT_INTERRUPTED = 1, 130
 COLUMNS = (
     *("moved ranks", "saved (s/iteration)", "saved per moved rank", "migration (s)"),
     *("break-even iterations", "pays off"),
@@ -64,7 +79,7 @@ def command(
     """
     if placement is None:
         _check_cluster_options(click.get_current_context())
-        advise_cluster(profile, request, moves, as_json)
+        _advise_cluster(profile, request, moves, as_json)
         return
     if job is None and cluster is None:
         raise click.UsageError("give --cluster or --job")
@@ -124,3 +139,70 @@ def _recommend(advice: tuple[Advice, ...], pick: Advice | None, is_cost_known: b
     elif is_cost_known:
         no_gain = "move no ranks: migration costs more than it saves"
         click.echo(no_gain if pick is None else f"move {pick.point.moved} ranks")
+
+
+def _advise_cluster(cluster: str, request: PlacementRequest, moves: int | None, as_json: bool) -> None:
+    """Search a better placement for each running job of a cluster; save and print them, largest gain first.
+
+    Exit with 130 after an interrupt, and with 1 if jobs have profiles but none could be placed.
+    """
+    with open_registry() as registry:
+        live, advised, complete = _advise_jobs(registry, cluster, request, moves)
+    if as_json:
+        print_json(cluster_advice_to_json(live, advised, complete))
+    else:
+        _show_cluster(live, advised)
+        note_omitted_jobs(live)
+    if not complete:
+        click.get_current_context().exit(EXIT_INTERRUPTED)
+    if not advised and len(live.running.jobs) > len(live.without_profile):
+        click.get_current_context().exit(EXIT_NOTHING_DONE)
+
+
+def _advise_jobs(
+    registry: Registry, cluster: str, request: PlacementRequest, moves: int | None
+) -> tuple[Live, list[Advised], bool]:
+    """Return the running jobs, the advice for them, and whether no job was interrupted or left out."""
+    from mapping.service import Unloaded, advise_all
+
+    advised: list[Advised] = []
+    with progress_bars() as progress:
+        costs = request.costs
+        live = read_live(registry, cluster, request.at, costs.routing, costs.rails, progress)
+        options = replace(with_default_seconds(request, SECONDS).options, moves=moves)
+        try:
+            for one in advise_all(registry, live, options, progress):
+                if isinstance(one, Unloaded):
+                    note(f"job {one.job.stored.job.id} is not included: {one.reason}")
+                else:
+                    advised.append(one)
+        except KeyboardInterrupt:
+            return live, _by_gain(advised), False
+    return live, _by_gain(advised), all(one.complete for one in advised)
+
+
+def _by_gain(advised: list[Advised]) -> list[Advised]:
+    return sorted(advised, key=lambda one: -one.advice.gain)
+
+
+def _show_cluster(live: Live, advised: list[Advised]) -> None:
+    """Print a row per job."""
+    click.echo(heading(live))
+    if not advised:
+        return
+    click.echo(CONVENTION)
+    rows = [
+        [
+            one.advice.job,
+            one.user,
+            one.application,
+            units.text(one.advice.present_seconds, units.SECONDS),
+            units.text(one.advice.proposed_seconds, units.SECONDS),
+            f"{one.advice.gain:.2f}",
+            one.advice.moved,
+            one.advice.present,
+            one.advice.proposed or "move no ranks",
+        ]
+        for one in advised
+    ]
+    print_table("possible gain, with the traffic of all other jobs", CLUSTER_COLUMNS, rows)

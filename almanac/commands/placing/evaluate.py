@@ -1,7 +1,8 @@
-"""``almanac evaluate``: compute congestion and hop-bytes of a placement."""
+"""``almanac evaluate``, ``compare`` and ``export``: commands on given placements."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,18 +11,27 @@ import click
 from almanac.options.common import json_option, open_registry
 from almanac.options.files import read_order
 from almanac.options.placement import cost_options
-from almanac.output.json.placements import evaluation_to_json
+from almanac.output.json.placements import compared_metrics_to_json, comparison_to_json, evaluation_to_json
 from almanac.output.placements import show_evaluation
-from almanac.output.printing import csv_text, note, print_json, whole, write_text
+from almanac.output.printing import csv_text, note, print_json, print_table, whole, write_text
+from mapping.launchers.catalog import FORMATS, write
+from registry import units
 
 if TYPE_CHECKING:
+    from mapping.evaluation.comparing import Difference
+    from mapping.evaluation.report import PlacementReport
     from mapping.service import PlacementRequest
     from registry.model import Evaluation, Fabric
+    from registry.registry import Registry
 
 LINK_COLUMNS = (
     *("source", "source_guid", "source_port", "target", "target_guid", "target_port"),
     *("bytes", "capacity", "seconds"),
 )
+
+
+SHOWN = 20
+"""Default number of links in the table and in the JSON document."""
 
 
 @click.command("evaluate")
@@ -35,7 +45,7 @@ LINK_COLUMNS = (
     "--links", type=click.Path(dir_okay=False), help="Write a CSV file with a row per loaded link direction."
 )
 @json_option
-def command(
+def evaluate(
     profile: str,
     cluster: str,
     placement: str,
@@ -50,7 +60,7 @@ def command(
     with open_registry() as registry:
         report = evaluate(registry, replace(request, profile=profile, cluster=cluster, keep=given))
     if links is not None:
-        write_text(links, link_rows(report.fabric, report.evaluation))
+        write_text(links, _link_csv(report.fabric, report.evaluation))
         note(f"link loads written to {links}")
     if as_json:
         print_json(evaluation_to_json(report))
@@ -58,7 +68,7 @@ def command(
         show_evaluation(report)
 
 
-def link_rows(fabric: Fabric, evaluation: Evaluation) -> str:
+def _link_csv(fabric: Fabric, evaluation: Evaluation) -> str:
     """Return CSV text with a row per link direction that carries traffic, in the fabric's order of links."""
     from mapping.evaluation.loaded_links import link
 
@@ -68,3 +78,115 @@ def link_rows(fabric: Fabric, evaluation: Evaluation) -> str:
         ends = [[end.name, end.guid, end.port] for end in (loaded.source, loaded.target)]
         rows.append([*ends[0], *ends[1], whole(loaded.bytes), whole(loaded.capacity), loaded.seconds])
     return csv_text(LINK_COLUMNS, rows)
+
+
+@click.command("compare")
+@click.argument("placements", metavar="ID|FILE...", nargs=-1, required=True)
+@click.option("--profile", help="Profile to send (default: that of the first saved placement).")
+@click.option("--cluster", help="Cluster whose fabric is used (default: that of the first saved placement).")
+@cost_options
+@click.option(
+    "--most", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Most links to show."
+)
+@click.option("--links", type=click.Path(dir_okay=False), help="Write a CSV file with all links that differ.")
+@json_option
+def compare(
+    placements: tuple[str, ...],
+    profile: str | None,
+    cluster: str | None,
+    request: PlacementRequest,
+    most: int,
+    links: str | None,
+    as_json: bool,
+) -> None:
+    """Compare placements, saved or in launchers' files: metrics, and links whose load differs most."""
+    if len(placements) < 2:
+        raise click.UsageError("give at least two placements")
+    from mapping.evaluation.comparing import differences
+    from mapping.service import evaluate
+
+    with open_registry() as registry:
+        profile, cluster = _profile_and_cluster(registry, placements, profile, cluster)
+        orders = [read_order(one, cluster) or one for one in placements]
+        request = replace(request, profile=profile, cluster=cluster)
+        reports = [evaluate(registry, replace(request, keep=one)) for one in orders]
+    evaluations = [one.evaluation for one in reports]
+    fabric = reports[0].fabric
+    if links is not None:
+        rows = differences(fabric, evaluations)
+        write_text(links, _difference_csv([one.record_id for one in reports], rows))
+        note(f"{len(rows)} links that differ written to {links}")
+    shown = differences(fabric, evaluations, most=most)
+    if as_json:
+        print_json(comparison_to_json(profile, cluster, reports, shown))
+    else:
+        _show_comparison(reports, shown)
+
+
+def _profile_and_cluster(
+    registry: Registry, placements: Sequence[str], profile: str | None, cluster: str | None
+) -> tuple[str, str]:
+    """Return the given profile and cluster, or those of the first saved placement."""
+    from pathlib import Path
+
+    saved = next((one for one in placements if not Path(one).exists()), None)
+    if saved is not None and (profile is None or cluster is None):
+        stored = registry.placements.read(saved)
+        profile, cluster = profile or stored.profile, cluster or stored.cluster
+    if profile is None or cluster is None:
+        raise click.UsageError("give --profile and --cluster, because no placement is a saved one")
+    return profile, cluster
+
+
+def _difference_csv(names: Sequence[str], rows: Sequence[Difference]) -> str:
+    """Return CSV text with a row per link that differs."""
+    ends = [f"{side}{part}" for side in ("source", "target") for part in ("", "_guid", "_port")]
+    each = [f"{column}:{name}" for name in names for column in ("bytes", "seconds")]
+    lines = []
+    for row in rows:
+        first = row.loads[0]
+        places = [value for end in (first.source, first.target) for value in (end.name, end.guid, end.port)]
+        loads = [value for load in row.loads for value in (whole(load.bytes), load.seconds)]
+        lines.append([*places, whole(first.capacity), *loads, row.seconds])
+    return csv_text([*ends, "capacity", *each, "difference_seconds"], lines)
+
+
+def _show_comparison(reports: Sequence[PlacementReport], rows: Sequence[Difference]) -> None:
+    """Print the metrics of the placements, and the links that differ."""
+    names = [one.record_id for one in reports]
+    values = [compared_metrics_to_json(one.evaluation) for one in reports]
+    table = [
+        [key, *(_text(key, value[key]) for value in values), _ratio([value[key] for value in values])]
+        for key in values[0]
+    ]
+    print_table("", ["", *names, "last / first"], table)
+    loads = [
+        [str(row.loads[0]), *(units.text(load.seconds, units.SECONDS) for load in row.loads)] for row in rows
+    ]
+    print_table("links with the largest difference", ["link", *names], loads)
+
+
+def _text(key: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return units.text(value, units.SECONDS) if key.endswith("seconds") else f"{value:.6g}"
+
+
+def _ratio(values: Sequence[float | None]) -> str:
+    first, last = values[0], values[-1]
+    return "" if not first or last is None else f"{last / first:.3f}"
+
+
+@click.command("export")
+@click.argument("placement")
+@click.option("--format", "name", type=click.Choice(FORMATS.names), required=True, help="Format of the file.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File (default: standard output).")
+def export(placement: str, name: str, output: str | None) -> None:
+    """Write the stored placement with the id PLACEMENT as a launcher's file."""
+    with open_registry() as registry:
+        stored = registry.placements.read(placement)
+        fabric = registry.fabrics.read_content(stored.content).fabric
+    text = write(name, stored.placement, fabric)
+    write_text(output, text)
+    if output is not None:
+        note(f"{name} of placement {stored.id} written to {output}")

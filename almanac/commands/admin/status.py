@@ -1,4 +1,4 @@
-"""``almanac doctor``: check the installation, the database and its data."""
+"""``almanac doctor``, ``metrics`` and ``config``: state of the installation and of the data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from almanac.options.common import current_settings, json_option, open_registry
-from almanac.output.printing import print_json, print_table
+from almanac.output.printing import print_json, print_table, write_text
 
 if TYPE_CHECKING:
     from registry.registry import Registry
@@ -30,7 +30,7 @@ class Check(NamedTuple):
 
 @click.command("doctor")
 @json_option
-def command(as_json: bool) -> None:
+def doctor(as_json: bool) -> None:
     """Check the installation, the database and its data; exit with 1 if a check failed."""
     checks = [_python(), *_packages(), _settings()]
     with open_registry() as registry:
@@ -112,3 +112,62 @@ def _seconds(work: Callable[[], object]) -> float:
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
+
+
+@click.command("metrics")
+@click.option(
+    "--hottest",
+    type=click.IntRange(0, 1000),
+    default=10,
+    show_default=True,
+    help="Busiest links to include per cluster.",
+)
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    help="File, written completely or not at all (default: standard output).",
+)
+def metrics(hottest: int, output: str | None) -> None:
+    """Print ages of sources, problems, busiest links and placement quality in the text format of Prometheus.
+
+    For the textfile collector of the node exporter: `almanac metrics -o .../almanac.prom`.
+    """
+    from almanac.prometheus import gauges, text
+
+    with open_registry() as registry:
+        content = text(gauges(registry, hottest=hottest))
+    write_text(output, content)
+
+
+@click.group("config")
+def config() -> None:
+    """Show the settings in use and where each comes from."""
+
+
+@config.command("show")
+@json_option
+def show(as_json: bool) -> None:
+    """Show each setting, its value and where it comes from; passwords and secrets are not shown."""
+    settings = current_settings()
+    values = {
+        "db": settings.db or "embedded",
+        "db_user": settings.user,
+        "db_password": None if settings.password is None else "(set)",
+        "db_name": settings.name,
+        "home": str(settings.home),
+        "idle_seconds": settings.idle_seconds,
+        "dashboard_hide_users": settings.hide_users,
+        "dashboard_only_user": settings.only_user,
+        "dashboard_operators": ",".join(settings.operators) or None,
+        "dashboard_secret": None if settings.secret is None else "(set)",
+    }
+    rows = [{"setting": key, "value": value, "from": settings.origin[key]} for key, value in values.items()]
+    if as_json:
+        print_json({"config_file": str(settings.config_path), "settings": rows})
+        return
+    print_table(
+        f"configuration file: {settings.config_path}",
+        ["setting", "value", "from"],
+        [list(row.values()) for row in rows],
+    )
