@@ -31,7 +31,7 @@ SHOWN = 10
     metavar="FILE",
     help="Check a scan with forwarding tables or intended wiring from files, not from the database (repeat).",
 )
-@click.option("--only", multiple=True, metavar="CHECK", help="Run only this check (repeat).")
+@click.option("--only", multiple=True, metavar="CHECK", help="Run only this check, see docs/operations.md (repeat).")
 @click.option(
     "--fail-on",
     type=click.Choice(["note", "warning", "error", NEVER]),
@@ -52,7 +52,7 @@ def check_cluster(
     show_all: bool,
     as_json: bool,
 ) -> None:
-    """Find slow, missing and swapped cables, down ports, missing routes, loops, credit loops, equal names."""
+    """Find slow, missing and swapped cables, down ports, bad routes, credit loops, duplicate names."""
     from mapping.checks.catalog import check, worst
     from mapping.checks.finding import Severity
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +12,6 @@ from almanac.options.common import Time, json_option, open_registry, read_hosts
 from almanac.output.json.stored_data import ingest_report_to_json
 from almanac.output.printing import note, print_json, progress_bars
 from registry import units
-
-if TYPE_CHECKING:
-    from ingest.pipeline import Report
 
 
 @click.command("ingest")
@@ -54,22 +50,13 @@ if TYPE_CHECKING:
 @json_option
 def command(
     paths: tuple[str, ...],
-    cluster: str | None,
     format_name: str | None,
-    observed_at: datetime | None,
-    name: str | None,
     rate: str | None,
     hosts: str | None,
     slots: int,
-    job: str | None,
-    allow_missing_ranks: bool,
-    transposed: bool,
-    divide: int,
-    parts: int | None,
-    collectives: str,
-    domain: int | None,
     dry_run: bool,
     as_json: bool,
+    **others: Any,
 ) -> None:
     """Load files, folders or archives; `-` reads standard input. Formats are recognised by content.
 
@@ -80,20 +67,11 @@ def command(
     from ingest.pipeline import ingest
 
     options = Options(
-        cluster=cluster,
         format=format_name,
-        observed_at=observed_at,
-        name=name,
         rate=None if rate is None else _rate(rate),
         hosts=() if hosts is None else read_hosts(hosts),
         slots=(slots,),
-        job=job,
-        allow_missing_ranks=allow_missing_ranks,
-        transposed=transposed,
-        divide=divide,
-        parts=parts,
-        collectives=collectives,
-        domain=domain,
+        **others,
     )
     with _missing_cluster_is_usage_error(), contextlib.ExitStack() as stack:
         registry = None if dry_run else stack.enter_context(open_registry())
@@ -105,7 +83,8 @@ def command(
         return
     for warning in fields["warnings"]:
         note(f"warning: {warning}")
-    _print(report, fields)
+    _print_fabric(fields)
+    _print_other_data(fields)
 
 
 @contextlib.contextmanager
@@ -136,10 +115,8 @@ def _rate(text: str) -> float:
         ) from error
 
 
-def _print(report: Report, fields: dict[str, Any]) -> None:
-    """Print a line for each kind of data that was read."""
-    from registry.ingest_runs.kinds import describe
-
+def _print_fabric(fields: dict[str, Any]) -> None:
+    """Print a line for the fabric and for each other kind of data about it."""
     if fields["same_as"] is not None:
         click.echo(f"same content as read at {units.moment_text(fields['same_as'])}: nothing to add")
     if fields["compared_at"] is not None:
@@ -149,5 +126,41 @@ def _print(report: Report, fields: dict[str, Any]) -> None:
             f"compared with the fabric of {fields['cluster']} observed at {time}: {result}; "
             "the files have no ports, so the stored fabric is kept"
         )
-    for line in describe(report.intake, report.receipt):
-        click.echo(line)
+    if fields["hosts"] is not None:
+        time = units.moment_text(fields["observed_at"])
+        news = "" if fields["dry_run"] else f"; {_fabric_news(fields)}"
+        click.echo(
+            f"fabric of {fields['cluster']} observed at {time}: {fields['hosts']} hosts, "
+            f"{fields['switches']} switches, {fields['cables']} cables{news}"
+        )
+    if fields["tables"] is not None:
+        known = "" if fields.get("new_routing", True) else " (already stored)"
+        click.echo(f"forwarding tables of {fields['tables']} switches{known}")
+    for sweep in fields["counters"]:
+        click.echo(f"port counters of {sweep['ports']} ports at {units.moment_text(sweep['at'])}")
+    if fields["counters"] and not fields["dry_run"]:
+        click.echo(f"{fields['new_counters']} of {len(fields['counters'])} sweeps of port counters are new")
+    if fields["intended"] is not None:
+        known = "" if fields.get("new_intended", True) else " (already stored)"
+        click.echo(f"intended wiring of {fields['intended']} cables{known}")
+
+
+def _print_other_data(fields: dict[str, Any]) -> None:
+    """Print a line for each profile, for traces, for jobs and for each placement."""
+    saved = "would be saved" if fields["dry_run"] else "saved"
+    for name in fields["profiles"]:
+        click.echo(f"profile {name} {saved}")
+    if fields["traces"]:
+        click.echo(f"{fields['traces']} traces read, {fields.get('new_traces', 'none')} new")
+    if fields["jobs"]:
+        click.echo(f"{fields['jobs']} jobs read, {fields.get('new_jobs', 'none')} new or changed")
+    for name in fields["placements"]:
+        click.echo(f"placement {name} {saved}")
+
+
+def _fabric_news(fields: dict[str, Any]) -> str:
+    if not fields["new_observation"]:
+        return "already stored, nothing added"
+    if not fields["new_snapshot"]:
+        return "wiring unchanged"
+    return f"link directions: {fields['links_opened']} new, {fields['links_closed']} removed"
