@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from tests.almanac.conftest import Almanac
-from tests.almanac.test_hand_back import DATA, FILES, PROFILE, loaded
+from tests.almanac.commands.placing.test_map import DATA, FILES, PROFILE, loaded
 
 __all__ = ["loaded"]
 
