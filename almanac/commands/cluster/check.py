@@ -31,7 +31,9 @@ SHOWN = 10
     metavar="FILE",
     help="Check a scan with forwarding tables or intended wiring from files, not from the database (repeat).",
 )
-@click.option("--only", multiple=True, metavar="CHECK", help="Run only this check, see docs/operations.md (repeat).")
+@click.option(
+    "--only", multiple=True, metavar="CHECK", help="Run only this check, see docs/operations.md (repeat)."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["note", "warning", "error", NEVER]),

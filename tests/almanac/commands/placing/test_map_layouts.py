@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from tests.almanac.conftest import Almanac
 from tests.almanac.commands.placing.test_map import DATA, FILES, PROFILE, loaded
+from tests.almanac.conftest import Almanac
 
 __all__ = ["loaded"]
 
