@@ -17,7 +17,7 @@ from almanac.output.simulations import link_csv, point_csv, show_simulations
 if TYPE_CHECKING:
     from mapping.service import SimulationCase, SimulationReport
     from mapping.service.simulations import SimulationOptions
-    from registry.model import HostOrder
+    from registry.model import HostOrder, Trace
 
 SATURATE = "saturate"
 """Scale at which the first placement's run saturates the network."""
@@ -52,12 +52,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Scale(click.ParamType[float | str]):
-    """Option type: a factor above zero, or `SATURATE`."""
+    """Type of an option that takes a factor above zero or `SATURATE`."""
 
     name = "FACTOR"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        """Parse the text of the option."""
+        """Return the factor, or raise a usage error if the text is none."""
         if value == SATURATE:
             return SATURATE
         return float(click.FloatRange(min=0.0, min_open=True).convert(value, param, ctx))
@@ -237,18 +237,20 @@ def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
     from mapping.service.simulations import PlacedRanks
     from registry.errors import InputError
 
-    files, path, trace = given["fabric_files"], given["trace_file"], None
+    files, path = given["fabric_files"], given["trace_file"]
+    trace: Trace | None = None
     cluster = given["cluster"] or Path(files[0]).name
     fabric = read_fabric(files, cluster)
     if path is None:
         profile = read_profile(given["profile_file"])
     else:
         intake = plan([path], Options(name=Path(path).name))
-        if len(intake.traces) != 1:
+        trace = intake.traces[0] if len(intake.traces) == 1 else None
+        if trace is None:
             raise InputError(
                 "contains no messages with their times; use --profile to send a profile in rounds", path=path
             )
-        profile, trace = intake.profiles[0], intake.traces[0]
+        profile = intake.profiles[0]
     placed: list[PlacedRanks] = []
     for file in given["placements"]:
         order = read_order(file, cluster)
