@@ -243,6 +243,7 @@ def _show_circuit_plans(registry: Registry, selected: HistoryFilter) -> None:
 
 
 def _circuit_plan_row(info: CircuitPlanInfo) -> list[Any]:
+    """Return a row of `CIRCUIT_PLAN_COLUMNS`."""
     jobs = f"{len(info.jobs)} jobs: " if info.jobs else ""
     moved = None if info.removed is None else f"{info.removed} removed, {info.inserted} added"
     return [

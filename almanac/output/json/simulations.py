@@ -47,6 +47,7 @@ def points_over_time(simulation: Simulation) -> list[tuple[float, float, float]]
 
 
 def _run(report: SimulationReport, run: Run) -> dict[str, Any]:
+    """Return the results of one placement, its busiest links and its traffic over time."""
     from registry.model.simulation import PERCENTILES
 
     simulation = run.simulation
