@@ -82,9 +82,9 @@ class TestReadEnvironment:
     @pytest.mark.parametrize(
         ("environment", "says"),
         [
-            ({}, "no allocation is around"),
+            ({}, "not inside a job"),
             ({"SLURM_JOB_NODELIST": "a[1-3]"}, "neither SLURM_TASKS_PER_NODE"),
-            ({"SLURM_JOB_NODELIST": "a[1-3]", "SLURM_TASKS_PER_NODE": "1,1"}, "tells of 2 hosts"),
+            ({"SLURM_JOB_NODELIST": "a[1-3]", "SLURM_TASKS_PER_NODE": "1,1"}, "has 2 hosts"),
         ],
     )
     def test_what_does_not_fit_is_told(self, environment: dict[str, str], says: str) -> None:
@@ -183,7 +183,7 @@ def test_advice_weighs_moves_and_saves_nothing(loaded: Almanac) -> None:
     assert all(one["break_even_iterations"] is not None for one in saving)
     assert told["best_moved"] in [one["moved"] for one in saving] or not saving
     assert len(loaded("history", "--json").json) == 1
-    assert "worth it" in loaded("advise", "cg", first["placement"], "--cluster", "ft", "--steps", 400).out
+    assert "pays off" in loaded("advise", "cg", first["placement"], "--cluster", "ft", "--steps", 400).out
 
 
 def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -> None:
