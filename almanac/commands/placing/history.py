@@ -18,7 +18,7 @@ from registry import units
 
 if TYPE_CHECKING:
     from registry.model.placement_series import PlacementSeries
-    from registry.records.circuit_plan_records import CircuitPlanInfo
+    from registry.records.circuit_plans import CircuitPlanInfo
     from registry.records.simulations import SimulationInfo
     from registry.registry import Registry
 
