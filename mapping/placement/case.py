@@ -10,7 +10,7 @@ import numpy as np
 
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS
-from mapping.placement.problem.pins import honour, pins_on
+from mapping.placement.problem.pins import apply_pins, resolve_pins
 from mapping.placement.problem.problem import Problem, host_indices
 from mapping.placement.strategies.in_order import in_order
 from mapping.routing.routes import Routes
@@ -92,7 +92,7 @@ class PlacementCase:
         ------
         UnknownName, InvalidPlacement
         """
-        return pins_on(self.pins, self.profile.ranks, self.allocation, self.fabric)
+        return resolve_pins(self.pins, self.profile.ranks, self.allocation, self.fabric)
 
     @property
     def distance(self) -> str:
@@ -140,7 +140,7 @@ class PlacementCase:
             found[GIVEN] = self.host_indices(self.present)
         straight = in_order(self.profile.ranks, self.allocation)
         found[IN_ORDER] = host_indices(self.allocation, straight.host_of_rank)
-        return {name: honour(pins, hosts, self.allocation.slots) for name, hosts in found.items()}
+        return {name: apply_pins(pins, hosts, self.allocation.slots) for name, hosts in found.items()}
 
     def host_indices(self, placement: Placement) -> Ints:
         """Return int32[ranks]: the index in the allocation of each rank's host.

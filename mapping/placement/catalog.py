@@ -1,6 +1,6 @@
 """The strategies and refiners by name, and how a chain of them is written.
 
-A new one is one file and one line here: a strategy has a function ``seat``, a refiner a function ``refine``.
+A new one is one file and one line here: a strategy has a function ``place_ranks``, a refiner a function ``refine``.
 Options are set in the text of a chain: ``greedy:starts=32+pair-exchange``.
 """
 
@@ -45,67 +45,67 @@ STRATEGIES = Catalog(
     (
         Method(
             name="in-order",
-            target="mapping.placement.strategies.in_order:seat",
+            target="mapping.placement.strategies.in_order:place_ranks",
             about="ranks fill the slots in order",
         ),
         Method(
             name="random",
-            target="mapping.placement.strategies.random:seat",
+            target="mapping.placement.strategies.random:place_ranks",
             about="every choice of slots is equally likely",
         ),
         Method(
             name="round-robin",
-            target="mapping.placement.strategies.round_robin:seat",
+            target="mapping.placement.strategies.round_robin:place_ranks",
             about="ranks are dealt over the hosts in turn (Li et al. 2020, section 5.2)",
         ),
         Method(
             name="random-local",
-            target="mapping.placement.strategies.local_random:seat",
+            target="mapping.placement.strategies.local_random:place_ranks",
             about="who talks most sits on close hosts, chosen at random (Orduña et al. 2004, section 5.2)",
         ),
         Method(
             name="greedy",
-            target="mapping.placement.strategies.greedy:seat",
+            target="mapping.placement.strategies.greedy:place_ranks",
             about="heaviest edge next, on the closest free host (Hoefler and Snir 2011, Algorithm 1)",
         ),
         Method(
             name="recursive-bisection",
-            target="mapping.placement.strategies.recursive_bisection:seat",
+            target="mapping.placement.strategies.recursive_bisection:place_ranks",
             about="both graphs cut into halves by METIS (Hoefler and Snir 2011, Algorithm 2)",
         ),
         Method(
             name="rcm",
-            target="mapping.placement.strategies.rcm:seat",
+            target="mapping.placement.strategies.rcm:place_ranks",
             about="both graphs in reverse Cuthill-McKee order (Hoefler and Snir 2011, section 3.3)",
         ),
         Method(
             name="multilevel",
-            target="mapping.placement.strategies.multilevel:seat",
+            target="mapping.placement.strategies.multilevel:place_ranks",
             about="ranks cut by METIS along the hierarchy that hosts form by distance",
         ),
         Method(
             name="spectral",
-            target="mapping.placement.strategies.spectral:seat",
+            target="mapping.placement.strategies.spectral:place_ranks",
             about="ranks laid along a torus's axes or a hierarchy's levels by the guest's smooth vectors",
         ),
         Method(
             name="layout",
-            target="mapping.placement.strategies.layout:seat",
+            target="mapping.placement.strategies.layout:place_ranks",
             about="in order, spectral (tori) or multilevel (elsewhere): whichever has less hop-bytes",
         ),
         Method(
             name="multicore",
-            target="mapping.placement.strategies.multicore:seat",
+            target="mapping.placement.strategies.multicore:place_ranks",
             about="a group of ranks a host by METIS, then groups by another strategy (2011, section 3.4)",
         ),
         Method(
             name="random-search",
-            target="mapping.placement.strategies.random_search:seat",
+            target="mapping.placement.strategies.random_search:place_ranks",
             about="random exchanges from 10 random mappings, till 40 in a row fail (Orduña et al. 2004)",
         ),
         Method(
             name="ohtma",
-            target="mapping.placement.strategies.ohtma:seat",
+            target="mapping.placement.strategies.ohtma:place_ranks",
             about="ranks by volume, hosts by compactness, best pairs exchanged (Li et al. 2020, Algorithm 1)",
         ),
         Method(

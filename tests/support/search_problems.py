@@ -51,7 +51,7 @@ def pinned(draw: st.DrawFn) -> tuple[Problem, Ints]:
     held = np.array(draw(st.lists(st.booleans(), min_size=problem.ranks, max_size=problem.ranks)))
     pins = np.where(held, elsewhere[: problem.ranks], -1).astype(np.int32)
     with_pins = replace(problem, pins=pins)
-    return with_pins, with_pins.honour_pins(start)
+    return with_pins, with_pins.apply_pins(start)
 
 
 def torus8() -> Instance:

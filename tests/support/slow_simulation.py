@@ -96,8 +96,8 @@ def cases(draw: st.DrawFn, *, whole: bool = False) -> Case:
         if whole
         else generator.integers(packet_bytes, 3 * packet_bytes, links)
     )
-    seats = generator.integers(hosts, size=ranks).tolist()
-    return Case(fabric, placed(fabric, seats), sent, packet_bytes, latency.tolist(), room.tolist())
+    assignment = generator.integers(hosts, size=ranks).tolist()
+    return Case(fabric, placed(fabric, assignment), sent, packet_bytes, latency.tolist(), room.tolist())
 
 
 @dataclass(eq=False)

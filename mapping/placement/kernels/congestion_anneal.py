@@ -19,12 +19,12 @@ from mapping.placement.kernels.hop_bytes_search import (
     Guest,
     Hops,
     Near,
-    Seats,
+    SlotAssignment,
     exchange_gain,
     propose_slot,
-    sit,
+    swap_into,
 )
-from mapping.placement.kernels.runs import ENTRY, Cells, Runs, Shares, place_of, ready
+from mapping.placement.kernels.pair_routes import ENTRY, CellArray, PairRoutes, Shares, place_of, ready
 from registry.model import Floats, Int8s, Ints, Longs
 
 _ONE = np.uint32(1)
@@ -67,7 +67,7 @@ class Loads(NamedTuple):
 
     state: Floats
     change: Floats
-    touched: Cells
+    touched: CellArray
     is_touched: Int8s
 
 
@@ -168,9 +168,9 @@ def note_exchange(
 
 
 @nb.njit(inline="always")
-def _add_run(
-    first: int, last: int, cell: Cells, share: NDArray[np.floating], amount: float,
-    change: Floats, touched: Cells, is_touched: Int8s, count: int,
+def _add_route(
+    first: int, last: int, cell: CellArray, share: NDArray[np.floating], amount: float,
+    change: Floats, touched: CellArray, is_touched: Int8s, count: int,
 ) -> int:  # fmt: skip
     for e in range(np.uint64(first), np.uint64(last)):
         at = cell[e]
@@ -183,9 +183,9 @@ def _add_run(
 
 
 @nb.njit(inline="always")
-def _find_runs(
+def _find_routes(
     begin: int, end: int, source: Ints, sink: Ints, run: Longs, row: Longs, target: Longs,
-    shifted: bool, place: Longs, minus: Longs, where: Longs, cell: Cells, mode: Longs,
+    shifted: bool, place: Longs, minus: Longs, where: Longs, cell: CellArray, mode: Longs,
 ) -> None:  # fmt: skip
     """Fill `run` with where the runs of flows begin and end, there and, if it differs, back.
 
@@ -223,30 +223,30 @@ def _find_runs(
 
 
 @nb.njit(inline="always")
-def _pend(
+def _accumulate_delta(
     begin: int, end: int, count: int, source: Ints, sink: Ints, outs: Floats, backs: Floats, run: Longs,
-    cables: bool, change: Floats, touched: Cells, is_touched: Int8s,
-    row: Longs, up_ptr: Longs, up_cell: Cells, up_share: Floats,
-    down_ptr: Longs, down_cell: Cells, down_share: Floats,
-    shifted: bool, place: Longs, plus: Cells, cell: Cells, share: Shares, both_ways: bool,
+    cables: bool, change: Floats, touched: CellArray, is_touched: Int8s,
+    row: Longs, up_ptr: Longs, up_cell: CellArray, up_share: Floats,
+    down_ptr: Longs, down_cell: CellArray, down_share: Floats,
+    shifted: bool, place: Longs, plus: CellArray, cell: CellArray, share: Shares, both_ways: bool,
 ) -> int:  # fmt: skip
     """Add flows, whose runs were found, to the pending change of loads; how many cables that touches."""
     for f in range(begin, end):
         i, j, out, back = source[f], sink[f], outs[f], backs[f]
         if cables:
-            count = _add_run(up_ptr[i], up_ptr[i + 1], up_cell, up_share, out,
+            count = _add_route(up_ptr[i], up_ptr[i + 1], up_cell, up_share, out,
                              change, touched, is_touched, count)  # fmt: skip
-            count = _add_run(down_ptr[j], down_ptr[j + 1], down_cell, down_share, out,
+            count = _add_route(down_ptr[j], down_ptr[j + 1], down_cell, down_share, out,
                              change, touched, is_touched, count)  # fmt: skip
-            count = _add_run(up_ptr[j], up_ptr[j + 1], up_cell, up_share, back,
+            count = _add_route(up_ptr[j], up_ptr[j + 1], up_cell, up_share, back,
                              change, touched, is_touched, count)  # fmt: skip
-            count = _add_run(down_ptr[i], down_ptr[i + 1], down_cell, down_share, back,
+            count = _add_route(down_ptr[i], down_ptr[i + 1], down_cell, down_share, back,
                              change, touched, is_touched, count)  # fmt: skip
         first, last = run[4 * f], run[4 * f + 1]
         if not both_ways:
-            count = _add_run(first, last, cell, share, out, change, touched, is_touched, count)
+            count = _add_route(first, last, cell, share, out, change, touched, is_touched, count)
             first, last = run[4 * f + 2], run[4 * f + 3]
-            count = _add_run(first, last, cell, share, back, change, touched, is_touched, count)
+            count = _add_route(first, last, cell, share, back, change, touched, is_touched, count)
         elif shifted:
             start = row[i]
             one, two, three = plus[0, place[start, 0]], plus[1, place[start, 1]], plus[2, place[start, 2]]
@@ -276,22 +276,27 @@ def _pend(
 
 
 @nb.njit(cache=True, nogil=True)
-def pend_flows(runs: Runs, pending: Flows, number: int, cables: bool, loads: Loads) -> int:
+def accumulate_flows(pair_routes: PairRoutes, pending: Flows, number: int, cables: bool, loads: Loads) -> int:
     """Put the first `number` flows into the pending change of loads; how many cables that touches."""
     source, sink, out, back, run = pending
     change, touched, is_touched = loads.change, loads.touched, loads.is_touched
-    row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = runs.hosts
-    shifted, place, minus, plus = runs.shifts.on, runs.shifts.place, runs.shifts.minus, runs.shifts.plus
-    where, cell, share, mode = runs.table
+    row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = pair_routes.hosts
+    shifted, place, minus, plus = (
+        pair_routes.shifts.on,
+        pair_routes.shifts.place,
+        pair_routes.shifts.minus,
+        pair_routes.shifts.plus,
+    )
+    where, cell, share, mode = pair_routes.table
     count, begin, complete = 0, int(np.int64(0)), mode[0] > 0
     while begin < number:
         end = number if complete else begin + 1
         if not complete:
-            ready(runs, source, sink, begin, end)
-        _find_runs(
+            ready(pair_routes, source, sink, begin, end)
+        _find_routes(
             begin, end, source, sink, run, row, target, shifted, place, minus, where, cell, mode
         )  # fmt: skip
-        count = _pend(
+        count = _accumulate_delta(
             begin, end, count, source, sink, out, back, run, cables, change, touched, is_touched,
             row, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share,
             shifted, place, plus, cell, share, mode[2] > 0,
@@ -308,7 +313,7 @@ def _power(x: float, squarings: int) -> float:
 
 
 @nb.njit(inline="always")
-def _pending_change(state: Floats, change: Floats, touched: Cells, count: int, squarings: int) -> float:
+def _change_of_sum(state: Floats, change: Floats, touched: CellArray, count: int, squarings: int) -> float:
     total = 0.0
     for t in range(count):
         cable = np.uint64(touched[t])
@@ -323,7 +328,7 @@ def _pending_change(state: Floats, change: Floats, touched: Cells, count: int, s
 
 
 @nb.njit(inline="always")
-def _forget(change: Floats, touched: Cells, is_touched: Int8s, count: int) -> None:
+def _clear_delta(change: Floats, touched: CellArray, is_touched: Int8s, count: int) -> None:
     for t in range(count):
         cable = np.uint64(touched[t])
         change[cable << np.uint64(1)] = 0.0
@@ -332,7 +337,7 @@ def _forget(change: Floats, touched: Cells, is_touched: Int8s, count: int) -> No
 
 
 @nb.njit(inline="always")
-def _make(state: Floats, change: Floats, touched: Cells, count: int, squarings: int) -> None:
+def _apply_delta(state: Floats, change: Floats, touched: CellArray, count: int, squarings: int) -> None:
     for t in range(count):
         cable = np.uint64(touched[t])
         for way in range(2):
@@ -358,13 +363,13 @@ def exchange_on_congestion(
     rules: Rules,
     talk: Talk,
     part: Part,
-    runs: Runs,
+    pair_routes: PairRoutes,
     loads: Loads,
     pending: Flows,
     guest: Guest,
     hops: Hops,
     near: Near,
-    seats: Seats,
+    assignment: SlotAssignment,
     state: State,
     counts: Longs,
 ) -> None:
@@ -378,14 +383,24 @@ def exchange_on_congestion(
     counts : int64[3]
         Added to: proposals within the worker's part, those that passed the screen, those kept.
     """
-    worker, worker_of_host, fixed, slot_host = part.worker, part.worker_of_host, seats.fixed, seats.slot_host
-    host_of_rank, rank_of_slot = seats.host_of_rank, seats.rank_of_slot
+    worker, worker_of_host, fixed, slot_host = (
+        part.worker,
+        part.worker_of_host,
+        assignment.fixed,
+        assignment.slot_host,
+    )
+    host_of_rank, rank_of_slot = assignment.host_of_rank, assignment.rank_of_slot
     state_of, change, touched, is_touched = loads.state, loads.change, loads.touched, loads.is_touched
     squarings, temperature, screen, hot, cables = rules
     source, sink, out, back, run = pending
-    row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = runs.hosts
-    shifted, place, minus, plus = runs.shifts.on, runs.shifts.place, runs.shifts.minus, runs.shifts.plus
-    where, cell, share, mode = runs.table
+    row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = pair_routes.hosts
+    shifted, place, minus, plus = (
+        pair_routes.shifts.on,
+        pair_routes.shifts.place,
+        pair_routes.shifts.minus,
+        pair_routes.shifts.plus,
+    )
+    where, cell, share, mode = pair_routes.table
     complete, alike = mode[0] > 0, mode[2] > 0 and not cables
     for _ in range(proposals if len(part.rank) > 0 else 0):
         rank, partner = _propose_rank(talk, part, hot, state)
@@ -400,39 +415,39 @@ def exchange_on_congestion(
         if fixed[rank] or (other >= 0 and fixed[other]):
             continue
         counts[0] += 1
-        longer = exchange_gain(guest, hops, seats, rank, other, here, there)
+        longer = exchange_gain(guest, hops, assignment, rank, other, here, there)
         if longer > 0.0 and longer > screen * exponential(state):
             continue
         counts[1] += 1
         number = note_exchange(talk, host_of_rank, rank, other, here, there, pending)
         count, begin, step = 0, int(np.int64(0)), number
-        if not complete and not ready(runs, source, sink, begin, number):
+        if not complete and not ready(pair_routes, source, sink, begin, number):
             step = 1  # so little memory that not even the runs of one proposal are kept together
         while begin < number:
             if step == 1 and not complete:
-                ready(runs, source, sink, begin, begin + 1)
-            _find_runs(
+                ready(pair_routes, source, sink, begin, begin + 1)
+            _find_routes(
                 begin, begin + step, source, sink, run, row, target, shifted, place, minus, where, cell, mode
             )  # fmt: skip
-            count = _pend(
+            count = _accumulate_delta(
                 begin, begin + step, count, source, sink, out, back, run, cables, change, touched, is_touched,
                 row, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share,
                 shifted, place, plus, cell, share, mode[2] > 0,
             )  # fmt: skip
             begin += step
-        worse = _pending_change(state_of, change, touched, count, squarings)
+        worse = _change_of_sum(state_of, change, touched, count, squarings)
         keep = worse < 0.0 or (worse == 0.0 and longer <= 0.0)
         if not keep and temperature > 0.0:
             keep = worse < temperature * exponential(state)
         if keep:
             counts[2] += 1
-            _make(state_of, change, touched, count, squarings)
-            sit(seats, rank, slot)
-        _forget(change, touched, is_touched, count)
+            _apply_delta(state_of, change, touched, count, squarings)
+            swap_into(assignment, rank, slot)
+        _clear_delta(change, touched, is_touched, count)
 
 
 @nb.njit(cache=True, nogil=True)
-def pair_heat(flows: Flows, runs: Runs, slope: Floats, loads: Loads, heat: Floats) -> None:
+def pair_heat(flows: Flows, pair_routes: PairRoutes, slope: Floats, loads: Loads, heat: Floats) -> None:
     """Fill `heat` (float64[n]) with how much of the sum each flow is worth, there and back.
 
     Parameters
@@ -442,20 +457,25 @@ def pair_heat(flows: Flows, runs: Runs, slope: Floats, loads: Loads, heat: Float
     """
     source, sink, out, back, run = flows
     change, touched, is_touched = loads.change, loads.touched, loads.is_touched
-    row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = runs.hosts
-    shifted, place, minus, plus = runs.shifts.on, runs.shifts.place, runs.shifts.minus, runs.shifts.plus
-    where, cell, share, mode = runs.table
+    row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = pair_routes.hosts
+    shifted, place, minus, plus = (
+        pair_routes.shifts.on,
+        pair_routes.shifts.place,
+        pair_routes.shifts.minus,
+        pair_routes.shifts.plus,
+    )
+    where, cell, share, mode = pair_routes.table
     complete = mode[0] > 0
     for e in range(len(heat)):
         heat[e] = 0.0
         if source[e] == sink[e]:
             continue
         if not complete:
-            ready(runs, source, sink, e, e + 1)
-        _find_runs(
+            ready(pair_routes, source, sink, e, e + 1)
+        _find_routes(
             e, e + 1, source, sink, run, row, target, shifted, place, minus, where, cell, mode
         )  # fmt: skip
-        count = _pend(
+        count = _accumulate_delta(
             e, e + 1, 0, source, sink, out, back, run, True, change, touched, is_touched,
             row, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share,
             shifted, place, plus, cell, share, mode[2] > 0,
@@ -464,4 +484,4 @@ def pair_heat(flows: Flows, runs: Runs, slope: Floats, loads: Loads, heat: Float
             cable = np.uint64(touched[t])
             for to in (cable << np.uint64(1), (cable << np.uint64(1)) + np.uint64(1)):
                 heat[e] += slope[to] * change[to]
-        _forget(change, touched, is_touched, count)
+        _clear_delta(change, touched, is_touched, count)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapping.kernels.random_numbers import State, next_word
-from mapping.placement.kernels.hop_bytes_search import DICE, Guest, Hops, Near, Seats
+from mapping.placement.kernels.hop_bytes_search import DICE, Guest, Hops, Near, SlotAssignment
 from registry.model import Floats, Int8s, Ints
 
 WAITS = -np.log((np.arange(1024) + 0.5) / 1024)
@@ -45,7 +45,7 @@ class Domain(NamedTuple):
     ranks: Ints
 
 
-class Standing(NamedTuple):
+class RankState(NamedTuple):
     """Where ranks are, and what they pay; each thread has its own.
 
     Attributes
@@ -61,10 +61,10 @@ class Standing(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def stand(guest: Guest, hops: Hops, standing: Standing) -> float:
+def compute_costs(guest: Guest, hops: Hops, rank_state: RankState) -> float:
     """Fill in every rank's group and cost from its host; hop-bytes of all."""
     indptr, partners, sizes, tables = guest.indptr, guest.partner, guest.bytes, guest.table
-    host, group, cost = standing.host, standing.group, standing.cost
+    host, group, cost = rank_state.host, rank_state.group, rank_state.cost
     code, value, last = hops.code, hops.value, hops.code.shape[0] - 1
     for rank in range(len(host)):
         group[rank] = hops.group[host[rank]]
@@ -88,8 +88,8 @@ def anneal(
     tables: Int8s | None,
     hops: Hops,
     near: Near,
-    seats: Seats,
-    standing: Standing,
+    assignment: SlotAssignment,
+    rank_state: RankState,
     domain: Domain,
     state: State,
 ) -> tuple[int, int]:
@@ -109,13 +109,17 @@ def anneal(
     indptr, partners, sizes = guest.indptr, guest.partner, guest.bytes
     code, value = hops.code.reshape(-1), hops.value
     groups, square = np.int64(hops.code.shape[1]), np.int64(hops.code.shape[1] ** 2)
-    host, group, cost = standing.host, standing.group, standing.cost
+    host, group, cost = rank_state.host, rank_state.group, rank_state.cost
     first_slot, start, middle, end = near.first_slot, near.start, near.middle, near.end
     near_group, first_of, slot_of, shares = near.group, near.first, near.slot, near.shares
     own_share, nearest, second = shares[0], shares[1], shares[2]
-    slot_host, rank_of_slot, slot_of_rank = seats.slot_host, seats.rank_of_slot, seats.slot_of_rank
+    slot_host, rank_of_slot, slot_of_rank = (
+        assignment.slot_host,
+        assignment.rank_of_slot,
+        assignment.slot_of_rank,
+    )
     fixed, group_of_host, of_host, mine, ranks = (
-        seats.fixed,
+        assignment.fixed,
         hops.group,
         domain.of_host,
         domain.mine,
@@ -194,11 +198,11 @@ def anneal(
             if pays > most:
                 continue
         kept += abs(pays - now) > now * ROUNDING
-        _tell(guest, hops, standing, rank, other, here, there)
+        _tell(guest, hops, rank_state, rank, other, here, there)
         left = slot_of_rank[rank]
         rank_of_slot[slot], slot_of_rank[rank], rank_of_slot[left] = rank, slot, other
         if other >= 0:
-            _tell(guest, hops, standing, other, rank, there, here)
+            _tell(guest, hops, rank_state, other, rank, there, here)
             slot_of_rank[other] = left
             host[other], group[other], cost[other] = here, a, pays - own
         host[rank], group[rank], cost[rank] = there, b, own
@@ -223,10 +227,12 @@ def _turned(guest: Guest, hops: Hops, rank: int, other: int, a: int, b: int) -> 
 
 
 @nb.njit(cache=True)
-def _tell(guest: Guest, hops: Hops, standing: Standing, rank: int, twin: int, here: int, there: int) -> None:
+def _tell(
+    guest: Guest, hops: Hops, rank_state: RankState, rank: int, twin: int, here: int, there: int
+) -> None:
     """Correct what a rank's partners pay as it goes from host `here` to `there`, its twin left out."""
     partners, sizes, tables = guest.partner, guest.bytes, guest.table
-    host, group, cost, code, value = standing.host, standing.group, standing.cost, hops.code, hops.value
+    host, group, cost, code, value = rank_state.host, rank_state.group, rank_state.cost, hops.code, hops.value
     a, b, last = hops.group[here], hops.group[there], len(hops.code) - 1
     for e in range(guest.indptr[rank], guest.indptr[rank + 1]):
         at = partners[e]

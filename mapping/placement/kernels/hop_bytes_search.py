@@ -1,4 +1,4 @@
-"""What searches on placements share: arrays of guest, distances and seats, and the exchange of two ranks.
+"""What searches on placements share: arrays of guest, distances and assignment, and the exchange of two ranks.
 
 Slots, not hosts, are exchanged: slot ``s`` belongs to host ``slot_host[s]``, which makes several ranks
 a host, unequal slots and free slots one case. Hosts that are alike as to distance form a group, so that
@@ -91,7 +91,7 @@ class Near(NamedTuple):
     shares: Longs
 
 
-class Seats(NamedTuple):
+class SlotAssignment(NamedTuple):
     """Who sits where; changed in place.
 
     Attributes
@@ -199,25 +199,25 @@ def propose_slot(state: State, near: Near, partner_host: int) -> int:
 
 
 @nb.njit(inline="always")
-def sit(seats: Seats, rank: int, slot: int) -> None:
+def swap_into(assignment: SlotAssignment, rank: int, slot: int) -> None:
     """Exchange a rank with whoever holds a slot (nobody: the rank moves there)."""
-    left, other = seats.slot_of_rank[rank], seats.rank_of_slot[slot]
-    seats.rank_of_slot[slot], seats.slot_of_rank[rank] = rank, slot
-    seats.host_of_rank[rank] = seats.slot_host[slot]
-    seats.rank_of_slot[left] = other
+    left, other = assignment.slot_of_rank[rank], assignment.rank_of_slot[slot]
+    assignment.rank_of_slot[slot], assignment.slot_of_rank[rank] = rank, slot
+    assignment.host_of_rank[rank] = assignment.slot_host[slot]
+    assignment.rank_of_slot[left] = other
     if other >= 0:
-        seats.slot_of_rank[other] = left
-        seats.host_of_rank[other] = seats.slot_host[left]
+        assignment.slot_of_rank[other] = left
+        assignment.host_of_rank[other] = assignment.slot_host[left]
 
 
 @nb.njit(inline="always")
 def exchange_gain(
-    guest: Guest, hops: Hops, seats: Seats, rank: int, other: int, here: int, there: int
+    guest: Guest, hops: Hops, assignment: SlotAssignment, rank: int, other: int, here: int, there: int
 ) -> float:
     """Change of hop-bytes if `rank` goes from host `here` to `there`, and `other` (-1: nobody) back."""
     # Arrays are taken out of their tuples first: inside the loops that would count references.
     indptr, partners, sizes, tables = guest.indptr, guest.partner, guest.bytes, guest.table
-    group, code, value, host_of_rank = hops.group, hops.code, hops.value, seats.host_of_rank
+    group, code, value, host_of_rank = hops.group, hops.code, hops.value, assignment.host_of_rank
     last, change, a, b = code.shape[0] - 1, 0.0, group[here], group[there]
     for e in range(indptr[rank], indptr[rank + 1]):
         table = min(int(tables[e]), last)

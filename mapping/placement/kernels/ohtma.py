@@ -281,11 +281,11 @@ def _renew(bench: Bench, rank: int, other: int, own_edge: bool) -> None:
             if not locked[i]:
                 _try_all(bench, i, own_edge)
                 _take_best(bench, i)
-                _tell_lower(bench, i)
+                _update_lower(bench, i)
 
 
 @nb.njit(cache=True)
-def _tell_lower(bench: Bench, rank: int) -> None:
+def _update_lower(bench: Bench, rank: int) -> None:
     """Let lower ranks take `rank` as their best from ``bench.trial``."""
     trial, locked, host_of_rank, gain = bench.trial, bench.locked, bench.host_of_rank, bench.gain
     other, stale, here = bench.other, bench.stale, host_of_rank[rank]

@@ -1,6 +1,6 @@
 """Threshold accepting on the worst link: plain arrays in, plain arrays changed in place.
 
-Links are numbered as cells (`mapping.placement.kernels.runs`): two side by side are a cable, there and back.
+Links are numbered as cells (`mapping.placement.kernels.pair_routes`): two side by side are a cable, there and back.
 Of a few hundred per class the hottest are listed. An exchange changes some, whose new values are at hand; of
 the rest the worst is the first in the list that is not among them, or, where the list has none, found by
 looking at all. So the maximum is exact after every exchange without a pass over all links.
@@ -14,9 +14,9 @@ import numba as nb
 import numpy as np
 
 from mapping.kernels.random_numbers import State, below
-from mapping.placement.kernels.congestion_anneal import Flows, Loads, Talk, note_exchange, pend_flows
-from mapping.placement.kernels.hop_bytes_search import Seats, sit
-from mapping.placement.kernels.runs import Runs
+from mapping.placement.kernels.congestion_anneal import Flows, Loads, Talk, accumulate_flows, note_exchange
+from mapping.placement.kernels.hop_bytes_search import SlotAssignment, swap_into
+from mapping.placement.kernels.pair_routes import PairRoutes
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 SAME = 1e-6
@@ -85,11 +85,11 @@ def accept_below_thresholds(
     thresholds: Floats,
     unit: Floats,
     talk: Talk,
-    runs: Runs,
+    pair_routes: PairRoutes,
     loads: Loads,
     pending: Flows,
     links: Links,
-    seats: Seats,
+    assignment: SlotAssignment,
     value: Floats,
     best: Best,
     state: State,
@@ -110,27 +110,31 @@ def accept_below_thresholds(
     value : float64[3]
         Of the placement; changed in place.
     """
-    slot_host, rank_of_slot, slot_of_rank = seats.slot_host, seats.rank_of_slot, seats.slot_of_rank
+    slot_host, rank_of_slot, slot_of_rank = (
+        assignment.slot_host,
+        assignment.rank_of_slot,
+        assignment.slot_of_rank,
+    )
     new, accepted, ranks, slots = np.empty(3), 0, len(slot_of_rank), len(slot_host)
     for step in range(proposals):
         threshold = max(thresholds[0] - thresholds[1] * (step // inner), 0.0)
         rank, slot = below(state, ranks), below(state, slots)
         here, there = int(slot_host[slot_of_rank[rank]]), int(slot_host[slot])
         other = int(rank_of_slot[slot])
-        if here == there or seats.fixed[rank] or (other >= 0 and seats.fixed[other]):
+        if here == there or assignment.fixed[rank] or (other >= 0 and assignment.fixed[other]):
             continue
-        number = note_exchange(talk, seats.host_of_rank, rank, other, here, there, pending)
-        touched = pend_flows(runs, pending, number, bool(np.bool_(True)), loads)
+        number = note_exchange(talk, assignment.host_of_rank, rank, other, here, there, pending)
+        touched = accumulate_flows(pair_routes, pending, number, bool(np.bool_(True)), loads)
         _value_after(loads, links, touched, value, new)
         keep = _acceptable(value, new, threshold, unit)
         _settle(loads, links, touched, keep)
         if keep:
             accepted += 1
             value[:] = new
-            sit(seats, rank, slot)
+            swap_into(assignment, rank, slot)
             if _is_less(value, best.value):
                 best.value[:] = value
-                best.host_of_rank[:] = seats.host_of_rank
+                best.host_of_rank[:] = assignment.host_of_rank
     return accepted
 
 

@@ -76,11 +76,11 @@ class _Costs:
     def exchange(self, rank: int, host: int, other: int) -> None:
         """Send a rank to a host, and who makes room to the rank's."""
         here = int(self.host_of_rank[rank])
-        self._sit(rank, host)
+        self._move(rank, host)
         if other >= 0:
-            self._sit(other, here)
+            self._move(other, here)
 
-    def _sit(self, rank: int, host: int) -> None:
+    def _move(self, rank: int, host: int) -> None:
         here, far = int(self.host_of_rank[rank]), self._far
         changes = (self._received, far[:, host] - far[:, here]), (self._sent, far[host] - far[here])
         for weights, change in changes:

@@ -142,12 +142,12 @@ class _Path:
         if self._loads is not None:
             self._loads = self._loads + self._difference(self._problem.bytes[edges], before, after)
         here, there = int(self.host_of_rank[rank]), int(self._target[rank])
-        self._sit(rank, there)
+        self._move(rank, there)
         if other >= 0:
-            self._sit(other, here)
+            self._move(other, here)
         return other
 
-    def _sit(self, rank: int, host: int) -> None:
+    def _move(self, rank: int, host: int) -> None:
         self._on[int(self.host_of_rank[rank])].discard(rank)
         self._on[host].add(rank)
         self.host_of_rank[rank] = host

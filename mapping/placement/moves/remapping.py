@@ -175,7 +175,7 @@ class _CurveSearch:
     ) -> None:
         self._problem = problem
         self._present = present
-        self._start = problem.honour_pins(present)
+        self._start = problem.apply_pins(present)
         first = score(problem, self._start)
         self._objective = objective.relative_to(first)
         self._members = members

@@ -11,7 +11,7 @@ from registry.errors import InvalidPlacement, UnknownName
 from registry.model import Allocation, Fabric, Ints
 
 
-def pins_on(pins: Mapping[int, str | int], ranks: int, allocation: Allocation, fabric: Fabric) -> Ints:
+def resolve_pins(pins: Mapping[int, str | int], ranks: int, allocation: Allocation, fabric: Fabric) -> Ints:
     """int32[ranks]: index in the allocation of each pinned rank's host, -1 for a rank that is free.
 
     Parameters
@@ -61,7 +61,7 @@ def check_pins(pins: Ints, allocation: Allocation, fabric: Fabric) -> None:
         )
 
 
-def honour(pins: Ints, host_of_rank: Ints, slots: Ints) -> Ints:
+def apply_pins(pins: Ints, host_of_rank: Ints, slots: Ints) -> Ints:
     """int32[ranks]: the placement (host indices) with each pinned rank on its host, by single exchanges.
 
     Parameters

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from mapping.distances.distances import LINKS, Distances, distances
-from mapping.placement.kernels.hop_bytes_search import Guest, Hops, Near, Seats
-from mapping.placement.problem.kept import Kept
-from mapping.placement.problem.pins import check_pins, honour
+from mapping.placement.kernels.hop_bytes_search import Guest, Hops, Near, SlotAssignment
+from mapping.placement.problem.memo import Memo
+from mapping.placement.problem.pins import apply_pins, check_pins
 from mapping.placement.problem.search_arrays import compact_hops, hop_unit, near_slots
 from mapping.routing.routes import Routes
 from registry.errors import InvalidValue
@@ -48,7 +48,7 @@ class Problem:
         Host of each slot, ascending.
     first_slot : int64[h + 1]
         First slot of each host.
-    kept : Kept
+    memo : Memo
         What searches side by side compute once, of routes and links.
     """
 
@@ -64,7 +64,7 @@ class Problem:
     bytes: Floats = field(init=False)
     slot_host: Ints = field(init=False)
     first_slot: Longs = field(init=False)
-    kept: Kept = field(init=False, repr=False, default_factory=Kept)
+    memo: Memo = field(init=False, repr=False, default_factory=Memo)
 
     def __post_init__(self) -> None:
         self.allocation.require(self.profile.ranks)
@@ -122,7 +122,7 @@ class Problem:
     def with_pins(self, pins: Ints) -> Problem:
         """The same problem with other pins; what searches have computed is kept."""
         other = replace(self, pins=pins)
-        kept = ("kept", "distances", "hops", "near", "hop_unit", "median_rank_bytes")
+        kept = ("memo", "distances", "hops", "near", "hop_unit", "median_rank_bytes")
         other.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
         return other
 
@@ -131,15 +131,15 @@ class Problem:
         """bool[ranks]: ranks that must not move."""
         return self.pins >= 0
 
-    def honour_pins(self, host_of_rank: Ints) -> Ints:
+    def apply_pins(self, host_of_rank: Ints) -> Ints:
         """int32[ranks]: the placement with each pinned rank on its host.
 
         A pinned rank takes a free slot there, else changes places with the lowest rank that need not
         be there.
         """
-        return honour(self.pins, host_of_rank, self.allocation.slots)
+        return apply_pins(self.pins, host_of_rank, self.allocation.slots)
 
-    def seats(self, host_of_rank: Ints) -> Seats:
+    def assign_slots(self, host_of_rank: Ints) -> SlotAssignment:
         """The seats of a placement by host index; ranks of one host take its slots in ascending order."""
         order = np.argsort(host_of_rank, kind="stable")
         hosts = host_of_rank[order]
@@ -148,7 +148,7 @@ class Problem:
         slot_of_rank[order] = self.first_slot[hosts] + within
         rank_of_slot = np.full(len(self.slot_host), -1, np.int32)
         rank_of_slot[slot_of_rank] = np.arange(self.ranks)
-        return Seats(
+        return SlotAssignment(
             self.slot_host,
             self.first_slot,
             rank_of_slot,

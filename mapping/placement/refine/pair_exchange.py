@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, state_from
-from mapping.placement.kernels.hop_bytes_annealing import Domain, Standing, anneal, stand
-from mapping.placement.kernels.hop_bytes_search import Guest, Seats
+from mapping.placement.kernels.hop_bytes_annealing import Domain, RankState, anneal, compute_costs
+from mapping.placement.kernels.hop_bytes_search import Guest, SlotAssignment
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
 from mapping.placement.refine.state.domains import Team, cut, near_pairs
@@ -61,9 +61,9 @@ class _Search(NamedTuple):
 
     guest: Guest
     tables: Int8s | None
-    seats: Seats
-    whole: Standing
-    own: tuple[Standing, ...]
+    assignment: SlotAssignment
+    whole: RankState
+    own: tuple[RankState, ...]
     states: tuple[State, ...]
     movable: Ints
 
@@ -92,7 +92,7 @@ def refine(
     if len(search.movable) == 0 or len(problem.slot_host) < 2:
         return
     most = max(ROUND, PER_RANK * problem.ranks // deadline.workers) * deadline.workers
-    lowest = stand(search.guest, problem.hops, search.whole)
+    lowest = compute_costs(search.guest, problem.hops, search.whole)
     schedule = _Schedule(problem, len(search.movable), lowest, (hottest, keeping, coldest))
     deadline.restart()
     with Team(deadline.workers) as team:
@@ -103,7 +103,7 @@ def refine(
             if not proposals:
                 return
             schedule.learn(*_round(problem, search, team, domains.next(), proposals, schedule.temperature))
-            value = stand(search.guest, problem.hops, search.whole)
+            value = compute_costs(search.guest, problem.hops, search.whole)
             if value < lowest * (1.0 - 1e-9):
                 lowest = value
                 hosts = search.whole.host.copy()
@@ -162,20 +162,20 @@ class _Schedule:
 
 def _begin(problem: Problem, start: Ints, generator: np.random.Generator, workers: int) -> _Search:
     directed = len(problem.hops.code) == 2
-    guest, seats = problem.guest(directed=directed), problem.seats(start)
+    guest, assignment = problem.guest(directed=directed), problem.assign_slots(start)
     ranks = problem.ranks
 
-    def standing() -> Standing:
-        return Standing(seats.host_of_rank.copy(), np.zeros(ranks, np.int32), np.zeros(ranks))
+    def rank_state() -> RankState:
+        return RankState(assignment.host_of_rank.copy(), np.zeros(ranks, np.int32), np.zeros(ranks))
 
     return _Search(
         guest=guest,
         tables=guest.table if directed else None,
-        seats=seats,
-        whole=standing(),
-        own=tuple(standing() for _ in range(workers if workers > 1 else 0)),
+        assignment=assignment,
+        whole=rank_state(),
+        own=tuple(rank_state() for _ in range(workers if workers > 1 else 0)),
         states=tuple(state_from(generator) for _ in range(workers)),
-        movable=guest.active[~seats.fixed[guest.active]],
+        movable=guest.active[~assignment.fixed[guest.active]],
     )
 
 
@@ -225,21 +225,21 @@ def _round(
     where = at[movable]
 
     def work(worker: int) -> tuple[int, int]:
-        standing = whole
+        rank_state = whole
         if search.own:
-            standing = search.own[worker]
-            standing.host[:] = whole.host
-            standing.group[:] = whole.group
-            standing.cost[:] = whole.cost
+            rank_state = search.own[worker]
+            rank_state.host[:] = whole.host
+            rank_state.group[:] = whole.group
+            rank_state.cost[:] = whole.cost
         ranks = movable[where == worker]
         count = proposals // team.workers + (worker < proposals % team.workers)
         if len(ranks) == 0:
             return 0, 0
-        return anneal(count, heat, search.guest, search.tables, problem.hops, problem.near, search.seats,
-                      standing, Domain(of_host, worker, ranks), search.states[worker])  # fmt: skip
+        return anneal(count, heat, search.guest, search.tables, problem.hops, problem.near, search.assignment,
+                      rank_state, Domain(of_host, worker, ranks), search.states[worker])  # fmt: skip
 
     made, kept = np.array(team.run(work)).sum(axis=0).tolist()
-    for worker, standing in enumerate(search.own):
+    for worker, rank_state in enumerate(search.own):
         ranks = at == worker
-        whole.host[ranks] = standing.host[ranks]
+        whole.host[ranks] = rank_state.host[ranks]
     return made, kept

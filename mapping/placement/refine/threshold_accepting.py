@@ -28,14 +28,14 @@ from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, state_from
 from mapping.placement.kernels import threshold_accepting as kernel
 from mapping.placement.kernels.congestion_anneal import Flows, Loads, Talk
-from mapping.placement.kernels.hop_bytes_search import Seats
-from mapping.placement.kernels.runs import Runs
+from mapping.placement.kernels.hop_bytes_search import SlotAssignment
+from mapping.placement.kernels.pair_routes import PairRoutes
 from mapping.placement.kernels.threshold_accepting import Best, Links
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
-from mapping.placement.refine.state.cells import Cells, cells_of
+from mapping.placement.refine.state.link_grid import LinkGrid, build_link_grid
 from mapping.placement.refine.state.load_search import load_all, new_flows, new_loads, talk_of
-from mapping.placement.refine.state.runs import build_runs
+from mapping.placement.refine.state.pair_routes import build_pair_routes
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints
 
@@ -56,11 +56,11 @@ class _Search(NamedTuple):
     """Arrays of one run."""
 
     talk: Talk
-    runs: Runs
+    pair_routes: PairRoutes
     loads: Loads
     pending: Flows
     links: Links
-    seats: Seats
+    assignment: SlotAssignment
     value: Floats
     best: Best
     state: State
@@ -107,18 +107,18 @@ def refine(
             thresholds,
             unit,
             search.talk,
-            search.runs,
+            search.pair_routes,
             search.loads,
             search.pending,
             search.links,
-            search.seats,
+            search.assignment,
             search.value,
             search.best,
             search.state,
         )
         since += proposals
         if since >= REFRESH * problem.ranks:
-            _load_all(problem, search, search.seats.host_of_rank)
+            _load_all(problem, search, search.assignment.host_of_rank)
             since = 0
         if not np.array_equal(search.best.host_of_rank, lowest.host_of_rank):
             lowest = Candidate(
@@ -128,14 +128,14 @@ def refine(
 
 
 def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> _Search:
-    talk, cells = talk_of(problem), cells_of(problem, merge=False)
+    talk, grid = talk_of(problem), build_link_grid(problem, merge=False)
     search = _Search(
         talk=talk,
-        runs=build_runs(problem.routes.flows, cells, CACHE_BYTES),
-        loads=new_loads(len(cells)),
+        pair_routes=build_pair_routes(problem.routes.flows, grid, CACHE_BYTES),
+        loads=new_loads(len(grid)),
         pending=new_flows(4 * int(np.diff(talk.indptr).max()) + 1),
-        links=_links(cells, LEAST * float(problem.bytes.max())),
-        seats=problem.seats(start),
+        links=_links(grid, LEAST * float(problem.bytes.max())),
+        assignment=problem.assign_slots(start),
         value=np.zeros(3),
         best=Best(start.astype(np.int32), np.zeros(3)),
         state=state_from(generator),
@@ -145,12 +145,12 @@ def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> _Se
     return search
 
 
-def _links(cells: Cells, least: float) -> Links:
-    count = len(cells)
+def _links(grid: LinkGrid, least: float) -> Links:
+    count = len(grid)
     return Links(
-        kind=cells.network.astype(np.uint8),
-        scale=1.0 / cells.capacity,
-        background=np.array(cells.background),
+        kind=grid.network.astype(np.uint8),
+        scale=1.0 / grid.capacity,
+        background=np.array(grid.background),
         bytes=np.zeros(count),
         seconds=np.zeros(count),
         least=least,
@@ -166,5 +166,5 @@ def _load_all(problem: Problem, search: _Search, host_of_rank: Ints) -> None:
     """Compute loads, lists and value afresh: all pairs of ranks as one change of links without load."""
     source, target, size = problem.host_traffic(host_of_rank)
     flows = Flows(source, target, size, np.zeros(len(size)), np.zeros(4 * len(size) + 1, np.int64))
-    search.links.bytes[:] = load_all(search.runs, search.loads, flows)
+    search.links.bytes[:] = load_all(search.pair_routes, search.loads, flows)
     kernel.list_hottest(search.loads, search.links, search.value)

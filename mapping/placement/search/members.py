@@ -38,7 +38,7 @@ STARTS = (
     "layout+pair-exchange+congestion-descent",
 )
 """Searches there: from ragged parts of little cut, from straight blocks, and twice from few hop-bytes."""
-MOST_SMOOTH = 3_000
+MOST_SPECTRAL = 3_000
 """Most ranks whose graph's smooth vectors are found in a second."""
 
 
@@ -122,7 +122,7 @@ def _scattered(problem: Problem) -> float:
     if len(problem.slot_host) < 2 * problem.ranks or problem.distances.groups < problem.hosts:
         return np.inf
     anywhere, together = (
-        score(problem, strategy.seat(problem, np.random.default_rng(0))).congestion_seconds
+        score(problem, strategy.place_ranks(problem, np.random.default_rng(0))).congestion_seconds
         for strategy in (random, in_order)
     )
     return anywhere / together if together > 0 else np.inf
@@ -138,7 +138,7 @@ def _on_congestion(features: Features) -> list[str]:
         return [long, anywhere]
     if features.groups > min(FEW_GROUPS, features.hosts - 1):
         return [long, long] if features.ranks <= PAIRED else [long]
-    return [text for text in STARTS if features.ranks <= MOST_SMOOTH or "spectral" not in text]
+    return [text for text in STARTS if features.ranks <= MOST_SPECTRAL or "spectral" not in text]
 
 
 def _on_hop_bytes(features: Features) -> list[str]:

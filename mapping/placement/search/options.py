@@ -18,7 +18,7 @@ DEFAULT_STEP_WORKERS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What a search minimises and how long it runs.
+    """What a search minimises and how long it pair_routes.
 
     Attributes
     ----------

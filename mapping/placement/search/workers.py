@@ -189,7 +189,7 @@ class _Worker:
             return self._start.host_of_rank, self._start.chain
         self._report(str(chain.strategy), 0, None)
         hosts = chain.strategy.strategy()(self._problem, generator)
-        return self._problem.honour_pins(hosts), str(chain.strategy)
+        return self._problem.apply_pins(hosts), str(chain.strategy)
 
     def _refiner_deadline(self, steps: int | None) -> Deadline:
         """Return the deadline of the next refiner, whose weight is the first of the remaining ones."""

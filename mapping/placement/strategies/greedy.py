@@ -44,7 +44,7 @@ TIES = (LOAD, LOWEST)
 HOP_BYTES = "hop-bytes"
 
 
-def seat(
+def place_ranks(
     problem: Problem,
     generator: np.random.Generator,
     *,

@@ -21,6 +21,6 @@ def in_order(ranks: int, allocation: Allocation) -> Placement:
     return Placement(host_of_rank=hosts, allocation=allocation, strategy="in-order")
 
 
-def seat(problem: Problem, generator: np.random.Generator) -> Ints:
+def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
     """int32[ranks]: host index of each rank; `generator` is not used."""
     return problem.slot_host[: problem.ranks].copy()

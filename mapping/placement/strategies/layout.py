@@ -19,7 +19,7 @@ CUTS = 16
 """Partitions that METIS tries each time where there are several layouts."""
 
 
-def seat(problem: Problem, generator: np.random.Generator) -> Ints:
+def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
     """int32[ranks]: host index of each rank.
 
     On a torus or mesh ranks are laid along the guest's smooth vectors, elsewhere cut along the hierarchy,
@@ -32,8 +32,8 @@ def seat(problem: Problem, generator: np.random.Generator) -> Ints:
     if torus is None:
         starts = min(max(MOST_TOGETHER // max(problem.ranks, problem.hosts), 1), MOST_STARTS)
         cuts = CUTS if starts > 1 else multilevel.CUTS
-        found.append(multilevel.seat(problem, generator, starts=starts, cuts=cuts))
+        found.append(multilevel.place_ranks(problem, generator, starts=starts, cuts=cuts))
     few = problem.ranks <= spectral.MOST_RANKS and len(problem.bytes) <= FEW_PARTNERS * problem.ranks
     if torus is not None or few:
-        found.append(spectral.seat(problem, generator))
+        found.append(spectral.place_ranks(problem, generator))
     return min(found, key=problem.hop_bytes)

@@ -19,7 +19,9 @@ from registry.errors import InvalidValue
 from registry.model import Bools, Ints, Longs
 
 
-def seat(problem: Problem, generator: np.random.Generator, *, block: int = 0, share: float = 1.0) -> Ints:
+def place_ranks(
+    problem: Problem, generator: np.random.Generator, *, block: int = 0, share: float = 1.0
+) -> Ints:
     """int32[ranks]: host index of each rank.
 
     Parameters

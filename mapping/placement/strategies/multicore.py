@@ -22,7 +22,7 @@ from registry.model import Allocation, Ints, Longs
 NAME = "multicore"
 
 
-def seat(problem: Problem, generator: np.random.Generator, *, inner: str = "greedy") -> Ints:
+def place_ranks(problem: Problem, generator: np.random.Generator, *, inner: str = "greedy") -> Ints:
     """int32[ranks]: host index of each rank.
 
     Parameters

@@ -60,7 +60,7 @@ class _Work(NamedTuple):
     graph: csr_matrix
 
 
-def seat(
+def place_ranks(
     problem: Problem,
     generator: np.random.Generator,
     *,
@@ -85,12 +85,13 @@ def seat(
     whole = _Work(hierarchy(problem), np.arange(problem.ranks), graph)
     slots = problem.allocation.slots.astype(np.int64)
     found = [
-        _seat(whole, slots, options_of(generator, slack=slack, cuts=cuts)) for _ in range(max(starts, 1))
+        _place_once(whole, slots, options_of(generator, slack=slack, cuts=cuts))
+        for _ in range(max(starts, 1))
     ]
     return min(found, key=problem.hop_bytes)
 
 
-def _seat(whole: _Work, slots: Longs, options: pymetis.Options) -> Ints:
+def _place_once(whole: _Work, slots: Longs, options: pymetis.Options) -> Ints:
     """int32[ranks]: one layout, from the top of the hierarchy down."""
     host_of_rank = np.empty(len(whole.ranks), np.int32)
     todo = [whole]
@@ -197,7 +198,7 @@ class _Clusters:
 
 
 def _parts(branch: Branch, slots: Longs) -> tuple[Branch, ...]:
-    """What ranks are divided among next: a branch's parts, those of wide ones taken together in runs."""
+    """What ranks are divided among next: a branch's parts, those of wide ones taken together in pair_routes."""
     parts = branch.parts or tuple(Branch(0.0, (), branch.hosts[k : k + 1]) for k in range(len(branch.hosts)))
     alike = all(len(part.hosts) == 1 for part in parts) and bool((slots[branch.hosts] == 1).all())
     if len(parts) <= WIDEST or alike:

@@ -30,7 +30,9 @@ NONE = "none"
 EXCHANGES = (EXACT, PRINTED, NONE)
 
 
-def seat(problem: Problem, generator: np.random.Generator, *, gain: str = EXACT, rounds: int = 0) -> Ints:
+def place_ranks(
+    problem: Problem, generator: np.random.Generator, *, gain: str = EXACT, rounds: int = 0
+) -> Ints:
     """int32[ranks]: host index of each rank; `generator` is not used.
 
     Parameters

@@ -22,6 +22,6 @@ def random_placement(ranks: int, allocation: Allocation, seed: int) -> Placement
     return Placement(host_of_rank=hosts, allocation=allocation, strategy="random", seed=seed)
 
 
-def seat(problem: Problem, generator: np.random.Generator) -> Ints:
+def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
     """int32[ranks]: host index of each rank."""
     return problem.slot_host[generator.permutation(len(problem.slot_host))[: problem.ranks]]

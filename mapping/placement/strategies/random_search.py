@@ -50,7 +50,7 @@ class Search:
     coefficients: tuple[Floats, ...]
 
 
-def seat(
+def place_ranks(
     problem: Problem,
     generator: np.random.Generator,
     *,

@@ -25,7 +25,7 @@ PERIPHERAL, LEAST_DEGREE = "peripheral", "least-degree"
 ROOTS = (PERIPHERAL, LEAST_DEGREE)
 
 
-def seat(
+def place_ranks(
     problem: Problem, generator: np.random.Generator, *, variant: str = AUTO, root: str = PERIPHERAL
 ) -> Ints:
     """int32[ranks]: host index of each rank; `generator` is not used.
@@ -54,13 +54,13 @@ def seat(
         variant = PAPER
     ranks = _order(problem.source, problem.target, problem.ranks, root)
     found = [
-        _seated(problem, ranks, _host_order(fabric, hosts, way, root))
+        _in_both_orders(problem, ranks, _host_order(fabric, hosts, way, root))
         for way in ((PAPER, WHOLE) if variant == AUTO else (variant,))
     ]
     return found[0] if len(found) == 1 else min(found, key=problem.hop_bytes)
 
 
-def _seated(problem: Problem, ranks: Ints, hosts: Ints) -> Ints:
+def _in_both_orders(problem: Problem, ranks: Ints, hosts: Ints) -> Ints:
     """int32[ranks]: the ranks in their order on the slots of the hosts in theirs."""
     host_of_rank = np.empty(problem.ranks, np.int32)
     host_of_rank[ranks] = np.repeat(hosts, problem.allocation.slots[hosts])[: problem.ranks]

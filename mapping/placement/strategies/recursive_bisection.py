@@ -72,7 +72,7 @@ class _Part(NamedTuple):
     host: csr_matrix
 
 
-def seat(
+def place_ranks(
     problem: Problem,
     generator: np.random.Generator,
     *,
@@ -115,7 +115,7 @@ def seat(
         if len(part.units) > 1:
             parts += _halves(part, method)
         else:
-            _seat_unit(part, slots, method, host_of_rank)
+            _place_within_switch(part, slots, method, host_of_rank)
     return host_of_rank
 
 
@@ -227,7 +227,7 @@ def _between(part: _Part) -> csr_matrix:
     return subgraph(part.host, np.r_[np.arange(count), count + np.flatnonzero(near)])
 
 
-def _seat_unit(part: _Part, slots: Longs, method: _Method, host_of_rank: Ints) -> None:
+def _place_within_switch(part: _Part, slots: Longs, method: _Method, host_of_rank: Ints) -> None:
     """Seat ranks on the hosts of one switch, which are cut by number into halves."""
     parts = [(part.ranks, part.guest, part.units[0])]
     while parts:

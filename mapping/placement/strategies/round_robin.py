@@ -16,7 +16,9 @@ HOSTS, SWITCHES = "hosts", "switches"
 OVER = (HOSTS, SWITCHES)
 
 
-def seat(problem: Problem, generator: np.random.Generator, *, block: int = 1, over: str = HOSTS) -> Ints:
+def place_ranks(
+    problem: Problem, generator: np.random.Generator, *, block: int = 1, over: str = HOSTS
+) -> Ints:
     """int32[ranks]: host index of each rank; `generator` is not used.
 
     Parameters

@@ -7,7 +7,7 @@ vectors go with which axes is tried out; the lowest hop-bytes win. A search from
 large, which annealing from another start would have to find first.
 
 Networks that are no torus or mesh have no axes: there the levels of the hosts' hierarchy serve
-(`mapping.placement.strategies.smooth_levels`).
+(`mapping.placement.strategies.spectral_hierarchy`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from scipy.sparse.linalg import eigsh
 
 from mapping.placement.partition.bisection import weighted_graph
 from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies.laying import aligned, lay
+from mapping.placement.strategies.coordinate_assignment import aligned, assign_by_coordinates
 from mapping.placement.strategies.multilevel import cut_into, options_of
-from mapping.placement.strategies.smooth_levels import lay_on_levels
+from mapping.placement.strategies.spectral_hierarchy import assign_by_hierarchy
 from mapping.routing.torus import torus_coordinates
 from registry.model import Floats, Ints, Longs
 
@@ -36,7 +36,7 @@ SMOOTHINGS = 20
 """Means over partners taken then."""
 
 
-def seat(problem: Problem, generator: np.random.Generator, *, vectors: int = VECTORS) -> Ints:
+def place_ranks(problem: Problem, generator: np.random.Generator, *, vectors: int = VECTORS) -> Ints:
     """int32[ranks]: host index of each rank.
 
     Parameters
@@ -52,22 +52,22 @@ def seat(problem: Problem, generator: np.random.Generator, *, vectors: int = VEC
     torus = torus_coordinates(problem.routes.fabric)
     graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
     if torus is None:
-        return lay_on_levels(problem, smooth_vectors(graph, vectors, generator))
+        return assign_by_hierarchy(problem, laplacian_eigenvectors(graph, vectors, generator))
     axes = torus.coordinates[problem.routes.hosts]
     axes = axes[:, np.argsort(-np.ptp(axes, axis=0), kind="stable")]
-    smooth = smooth_vectors(graph, max(vectors, axes.shape[1]), generator)
+    smooth = laplacian_eigenvectors(graph, max(vectors, axes.shape[1]), generator)
     found, lowest = in_order, np.inf
     ways = itertools.permutations(range(smooth.shape[1]), min(axes.shape[1], smooth.shape[1]))
     both = (smooth, aligned(smooth, axes.shape[1]))
     for coordinates, way in itertools.product(both, itertools.islice(ways, MOST_TRIES)):
-        hosts = lay(coordinates[:, list(way)], axes, problem.slot_host)
+        hosts = assign_by_coordinates(coordinates[:, list(way)], axes, problem.slot_host)
         value = problem.hop_bytes(hosts)
         if value < lowest:
             found, lowest = hosts, value
     return found
 
 
-def smooth_vectors(graph: csr_matrix, count: int, generator: np.random.Generator) -> Floats:
+def laplacian_eigenvectors(graph: csr_matrix, count: int, generator: np.random.Generator) -> Floats:
     """float64[ranks, up to count]: the Laplacian's smoothest vectors, without the constant."""
     ranks = graph.shape[0]
     if ranks > MOST_RANKS:
@@ -94,7 +94,7 @@ def _through_parts(graph: csr_matrix, count: int, generator: np.random.Generator
     member = csr_matrix((np.ones(ranks), (np.arange(ranks), part)), shape=(ranks, MOST_RANKS))
     between = (member.T @ graph @ member).tolil()
     between.setdiag(0)
-    vectors = smooth_vectors(between.tocsr(), count, generator)[part]
+    vectors = laplacian_eigenvectors(between.tocsr(), count, generator)[part]
     degree = np.asarray(graph.sum(axis=1), np.float64).reshape(-1, 1)
     for _ in range(SMOOTHINGS):
         vectors = (vectors + (graph @ vectors) / np.where(degree > 0, degree, 1.0)) / 2

@@ -122,7 +122,7 @@ def test_every_strategy_takes_every_guest_and_allocation(entry: Method, who: str
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 def test_every_refiner_takes_every_guest_and_allocation(entry: Method, who: str, where: str) -> None:
     problem = problem_on(ring(7, 7)[0], guests()[who], places()[where], "shortest-paths")
-    start = random.seat(problem, np.random.default_rng(1))
+    start = random.place_ranks(problem, np.random.default_rng(1))
     for workers in (1, 2):
         deadline = Deadline(steps=64, workers=workers)
         for found in entry.load()(problem, start, deadline, np.random.default_rng(1)):
@@ -143,8 +143,8 @@ def test_every_refiner_leaves_pinned_ranks_where_they_are(entry: Method, case: t
 def test_every_refiner_gives_the_same_bytes_with_two_workers_each_time(entry: Method) -> None:
     fabric, profile, allocation = ring(24, 24)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    start = random.seat(problem, np.random.default_rng(1))
-    runs = [
+    start = random.place_ranks(problem, np.random.default_rng(1))
+    results = [
         [
             found.host_of_rank.tobytes()
             for found in entry.load()(
@@ -153,17 +153,17 @@ def test_every_refiner_gives_the_same_bytes_with_two_workers_each_time(entry: Me
         ]
         for _ in range(3)
     ]
-    assert runs[0] == runs[1] == runs[2]
+    assert results[0] == results[1] == results[2]
 
 
 @given(case=pinned())
 def test_pins_are_honoured_by_exchanges_that_keep_capacity(case: tuple[Problem, Ints]) -> None:
     problem, _ = case
     start = problem.slot_host[: problem.ranks]
-    found = problem.honour_pins(start)
+    found = problem.apply_pins(start)
     assert_fits(problem, found)
     assert (found == problem.pins)[problem.pinned].all()
-    assert found.tobytes() == problem.honour_pins(found).tobytes()
+    assert found.tobytes() == problem.apply_pins(found).tobytes()
     if not problem.pinned.any():
         assert found.tobytes() == start.tobytes()
 
@@ -174,9 +174,9 @@ def test_a_pinned_rank_takes_a_free_slot_before_it_drives_out_another() -> None:
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
     start = np.array([0, 1, 2], np.int32)
     to_one = replace(problem, pins=np.array([1, -1, -1], np.int32))
-    assert to_one.honour_pins(start).tolist() == [1, 1, 2]
+    assert to_one.apply_pins(start).tolist() == [1, 1, 2]
     to_two = replace(problem, pins=np.array([2, -1, -1], np.int32))
-    assert to_two.honour_pins(start).tolist() == [2, 1, 0]
+    assert to_two.apply_pins(start).tolist() == [2, 1, 0]
 
 
 def test_in_order_fills_a_hosts_slots_before_the_next() -> None:
@@ -202,7 +202,7 @@ def test_greedy_goes_along_the_heaviest_edge_to_the_closest_host() -> None:
     line = Fabric.from_arcs("abcd", [0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2], 1.0)
     profile = Profile.from_edges([2, 2, 0], [0, 1, 3], [5.0, 9.0, 7.0])
     problem = problem_on(line, profile, Allocation.of(line, "abcd"), "shortest-paths")
-    assert greedy.seat(problem, np.random.default_rng(0)).tolist() == [2, 1, 0, 3]
+    assert greedy.place_ranks(problem, np.random.default_rng(0)).tolist() == [2, 1, 0, 3]
 
 
 def test_chains_are_written_with_plus() -> None:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from mapping.kernels.random_numbers import State, state_from
 from mapping.placement.kernels import congestion_anneal as kernel
 from mapping.placement.kernels.congestion_anneal import BYTES, SCALE, TERM, Flows, Loads, Part, Rules, Talk
-from mapping.placement.kernels.hop_bytes_search import Seats
-from mapping.placement.kernels.runs import Runs
+from mapping.placement.kernels.hop_bytes_search import SlotAssignment
+from mapping.placement.kernels.pair_routes import PairRoutes
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine.state.cells import Cells, cells_of
 from mapping.placement.refine.state.domains import Team, cut
-from mapping.placement.refine.state.runs import build_runs, most_used_first, of_another_thread
+from mapping.placement.refine.state.link_grid import LinkGrid, build_link_grid
+from mapping.placement.refine.state.pair_routes import build_pair_routes, most_used_first, of_another_thread
 from registry.model import Bools, Floats, Ints
 
 HOT_PAIRS = 0.02
@@ -66,7 +66,7 @@ class Measured(NamedTuple):
 class Worker(NamedTuple):
     """What a thread has for itself."""
 
-    runs: Runs
+    pair_routes: PairRoutes
     loads: Loads
     pending: Flows
     state: State
@@ -101,19 +101,19 @@ class LoadSearch:
     def __init__(self, problem: Problem, start: Ints, workers: int, generator: np.random.Generator) -> None:
         self._problem = problem
         self._generator = generator
-        runs, self.cells = problem.kept.once("runs", lambda: _runs_and_cells(problem))
+        pair_routes, self.grid = problem.memo.once("runs", lambda: _routes_and_grid(problem))
         self._talk = talk_of(problem)
         self._guest = problem.guest(directed=len(problem.hops.code) == 2)
         self._pairs = _each_pair_once(self._talk)
         self._several = bool((problem.allocation.slots > 1).any())
-        self._cables = self._several or _unequal_cables(runs, self.cells)
+        self._cables = self._several or _unequal_cables(pair_routes, self.grid)
         self._movable = (np.diff(self._talk.indptr) > 0) & ~problem.pinned
-        self.seats = problem.seats(start)
+        self.assignment = problem.assign_slots(start)
         room = 4 * int(np.diff(self._talk.indptr).max()) + 1
         self.workers = [
             Worker(
-                of_another_thread(runs, CACHE_BYTES),
-                new_loads(len(self.cells)),
+                of_another_thread(pair_routes, CACHE_BYTES),
+                new_loads(len(self.grid)),
                 new_flows(room),
                 state_from(generator),
             )
@@ -125,18 +125,18 @@ class LoadSearch:
 
     def look(self, schedule: Schedule, fraction: float) -> Measured:
         """Compute all loads afresh, scale links by the worst of their class, and find the hottest pairs."""
-        cells, own, pairs = self.cells, self.workers[0], self._pairs
-        here = self.seats.host_of_rank
+        grid, own, pairs = self.grid, self.workers[0], self._pairs
+        here = self.assignment.host_of_rank
         flows = pairs._replace(source=here[pairs.source], target=here[pairs.target])
-        bytes = load_all(own.runs, own.loads, flows)
+        bytes = load_all(own.pair_routes, own.loads, flows)
         measured = self._measure(bytes)
         squarings = schedule.power(fraction)
         scale, wanted = self._scale(measured, fraction < schedule.together)
-        bytes += np.minimum(cells.background, OVERFULL / scale)
+        bytes += np.minimum(grid.background, OVERFULL / scale)
         term = (bytes * scale) ** (1 << squarings)
         for column, values in ((BYTES, bytes), (SCALE, scale), (TERM, term)):
             own.loads.state[:, column : column + 2] = values.reshape(-1, 2)
-        slope = np.divide(term, bytes, out=np.zeros(len(cells)), where=wanted & (bytes > 0))
+        slope = np.divide(term, bytes, out=np.zeros(len(grid)), where=wanted & (bytes > 0))
         hot = self._hottest(flows, slope)
         one, other = pairs.source[hot], pairs.target[hot]
         self._stage = _Stage(squarings, float(term[wanted].sum()), np.r_[one, other], np.r_[other, one])
@@ -149,8 +149,10 @@ class LoadSearch:
         screen = schedule.screen * problem.median_rank_bytes * problem.hop_unit
         rules = Rules(stage.squarings, heat, screen, schedule.hot, self._cables)
         domain = self._domains(team.workers)
-        domain_of_rank = domain[self.seats.host_of_rank]
-        seats = [_copy(self.seats) for _ in range(team.workers)] if team.workers > 1 else [self.seats]
+        domain_of_rank = domain[self.assignment.host_of_rank]
+        assignment = (
+            [_copy(self.assignment) for _ in range(team.workers)] if team.workers > 1 else [self.assignment]
+        )
         counts = np.zeros((team.workers, 3), np.int64)
         begin = self.workers[0].loads.state.copy() if team.workers > 1 else None
 
@@ -162,26 +164,26 @@ class LoadSearch:
             part = Part(number, domain, movable, stage.rank[hot], stage.partner[hot])
             share = proposals // team.workers + (number < proposals % team.workers)
             kernel.exchange_on_congestion(
-                share, rules, self._talk, part, own.runs, own.loads, own.pending, self._guest,
-                problem.hops, problem.near, seats[number], own.state, counts[number],
+                share, rules, self._talk, part, own.pair_routes, own.loads, own.pending, self._guest,
+                problem.hops, problem.near, assignment[number], own.state, counts[number],
             )  # fmt: skip
 
         team.run(task)
         if begin is not None:
-            self._merge(seats, domain, begin)
+            self._merge(assignment, domain, begin)
         self.counts += counts.sum(axis=0)
         return int(counts[:, 1].sum())
 
-    def _merge(self, copies: list[Seats], domain: NDArray[np.int8], begin: Floats) -> None:
+    def _merge(self, copies: list[SlotAssignment], domain: NDArray[np.int8], begin: Floats) -> None:
         """Put together who sits where; loads become what the workers' changes add up to."""
-        seats, state = self.seats, self.workers[0].loads.state
-        domain_of_slot = domain[seats.slot_host]
+        assignment, state = self.assignment, self.workers[0].loads.state
+        domain_of_slot = domain[assignment.slot_host]
         for number, copy in enumerate(copies):
             own = domain_of_slot == number
-            seats.rank_of_slot[own] = copy.rank_of_slot[own]
-        taken = np.flatnonzero(seats.rank_of_slot >= 0)
-        seats.slot_of_rank[seats.rank_of_slot[taken]] = taken
-        seats.host_of_rank[:] = seats.slot_host[seats.slot_of_rank]
+            assignment.rank_of_slot[own] = copy.rank_of_slot[own]
+        taken = np.flatnonzero(assignment.rank_of_slot >= 0)
+        assignment.slot_of_rank[assignment.rank_of_slot[taken]] = taken
+        assignment.host_of_rank[:] = assignment.slot_host[assignment.slot_of_rank]
         bytes, columns = begin[:, BYTES : BYTES + 2].copy(), slice(BYTES, BYTES + 2)
         for worker in self.workers:
             bytes += worker.loads.state[:, columns] - begin[:, columns]
@@ -198,12 +200,12 @@ class LoadSearch:
         return cut(distance, problem.first_slot, workers, centre, problem.distances.group)
 
     def _measure(self, bytes: Floats) -> Measured:
-        cells = self.cells
-        seconds = np.where(bytes > 0, (bytes + cells.background) / cells.capacity, 0.0)
+        grid = self.grid
+        seconds = np.where(bytes > 0, (bytes + grid.background) / grid.capacity, 0.0)
         return Measured(
             float(seconds.max(initial=0.0)),
-            float(seconds[cells.network].max(initial=0.0)),
-            self.seats.host_of_rank.copy(),
+            float(seconds[grid.network].max(initial=0.0)),
+            self.assignment.host_of_rank.copy(),
         )
 
     def _scale(self, measured: Measured, together: bool) -> tuple[Floats, Bools]:
@@ -213,33 +215,33 @@ class LoadSearch:
         the network can be relieved. With several, hosts' cables can be too: first (`together`) the worst
         of all links counts, then the worst of each class.
         """
-        cells, highest, inner = self.cells, measured.congestion_seconds, measured.network_congestion_seconds
+        grid, highest, inner = self.grid, measured.congestion_seconds, measured.network_congestion_seconds
         if inner == 0 or (self._several and together):
             inner = highest
-        worst = np.where(cells.network, inner, highest)
+        worst = np.where(grid.network, inner, highest)
         worst[worst == 0] = 1.0
-        return 1.0 / (cells.capacity * worst), cells.network | self._several | (inner == 0)
+        return 1.0 / (grid.capacity * worst), grid.network | self._several | (inner == 0)
 
     def _hottest(self, flows: Flows, slope: Floats) -> Ints:
         """Pairs of ranks whose traffic is worth most of the sum."""
         heat = np.empty(len(flows.source))
-        kernel.pair_heat(flows, self.workers[0].runs, slope, self.workers[0].loads, heat)
+        kernel.pair_heat(flows, self.workers[0].pair_routes, slope, self.workers[0].loads, heat)
         count = min(max(int(len(heat) * HOT_PAIRS), FEWEST_HOT), len(heat))
         coolest = np.partition(heat, len(heat) - count)[len(heat) - count]
         return np.flatnonzero(heat >= coolest).astype(np.int32)
 
 
-def _runs_and_cells(problem: Problem) -> tuple[Runs, Cells]:
-    cells = cells_of(problem)
-    return most_used_first(build_runs(problem.routes.flows, cells, CACHE_BYTES), cells)
+def _routes_and_grid(problem: Problem) -> tuple[PairRoutes, LinkGrid]:
+    grid = build_link_grid(problem)
+    return most_used_first(build_pair_routes(problem.routes.flows, grid, CACHE_BYTES), grid)
 
 
-def load_all(runs: Runs, loads: Loads, flows: Flows) -> Floats:
+def load_all(pair_routes: PairRoutes, loads: Loads, flows: Flows) -> Floats:
     """float64[c]: what all flows put on each cell."""
     apart = flows.source != flows.target
     ends = flows.source[apart], flows.target[apart]
     kept = Flows(*ends, flows.out[apart], flows.back[apart], flows.run)
-    kernel.pend_flows(runs, kept, len(kept.source), True, loads)
+    kernel.accumulate_flows(pair_routes, kept, len(kept.source), True, loads)
     bytes = loads.change.copy()
     loads.change[:] = 0.0
     loads.is_touched[:] = 0
@@ -247,7 +249,7 @@ def load_all(runs: Runs, loads: Loads, flows: Flows) -> Floats:
 
 
 def new_loads(cells: int) -> Loads:
-    """Loads of so many cells, all zero."""
+    """Return loads of a number of cells, all zero."""
     cables = cells // 2
     room = np.zeros(8 * cables + 8)
     first = -(room.ctypes.data // 8) % 8  # a cable is one line of the processor's cache
@@ -287,23 +289,23 @@ def _each_pair_once(talk: Talk) -> Flows:
     return Flows(rank[first], talk.partner[first], talk.out[first], talk.back[first], room)
 
 
-def _copy(seats: Seats) -> Seats:
-    """Seats of one more worker."""
-    return seats._replace(
-        rank_of_slot=seats.rank_of_slot.copy(),
-        slot_of_rank=seats.slot_of_rank.copy(),
-        host_of_rank=seats.host_of_rank.copy(),
+def _copy(assignment: SlotAssignment) -> SlotAssignment:
+    """SlotAssignment of one more worker."""
+    return assignment._replace(
+        rank_of_slot=assignment.rank_of_slot.copy(),
+        slot_of_rank=assignment.slot_of_rank.copy(),
+        host_of_rank=assignment.host_of_rank.copy(),
     )
 
 
-def _unequal_cables(runs: Runs, cells: Cells) -> bool:
+def _unequal_cables(pair_routes: PairRoutes, grid: LinkGrid) -> bool:
     """Whether hosts' own cables differ, so that it matters who sits where."""
-    hosts = runs.hosts
+    hosts = pair_routes.hosts
     if len(hosts.up_cell) == 0:
-        return not bool(cells.network.all())
+        return not bool(grid.network.all())
     for ptr, cell in ((hosts.up_ptr, hosts.up_cell), (hosts.down_ptr, hosts.down_cell)):
         host = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-        total = np.bincount(host, cells.capacity[cell], len(ptr) - 1)
-        if not np.allclose(total, total[0], rtol=SAME) or bool(cells.background[cell].any()):
+        total = np.bincount(host, grid.capacity[cell], len(ptr) - 1)
+        if not np.allclose(total, total[0], rtol=SAME) or bool(grid.background[cell].any()):
             return True
     return False

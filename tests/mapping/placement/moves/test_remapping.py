@@ -213,7 +213,7 @@ def test_the_nearest_of_equal_placements_costs_the_same_and_moves_no_more(
 ) -> None:
     problem, start = case
     slots = np.random.default_rng(seed).permutation(len(problem.slot_host))[: problem.ranks]
-    target = problem.honour_pins(problem.slot_host[slots])
+    target = problem.apply_pins(problem.slot_host[slots])
     found = nearest(problem, start, target)
     assert (found != start).sum() <= (target != start).sum()
     assert (found == problem.pins)[problem.pinned].all()

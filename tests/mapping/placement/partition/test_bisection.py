@@ -25,9 +25,9 @@ from tests.support.strategy_problems import assert_fits, cliques, leaves, rng, s
 @pytest.mark.parametrize("variant", recursive_bisection.VARIANTS)
 @given(problem=problems())
 def test_recursive_bisection_seats_every_rank_in_every_variant(variant: str, problem: Problem) -> None:
-    found = recursive_bisection.seat(problem, rng(), variant=variant)
+    found = recursive_bisection.place_ranks(problem, rng(), variant=variant)
     assert_fits(problem, found)
-    assert found.tobytes() == recursive_bisection.seat(problem, rng(), variant=variant).tobytes()
+    assert found.tobytes() == recursive_bisection.place_ranks(problem, rng(), variant=variant).tobytes()
 
 
 @pytest.mark.parametrize("variant", ["paper", "whole"])
@@ -35,7 +35,7 @@ def test_recursive_bisection_puts_each_cluster_on_one_switch(variant: str) -> No
     fabric, (profile, group) = leaves(4, 4, top=1), cliques(4, 4)
     hosts = np.random.default_rng(2).permutation(16)
     problem = problem_on(fabric, profile, Allocation.of(fabric, hosts.tolist()), "shortest-paths")
-    leaf = hosts[recursive_bisection.seat(problem, rng(), variant=variant)] // 4
+    leaf = hosts[recursive_bisection.place_ranks(problem, rng(), variant=variant)] // 4
     assert len({(int(g), int(one)) for g, one in zip(group, leaf, strict=True)}) == 4
 
 
@@ -47,7 +47,7 @@ def test_recursive_bisection_cuts_unequal_slots_to_fit() -> None:
     profile = Profile.from_edges(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
     allocation = Allocation.of(fabric, range(6), [1, 1, 1, 2, 2, 1])
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    found = recursive_bisection.seat(problem, rng())
+    found = recursive_bisection.place_ranks(problem, rng())
     assert (found[ranks == 0] >= 3).all()
     assert (found[ranks == 1] < 3).all()
 
@@ -64,7 +64,7 @@ def test_recursive_bisection_cuts_a_dumbbell_at_its_bar() -> None:
     fabric = Fabric.from_arcs([f"v{v:02}" for v in range(2 * half)], tail, head, 1.0)
     profile, group = cliques(half, 2)
     problem = problem_on(fabric, profile, Allocation.of(fabric, range(2 * half)), "shortest-paths")
-    found = side[recursive_bisection.seat(problem, rng())]
+    found = side[recursive_bisection.place_ranks(problem, rng())]
     assert len({(int(g), int(s)) for g, s in zip(group, found, strict=True)}) == 2
 
 
@@ -72,7 +72,7 @@ def test_recursive_bisection_takes_the_slots_closest_to_the_first_host() -> None
     fabric = leaves(4, 3)
     order = [7, 0, 6, 3, 9, 8, 1, 2, 4, 5, 10, 11]
     problem = problem_on(fabric, silent(3), Allocation.of(fabric, order), "shortest-paths")
-    found = problem.allocation.hosts[recursive_bisection.seat(problem, rng())]
+    found = problem.allocation.hosts[recursive_bisection.place_ranks(problem, rng())]
     assert sorted(found.tolist()) == [6, 7, 8]
 
 
@@ -80,7 +80,7 @@ def test_recursive_bisection_takes_the_slots_closest_to_the_first_host() -> None
 def test_recursive_bisection_refuses_options_that_make_no_sense(options: dict[str, int | str]) -> None:
     problem = problem_on(*ring(9, 8), "shortest-paths")
     with pytest.raises((InvalidValue, UnknownName)):
-        recursive_bisection.seat(problem, rng(), **options)  # type: ignore[arg-type]
+        recursive_bisection.place_ranks(problem, rng(), **options)  # type: ignore[arg-type]
 
 
 @st.composite
@@ -212,24 +212,24 @@ def test_rcm_lays_a_chain_of_ranks_along_a_chain_of_hosts() -> None:
     )
     profile = Profile.from_edges(rank[at], rank[at + 1], np.ones(19))
     problem = problem_on(fabric, profile, Allocation.of(fabric, range(20)), "shortest-paths")
-    assert score(problem, rcm.seat(problem, rng())).max_dilation == 1.0
+    assert score(problem, rcm.place_ranks(problem, rng())).max_dilation == 1.0
 
 
 def test_rcm_by_the_papers_rule_sees_no_edge_between_the_hosts_of_a_switched_fabric() -> None:
     fabric, hosts = leaves(3, 3), [4, 1, 0, 8, 3, 2, 5, 7, 6]
     profile, _ = cliques(3, 3, shuffled=False)
     problem = problem_on(fabric, profile, Allocation.of(fabric, hosts), "shortest-paths")
-    paper = rcm.seat(problem, rng(), variant="paper")
+    paper = rcm.place_ranks(problem, rng(), variant="paper")
     ranks = reverse_cuthill_mckee(*csr(nx.disjoint_union_all([nx.complete_graph(3)] * 3)), True)
     assert paper[ranks].tolist() == list(range(9))[::-1]
-    whole = problem.allocation.hosts[rcm.seat(problem, rng(), variant="whole")] // 3
+    whole = problem.allocation.hosts[rcm.place_ranks(problem, rng(), variant="whole")] // 3
     assert [len(set(whole[3 * one : 3 * one + 3].tolist())) for one in range(3)] == [1, 1, 1]
 
 
 @given(problem=problems())
 def test_rcm_decides_by_edges_between_hosts_and_else_by_hop_bytes(problem: Problem) -> None:
     fabric, hosts = problem.routes.fabric, problem.allocation.hosts
-    found = {v: rcm.seat(problem, rng(), variant=v) for v in rcm.VARIANTS}
+    found = {v: rcm.place_ranks(problem, rng(), variant=v) for v in rcm.VARIANTS}
     for placement in found.values():
         assert_fits(problem, placement)
     inside: nx.DiGraph[int] = nx.DiGraph()

@@ -78,8 +78,8 @@ def test_cores_never_cost_more_than_ranks_in_order(hosts: list[int]) -> None:
     found, cores = bind_cores(PAIRS, placed(hosts), {0: SPLIT, 1: SPLIT})
     assert cores.weighted_bytes <= cores.weighted_bytes_in_order
     assert found.core_of_rank is not None
-    seats = set(zip(hosts, found.core_of_rank.tolist(), strict=True))
-    assert len(seats) == 6
+    assignment = set(zip(hosts, found.core_of_rank.tolist(), strict=True))
+    assert len(assignment) == 6
 
 
 def test_layouts_go_by_host_name_with_one_for_all_others() -> None:

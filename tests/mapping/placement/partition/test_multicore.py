@@ -167,8 +167,8 @@ def test_hosts_are_filled_with_ranks_that_talk_to_each_other() -> None:
     rank = np.arange(32)
     profile = Profile.from_edges(rank, (rank + 8) % 32, np.ones(32))
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    assert problem.hop_bytes(in_order.seat(problem, generator())) > 0
-    found = multicore.seat(problem, generator())
+    assert problem.hop_bytes(in_order.place_ranks(problem, generator())) > 0
+    found = multicore.place_ranks(problem, generator())
     assert problem.hop_bytes(found) == 0.0
 
 
@@ -177,7 +177,7 @@ def test_any_inner_strategy_places_groups_within_unequal_slots(inner: str) -> No
     fabric, allocation = two_racks([1, 5, 2, 2, 7, 3, 1, 3])
     profile = shuffled(stencil((4, 5), 5), 2)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    found = multicore.seat(problem, generator(), inner=inner)
+    found = multicore.place_ranks(problem, generator(), inner=inner)
     taken = np.bincount(found, minlength=8)
     assert (taken <= allocation.slots).all()
     # As few hosts as hold 20 ranks: 7, 5, 3, 3, 2.
@@ -188,11 +188,14 @@ def test_one_slot_a_host_leaves_all_to_the_inner_strategy() -> None:
     from mapping.placement.strategies import greedy
 
     problem = problem_on(*ring(12, 9), "shortest-paths")
-    assert multicore.seat(problem, generator()).tolist() == greedy.seat(problem, generator()).tolist()
+    assert (
+        multicore.place_ranks(problem, generator()).tolist()
+        == greedy.place_ranks(problem, generator()).tolist()
+    )
 
 
 @pytest.mark.parametrize("inner", ["multicore", "pair-exchange", "gredy"])
 def test_an_inner_strategy_that_there_is_not_is_refused(inner: str) -> None:
     problem = problem_on(*ring(4, 4), "shortest-paths")
     with pytest.raises(UnknownName):
-        multicore.seat(problem, generator(), inner=inner)
+        multicore.place_ranks(problem, generator(), inner=inner)

@@ -32,7 +32,7 @@ def exact(problem: Problem, host_of_rank: Ints) -> Floats:
 
 def assert_loads_are_exact(search: LoadSearch, problem: Problem, *, rtol: float = 1e-6) -> None:
     """What the search believes to be on the links is what the routing says."""
-    expected, of_link = exact(problem, search.seats.host_of_rank), search.cells.of_link
+    expected, of_link = exact(problem, search.assignment.host_of_rank), search.grid.of_link
     state = search.workers[0].loads.state
     told = of_link >= 0
     bytes = state[:, BYTES : BYTES + 2].reshape(-1)
@@ -46,11 +46,11 @@ def assert_loads_are_exact(search: LoadSearch, problem: Problem, *, rtol: float 
 
 def assert_seated(problem: Problem, search: LoadSearch) -> None:
     """Every rank has a slot of its own, and the arrays agree."""
-    seats = search.seats
-    assert len(set(seats.slot_of_rank.tolist())) == problem.ranks
-    assert (seats.rank_of_slot[seats.slot_of_rank] == np.arange(problem.ranks)).all()
-    assert (seats.rank_of_slot >= 0).sum() == problem.ranks
-    assert (seats.slot_host[seats.slot_of_rank] == seats.host_of_rank).all()
+    assignment = search.assignment
+    assert len(set(assignment.slot_of_rank.tolist())) == problem.ranks
+    assert (assignment.rank_of_slot[assignment.slot_of_rank] == np.arange(problem.ranks)).all()
+    assert (assignment.rank_of_slot >= 0).sum() == problem.ranks
+    assert (assignment.slot_host[assignment.slot_of_rank] == assignment.host_of_rank).all()
 
 
 @given(case=seated())
@@ -78,7 +78,7 @@ def test_pinned_ranks_stay_and_every_rank_keeps_a_slot(case: tuple[Problem, Ints
             search.round(team, 60, MELTING, 0.0)
             assert_seated(problem, search)
     held = problem.pinned
-    assert (search.seats.host_of_rank[held] == problem.pins[held]).all()
+    assert (search.assignment.host_of_rank[held] == problem.pins[held]).all()
 
 
 def grid(sides: tuple[int, int], *, ranks: int) -> Problem:
@@ -92,7 +92,7 @@ def grid(sides: tuple[int, int], *, ranks: int) -> Problem:
 def test_many_exchanges_on_a_torus_keep_loads_exact() -> None:
     problem = grid((6, 7), ranks=40)
     search = LoadSearch(problem, problem.slot_host[:40].copy(), 1, np.random.default_rng(0))
-    assert search.cells.shifts.on
+    assert search.grid.shifts.on
     search.look(MELTING, 0.0)
     search.round(Team(1), 5000, MELTING, 0.0)
     assert search.counts[2] > 1000
@@ -115,11 +115,11 @@ def test_workers_move_only_ranks_of_their_domain() -> None:
     problem = grid((6, 7), ranks=42)
     search = LoadSearch(problem, problem.slot_host.copy(), 2, np.random.default_rng(0))
     search.look(MELTING, 0.0)
-    before, domains = search.seats.host_of_rank.copy(), []
+    before, domains = search.assignment.host_of_rank.copy(), []
     search._domains = lambda workers: domains.append(type(search)._domains(search, workers)) or domains[-1]  # type: ignore[method-assign, func-returns-value]
     with Team(2) as team:
         search.round(team, 2000, MELTING, 0.0)
-    after = search.seats.host_of_rank
+    after = search.assignment.host_of_rank
     assert (before != after).any()
     assert (domains[0][before] == domains[0][after]).all()
 
@@ -130,14 +130,14 @@ def test_the_heat_of_a_pair_is_its_part_of_the_slope(case: tuple[Problem, Ints])
     if len(problem.bytes) == 0:
         return
     search = LoadSearch(problem, start, 1, np.random.default_rng(0))
-    slope, pairs = np.random.default_rng(1).random(len(search.cells)), search._pairs
+    slope, pairs = np.random.default_rng(1).random(len(search.grid)), search._pairs
     flows = pairs._replace(source=start[pairs.source], target=start[pairs.target])
     heat = np.empty(len(pairs.source))
-    kernel.pair_heat(flows, search.workers[0].runs, slope, search.workers[0].loads, heat)
-    told = search.cells.of_link >= 0
+    kernel.pair_heat(flows, search.workers[0].pair_routes, slope, search.workers[0].loads, heat)
+    told = search.grid.of_link >= 0
     for e, (i, j, out, back) in enumerate(zip(*flows[:4], strict=True)):
         alone = problem.routes.link_bytes([i, j], [j, i], [out, back])
-        assert heat[e] == pytest.approx(float(alone[told] @ slope[search.cells.of_link[told]]), rel=1e-6)
+        assert heat[e] == pytest.approx(float(alone[told] @ slope[search.grid.of_link[told]]), rel=1e-6)
 
 
 def last(problem: Problem, start: Ints, steps: int, *, workers: int = 1, seed: int = 0) -> Ints:

@@ -132,7 +132,7 @@ def exchanged(
 def test_the_first_mapping_is_lines_1_to_19_of_the_paper(problem: Problem) -> None:
     a, b, hosts = matrices(problem)
     slots = first_mapping(a, b)
-    assert ohtma.seat(problem, NOBODY, gain="none").tolist() == [hosts[s] for s in slots]
+    assert ohtma.place_ranks(problem, NOBODY, gain="none").tolist() == [hosts[s] for s in slots]
 
 
 @settings(deadline=None)
@@ -141,7 +141,7 @@ def test_the_first_mapping_is_lines_1_to_19_of_the_paper(problem: Problem) -> No
 def test_the_whole_is_algorithm_1_of_the_paper_mended(gain: str, problem: Problem) -> None:
     a, b, hosts = matrices(problem)
     slots, _, _ = exchanged(problem, first_mapping(a, b), gain)
-    assert ohtma.seat(problem, NOBODY, gain=gain).tolist() == [hosts[s] for s in slots]
+    assert ohtma.place_ranks(problem, NOBODY, gain=gain).tolist() == [hosts[s] for s in slots]
 
 
 @settings(deadline=None)
@@ -186,7 +186,7 @@ def on_tianhe3(profile: Profile) -> Problem:
 
 def test_every_gain_is_what_hop_bytes_really_fall_by() -> None:
     problem = on_tianhe3(bt(256))
-    start = ohtma.seat(problem, NOBODY, gain="none")
+    start = ohtma.place_ranks(problem, NOBODY, gain="none")
     found = exchange(problem, start)
     at, value = start.copy(), problem.hop_bytes(start)
     for (rank, other), gain in zip(found.pairs.tolist(), found.gains.tolist(), strict=True):
@@ -200,7 +200,7 @@ def test_every_gain_is_what_hop_bytes_really_fall_by() -> None:
 
 def test_printed_gains_are_not_what_hop_bytes_fall_by() -> None:
     problem = on_tianhe3(bt(256))
-    start = ohtma.seat(problem, NOBODY, gain="none")
+    start = ohtma.place_ranks(problem, NOBODY, gain="none")
     exact, printed = exchange(problem, start), exchange(problem, start, gain="printed")
     saved = problem.hop_bytes(start) - problem.hop_bytes(printed.host_of_rank)
     assert saved < 0.9 * printed.gains[: printed.kept].sum()
@@ -213,12 +213,12 @@ def test_strategy_and_refiner_in_a_chain_are_the_whole_strategy() -> None:
     assert chain.strategy is not None
     start: Ints = chain.strategy.strategy()(problem, NOBODY)
     *_, last = chain.refiners[0].refiner()(problem, start, Deadline(steps=10_000), NOBODY)
-    assert last.host_of_rank.tolist() == ohtma.seat(problem, NOBODY).tolist()
+    assert last.host_of_rank.tolist() == ohtma.place_ranks(problem, NOBODY).tolist()
 
 
 def test_a_budget_too_small_for_all_rounds_still_backtracks_to_the_best_prefix() -> None:
     problem = on_tianhe3(bt(256))
-    start = ohtma.seat(problem, NOBODY, gain="none")
+    start = ohtma.place_ranks(problem, NOBODY, gain="none")
     whole = exchange(problem, start)
     *_, last = refine(problem, start, Deadline(steps=5), NOBODY)
     at = start.copy()
@@ -230,7 +230,7 @@ def test_a_budget_too_small_for_all_rounds_still_backtracks_to_the_best_prefix()
 
 def test_more_passes_go_on_from_the_best_prefix() -> None:
     problem = on_tianhe3(bt(256))
-    start = ohtma.seat(problem, NOBODY, gain="none")
+    start = ohtma.place_ranks(problem, NOBODY, gain="none")
     twice = exchange(problem, exchange(problem, start).host_of_rank).host_of_rank
     *_, last = refine(problem, start, Deadline(steps=10_000), NOBODY, passes=2)
     assert last.value == problem.hop_bytes(twice)
@@ -254,6 +254,6 @@ def test_a_refiner_with_the_printed_gain_is_never_worse_than_its_start() -> None
 def test_an_unknown_gain_is_refused(gain: str) -> None:
     problem = problem_on(*ring(4, 4), "shortest-paths")
     with pytest.raises(UnknownName):
-        ohtma.seat(problem, NOBODY, gain=gain)
+        ohtma.place_ranks(problem, NOBODY, gain=gain)
     with pytest.raises(InvalidValue):
         exchange(problem, np.arange(4, dtype=np.int32), rounds=-1)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, below, exponential, state_from
-from mapping.placement.kernels.hop_bytes_annealing import Domain, Standing, anneal, stand
-from mapping.placement.kernels.hop_bytes_search import Guest, Seats, exchange_gain, sit
+from mapping.placement.kernels.hop_bytes_annealing import Domain, RankState, anneal, compute_costs
+from mapping.placement.kernels.hop_bytes_search import Guest, SlotAssignment, exchange_gain, swap_into
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import pair_exchange
 from mapping.placement.refine.state.domains import cut
@@ -33,24 +33,26 @@ def brute_hop_bytes(problem: Problem, host_of_rank: Ints) -> float:
 @given(case=seated(), data=st.data())
 def test_a_gain_is_the_difference_of_exact_sums(case: tuple[Problem, Ints], data: st.DataObject) -> None:
     problem, start = case
-    seats = problem.seats(start)
+    assignment = problem.assign_slots(start)
     guest = problem.guest(directed=len(problem.hops.code) == 2)
     rank = data.draw(st.integers(0, problem.ranks - 1))
     slot = data.draw(st.integers(0, len(problem.slot_host) - 1))
     here, there = int(start[rank]), int(problem.slot_host[slot])
-    gain = exchange_gain(guest, problem.hops, seats, rank, int(seats.rank_of_slot[slot]), here, there)
-    sit(seats, rank, slot)
-    change = brute_hop_bytes(problem, seats.host_of_rank) - brute_hop_bytes(problem, start)
+    gain = exchange_gain(
+        guest, problem.hops, assignment, rank, int(assignment.rank_of_slot[slot]), here, there
+    )
+    swap_into(assignment, rank, slot)
+    change = brute_hop_bytes(problem, assignment.host_of_rank) - brute_hop_bytes(problem, start)
     if here != there:
         assert gain == pytest.approx(change, abs=1e-9)
 
 
 def annealer(problem: Problem, start: Ints) -> Annealer:
-    guest, seats = problem.guest(directed=len(problem.hops.code) == 2), problem.seats(start)
+    guest, assignment = problem.guest(directed=len(problem.hops.code) == 2), problem.assign_slots(start)
     ranks = problem.ranks
-    standing = Standing(seats.host_of_rank.copy(), np.zeros(ranks, np.int32), np.zeros(ranks))
-    stand(guest, problem.hops, standing)
-    return Annealer(problem, guest, seats, standing)
+    rank_state = RankState(assignment.host_of_rank.copy(), np.zeros(ranks, np.int32), np.zeros(ranks))
+    compute_costs(guest, problem.hops, rank_state)
+    return Annealer(problem, guest, assignment, rank_state)
 
 
 class Annealer(NamedTuple):
@@ -58,16 +60,16 @@ class Annealer(NamedTuple):
 
     problem: Problem
     guest: Guest
-    seats: Seats
-    standing: Standing
+    assignment: SlotAssignment
+    rank_state: RankState
 
     def run(self, proposals: int, temperature: float, state: State) -> tuple[int, int]:
-        guest, problem, seats = self.guest, self.problem, self.seats
+        guest, problem, assignment = self.guest, self.problem, self.assignment
         tables = guest.table if len(problem.hops.code) == 2 else None
-        movable = guest.active[~seats.fixed[guest.active]]
+        movable = guest.active[~assignment.fixed[guest.active]]
         domain = Domain(np.zeros(problem.hosts, np.int8), 0, movable)
-        inside, kept = anneal(proposals, temperature, guest, tables, problem.hops, problem.near, seats,
-                              self.standing, domain, state)  # fmt: skip
+        inside, kept = anneal(proposals, temperature, guest, tables, problem.hops, problem.near, assignment,
+                              self.rank_state, domain, state)  # fmt: skip
         return int(inside), int(kept)
 
 
@@ -81,16 +83,16 @@ def test_after_many_exchanges_every_table_and_every_cost_is_as_computed_afresh(
         return
     inside, _ = search.run(200, temperature, state_from(np.random.default_rng(seed)))
     assert inside == 200
-    standing, seats = search.standing, search.seats
-    kept = standing.cost.copy()
-    total = stand(search.guest, problem.hops, standing)
-    np.testing.assert_allclose(kept, standing.cost, atol=1e-6)
-    after = brute_hop_bytes(problem, standing.host)
+    rank_state, assignment = search.rank_state, search.assignment
+    kept = rank_state.cost.copy()
+    total = compute_costs(search.guest, problem.hops, rank_state)
+    np.testing.assert_allclose(kept, rank_state.cost, atol=1e-6)
+    after = brute_hop_bytes(problem, rank_state.host)
     assert total == pytest.approx(after, abs=1e-6)
-    assert after == pytest.approx(problem.hop_bytes(standing.host), abs=1e-9)
-    assert (standing.host == problem.slot_host[seats.slot_of_rank]).all()
-    assert (seats.rank_of_slot[seats.slot_of_rank] == np.arange(problem.ranks)).all()
-    assert (seats.rank_of_slot >= 0).sum() == problem.ranks
+    assert after == pytest.approx(problem.hop_bytes(rank_state.host), abs=1e-9)
+    assert (rank_state.host == problem.slot_host[assignment.slot_of_rank]).all()
+    assert (assignment.rank_of_slot[assignment.slot_of_rank] == np.arange(problem.ranks)).all()
+    assert (assignment.rank_of_slot >= 0).sum() == problem.ranks
     assert temperature > 0 or after <= brute_hop_bytes(problem, start) + 1e-9
 
 
@@ -102,7 +104,7 @@ def test_how_proposals_are_cut_into_calls_does_not_matter() -> None:
         search, state = annealer(problem, problem.slot_host[:9]), state_from(np.random.default_rng(1))
         for count in cuts:
             search.run(count, 0.7, state)
-        ends.append(search.standing.host.tolist())
+        ends.append(search.rank_state.host.tolist())
     assert ends[0] == ends[1] == ends[2]
 
 
@@ -129,7 +131,7 @@ def test_pinned_ranks_stay_whatever_the_workers() -> None:
     pins = np.full(10, -1, np.int32)
     pins[[2, 7]] = 5, 0
     problem = Problem(profile=profile, allocation=allocation, routes=routes, pins=pins)
-    start = problem.honour_pins(problem.slot_host[:10])
+    start = problem.apply_pins(problem.slot_host[:10])
     for workers in (1, 2):
         deadline = Deadline(steps=50_000, workers=workers)
         *_, found = pair_exchange.refine(problem, start, deadline, np.random.default_rng(0))

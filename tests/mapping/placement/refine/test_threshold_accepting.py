@@ -45,8 +45,8 @@ def run(
     kernel.list_hottest(search.loads, search.links, search.value)
     unit = search.value / np.array([1.0, 1.0, problem.ranks])
     accepted = kernel.accept_below_thresholds(
-        proposals, inner, np.array(thresholds), unit, search.talk, search.runs, search.loads,
-        search.pending, search.links, search.seats, search.value, search.best, search.state,
+        proposals, inner, np.array(thresholds), unit, search.talk, search.pair_routes, search.loads,
+        search.pending, search.links, search.assignment, search.value, search.best, search.state,
     )  # fmt: skip
     return Run(search, accepted)
 
@@ -73,7 +73,7 @@ def test_the_value_is_exact_after_every_exchange(case: tuple[Problem, Ints], lim
             problem, start, proposals=proposals, inner=5, thresholds=(EVERYTHING, 0.0), limit=limit
         )
         np.testing.assert_allclose(
-            search.value, exact(problem, search.seats.host_of_rank), rtol=1e-6, atol=1e-9
+            search.value, exact(problem, search.assignment.host_of_rank), rtol=1e-6, atol=1e-9
         )
         np.testing.assert_allclose(
             search.best.value, exact(problem, search.best.host_of_rank), rtol=1e-6, atol=1e-9
@@ -85,8 +85,8 @@ def plainly(
 ) -> tuple[Ints, Ints, int]:
     """Threshold accepting with all loads computed anew for each candidate; last, best, accepted."""
     state = state_from(np.random.default_rng(1))
-    seats = problem.seats(start)
-    rank_of_slot = seats.rank_of_slot.tolist()
+    assignment = problem.assign_slots(start)
+    rank_of_slot = assignment.rank_of_slot.tolist()
     current, accepted = start.copy(), 0
     value = exact(problem, current)
     unit = value / np.array([1.0, 1.0, problem.ranks])
@@ -126,7 +126,7 @@ def test_the_kernel_does_what_threshold_accepting_with_slow_loads_does(
     last, best, accepted = plainly(problem, start, proposals=40, inner=7, thresholds=thresholds)
     found = run(problem, start, proposals=40, inner=7, thresholds=thresholds, limit=limit)
     assert found.accepted == accepted
-    assert found.search.seats.host_of_rank.tolist() == last.tolist()
+    assert found.search.assignment.host_of_rank.tolist() == last.tolist()
     assert found.search.best.host_of_rank.tolist() == best.tolist()
 
 
@@ -137,7 +137,7 @@ def test_the_value_is_exact_on_a_network_with_more_links_than_are_listed() -> No
     for limit in (1, 20, threshold_accepting.LISTED):
         search, accepted = run(problem, start, proposals=400, inner=20, thresholds=(0.05, 0.0), limit=limit)
         assert accepted > 20
-        np.testing.assert_allclose(search.value, exact(problem, search.seats.host_of_rank), rtol=1e-6)
+        np.testing.assert_allclose(search.value, exact(problem, search.assignment.host_of_rank), rtol=1e-6)
 
 
 def test_the_value_of_theorem_1s_dumbbell_is_what_its_proof_says() -> None:
@@ -166,8 +166,8 @@ def test_others_load_counts_on_links_that_the_placement_loads() -> None:
     busy = replace(problem, link_background=np.arange(16.0))
     start = problem.slot_host[:4].copy()
     search, _ = run(busy, start, proposals=50, inner=5, thresholds=(EVERYTHING, 0.0))
-    np.testing.assert_allclose(search.value, exact(busy, search.seats.host_of_rank), rtol=1e-6)
-    assert search.value[0] > exact(problem, search.seats.host_of_rank)[0]
+    np.testing.assert_allclose(search.value, exact(busy, search.assignment.host_of_rank), rtol=1e-6)
+    assert search.value[0] > exact(problem, search.assignment.host_of_rank)[0]
 
 
 @given(case=pinned())
@@ -176,14 +176,14 @@ def test_pinned_ranks_stay(case: tuple[Problem, Ints]) -> None:
     if len(problem.bytes) == 0 or problem.hosts == 1:
         return
     search, _ = run(problem, start, proposals=60, inner=5, thresholds=(EVERYTHING, 0.0))
-    assert (search.seats.host_of_rank == problem.pins)[problem.pinned].all()
+    assert (search.assignment.host_of_rank == problem.pins)[problem.pinned].all()
 
 
 def test_on_a_torus_it_gains_what_the_paper_says_after_a_strategy() -> None:
     """Section 5.2: "TA improved the congestion between 2% and 9%"."""
     fabric, profile, allocation = torus8()
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    start = recursive_bisection.seat(problem, np.random.default_rng(0))
+    start = recursive_bisection.place_ranks(problem, np.random.default_rng(0))
     *_, found = threshold_accepting.refine(
         problem, start, Deadline(steps=3000), np.random.default_rng(0), inner=20
     )

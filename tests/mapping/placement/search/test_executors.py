@@ -142,7 +142,7 @@ def test_an_error_in_a_thread_is_the_callers(monkeypatch: pytest.MonkeyPatch) ->
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("mapping.placement.strategies.random.seat", broken)
+    monkeypatch.setattr("mapping.placement.strategies.random.place_ranks", broken)
     with pytest.raises(ZeroDivisionError):
         run(circle(), workers=2)
 

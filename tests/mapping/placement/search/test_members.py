@@ -16,7 +16,7 @@ from mapping.placement.problem.objective import parse_objective
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.members import (
     FEW_GROUPS,
-    MOST_SMOOTH,
+    MOST_SPECTRAL,
     PAIRED,
     SMALL,
     STARTS,
@@ -75,7 +75,7 @@ def test_a_tree_of_few_switches_gets_several_searches_from_different_starts() ->
     assert chains(tree) == list(STARTS)
     assert chains(direct) == [LONG, LONG]
     measured = Features.of(tree)
-    wide = default_members(parse_objective("congestion"), replace(measured, ranks=MOST_SMOOTH + 1))
+    wide = default_members(parse_objective("congestion"), replace(measured, ranks=MOST_SPECTRAL + 1))
     assert len(wide) == len(STARTS) - 1
     many = replace(measured, groups=FEW_GROUPS + 1)
     assert len(default_members(parse_objective("congestion"), many)) == 2

@@ -12,7 +12,7 @@ from ingest.generate.stencils import shuffled, stencil
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import layout, multilevel, spectral
 from mapping.placement.strategies.multilevel import Branch
-from mapping.placement.strategies.smooth_levels import LARGEST, factors, levels_of
+from mapping.placement.strategies.spectral_hierarchy import LARGEST, factors, levels_of
 from registry.model import Allocation, Fabric, Profile
 from tests.support.search_problems import problem_on, problems, torus8
 
@@ -48,14 +48,14 @@ def test_cliques_are_cut_apart_at_leaf_switches() -> None:
     a, b = np.nonzero((group[:, None] == group) & ~np.eye(16, dtype=bool))
     profile = Profile.from_edges(a, b, np.ones(len(a)), ranks=16)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    found = multilevel.seat(problem, np.random.default_rng(0))
+    found = multilevel.place_ranks(problem, np.random.default_rng(0))
     assert problem.hop_bytes(found) == 2.0 * len(a)
 
 
 def test_on_a_torus_smooth_vectors_beat_a_shuffled_order() -> None:
     fabric, profile, allocation = torus8()
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    found = spectral.seat(problem, np.random.default_rng(0))
+    found = spectral.place_ranks(problem, np.random.default_rng(0))
     shuffled = np.random.default_rng(0).permutation(problem.slot_host)
     assert problem.hop_bytes(found) < 0.6 * problem.hop_bytes(shuffled)
 
@@ -70,7 +70,7 @@ def test_a_shuffled_grid_is_cut_into_straight_blocks(
     fabric = extended_generalised_fat_tree((16, leaves), (1, 4))
     profile = shuffled(stencil(sides, 5), 1)
     problem = problem_on(fabric, profile, Allocation.of(fabric, fabric.hosts.tolist()), "shortest-paths")
-    leaf = spectral.seat(problem, np.random.default_rng(0)) // 16
+    leaf = spectral.place_ranks(problem, np.random.default_rng(0)) // 16
     cut = np.count_nonzero(leaf[problem.source] != leaf[problem.target])
     assert cut == 2 * borders  # both directions
 

@@ -51,7 +51,7 @@ def test_a_rank_can_move_to_a_free_slot() -> None:
     fabric, _, allocation = ring(9, 9)
     pair = Profile.from_edges([0], [1], [1.0])
     problem = problem_on(fabric, pair, allocation, "shortest-paths")
-    assert problem.hop_bytes(random_search.seat(problem, generator(), failures=200)) == 1.0
+    assert problem.hop_bytes(random_search.place_ranks(problem, generator(), failures=200)) == 1.0
 
 
 def test_packets_are_counted_where_their_size_is_told() -> None:

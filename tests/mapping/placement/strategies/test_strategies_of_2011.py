@@ -42,7 +42,7 @@ def test_round_robin_deals_blocks_over_hosts_and_passes_over_who_is_full(
 ) -> None:
     fabric, _, _ = ring(5, 5)
     problem = problem_on(fabric, silent(6), Allocation.of(fabric, [3, 0, 4], [2, 1, 4]), "shortest-paths")
-    assert round_robin.seat(problem, rng(), block=block).tolist() == expected
+    assert round_robin.place_ranks(problem, rng(), block=block).tolist() == expected
 
 
 @given(problem=problems(), block=st.integers(1, 3))
@@ -54,14 +54,14 @@ def test_round_robin_is_dealing_one_block_after_the_other(problem: Problem, bloc
         room[host] -= given_now
         dealt += [host] * given_now
         host = (host + 1) % len(room)
-    assert round_robin.seat(problem, rng(), block=block).tolist() == dealt[: problem.ranks]
+    assert round_robin.place_ranks(problem, rng(), block=block).tolist() == dealt[: problem.ranks]
 
 
 def test_round_robin_over_switches_sends_neighbouring_ranks_to_different_switches() -> None:
     fabric = leaves(3, 2)
     allocation = Allocation.of(fabric, [2, 3, 0, 4, 5, 1])
     problem = problem_on(fabric, silent(6), allocation, "shortest-paths")
-    found = allocation.hosts[round_robin.seat(problem, rng(), over="switches")]
+    found = allocation.hosts[round_robin.place_ranks(problem, rng(), over="switches")]
     assert found.tolist() == [2, 0, 4, 3, 1, 5]
 
 
@@ -70,7 +70,7 @@ def test_random_with_locality_puts_who_talks_most_on_one_switch_but_any_switch()
     problem = problem_on(fabric, profile, Allocation.of(fabric, range(12)), "shortest-paths")
     switches = set()
     for seed in range(20):
-        switch = local_random.seat(problem, np.random.default_rng(seed)) // 3
+        switch = local_random.place_ranks(problem, np.random.default_rng(seed)) // 3
         for one in range(4):
             assert len(set(switch[group == one].tolist())) == 1
         switches.add(tuple(switch[np.flatnonzero(group == one)[0]] for one in range(4)))
@@ -82,7 +82,7 @@ def test_random_with_locality_seats_the_rest_anywhere() -> None:
     problem = problem_on(fabric, profile, Allocation.of(fabric, range(12)), "shortest-paths")
     together = np.zeros(4)
     for seed in range(40):
-        switch = local_random.seat(problem, np.random.default_rng(seed), share=0.25) // 3
+        switch = local_random.place_ranks(problem, np.random.default_rng(seed), share=0.25) // 3
         together += [len(set(switch[group == one].tolist())) == 1 for one in range(4)]
     assert together[3] == 40  # the group that talks most
     assert (together[:3] < 20).all()
@@ -92,9 +92,9 @@ def test_random_with_locality_in_blocks_keeps_pairs_on_neighbours_of_a_ring() ->
     fabric, _, _ = ring(12, 12)
     profile, _ = cliques(2, 6)
     problem = problem_on(fabric, profile, Allocation.of(fabric, range(12)), "shortest-paths")
-    local = np.mean([score(problem, local_random.seat(problem, np.random.default_rng(s), block=2)).hop_bytes
-                     for s in range(10)])  # fmt: skip
-    anywhere = np.mean([score(problem, random.seat(problem, np.random.default_rng(s))).hop_bytes
+    placed = [local_random.place_ranks(problem, np.random.default_rng(s), block=2) for s in range(10)]
+    local = np.mean([score(problem, one).hop_bytes for one in placed])
+    anywhere = np.mean([score(problem, random.place_ranks(problem, np.random.default_rng(s))).hop_bytes
                         for s in range(10)])  # fmt: skip
     assert local < 0.75 * anywhere
 
@@ -184,7 +184,7 @@ def algorithm_1(problem: Problem, *, start: int = 0, near: str = "sender", ties:
 )
 def test_greedy_is_algorithm_1_of_the_paper(problem: Problem, near: str, ties: str, start: int) -> None:
     start %= problem.hosts
-    found = greedy.seat(problem, rng(), near=near, ties=ties, start=start)
+    found = greedy.place_ranks(problem, rng(), near=near, ties=ties, start=start)
     assert found.tolist() == algorithm_1(problem, near=near, ties=ties, start=start)
 
 
@@ -199,7 +199,7 @@ def cube(hosts: list[int]) -> Problem:
 @pytest.mark.parametrize("near", greedy.NEAR)
 def test_greedy_from_vertex_100_solves_figure_1_of_the_paper(near: str) -> None:
     problem = cube([0b000, 0b111, 0b101, 0b100])
-    found = score(problem, greedy.seat(problem, rng(), start=3, near=near))
+    found = score(problem, greedy.place_ranks(problem, rng(), start=3, near=near))
     assert found.congestion_seconds == 1.0
     assert found.max_dilation == 1.0
 
@@ -212,12 +212,12 @@ def test_greedy_takes_the_less_loaded_of_two_equally_close_hosts() -> None:
     profile = Profile.from_edges([0, 0, 0], [1, 2, 3], [9.0, 8.0, 7.0])
     allocation = Allocation.of(fabric, "abc", [1, 2, 2])
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    assert greedy.seat(problem, rng()).tolist() == [0, 1, 2, 2]
-    assert greedy.seat(problem, rng(), ties="lowest").tolist() == [0, 1, 1, 2]
+    assert greedy.place_ranks(problem, rng()).tolist() == [0, 1, 2, 2]
+    assert greedy.place_ranks(problem, rng(), ties="lowest").tolist() == [0, 1, 1, 2]
     links = fabric.links
     slower = np.where((links.source == 4) | (links.target == 4), 0.5, 1.0)  # by others' traffic
     reduced = replace(problem, link_capacity=slower)
-    assert greedy.seat(reduced, rng()).tolist() == [0, 1, 2, 1]
+    assert greedy.place_ranks(reduced, rng()).tolist() == [0, 1, 2, 1]
 
 
 @pytest.mark.parametrize("by", ["hop-bytes", "congestion"])
@@ -225,8 +225,8 @@ def test_greedy_from_many_starts_is_the_best_of_them(by: str) -> None:
     fabric, profile, allocation = ring(9, 8)
     weighted = Profile.from_edges(profile.sender, profile.partner, 1.0 + np.arange(8) % 3, ranks=8)
     problem = problem_on(fabric, weighted, allocation, "shortest-paths")
-    best = greedy.seat(problem, rng(), starts=4, start=2, by=by)
-    singles = [greedy.seat(problem, rng(), start=start) for start in (2, 4, 6, 8)]
+    best = greedy.place_ranks(problem, rng(), starts=4, start=2, by=by)
+    singles = [greedy.place_ranks(problem, rng(), start=start) for start in (2, 4, 6, 8)]
     scores = [score(problem, found) for found in singles]
     assert not any(better(by, found, score(problem, best)) for found in scores)
     assert best.tolist() in [found.tolist() for found in singles]
@@ -238,7 +238,7 @@ def test_greedy_from_many_starts_is_the_best_of_them(by: str) -> None:
 def test_greedy_refuses_options_that_make_no_sense(options: dict[str, int | str]) -> None:
     problem = problem_on(*ring(9, 8), "shortest-paths")
     with pytest.raises((InvalidValue, UnknownName)):
-        greedy.seat(problem, rng(), **options)  # type: ignore[arg-type]
+        greedy.place_ranks(problem, rng(), **options)  # type: ignore[arg-type]
 
 
 # All of them
@@ -252,9 +252,9 @@ def test_on_a_torus_the_strategies_gain_what_the_paper_says() -> None:
     """
     problem = shuffled_torus8()
     initial = score(problem, problem.slot_host[: problem.ranks])
-    by_rcm = score(problem, rcm.seat(problem, rng()))
-    recursive = score(problem, recursive_bisection.seat(problem, rng()))
-    many = score(problem, greedy.seat(problem, rng(), starts=32, by="congestion"))
+    by_rcm = score(problem, rcm.place_ranks(problem, rng()))
+    recursive = score(problem, recursive_bisection.place_ranks(problem, rng()))
+    many = score(problem, greedy.place_ranks(problem, rng(), starts=32, by="congestion"))
     assert 0.73 < by_rcm.hop_bytes / initial.hop_bytes < 0.83
     assert recursive.hop_bytes / initial.hop_bytes < 0.50
     assert recursive.congestion_seconds < 0.90 * initial.congestion_seconds

@@ -14,7 +14,7 @@ import itertools
 import numpy as np
 
 from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies.laying import aligned, lay
+from mapping.placement.strategies.coordinate_assignment import aligned, assign_by_coordinates
 from mapping.placement.strategies.multilevel import Branch, hierarchy
 from registry.model import Floats, Ints, Longs
 
@@ -26,7 +26,7 @@ LARGEST = 7
 """Largest prime number of parts that ranks are cut into at one level."""
 
 
-def lay_on_levels(problem: Problem, smooth: Floats) -> Ints:
+def assign_by_hierarchy(problem: Problem, smooth: Floats) -> Ints:
     """int32[ranks]: host index of each rank, of those layouts that are tried the one with least hop-bytes.
 
     Parameters
@@ -43,7 +43,7 @@ def lay_on_levels(problem: Problem, smooth: Floats) -> Ints:
     vectors = min(max(int(MOST_TRIES ** (1 / free) + 1e-9), 2), smooth.shape[1])
     ways = list(itertools.islice(itertools.product(range(vectors), repeat=free), MOST_TRIES))
     for coordinates, way in itertools.product((smooth, aligned(smooth, 2)), ways):
-        hosts = lay(coordinates[:, np.resize(way, depth)], levels, problem.slot_host)
+        hosts = assign_by_coordinates(coordinates[:, np.resize(way, depth)], levels, problem.slot_host)
         value = problem.hop_bytes(hosts)
         if value < lowest:
             found, lowest = hosts, value

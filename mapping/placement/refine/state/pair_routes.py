@@ -1,4 +1,4 @@
-"""Runs of all pairs of hosts, computed at once where they fit in memory, else when first asked for."""
+"""PairRoutes of all pairs of hosts, computed at once where they fit in memory, else when first asked for."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mapping.placement.kernels import runs as kernel
-from mapping.placement.kernels.runs import Hosts, Origin, Runs, Shifts, Table
-from mapping.placement.refine.state.cells import Cells, by_attachment
+from mapping.placement.kernels import pair_routes as kernel
+from mapping.placement.kernels.pair_routes import Hosts, Origin, PairRoutes, Shifts, Table
+from mapping.placement.refine.state.link_grid import LinkGrid, by_attachment
 from mapping.routing.kernels.flows import PATHS, FlowArrays, new_scratch
 from mapping.threads import each
 from registry.model import Ints, Longs
 
-ListRuns = Callable[[Origin, int, int, Ints, kernel.Cells, kernel.Shares], tuple[int, int]]
+ListRoutes = Callable[[Origin, int, int, Ints, kernel.CellArray, kernel.Shares], tuple[int, int]]
 
 MOST_KEYS = 1 << 22
 """Most pairs whose runs are computed at once."""
@@ -25,8 +25,8 @@ CHUNK = 1 << 22
 """Entries written before room is made for more."""
 
 
-def build_runs(flows: FlowArrays, cells: Cells, limit: int) -> Runs:
-    """What each pair of hosts puts on which cells.
+def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRoutes:
+    """What each pair of hosts puts on which grid.
 
     Parameters
     ----------
@@ -34,40 +34,40 @@ def build_runs(flows: FlowArrays, cells: Cells, limit: int) -> Runs:
         Bytes for runs that are computed when first asked for; a run of any pair always fits.
     """
     by_row = by_attachment(flows)
-    hosts = _hosts(flows, cells.of_link, by_row)
+    hosts = _hosts(flows, grid.of_link, by_row)
     rows, width = flows.hops.shape if by_row else (len(hosts.row), len(hosts.row))
-    origin = _origin(flows, cells, by_row, int(width))
+    origin = _origin(flows, grid, by_row, int(width))
     keys, grain = int(rows) * int(width), 1
-    list_runs: ListRuns = kernel.list_runs
-    _load_kernels(origin, cells.shifts)
-    if cells.shifts.on:
-        pairs = _pair_of_each_step(cells.shifts)
-        keys, list_runs = len(cells.shifts.vertex_place), _list_steps(cells.shifts, *pairs)
-    elif flows.kind == PATHS and cells.both_ways:
-        list_runs, grain = kernel.list_path_runs, int(width)
+    list_routes: ListRoutes = kernel.list_routes
+    _load_kernels(origin, grid.shifts)
+    if grid.shifts.on:
+        pairs = _pair_of_each_step(grid.shifts)
+        keys, list_routes = len(grid.shifts.vertex_place), _list_steps(grid.shifts, *pairs)
+    elif flows.kind == PATHS and grid.both_ways:
+        list_routes, grain = kernel.list_path_routes, int(width)
     if keys <= MOST_KEYS and _expected(origin, int(rows) * int(width), keys) <= MOST_ENTRIES:
-        table = _complete(origin, list_runs, keys, grain)
+        table = _complete(origin, list_routes, keys, grain)
     else:
         table = _empty(origin, keys, limit)
-    return Runs(hosts, cells.shifts, table, origin)
+    return PairRoutes(hosts, grid.shifts, table, origin)
 
 
-def of_another_thread(runs: Runs, limit: int) -> Runs:
-    """The same runs, for one more thread."""
-    mode = runs.table.mode
+def of_another_thread(pair_routes: PairRoutes, limit: int) -> PairRoutes:
+    """The same pair_routes, for one more thread."""
+    mode = pair_routes.table.mode
     if mode[kernel.COMPLETE]:
-        return runs
-    keys = len(runs.table.where) // kernel.ENTRY if mode[kernel.DIRECT] else 1 << 62
-    origin = _of_own(runs.origin)
-    return runs._replace(origin=origin, table=_empty(origin, keys, limit))
+        return pair_routes
+    keys = len(pair_routes.table.where) // kernel.ENTRY if mode[kernel.DIRECT] else 1 << 62
+    origin = _of_own(pair_routes.origin)
+    return pair_routes._replace(origin=origin, table=_empty(origin, keys, limit))
 
 
 def _load_kernels(origin: Origin, shifts: Shifts) -> None:
     """Have all kernels compiled or read from disk, whichever is needed here: a search is warmed up so."""
     length, cell, share = np.zeros(1, np.int32), np.zeros(1, np.uint32), np.zeros(1, np.float32)
     none = np.zeros(0, np.int64)
-    kernel.list_runs(origin, 0, 0, length, cell, share)
-    kernel.list_path_runs(origin, 0, 0, length, cell, share)
+    kernel.list_routes(origin, 0, 0, length, cell, share)
+    kernel.list_path_routes(origin, 0, 0, length, cell, share)
     kernel.list_steps(origin, shifts, none, none, 0, 0, length, cell, share)
 
 
@@ -77,15 +77,15 @@ def _of_own(origin: Origin) -> Origin:
     )
 
 
-def _list_steps(shifts: Shifts, row: Longs, target: Longs) -> ListRuns:
-    """`kernel.list_steps` with the arguments of `kernel.list_runs`."""
+def _list_steps(shifts: Shifts, row: Longs, target: Longs) -> ListRoutes:
+    """`kernel.list_steps` with the arguments of `kernel.list_routes`."""
 
-    def list_runs(
-        origin: Origin, begin: int, end: int, length: Ints, cell: kernel.Cells, share: kernel.Shares
+    def list_routes(
+        origin: Origin, begin: int, end: int, length: Ints, cell: kernel.CellArray, share: kernel.Shares
     ) -> tuple[int, int]:
         return kernel.list_steps(origin, shifts, row, target, begin, end, length, cell, share)
 
-    return list_runs
+    return list_routes
 
 
 def _pair_of_each_step(shifts: Shifts) -> tuple[Longs, Longs]:
@@ -116,17 +116,17 @@ def _hosts(flows: FlowArrays, cell: Ints, by_row: bool) -> Hosts:
     return Hosts(own, own, none, nothing, zero, none, nothing, zero)
 
 
-def _origin(flows: FlowArrays, cells: Cells, by_row: bool, width: int) -> Origin:
+def _origin(flows: FlowArrays, grid: LinkGrid, by_row: bool, width: int) -> Origin:
     longest = max(flows.max_entries, 1)
     return Origin(
         by_row=by_row,
-        both_ways=cells.both_ways,
+        both_ways=grid.both_ways,
         width=width,
         flows=flows,
         scratch=new_scratch(flows),
         link=np.empty(longest, np.int32),
         share=np.empty(longest),
-        cell_of_link=cells.of_link,
+        cell_of_link=grid.of_link,
     )
 
 
@@ -136,20 +136,20 @@ def _expected(origin: Origin, pairs: int, keys: int) -> float:
     room = np.empty(2 * len(origin.link), np.uint32), np.empty(2 * len(origin.link), np.float32)
     length = np.zeros(pairs, np.int32)
     one = origin._replace(both_ways=False)
-    total = sum(kernel.list_runs(one, key, key + 1, length, *room)[1] for key in chosen.tolist())
+    total = sum(kernel.list_routes(one, key, key + 1, length, *room)[1] for key in chosen.tolist())
     return total / max(len(chosen), 1) * keys
 
 
-def _complete(origin: Origin, list_runs: ListRuns, keys: int, grain: int) -> Table:
+def _complete(origin: Origin, list_routes: ListRoutes, keys: int, grain: int) -> Table:
     """A table of all runs; `grain`: keys that must be listed in one go."""
 
-    def listed(piece: tuple[int, int]) -> tuple[Ints, list[tuple[kernel.Cells, kernel.Shares]]]:
+    def listed(piece: tuple[int, int]) -> tuple[Ints, list[tuple[kernel.CellArray, kernel.Shares]]]:
         at, end = piece
         own, length, size = _of_own(origin), np.zeros(keys, np.int32), max(CHUNK, 2 * len(origin.link))
         found = []
         while at < end:
             cell, share = np.empty(size, np.uint32), np.empty(size, np.float32)
-            at, used = list_runs(own, at, end, length, cell, share)
+            at, used = list_routes(own, at, end, length, cell, share)
             found.append((cell[:used].copy(), share[:used].copy()))
             size *= 1 if used else 2
         return length[piece[0] : piece[1]], found
@@ -167,7 +167,7 @@ def _complete(origin: Origin, list_runs: ListRuns, keys: int, grain: int) -> Tab
 
 
 def _empty(origin: Origin, keys: int, limit: int) -> Table:
-    """A table without runs: a place for every key where that fits, else places shared by hashing."""
+    """A table without pair_routes: a place for every key where that fits, else places shared by hashing."""
     longest = len(origin.link)
     direct = keys * 24 <= limit
     places = max(keys, 1) if direct else 1 << max(4, (limit // 96).bit_length() - 1)
@@ -186,15 +186,15 @@ def _mode(origin: Origin, *, complete: bool, direct: bool) -> Longs:
     return np.array([complete, direct, origin.both_ways, origin.width, 0, 0], np.int64)
 
 
-def most_used_first(runs: Runs, cells: Cells) -> tuple[Runs, Cells]:
+def most_used_first(pair_routes: PairRoutes, grid: LinkGrid) -> tuple[PairRoutes, LinkGrid]:
     """The same with cables numbered anew by how many runs use them; where runs are not complete, as they are.
 
-    Many cables are used by few runs, and so stay out of the processor's cache.
+    Many cables are used by few pair_routes, and so stay out of the processor's cache.
     """
-    hosts, table = runs.hosts, runs.table
-    if not table.mode[kernel.COMPLETE] or cells.shifts.on:
-        return runs, cells
-    count = np.bincount(table.cell >> 1, minlength=len(cells) // 2)
+    hosts, table = pair_routes.hosts, pair_routes.table
+    if not table.mode[kernel.COMPLETE] or grid.shifts.on:
+        return pair_routes, grid
+    count = np.bincount(table.cell >> 1, minlength=len(grid) // 2)
     for cell in (hosts.up_cell, hosts.down_cell):
         count += np.bincount(cell >> 1, minlength=len(count))
     cables = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
@@ -202,8 +202,8 @@ def most_used_first(runs: Runs, cells: Cells) -> tuple[Runs, Cells]:
     place[cables] = np.arange(len(cables))
     anew = np.where(np.repeat(place, 2) < 0, -1, 2 * np.repeat(place, 2) + np.tile([0, 1], len(count)))
     as_cell = anew.astype(np.uint32)
-    of_link = np.append(anew, -1)[cells.of_link].astype(np.int32)
-    origin = runs.origin._replace(cell_of_link=of_link)
+    of_link = np.append(anew, -1)[grid.of_link].astype(np.int32)
+    origin = pair_routes.origin._replace(cell_of_link=of_link)
     hosts = hosts._replace(up_cell=as_cell[hosts.up_cell], down_cell=as_cell[hosts.down_cell])
     table = table._replace(cell=as_cell[table.cell])
-    return runs._replace(hosts=hosts, table=table, origin=origin), cells.only(cables, of_link)
+    return pair_routes._replace(hosts=hosts, table=table, origin=origin), grid.only(cables, of_link)

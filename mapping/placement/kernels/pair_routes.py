@@ -1,6 +1,6 @@
 """What each pair of hosts puts on which cells, kept in memory: the tables that congestion searches live on.
 
-A cell is a directed link of the search (`mapping.placement.refine.state.cells`); cell ``c ^ 1`` is the way
+A cell is a directed link of the search (`mapping.placement.refine.state.link_grid`); cell ``c ^ 1`` is the way
 back. A run is a list of (cell, share). Where every host has one channel, runs lead from attachment to
 attachment, without the hosts' own cables, for all hosts that hang there; otherwise from host to host. Where
 the way back uses the same cables with the same shares, a run serves both ways. On a torus it serves all
@@ -19,7 +19,7 @@ from mapping.routing.kernels.flows import FlowArrays, Scratch, pair_flows, row_f
 from mapping.routing.kernels.paths import trace
 from registry.model import Floats, Ints, Longs
 
-Cells = NDArray[np.uint32]
+CellArray = NDArray[np.uint32]
 Shares = NDArray[np.float32]
 
 WAYS = 4
@@ -44,10 +44,10 @@ class Hosts(NamedTuple):
     row: Longs
     target: Longs
     up_ptr: Longs
-    up_cell: Cells
+    up_cell: CellArray
     up_share: Floats
     down_ptr: Longs
-    down_cell: Cells
+    down_cell: CellArray
     down_share: Floats
 
 
@@ -68,20 +68,20 @@ class Shifts(NamedTuple):
     vertex_place : int64[v, 3]
         Of each vertex by place, the last axis fastest.
     per_vertex : int
-        Cells of a vertex.
+        CellArray of a vertex.
     """
 
     on: bool
     place: Longs
     minus: Longs
     step: Longs
-    plus: Cells
+    plus: CellArray
     vertex_place: Longs
     per_vertex: int
 
 
 class Table(NamedTuple):
-    """Runs by key; changed in place unless complete.
+    """PairRoutes by key; changed in place unless complete.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Table(NamedTuple):
     """
 
     where: Longs
-    cell: Cells
+    cell: CellArray
     share: Shares
     mode: Longs
 
@@ -137,7 +137,7 @@ class Origin(NamedTuple):
     cell_of_link: Ints
 
 
-class Runs(NamedTuple):
+class PairRoutes(NamedTuple):
     """All that looking up what a pair loads needs; one a thread unless the table is complete."""
 
     hosts: Hosts
@@ -165,9 +165,14 @@ def place_of(direct: bool, where: Longs, oldest: int, key: int) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def ready(runs: Runs, source: Ints, target: Ints, begin: int, end: int) -> bool:
+def ready(pair_routes: PairRoutes, source: Ints, target: Ints, begin: int, end: int) -> bool:
     """Compute what runs of these flows between hosts the table lacks; whether it now has them all."""
-    hosts, table, shifts, origin = runs.hosts, runs.table, runs.shifts, runs.origin
+    hosts, table, shifts, origin = (
+        pair_routes.hosts,
+        pair_routes.table,
+        pair_routes.shifts,
+        pair_routes.origin,
+    )
     mode, where, computed, size = table.mode, table.where, table.mode[COMPUTED], len(table.cell)
     for again in range(2):
         for f in range(begin, end):
@@ -257,9 +262,9 @@ def _free_place(direct: bool, where: Longs, key: int) -> int:
 @nb.njit(cache=True, nogil=True)
 def list_steps(
     origin: Origin, shifts: Shifts, row: Longs, target: Longs, begin: int, end: int,
-    length: Ints, cell: Cells, share: Shares,
+    length: Ints, cell: CellArray, share: Shares,
 ) -> tuple[int, int]:  # fmt: skip
-    """`list_runs` on a torus: key by key the run of a pair that step apart (row -1: there is none)."""
+    """`list_routes` on a torus: key by key the run of a pair that step apart (row -1: there is none)."""
     used, longest = 0, len(origin.link)
     for key in range(begin, end):
         if used + longest > len(cell):
@@ -275,8 +280,8 @@ def list_steps(
 
 
 @nb.njit(cache=True, nogil=True)
-def list_runs(
-    origin: Origin, begin: int, end: int, length: Ints, cell: Cells, share: Shares
+def list_routes(
+    origin: Origin, begin: int, end: int, length: Ints, cell: CellArray, share: Shares
 ) -> tuple[int, int]:
     """Write the runs of keys `begin` to `end` one after the other, as far as there is room for any run.
 
@@ -308,10 +313,10 @@ def list_runs(
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def list_path_runs(
-    origin: Origin, begin: int, end: int, length: Ints, cell: Cells, share: Shares
+def list_path_routes(
+    origin: Origin, begin: int, end: int, length: Ints, cell: CellArray, share: Shares
 ) -> tuple[int, int]:
-    """`list_runs` over all shortest paths that are the same both ways, for whole rows of keys.
+    """`list_routes` over all shortest paths that are the same both ways, for whole rows of keys.
 
     Paths to a row are traced once for all rows below it.
     """
@@ -344,7 +349,7 @@ def list_path_runs(
 
 @nb.njit(inline="always")
 def _walk(
-    origin: Origin, position: Ints, queue: Ints, source: int, cell: Cells, share: Shares, used: int
+    origin: Origin, position: Ints, queue: Ints, source: int, cell: CellArray, share: Shares, used: int
 ) -> int:
     """Write the run to a vertex from the goal that was traced last; the new number of entries."""
     graph, spread, cell_of_link = origin.flows.graph, origin.scratch.spread, origin.cell_of_link

@@ -8,11 +8,11 @@ from threading import Barrier
 
 import pytest
 
-from mapping.placement.problem.kept import Kept
+from mapping.placement.problem.memo import Memo
 
 
 def test_a_value_is_made_once_by_whoever_asks_first() -> None:
-    kept, together, made = Kept(), Barrier(4), []
+    kept, together, made = Memo(), Barrier(4), []
 
     def make() -> object:
         made.append(1)
@@ -30,7 +30,7 @@ def test_a_value_is_made_once_by_whoever_asks_first() -> None:
 
 
 def test_an_error_is_not_kept_and_a_copy_begins_empty() -> None:
-    kept = Kept()
+    kept = Memo()
     with pytest.raises(ZeroDivisionError):
         kept.once("value", lambda: 1 // 0)
     assert kept.once("value", lambda: 5) == 5

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from ingest.generate.fat_trees import three_level
 from ingest.generate.tori import mesh, torus
 from mapping.placement.kernels.congestion_anneal import Flows
-from mapping.placement.kernels.runs import COMPLETE, COMPUTED, Runs
+from mapping.placement.kernels.pair_routes import COMPLETE, COMPUTED, PairRoutes
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine.state import runs as building
-from mapping.placement.refine.state.cells import Cells, cells_of
+from mapping.placement.refine.state import pair_routes as building
+from mapping.placement.refine.state.link_grid import LinkGrid, build_link_grid
 from mapping.placement.refine.state.load_search import load_all, new_flows, new_loads
-from mapping.placement.refine.state.runs import build_runs, most_used_first, of_another_thread
+from mapping.placement.refine.state.pair_routes import build_pair_routes, most_used_first, of_another_thread
 from registry.model import Allocation, Fabric, Floats, Ints, Profile
 from tests.support.search_problems import problem_on, seated
 
@@ -38,21 +38,21 @@ def exact(problem: Problem, flows: Flows) -> Floats:
     return problem.routes.link_bytes(*ends, np.r_[flows.out, flows.back])
 
 
-def assert_same_loads(problem: Problem, cells: Cells, runs: Runs, flows: Flows) -> None:
-    bytes, expected = load_all(runs, new_loads(len(cells)), flows), exact(problem, flows)
-    told = cells.of_link >= 0
-    np.testing.assert_allclose(bytes[cells.of_link[told]], expected[told], rtol=1e-6, atol=1e-9)
+def assert_same_loads(problem: Problem, grid: LinkGrid, pair_routes: PairRoutes, flows: Flows) -> None:
+    bytes, expected = load_all(pair_routes, new_loads(len(grid)), flows), exact(problem, flows)
+    told = grid.of_link >= 0
+    np.testing.assert_allclose(bytes[grid.of_link[told]], expected[told], rtol=1e-6, atol=1e-9)
     network = problem.routes.fabric.network_link
-    for of_cell, of_link in ((cells.network, network), (~cells.network, ~network)):
+    for of_cell, of_link in ((grid.network, network), (~grid.network, ~network)):
         worst = (expected / problem.link_capacity)[of_link].max(initial=0.0)
-        assert (bytes / cells.capacity)[of_cell].max(initial=0.0) == pytest.approx(worst, rel=1e-6)
+        assert (bytes / grid.capacity)[of_cell].max(initial=0.0) == pytest.approx(worst, rel=1e-6)
 
 
-def lazy(problem: Problem, cells: Cells, monkeypatch: pytest.MonkeyPatch, limit: int = ROOMY) -> Runs:
-    """Runs that are computed when first asked for."""
+def lazy(problem: Problem, grid: LinkGrid, monkeypatch: pytest.MonkeyPatch, limit: int = ROOMY) -> PairRoutes:
+    """PairRoutes that are computed when first asked for."""
     with monkeypatch.context() as patch:
         patch.setattr(building, "MOST_ENTRIES", -1)
-        return build_runs(problem.routes.flows, cells, limit)
+        return build_pair_routes(problem.routes.flows, grid, limit)
 
 
 def everything_on(fabric: Fabric, hosts: list[int] | None = None) -> Problem:
@@ -64,43 +64,46 @@ def everything_on(fabric: Fabric, hosts: list[int] | None = None) -> Problem:
 @given(case=seated())
 def test_all_pairs_load_what_the_routing_says(case: tuple[Problem, Ints]) -> None:
     problem, _ = case
-    cells = cells_of(problem)
-    runs = build_runs(problem.routes.flows, cells, ROOMY)
-    assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
-    runs, cells = most_used_first(runs, cells)
-    assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+    grid = build_link_grid(problem)
+    pair_routes = build_pair_routes(problem.routes.flows, grid, ROOMY)
+    assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
+    pair_routes, grid = most_used_first(pair_routes, grid)
+    assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
 
 
 @given(case=seated(), limit=st.sampled_from([0, ROOMY]))
 def test_runs_computed_when_asked_for_are_the_same(case: tuple[Problem, Ints], limit: int) -> None:
     problem, _ = case
-    cells = cells_of(problem)
+    grid = build_link_grid(problem)
     with pytest.MonkeyPatch.context() as patch:
-        runs = lazy(problem, cells, patch, limit)
-    assert not runs.table.mode[COMPLETE]
-    for mine in (runs, of_another_thread(runs, limit)):
-        assert_same_loads(problem, cells, mine, all_pairs(problem.hosts))
-        assert_same_loads(problem, cells, mine, all_pairs(problem.hosts))
+        pair_routes = lazy(problem, grid, patch, limit)
+    assert not pair_routes.table.mode[COMPLETE]
+    for mine in (pair_routes, of_another_thread(pair_routes, limit)):
+        assert_same_loads(problem, grid, mine, all_pairs(problem.hosts))
+        assert_same_loads(problem, grid, mine, all_pairs(problem.hosts))
 
 
 @pytest.mark.parametrize("sizes", [(5,), (4, 3), (3, 5, 4), (3, 3, 4, 3)])
 def test_on_a_torus_runs_are_kept_by_step(sizes: tuple[int, ...]) -> None:
     problem = everything_on(torus(sizes, capacity=[float(2 + axis) for axis in range(len(sizes))]))
-    cells = cells_of(problem)
-    runs = build_runs(problem.routes.flows, cells, ROOMY)
-    assert cells.shifts.on
-    assert len(runs.table.where) == problem.hosts + 1
-    assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+    grid = build_link_grid(problem)
+    pair_routes = build_pair_routes(problem.routes.flows, grid, ROOMY)
+    assert grid.shifts.on
+    assert len(pair_routes.table.where) == problem.hosts + 1
+    assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
 
 
 def test_steps_on_part_of_a_torus(monkeypatch: pytest.MonkeyPatch) -> None:
     fabric = torus((4, 5, 3))
     chosen = np.random.default_rng(1).permutation(60)[:23].tolist()
     problem = everything_on(fabric, chosen)
-    cells = cells_of(problem)
-    assert cells.shifts.on
-    for runs in (build_runs(problem.routes.flows, cells, ROOMY), lazy(problem, cells, monkeypatch)):
-        assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+    grid = build_link_grid(problem)
+    assert grid.shifts.on
+    for pair_routes in (
+        build_pair_routes(problem.routes.flows, grid, ROOMY),
+        lazy(problem, grid, monkeypatch),
+    ):
+        assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
 
 
 @pytest.mark.parametrize(
@@ -108,17 +111,17 @@ def test_steps_on_part_of_a_torus(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_cannot_be_shifted_is_kept_by_pair(fabric: Fabric) -> None:
     problem = everything_on(fabric, fabric.hosts[:12].tolist())
-    cells = cells_of(problem)
-    assert not cells.shifts.on
-    runs = build_runs(problem.routes.flows, cells, ROOMY)
-    assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
+    grid = build_link_grid(problem)
+    assert not grid.shifts.on
+    pair_routes = build_pair_routes(problem.routes.flows, grid, ROOMY)
+    assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
 
 
 def test_interchangeable_links_of_a_tree_are_one_cell() -> None:
     problem = everything_on(three_level(4))
-    cells = cells_of(problem)
-    runs, few = most_used_first(build_runs(problem.routes.flows, cells, ROOMY), cells)
-    assert_same_loads(problem, few, runs, all_pairs(problem.hosts))
+    grid = build_link_grid(problem)
+    pair_routes, few = most_used_first(build_pair_routes(problem.routes.flows, grid, ROOMY), grid)
+    assert_same_loads(problem, few, pair_routes, all_pairs(problem.hosts))
     network = problem.routes.fabric.network_link
     assert np.count_nonzero(few.of_link[network] >= 0) < 0.6 * np.count_nonzero(network)
 
@@ -130,16 +133,16 @@ def test_background_keeps_links_apart() -> None:
     loaded = Problem(
         profile=problem.profile, allocation=problem.allocation, routes=problem.routes, link_background=busy
     )
-    assert (cells_of(loaded).of_link >= 0).all()
-    assert cells_of(loaded).background.sum() == 5.0
+    assert (build_link_grid(loaded).of_link >= 0).all()
+    assert build_link_grid(loaded).background.sum() == 5.0
 
 
 def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = everything_on(mesh((5, 6)))
-    cells = cells_of(problem)
+    grid = build_link_grid(problem)
     limit = 1 << 14
-    runs = lazy(problem, cells, monkeypatch, limit)
-    assert runs.table.cell.nbytes + runs.table.share.nbytes <= limit
+    pair_routes = lazy(problem, grid, monkeypatch, limit)
+    assert pair_routes.table.cell.nbytes + pair_routes.table.share.nbytes <= limit
     for _ in range(2):
-        assert_same_loads(problem, cells, runs, all_pairs(problem.hosts))
-    assert runs.table.mode[COMPUTED] > problem.hosts * (problem.hosts - 1) // 2  # it had to forget
+        assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
+    assert pair_routes.table.mode[COMPUTED] > problem.hosts * (problem.hosts - 1) // 2  # it had to forget

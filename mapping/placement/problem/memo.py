@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 Value = TypeVar("Value")
 
 
-class Kept:
+class Memo:
     """Values by name; a copy for another process begins empty, since all of it can be computed again."""
 
     def __init__(self) -> None:
@@ -23,5 +23,5 @@ class Kept:
                 self._values[name] = make()
             return cast(Value, self._values[name])
 
-    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
-        return Kept, ()
+    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
+        return Memo, ()

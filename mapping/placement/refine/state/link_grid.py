@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mapping.placement.kernels.runs import Shifts
+from mapping.placement.kernels.pair_routes import Shifts
 from mapping.placement.problem.problem import Problem
 from mapping.routing.kernels.flows import FlowArrays
 from mapping.routing.shortest_paths import ShortestPaths
@@ -25,7 +25,7 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Cells:
+class LinkGrid:
     """The numbering of a problem's links.
 
     Attributes
@@ -51,8 +51,8 @@ class Cells:
     def __len__(self) -> int:
         return len(self.capacity)
 
-    def only(self, cables: Longs, of_link: Ints) -> Cells:
-        """The cells of some cables (pairs of cells) in another order; their new numbers by link."""
+    def only(self, cables: Longs, of_link: Ints) -> LinkGrid:
+        """The cells of some cables (pairs of grid) in another order; their new numbers by link."""
         kept = (2 * cables[:, None] + np.arange(2)).reshape(-1)
         return replace(
             self,
@@ -63,7 +63,7 @@ class Cells:
         )
 
 
-def cells_of(problem: Problem, *, merge: bool = True) -> Cells:
+def build_link_grid(problem: Problem, *, merge: bool = True) -> LinkGrid:
     """Number the links of a problem.
 
     Parameters
@@ -102,15 +102,15 @@ def no_shifts() -> Shifts:
 
 
 def _numbered(
-    problem: Problem, cell: Longs, *, both_ways: bool, shifts: Shifts | None = None, cells: int = 0
-) -> Cells:
+    problem: Problem, cell: Longs, *, both_ways: bool, shifts: Shifts | None = None, grid: int = 0
+) -> LinkGrid:
     rows = np.flatnonzero(cell >= 0)
-    cells = max(cells, 2 * (int(cell.max(initial=-1)) // 2 + 1))
-    capacity, background, network = np.ones(cells), np.zeros(cells), np.zeros(cells, np.bool_)
+    grid = max(grid, 2 * (int(cell.max(initial=-1)) // 2 + 1))
+    capacity, background, network = np.ones(grid), np.zeros(grid), np.zeros(grid, np.bool_)
     capacity[cell[rows]] = problem.link_capacity[rows]
     background[cell[rows]] = problem.link_background[rows]
     network[cell[rows]] = problem.routes.fabric.network_link[rows]
-    return Cells(
+    return LinkGrid(
         of_link=cell.astype(np.int32),
         capacity=capacity,
         background=background,
@@ -183,7 +183,7 @@ def _pair_labels(one: Longs, other: Longs) -> Longs:
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
-def _on_torus(problem: Problem) -> Cells | None:
+def _on_torus(problem: Problem) -> LinkGrid | None:
     """The numbering by vertex and direction, where the network is a torus of single cables."""
     fabric, flows = problem.routes.fabric, problem.routes.flows
     torus = torus_coordinates(fabric)

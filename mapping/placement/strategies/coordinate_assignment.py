@@ -12,7 +12,7 @@ SWEEPS = 3
 """Times that all pairs of more than two vectors are turned."""
 
 
-def lay(coordinates: Floats, axes: Ints, slot_host: Ints) -> Ints:
+def assign_by_coordinates(coordinates: Floats, axes: Ints, slot_host: Ints) -> Ints:
     """int32[ranks]: hosts of ranks whose order along each axis is that of a coordinate.
 
     Parameters
