@@ -1,7 +1,7 @@
-"""The strategies and refiners by name, and how a chain of them is written.
+"""The strategies and refiners by name, and the syntax of chains of them.
 
-A new one is one file and one line here: a strategy has a function ``place_ranks``, a refiner a function ``refine``.
-Options are set in the text of a chain: ``greedy:starts=32+pair-exchange``.
+A new one is one file and one line here: a strategy has a function ``place_ranks``, a refiner a function
+``refine``. Options are set in the text of a chain: ``greedy:starts=32+pair-exchange``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from registry.errors import UnknownName
 from registry.model import Ints
 
 Strategy = Callable[[Problem, np.random.Generator], Ints]
-"""Finds a placement by host index from nothing; need not look at pins."""
+"""Function that returns a placement by host index; it may ignore pins."""
 Refiner = Callable[[Problem, Ints, Deadline, np.random.Generator], Iterator[Candidate]]
-"""Improves one round by round, and leaves pinned ranks where they are; see `mapping.placement.refine`."""
+"""Generator that improves a placement and leaves pinned ranks in place; see `mapping.placement.refine`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Method(Entry):
     Attributes
     ----------
     refines : bool
-        Whether it is a refiner.
+        True for a refiner, False for a strategy.
     weight : float
         A refiner's share of the time of its chain, relative to the chain's other refiners.
     """
@@ -56,12 +56,12 @@ STRATEGIES = Catalog(
         Method(
             name="round-robin",
             target="mapping.placement.strategies.round_robin:place_ranks",
-            about="ranks are dealt over the hosts in turn (Li et al. 2020, section 5.2)",
+            about="ranks go to the hosts in turn (Li et al. 2020, section 5.2)",
         ),
         Method(
             name="random-local",
             target="mapping.placement.strategies.local_random:place_ranks",
-            about="who talks most sits on close hosts, chosen at random (Orduña et al. 2004, section 5.2)",
+            about="ranks that exchange most on near random hosts (Orduña et al. 2004, section 5.2)",
         ),
         Method(
             name="greedy",
@@ -86,7 +86,7 @@ STRATEGIES = Catalog(
         Method(
             name="spectral",
             target="mapping.placement.strategies.spectral:place_ranks",
-            about="ranks laid along a torus's axes or a hierarchy's levels by the guest's smooth vectors",
+            about="ranks along a torus's axes or a hierarchy's levels by eigenvectors of the guest graph",
         ),
         Method(
             name="layout",
@@ -96,7 +96,7 @@ STRATEGIES = Catalog(
         Method(
             name="multicore",
             target="mapping.placement.strategies.multicore:place_ranks",
-            about="a group of ranks a host by METIS, then groups by another strategy (2011, section 3.4)",
+            about="one group of ranks per host by METIS, then groups by another strategy (2011, section 3.4)",
         ),
         Method(
             name="random-search",

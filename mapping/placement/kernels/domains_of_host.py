@@ -1,4 +1,4 @@
-"""Ranks of one host over its NUMA domains: greedy growth and descent, on dense arrays (hosts are small).
+"""Distribute the ranks of one host over its NUMA domains by greedy growth and descent, on dense arrays.
 
 A byte between two ranks costs the distance of their domains, one that leaves the host the distance of the
 rank's domain to the nearest adapter.
@@ -17,7 +17,7 @@ NOBODY = -1
 
 
 class HostRanks(NamedTuple):
-    """What a host's ranks send, and what the host is like.
+    """Traffic of the ranks of a host, and its NUMA domains.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class HostRanks(NamedTuple):
 
 @nb.njit(cache=True)
 def cost(host: HostRanks, domain: Ints) -> float:
-    """Bytes times distance of a placement."""
+    """Return bytes times distance of a placement."""
     total = 0.0
     for r in range(len(domain)):
         total += host.leaves[r] * host.reach[domain[r]]
@@ -53,7 +53,7 @@ def cost(host: HostRanks, domain: Ints) -> float:
 
 @nb.njit(cache=True)
 def grow(host: HostRanks) -> Ints:
-    """int32[n]: fill domains one after the other, those near an adapter first.
+    """Return int32[n]: domains filled one after the other, those near an adapter first.
 
     Each takes the rank that has most bytes with the ranks in it, of equals the one with most bytes that
     leave the host, then the lower; its first is chosen by the bytes that leave.
@@ -80,7 +80,7 @@ def grow(host: HostRanks) -> Ints:
 
 @nb.njit(cache=True)
 def descend(host: HostRanks, domain: Ints, least: float) -> None:
-    """Move, swap or exchange whole domains, the best of all each time, while that saves over `least`."""
+    """Make the best move, swap or exchange of whole domains while it saves more than `least`."""
     taken = np.zeros(len(host.room), np.int64)
     for d in domain:
         taken[d] += 1
@@ -90,7 +90,7 @@ def descend(host: HostRanks, domain: Ints, least: float) -> None:
 
 @nb.njit(cache=True)
 def _best_of_one(host: HostRanks, domain: Ints, taken: Longs, least: float) -> bool:
-    """One move or swap, the best of all; ties go to the lower rank, moves first. False where none saves."""
+    """Make the best move or swap; ties go to the lower rank, moves first. Return False if none saves."""
     n, d, weight, distance = len(domain), len(host.room), host.weight, host.distance
     at = np.zeros((n, d))
     for r in range(n):
@@ -125,7 +125,7 @@ def _best_of_one(host: HostRanks, domain: Ints, taken: Longs, least: float) -> b
 
 @nb.njit(cache=True)
 def _exchange_domains(host: HostRanks, domain: Ints, taken: Longs, least: float) -> bool:
-    """Exchange the first two domains' ranks that saves; False where none does."""
+    """Exchange the ranks of the first two domains for which that saves; return False if there are none."""
     now = cost(host, domain)
     for a in range(len(taken)):
         for b in range(a):

@@ -1,4 +1,4 @@
-"""Algorithm 1 of Hoefler and Snir 2011: plain arrays in, a placement out.
+"""Algorithm 1 of Hoefler and Snir 2011, on plain arrays.
 
 Two ways to find the closest host with room: the paper's, a search over the fabric's graph in which the
 least loaded of the shortest paths wins (`greedy_by_load`), and by a table of distances between groups of
@@ -20,7 +20,7 @@ Edge = tuple[float, np.int32, np.int32]
 
 
 class Senders(NamedTuple):
-    """What each rank sends, and the order in which ranks are taken where no edge leads to one.
+    """Bytes that each rank sends, and the order of ranks if no edge leads to the next one.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Senders(NamedTuple):
 
 
 class HostGraph(NamedTuple):
-    """The fabric as Algorithm 1 searches it.
+    """The fabric as a graph for Algorithm 1.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class HostGraph(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """Working memory of the searches of one run.
+    """Buffers of the searches of one run.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class _Search(NamedTuple):
 
 @nb.njit(cache=True, nogil=True)
 def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, by_sender: bool) -> Ints:
-    """Place all ranks; the closest host is that of the fewest links, then of the least loaded path.
+    """Place all ranks; the closest host has the fewest links, then the least loaded path.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, by
     start : int
         Host index.
     by_sender : bool
-        Closest to the host of the rank whose edge is followed, not to the host used last.
+        True for closest to the host of the sender, False for closest to the host used last.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def greedy_by_load(guest: Senders, graph: HostGraph, slots: Ints, start: int, by
 def greedy_by_distance(
     guest: Senders, group: Ints, far: Floats | Int8s, slots: Ints, start: int, by_sender: bool
 ) -> Ints:
-    """Place all ranks; the closest host is that of the least distance, then the lowest.
+    """Place all ranks; the closest host has the least distance, then the lowest index.
 
     Parameters
     ----------
@@ -179,10 +179,10 @@ def _follow(guest: Senders, host_of_rank: Ints, rank: int, queue: list[Edge]) ->
 
 @nb.njit(cache=True)
 def _closest(graph: HostGraph, search: _Search, room: Ints, source: int, goal: int, number: int) -> int:
-    """The closest host with room (`goal` -1), or `goal` itself; its path stays in `search`.
+    """Return the closest host with room (`goal` -1), or `goal` itself; its path stays in `search`.
 
     Level by level; of two ways to a vertex the less loaded wins, then that of the lower last arc, and of
-    two hosts that of the less loaded path, then the lower. Where no host with room is reached, the lowest.
+    two hosts that of the less loaded path, then the lower. If no host with room is reached, the lowest.
     """
     ptr, head, forwards, host_of = graph.ptr, graph.head, graph.forwards, graph.host
     load, cost, via, seen, queue = search.load, search.cost, search.via, search.seen, search.queue

@@ -1,6 +1,6 @@
-"""Groups of ranks made exactly as large as they shall be, and improved by swaps, on plain arrays.
+"""Correct groups of ranks to exact sizes and improve them by swaps, on plain arrays.
 
-An edge weighs the bytes of both directions. What is made small is the cut: the weight between groups.
+An edge weighs the bytes of both directions. The swaps reduce the cut: the weight between groups.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NOBODY = -1
 
 
 class Groups(NamedTuple):
-    """Who is in which group; changed in place.
+    """Group of each rank; changed in place.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Groups(NamedTuple):
         Ranks of group ``g`` are ``member[first[g]:first[g + 1]]``.
     member : int32[ranks]
     place : int32[ranks]
-        Of a rank in `member`.
+        Position of each rank in `member`.
     """
 
     group: Ints
@@ -38,9 +38,8 @@ class Groups(NamedTuple):
 def repair(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, sizes: Longs) -> None:
     """Move ranks from groups above their size to groups below, each time the one that adds least to the cut.
 
-    Groups are gone through in order, and ties go to the lower place in a group and the first partner;
-    a rank without partners in a group that has room goes to the lowest such group. Of `groups`, only
-    `group` is renewed.
+    Groups are handled in order; ties go to the lower place in a group and the first partner. A rank without
+    partners in a group that has room goes to the lowest such group. Of `groups`, only `group` is updated.
     """
     group, first, member = groups.group, groups.first, groups.member
     room = sizes - np.diff(first)
@@ -72,19 +71,19 @@ def repair(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, sizes: 
 
 @nb.njit(cache=True, nogil=True)
 def swap_pass(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, least: float) -> int:
-    """Give each rank, in order, the best swap into a group that it talks to more than to its own.
+    """Make for each rank the best swap into a group with which it exchanges more than with its own.
 
-    Of two ranks whose swap lowers the cut, at least one is such a rank: none is missed.
+    Of two ranks whose swap lowers the cut, at least one is such a rank, so none is missed.
 
     Parameters
     ----------
     least : float
-        A swap that saves no more is none: a bound of rounding.
+        A swap that saves no more is ignored, because of rounding.
 
     Returns
     -------
     int
-        Swaps made.
+        Number of swaps.
     """
     group, first, member = groups.group, groups.first, groups.member
     towards, made = np.zeros(len(first) - 1), 0
@@ -113,7 +112,7 @@ def swap_pass(indptr: Longs, partner: Ints, weight: Floats, groups: Groups, leas
 
 @nb.njit(cache=True)
 def _swap_back(indptr: Longs, partner: Ints, weight: Floats, group: Ints, rank: int, incomer: int) -> float:
-    """What a rank gains by going to the group of `incomer`, less their own edge counted on both sides."""
+    """Return the gain of a rank that goes to the group of `incomer`, with their own edge deducted."""
     gain, here, there = 0.0, group[rank], group[incomer]
     for e in range(indptr[rank], indptr[rank + 1]):
         if partner[e] == incomer:

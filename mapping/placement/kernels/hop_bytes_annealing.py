@@ -1,8 +1,8 @@
 """Annealed exchanges on hop-bytes: plain arrays in, plain arrays changed in place.
 
-Every rank's cost (what its bytes pay from where it sits) is kept, so that a proposal adds up only what its
-two ranks would pay afterwards, heaviest partners first, and is dropped as soon as that is more than they
-pay now and the draw allows. A kept exchange corrects the partners' costs.
+The cost of every rank (its bytes times distance) is stored, so that a proposal sums only what its two ranks
+would cost afterwards, heaviest partners first, and is dropped as soon as that exceeds their present cost and
+what the random draw allows. An accepted exchange corrects the partners' costs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from registry.model import Floats, Int8s, Ints
 WAITS = -np.log((np.arange(1024) + 0.5) / 1024)
 """Exponentially distributed numbers of mean 1, equally likely."""
 ROUNDING = 1e-12
-"""Part of what two ranks pay that sums in another order may differ by."""
+"""Relative difference that two sums of the same costs in another order may have."""
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _DICE = np.uint64(DICE - 1)
@@ -29,7 +29,7 @@ _AFTER_DICE = np.uint64(8)
 
 
 class Domain(NamedTuple):
-    """What one thread may exchange: ranks and slots of its hosts; it sees all other ranks stand still.
+    """Ranks and slots that one thread may exchange; for it, all other ranks stay where they are.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Domain(NamedTuple):
 
 
 class RankState(NamedTuple):
-    """Where ranks are, and what they pay; each thread has its own.
+    """Position and cost of each rank; each thread has its own copy.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class RankState(NamedTuple):
 
 @nb.njit(cache=True, nogil=True)
 def compute_costs(guest: Guest, hops: Hops, rank_state: RankState) -> float:
-    """Fill in every rank's group and cost from its host; hop-bytes of all."""
+    """Fill in the group and cost of every rank from its host; return the hop-bytes of all."""
     indptr, partners, sizes, tables = guest.indptr, guest.partner, guest.bytes, guest.table
     host, group, cost = rank_state.host, rank_state.group, rank_state.cost
     code, value, last = hops.code, hops.value, hops.code.shape[0] - 1
@@ -93,19 +93,19 @@ def anneal(
     domain: Domain,
     state: State,
 ) -> tuple[int, int]:
-    """Make so many proposals; how many went to hosts of the domain, and how many were kept for a change.
+    """Make a number of proposals; return how many were within the domain, and how many changed the cost.
 
     A proposal takes a rank, one of its partners and a slot near that partner, and exchanges the rank with
-    who sits there. It is kept if it loses less than ``temperature * Exp(1)``. Of `seats`, `host_of_rank` is
-    not looked at and not changed: `standing` is.
+    the rank there. It is accepted if it loses less than ``temperature * Exp(1)``. `host_of_rank` of the
+    assignment is neither read nor changed: `standing` is.
 
     Parameters
     ----------
     tables : uint8[e] or None
-        ``guest.table`` where the two directions differ.
+        ``guest.table`` if the two directions differ.
     """
-    # One long function, and arrays taken out of their tuples: inside the loop, a call that is handed arrays
-    # counts references to them, inlined or not, which takes a quarter of the time.
+    # One long function, and arrays taken out of their tuples: inside the loop, a call with arrays as
+    # arguments counts references to them, inlined or not, which takes a quarter of the time.
     indptr, partners, sizes = guest.indptr, guest.partner, guest.bytes
     code, value = hops.code.reshape(-1), hops.value
     groups, square = np.int64(hops.code.shape[1]), np.int64(hops.code.shape[1] ** 2)
@@ -162,7 +162,7 @@ def anneal(
             now += cost[other]
             if tables is not None:
                 now += _turned(guest, hops, int(rank), other, int(a), int(b))
-        # What the two would pay; given up as soon as it is too much.
+        # Cost of the two ranks afterwards; stop as soon as it is too high.
         most = now * (1.0 + ROUNDING) + temperature * WAITS[int((word >> _AFTER_DICE) & _WAIT)]
         row, pays = b * groups, 0.0
         for e in range(first, last):
@@ -198,11 +198,11 @@ def anneal(
             if pays > most:
                 continue
         kept += abs(pays - now) > now * ROUNDING
-        _tell(guest, hops, rank_state, rank, other, here, there)
+        _correct_partners(guest, hops, rank_state, rank, other, here, there)
         left = slot_of_rank[rank]
         rank_of_slot[slot], slot_of_rank[rank], rank_of_slot[left] = rank, slot, other
         if other >= 0:
-            _tell(guest, hops, rank_state, other, rank, there, here)
+            _correct_partners(guest, hops, rank_state, other, rank, there, here)
             slot_of_rank[other] = left
             host[other], group[other], cost[other] = here, a, pays - own
         host[rank], group[rank], cost[rank] = there, b, own
@@ -211,13 +211,13 @@ def anneal(
 
 @nb.njit(inline="always")
 def _part(word: np.uint64, n: int) -> int:
-    """A whole number below `n` from 32 random bits."""
+    """Return a whole number below `n` from 32 random bits."""
     return int(np.int64((word * np.uint64(n)) >> _HALF))
 
 
 @nb.njit(cache=True)
 def _turned(guest: Guest, hops: Hops, rank: int, other: int, a: int, b: int) -> float:
-    """By how much more two ranks would pay each other in each other's place: both pay it, it counts once."""
+    """Return how much more the edge of two ranks would cost with both exchanged; it counts once."""
     more = 0.0
     for e in range(guest.indptr[rank], guest.indptr[rank + 1]):
         if guest.partner[e] == other:
@@ -227,10 +227,10 @@ def _turned(guest: Guest, hops: Hops, rank: int, other: int, a: int, b: int) -> 
 
 
 @nb.njit(cache=True)
-def _tell(
+def _correct_partners(
     guest: Guest, hops: Hops, rank_state: RankState, rank: int, twin: int, here: int, there: int
 ) -> None:
-    """Correct what a rank's partners pay as it goes from host `here` to `there`, its twin left out."""
+    """Correct the costs of a rank's partners, except its twin, when it goes from host `here` to `there`."""
     partners, sizes, tables = guest.partner, guest.bytes, guest.table
     host, group, cost, code, value = rank_state.host, rank_state.group, rank_state.cost, hops.code, hops.value
     a, b, last = hops.group[here], hops.group[there], len(hops.code) - 1

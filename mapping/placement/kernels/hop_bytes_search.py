@@ -1,7 +1,7 @@
-"""What searches on placements share: arrays of guest, distances and assignment, and the exchange of two ranks.
+"""Arrays that placement searches share: guest graph, distances, slot assignment, and the exchange of ranks.
 
-Slots, not hosts, are exchanged: slot ``s`` belongs to host ``slot_host[s]``, which makes several ranks
-a host, unequal slots and free slots one case. Hosts that are alike as to distance form a group, so that
+Slots, not hosts, are exchanged: slot ``s`` belongs to host ``slot_host[s]``, so that several ranks per
+host, unequal slots and free slots are one case. Hosts that are alike as to distance form a group, so that
 the table of distances stays in cache: 20,000 hosts on 1,000 leaf switches are 1,000 groups.
 """
 
@@ -16,11 +16,11 @@ from mapping.kernels.random_numbers import State, below
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 DICE = 128
-"""Of so many proposals `Near.shares` tells where they go."""
+"""Number of proposals that `Near.shares` divides."""
 
 
 class Guest(NamedTuple):
-    """Who talks to whom, by rank; an entry a partner and direction.
+    """Partners of each rank; one entry per partner and direction.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Guest(NamedTuple):
     partner : int32[e]
     bytes : float64[e]
     table : uint8[e]
-        0 sent, 1 received: then charged by the transposed distances, where there are any.
+        0 sent, 1 received; received bytes use the transposed distances if the two directions differ.
     active : int32[a]
         Ranks that have a partner.
     """
@@ -41,15 +41,15 @@ class Guest(NamedTuple):
 
 
 class Hops(NamedTuple):
-    """Distances between hosts, a byte for two groups of hosts: searches live on its staying in cache.
+    """Distances between hosts, one byte per pair of host groups, so that the table stays in cache.
 
     Attributes
     ----------
     group : int32[h]
         Group of each host, 0 to g - 1.
     code : uint8[1 or 2, g, g]
-        Index into `value` for two different hosts of these groups; a second time transposed where the
-        two directions differ.
+        Index into `value` for two different hosts of these groups; a second, transposed table if the two
+        directions differ.
     value : float64[256]
         ``value[0]`` is 0: the distance of a host from itself.
     """
@@ -60,7 +60,7 @@ class Hops(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Slots close to each host: on groups of hosts at the nearest distance, then at the second.
+    """Slots near each host: on host groups at the nearest distance, then at the second nearest.
 
     Attributes
     ----------
@@ -75,8 +75,8 @@ class Near(NamedTuple):
         The slots of group ``a`` are ``slot[first[a]:first[a + 1]]``.
     slot : int32[s]
     shares : int64[3]
-        Of `DICE` proposals those below the first go to the host itself (where hosts take several ranks),
-        then to the nearest groups, then to the second; the rest anywhere.
+        Of `DICE` proposals, those below the first number go to the host itself (if hosts take several ranks),
+        then to the nearest groups, then to the second nearest; the rest anywhere.
     """
 
     host_group: Ints
@@ -92,7 +92,7 @@ class Near(NamedTuple):
 
 
 class SlotAssignment(NamedTuple):
-    """Who sits where; changed in place.
+    """Assignment of ranks to slots; changed in place.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class SlotAssignment(NamedTuple):
     first_slot : int64[h + 1]
         First slot of each host; not changed.
     rank_of_slot : int32[s]
-        -1 free.
+        -1 if the slot is free.
     slot_of_rank : int32[ranks]
     host_of_rank : int32[ranks]
     fixed : bool[ranks]
@@ -118,16 +118,16 @@ class SlotAssignment(NamedTuple):
 
 @nb.njit(cache=True)
 def near_groups(code: Int8s, value: Floats, size: Longs, limit: int) -> tuple[Longs, Longs, Longs, Ints]:
-    """The two nearest distances of each group, and the groups there, each list cut to `limit`.
+    """Return the host groups at the two nearest distances of each group, at most `limit` each.
 
     Parameters
     ----------
     code : uint8[g, g]
     value : float64[256]
     size : int64[g]
-        Hosts of each group: one alone is not near itself.
+        Hosts of each group: a single host is not near itself.
     limit : int
-        A list that has more is cut to the groups that follow ``a`` cyclically.
+        A longer list is cut to the groups that follow ``a`` cyclically.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def near_groups(code: Int8s, value: Floats, size: Longs, limit: int) -> tuple[Lo
 
 @nb.njit(cache=True, nogil=True)
 def count_pairs(code: Int8s, size: Longs) -> Longs:
-    """int64[256]: ordered pairs of different hosts by the code of their groups' distance.
+    """Return int64[256]: ordered pairs of different hosts by the code of their groups' distance.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def count_pairs(code: Int8s, size: Longs) -> Longs:
 
 @nb.njit(inline="always")
 def propose_slot(state: State, near: Near, partner_host: int) -> int:
-    """A slot for a rank whose partner sits on `partner_host`: mostly a close one."""
+    """Return a slot for a rank with a partner on `partner_host`, mostly a near one."""
     dice = below(state, DICE)
     if dice < near.shares[0]:
         first = near.first_slot[partner_host]
@@ -200,7 +200,7 @@ def propose_slot(state: State, near: Near, partner_host: int) -> int:
 
 @nb.njit(inline="always")
 def swap_into(assignment: SlotAssignment, rank: int, slot: int) -> None:
-    """Exchange a rank with whoever holds a slot (nobody: the rank moves there)."""
+    """Exchange a rank with the rank on a slot, or move it there if the slot is free."""
     left, other = assignment.slot_of_rank[rank], assignment.rank_of_slot[slot]
     assignment.rank_of_slot[slot], assignment.slot_of_rank[rank] = rank, slot
     assignment.host_of_rank[rank] = assignment.slot_host[slot]
@@ -214,8 +214,8 @@ def swap_into(assignment: SlotAssignment, rank: int, slot: int) -> None:
 def exchange_gain(
     guest: Guest, hops: Hops, assignment: SlotAssignment, rank: int, other: int, here: int, there: int
 ) -> float:
-    """Change of hop-bytes if `rank` goes from host `here` to `there`, and `other` (-1: nobody) back."""
-    # Arrays are taken out of their tuples first: inside the loops that would count references.
+    """Return the change of hop-bytes if `rank` goes from `here` to `there` and `other` (-1: none) back."""
+    # Arrays are taken out of their tuples first: inside the loops, access would count references.
     indptr, partners, sizes, tables = guest.indptr, guest.partner, guest.bytes, guest.table
     group, code, value, host_of_rank = hops.group, hops.code, hops.value, assignment.host_of_rank
     last, change, a, b = code.shape[0] - 1, 0.0, group[here], group[there]

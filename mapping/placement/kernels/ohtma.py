@@ -1,9 +1,9 @@
-"""OHTMA's two halves on plain arrays: the first mapping, and the pair exchange with its table of gains.
+"""The two halves of OHTMA on plain arrays: the first mapping, and the pair exchange with its table of gains.
 
-The exchange keeps, for every rank, what it would cost on each group of hosts with all others in place.
-From that a gain is a few additions; the pair's own edge, and partners that share a host, are put right
-after. A best partner is kept for each rank; one that may have changed is looked for again only when its
-old gain, which is then an upper bound of all unchanged ones, is the highest.
+The exchange stores the cost of every rank on each host group, with all other ranks in place. A gain is then
+a few additions; the pair's own edge and partners on one host are corrected afterwards. Each rank has a best
+partner; one that may have changed is searched again only if its old gain, then an upper bound of all
+unchanged ones, is the highest.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Bench(NamedTuple):
     Attributes
     ----------
     pays : Partners
-        Bytes that a rank is charged for, by direction.
+        Bytes that count for a rank, by direction.
     causes : Partners
-        Bytes of the same edges that the partner is charged for; differs for the printed gain only.
+        Bytes of the same edges that count for the partner; differs for the printed gain only.
     group : int32[h]
     between : float64[g, g]
     host_of_rank : int32[ranks]
@@ -35,23 +35,23 @@ class Bench(NamedTuple):
         Ranks of host ``h`` are ``member[first[h]:first[h + 1]]``.
     member : int32[ranks]
     place : int32[ranks]
-        Of a rank in `member`.
+        Position of each rank in `member`.
     locked : bool[ranks]
     cost : float64[ranks, g]
         Bytes times distance of each rank on a host of each group that none of its partners shares.
     transposed : float64[g, ranks]
-        The same.
+        The transpose of `cost`.
     stay : float64[ranks]
-        What a rank costs where it is.
+        Cost of a rank on its present host.
     gain : float64[ranks]
-        Best gain with a higher rank, -inf for none; where `stale`, no pair has more.
+        Best gain with a higher rank, -inf for none; an upper bound if `stale`.
     other : int32[ranks]
         That rank.
     stale : bool[ranks]
     touched : bool[ranks]
-        Room for marks.
+        Buffer for marks.
     trial : float64[ranks]
-        Room for the gains of one rank with all others.
+        Buffer for the gains of one rank with all others.
     """
 
     pays: Partners
@@ -130,7 +130,7 @@ def _closest_free(
 
 @nb.njit(cache=True, nogil=True)
 def set_costs(bench: Bench) -> None:
-    """Fill the tables of costs; the best partner of every rank that is not locked is to be looked for."""
+    """Fill the tables of costs, and mark the best partner of every unlocked rank as stale."""
     indptr, partner = bench.pays.indptr, bench.pays.partner
     sent, received = bench.pays.sent, bench.pays.received
     group, between, cost, host_of_rank = bench.group, bench.between, bench.cost, bench.host_of_rank
@@ -149,21 +149,21 @@ def set_costs(bench: Bench) -> None:
 
 @nb.njit(cache=True, nogil=True)
 def exchange_rounds(bench: Bench, own_edge: bool, pairs: Ints, gains: Floats) -> int:
-    """Lines 22 to 32 of Algorithm 1, mended: exchange the best pair and lock both, so many times.
+    """Lines 22 to 32 of Algorithm 1, corrected: exchange the best pair and lock both, in each round.
 
     Parameters
     ----------
     own_edge : bool
-        Whether the edge of the two that are exchanged counts as it should.
+        True if the edge between the two exchanged ranks is counted exactly.
     pairs : int32[rounds, 2]
         Filled with the ranks exchanged, the lower first; ties go to the lower pair.
     gains : float64[rounds]
-        Filled with what each exchange saves.
+        Filled with the gain of each exchange.
 
     Returns
     -------
     int
-        Rounds made; fewer than there is room for where no two unlocked ranks on different hosts are left.
+        Rounds made; fewer than the length of `gains` if no two unlocked ranks on different hosts are left.
     """
     for k in range(len(gains)):
         rank = _best_rank(bench, own_edge)
@@ -178,7 +178,7 @@ def exchange_rounds(bench: Bench, own_edge: bool, pairs: Ints, gains: Floats) ->
 
 @nb.njit(cache=True)
 def _best_rank(bench: Bench, own_edge: bool) -> int:
-    """The lower rank of the best pair (the lowest pair among equals), or nobody."""
+    """Return the lower rank of the best pair (the lowest pair among equals), or `NOBODY`."""
     gain, stale = bench.gain, bench.stale
     while True:
         best, rank = -np.inf, int(np.int64(NOBODY))
@@ -193,7 +193,7 @@ def _best_rank(bench: Bench, own_edge: bool) -> int:
 
 @nb.njit(cache=True)
 def _try_all(bench: Bench, rank: int, own_edge: bool) -> None:
-    """Gains of exchanging `rank` with each other into ``bench.trial``; right for unlocked ones elsewhere."""
+    """Fill ``bench.trial`` with the gains of exchanging `rank` with all unlocked ranks on other hosts."""
     indptr, partner = bench.pays.indptr, bench.pays.partner
     sent, received = bench.pays.sent, bench.pays.received
     group, between, host_of_rank = bench.group, bench.between, bench.host_of_rank
@@ -219,7 +219,7 @@ def _try_all(bench: Bench, rank: int, own_edge: bool) -> None:
 
 @nb.njit(cache=True)
 def _take_best(bench: Bench, rank: int) -> None:
-    """The best of ``bench.trial`` among higher ranks that may be exchanged with `rank`."""
+    """Store the best of ``bench.trial`` among higher ranks that may be exchanged with `rank`."""
     trial, locked, host_of_rank = bench.trial, bench.locked, bench.host_of_rank
     best, other, here = -np.inf, NOBODY, host_of_rank[rank]
     for j in range(rank + 1, len(trial)):
@@ -230,7 +230,7 @@ def _take_best(bench: Bench, rank: int) -> None:
 
 @nb.njit(cache=True)
 def _exchange(bench: Bench, rank: int, other: int) -> None:
-    """Exchange two ranks of different hosts, lock both, and charge their partners anew."""
+    """Exchange two ranks of different hosts, lock both, and update the costs of their partners."""
     host_of_rank, member, place = bench.host_of_rank, bench.member, bench.place
     here, there = host_of_rank[rank], host_of_rank[other]
     host_of_rank[rank], host_of_rank[other] = there, here
@@ -245,7 +245,7 @@ def _exchange(bench: Bench, rank: int, other: int) -> None:
 
 @nb.njit(cache=True)
 def _charge(bench: Bench, moved: int, old: int, new: int) -> None:
-    """Renew the costs of the unlocked partners of a rank that went from one group to another."""
+    """Update the costs of the unlocked partners of a rank that went from one group to another."""
     indptr, partner = bench.causes.indptr, bench.causes.partner
     sent, received = bench.causes.sent, bench.causes.received
     between, cost, transposed = bench.between, bench.cost, bench.transposed
@@ -262,7 +262,7 @@ def _charge(bench: Bench, moved: int, old: int, new: int) -> None:
 
 @nb.njit(cache=True)
 def _renew(bench: Bench, rank: int, other: int, own_edge: bool) -> None:
-    """After an exchange: look anew at the two's partners, and at whom they or the two were best for."""
+    """Update the best partners of the ranks that an exchange affects."""
     indptr, partner, locked, touched = bench.pays.indptr, bench.pays.partner, bench.locked, bench.touched
     touched[rank] = touched[other] = True
     for e in range(indptr[rank], indptr[rank + 1]):
@@ -286,7 +286,7 @@ def _renew(bench: Bench, rank: int, other: int, own_edge: bool) -> None:
 
 @nb.njit(cache=True)
 def _update_lower(bench: Bench, rank: int) -> None:
-    """Let lower ranks take `rank` as their best from ``bench.trial``."""
+    """Make `rank` the best partner of lower ranks if ``bench.trial`` is higher."""
     trial, locked, host_of_rank, gain = bench.trial, bench.locked, bench.host_of_rank, bench.gain
     other, stale, here = bench.other, bench.stale, host_of_rank[rank]
     for i in range(rank):

@@ -15,7 +15,7 @@ from registry.model import Floats, Ints, Longs
 
 
 class Partners(NamedTuple):
-    """Who talks to whom, by rank: an entry a partner, ascending, with the bytes of both directions.
+    """Partners of each rank, ascending, with the bytes of both directions.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Partners(NamedTuple):
 
 
 def partners(ranks: int, source: Ints, target: Ints, bytes: Floats) -> Partners:
-    """The partners of each rank.
+    """Return the partners of each rank.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def cost_at(
     other: int,
     other_host: int,
 ) -> float:
-    """Bytes times distance that `rank` would have on `host` with `other` (-1: nobody) on `other_host`."""
+    """Return bytes times distance of `rank` on `host` with `other` (-1: none) on `other_host`."""
     indptr, partner, sent, received = table.indptr, table.partner, table.sent, table.received
     at, cost = group[host], 0.0
     for e in range(indptr[rank], indptr[rank + 1]):
@@ -81,7 +81,7 @@ def exchange_gain(
     other: int,
     there: int,
 ) -> float:
-    """Bytes times distance saved if `rank` goes to host `there` and `other` (-1: nobody), of there, back."""
+    """Return bytes times distance saved if `rank` goes to host `there` and `other` (-1: none) comes back."""
     here = int(host_of_rank[rank])
     saved = cost_at(table, group, between, host_of_rank, rank, here, -1, -1)
     saved -= cost_at(table, group, between, host_of_rank, rank, there, other, here)

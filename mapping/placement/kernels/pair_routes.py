@@ -1,10 +1,10 @@
-"""What each pair of hosts puts on which cells, kept in memory: the tables that congestion searches live on.
+"""Routes of pairs of hosts over the cells of a search, in memory: congestion searches read them all the time.
 
-A cell is a directed link of the search (`mapping.placement.refine.state.link_grid`); cell ``c ^ 1`` is the way
-back. A run is a list of (cell, share). Where every host has one channel, runs lead from attachment to
-attachment, without the hosts' own cables, for all hosts that hang there; otherwise from host to host. Where
-the way back uses the same cables with the same shares, a run serves both ways. On a torus it serves all
-pairs the same step apart.
+A cell is a directed link of the search (`mapping.placement.refine.state.link_grid`); cell ``c ^ 1`` is the
+opposite direction. A route is a list of (cell, share). If every host has one channel, routes lead from switch
+to switch, without the hosts' own cables, for all hosts attached there; otherwise from host to host. If the
+opposite direction uses the same cables with the same shares, one route serves both. On a torus one route
+serves all pairs the same step apart.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ CellArray = NDArray[np.uint32]
 Shares = NDArray[np.float32]
 
 WAYS = 4
-"""Places that a key may have, side by side, where the table has fewer places than there are keys."""
+"""Adjacent places that a key may have if the table has fewer places than there are keys."""
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint32(1)
 
 
 class Hosts(NamedTuple):
-    """How hosts are attached.
+    """Attachment of hosts to the network.
 
     Attributes
     ----------
     row, target : int64[h]
-        Key of a host as a source and as a receiver.
+        Key of a host as sender and as receiver.
     up_ptr, up_cell, up_share : int64[h + 1], uint32, float64
         Cables of a host towards the network.
     down_ptr, down_cell, down_share : int64[h + 1], uint32, float64
@@ -52,13 +52,13 @@ class Hosts(NamedTuple):
 
 
 class Shifts(NamedTuple):
-    """Places on a torus, in three axes (more are taken together, fewer padded); empty elsewhere.
+    """Coordinates on a torus, in three axes (more are combined, fewer padded); empty on other networks.
 
     Attributes
     ----------
     on : bool
     place : int64[k, 3]
-        Of each row.
+        Coordinates of each row.
     minus : int64[3, a, a]
         Step from one place to another along an axis, in parts of the key that are added.
     step : int64[3, a, a]
@@ -66,7 +66,7 @@ class Shifts(NamedTuple):
     plus : uint32[3, a, a]
         From a place and a step to the first cell of the vertex there, in parts that are added.
     vertex_place : int64[v, 3]
-        Of each vertex by place, the last axis fastest.
+        Coordinates of each vertex, the last axis fastest.
     per_vertex : int
         CellArray of a vertex.
     """
@@ -86,16 +86,16 @@ class Table(NamedTuple):
     Attributes
     ----------
     where : int64
-        If complete, ``where[k]:where[k + 1]`` is the run of key ``k``. Otherwise three numbers an entry:
-        key (-1 none), where its run begins (counted over all that was ever written), its length.
+        If complete, ``where[k]:where[k + 1]`` is the route of key ``k``. Otherwise three numbers per entry:
+        key (-1 none), begin of its route (counted over all entries ever written), its length.
     cell : uint32[p], share : float32[p]
         The pool; a share is a fraction of the pair's bytes. On a torus `cell` holds the step (8 bits an
         axis) and the cell within the vertex.
     mode : int64[6]
-        `COMPLETE`: 1 if all runs are there; otherwise they are computed when first asked for, and what was
-        computed longest ago is written over. `DIRECT`: 1 if a key is its own place. `BOTH_WAYS`: 1 if runs
-        serve both ways. `WIDTH`: number of targets. `WRITTEN`: entries ever written, skipped ones at the
-        pool's end too. `COMPUTED`: runs computed.
+        `COMPLETE`: 1 if all routes are there; otherwise they are computed on first use, and the oldest are
+        overwritten. `DIRECT`: 1 if a key is its own place. `BOTH_WAYS`: 1 if routes serve both directions.
+        `WIDTH`: number of targets. `WRITTEN`: entries ever written, with those skipped at the pool's end.
+        `COMPUTED`: routes computed.
     """
 
     where: Longs
@@ -106,25 +106,25 @@ class Table(NamedTuple):
 
 COMPLETE, DIRECT, BOTH_WAYS, WIDTH, WRITTEN, COMPUTED = range(6)
 ENTRY = 3
-"""Numbers of an entry of ``Table.where``."""
+"""Numbers per entry of ``Table.where``."""
 
 
 class Origin(NamedTuple):
-    """Where runs come from.
+    """Source of the routes.
 
     Attributes
     ----------
     by_row : bool
-        Whether keys are rows and targets of `FlowArrays.hops`, or hosts.
+        True if keys are rows and targets of `FlowArrays.hops`, False if they are hosts.
     both_ways : bool
     width : int
         Number of targets.
     flows, scratch
         For `pair_flows` and `row_flows`.
     link : int32, share : float64
-        Room for one run.
+        Buffer for one route.
     cell_of_link : int32[m]
-        -1: another link's cell tells for both.
+        -1 if the cell of another link stands for both.
     """
 
     by_row: bool
@@ -138,7 +138,7 @@ class Origin(NamedTuple):
 
 
 class PairRoutes(NamedTuple):
-    """All that looking up what a pair loads needs; one a thread unless the table is complete."""
+    """Routes of all pairs; one object per thread unless the table is complete."""
 
     hosts: Hosts
     shifts: Shifts
@@ -148,13 +148,13 @@ class PairRoutes(NamedTuple):
 
 @nb.njit(inline="always")
 def first_place(places: int, key: int) -> int:
-    """First of the places that a key may have."""
+    """Return the first of the places that a key may have."""
     return int(np.int64((np.uint64(key) * _SPREAD) >> np.uint64(20)) & (places - 1)) & ~(WAYS - 1)
 
 
 @nb.njit(inline="always")
 def place_of(direct: bool, where: Longs, oldest: int, key: int) -> int:
-    """Place of a key whose run is kept, else -1."""
+    """Return the place of a key whose route is in the table, else -1."""
     if direct:
         return key if where[ENTRY * key] >= 0 and where[ENTRY * key + 1] >= oldest else -1
     base = first_place(len(where) // ENTRY, key)
@@ -166,7 +166,7 @@ def place_of(direct: bool, where: Longs, oldest: int, key: int) -> int:
 
 @nb.njit(cache=True, nogil=True)
 def ready(pair_routes: PairRoutes, source: Ints, target: Ints, begin: int, end: int) -> bool:
-    """Compute what runs of these flows between hosts the table lacks; whether it now has them all."""
+    """Compute the routes of these flows that the table lacks; return True if it then has them all."""
     hosts, table, shifts, origin = (
         pair_routes.hosts,
         pair_routes.table,
@@ -200,7 +200,7 @@ def ready(pair_routes: PairRoutes, source: Ints, target: Ints, begin: int, end: 
 
 @nb.njit(cache=True, nogil=True)
 def fill(origin: Origin, table: Table, shifts: Shifts, row: int, target: int, key: int) -> None:
-    """Compute the run of a key that the table lacks, and keep it."""
+    """Compute the route of a key that the table lacks, and store it."""
     count = _compute(origin, row, target)
     mode, where, size, kept = table.mode, table.where, len(table.cell), 0
     if mode[WRITTEN] % size + count > size:
@@ -220,7 +220,7 @@ def fill(origin: Origin, table: Table, shifts: Shifts, row: int, target: int, ke
 
 @nb.njit(inline="always")
 def _compute(origin: Origin, row: int, target: int) -> int:
-    """Fill ``origin.link`` and ``origin.share`` with a pair's run; its entries."""
+    """Fill ``origin.link`` and ``origin.share`` with the route of a pair; return its number of entries."""
     link, share, load = origin.link, origin.share, origin.scratch.load
     if not origin.by_row:
         return max(pair_flows(origin.flows, origin.scratch, row, target, link, share), 0)
@@ -233,7 +233,7 @@ def _compute(origin: Origin, row: int, target: int) -> int:
 
 @nb.njit(inline="always")
 def _step_of(shifts: Shifts, row: int, cell: int) -> np.uint32:
-    """A cell as seen from a row."""
+    """Return a cell relative to a row."""
     vertex = cell // shifts.per_vertex
     packed = (cell % shifts.per_vertex) << 24
     for axis in range(3):
@@ -244,7 +244,7 @@ def _step_of(shifts: Shifts, row: int, cell: int) -> np.uint32:
 
 @nb.njit(inline="always")
 def _free_place(direct: bool, where: Longs, key: int) -> int:
-    """Where a key may be put: its own place, or of its places the one that was written longest ago."""
+    """Return a place for a key: its own, or the one of its places that was written longest ago."""
     if direct:
         return key
     base = first_place(len(where) // ENTRY, key)
@@ -264,7 +264,7 @@ def list_steps(
     origin: Origin, shifts: Shifts, row: Longs, target: Longs, begin: int, end: int,
     length: Ints, cell: CellArray, share: Shares,
 ) -> tuple[int, int]:  # fmt: skip
-    """`list_routes` on a torus: key by key the run of a pair that step apart (row -1: there is none)."""
+    """`list_routes` on a torus: for each key the route of a pair that step apart (row -1: no such pair)."""
     used, longest = 0, len(origin.link)
     for key in range(begin, end):
         if used + longest > len(cell):
@@ -283,7 +283,7 @@ def list_steps(
 def list_routes(
     origin: Origin, begin: int, end: int, length: Ints, cell: CellArray, share: Shares
 ) -> tuple[int, int]:
-    """Write the runs of keys `begin` to `end` one after the other, as far as there is room for any run.
+    """Write the routes of keys `begin` to `end` one after the other, while there is room for any route.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def list_routes(
 def list_path_routes(
     origin: Origin, begin: int, end: int, length: Ints, cell: CellArray, share: Shares
 ) -> tuple[int, int]:
-    """`list_routes` over all shortest paths that are the same both ways, for whole rows of keys.
+    """`list_routes` over all shortest paths that are the same in both directions, for whole rows of keys.
 
     Paths to a row are traced once for all rows below it.
     """
@@ -351,7 +351,7 @@ def list_path_routes(
 def _walk(
     origin: Origin, position: Ints, queue: Ints, source: int, cell: CellArray, share: Shares, used: int
 ) -> int:
-    """Write the run to a vertex from the goal that was traced last; the new number of entries."""
+    """Write the route to a vertex from the goal that was traced last; return the new number of entries."""
     graph, spread, cell_of_link = origin.flows.graph, origin.scratch.spread, origin.cell_of_link
     rest, paths, first, arcs, head = spread.amount, spread.paths, spread.first, spread.arc, graph.arc_head
     link_ptr, link, part_of = graph.link_ptr, graph.link, graph.share
@@ -373,7 +373,7 @@ def _walk(
             for e in range(link_ptr[arc], link_ptr[arc + 1]):
                 to = cell_of_link[link[e]]
                 if to >= 0:
-                    # Paths lead from the vertex to the goal; the run is that of the way back.
+                    # Paths lead from the vertex to the goal; the route is that of the opposite direction.
                     cell[used], share[used] = np.uint32(to) ^ _ONE, part * part_of[e]
                     used += 1
     return used

@@ -1,4 +1,4 @@
-"""The 2004 paper's search from one random mapping: exchange two values, keep what is better."""
+"""The 2004 paper's search from one random mapping: exchange two values and keep improvements."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def exchange_at_random(
     least: float,
     saved: Floats,
 ) -> tuple[int, int]:
-    """Make exchanges until so many in a row have failed, or `saved` is full.
+    """Make exchanges until a number in a row have failed, or `saved` is full.
 
     Parameters
     ----------
     rank_of_slot : int32[s]
         -1 free; changed in place, as is `host_of_rank`.
     failures, limit : int
-        In a row so far, and at which to stop.
+        Failures in a row so far, and the number at which to stop.
     least : float
-        An exchange that saves no more fails: a bound of rounding.
+        An exchange that saves no more fails, because of rounding.
     saved : float64[n]
-        Filled with what each exchange saves; 0 for a failure.
+        Filled with the gain of each exchange; 0 for a failure.
 
     Returns
     -------

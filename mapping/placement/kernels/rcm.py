@@ -1,4 +1,4 @@
-"""Reverse Cuthill-McKee ordering with ties by index, so that every machine orders alike.
+"""Reverse Cuthill-McKee ordering with ties by index, so that the order is the same on every machine.
 
 A library's ordering that sorts vertices of one degree by an unstable sort differs between processors.
 """
@@ -60,9 +60,9 @@ def reverse_cuthill_mckee(ptr: Longs, neighbour: Ints, peripheral: bool) -> Ints
 def _search(
     ptr: Longs, neighbour: Ints, degree: Ints, root: int, order: Ints, placed: int, level: Ints
 ) -> tuple[int, int]:
-    """Cuthill-McKee order of a component from `root` into ``order[placed:]``; its end and depth.
+    """Write the Cuthill-McKee order of a component into ``order[placed:]``; return its end and depth.
 
-    What an earlier search of the component has left in `level` is forgotten first.
+    Levels of an earlier search of the component are cleared first.
     """
     queue = [root]
     forget = level[root] >= 0
@@ -95,7 +95,7 @@ def _search(
 
 @nb.njit(cache=True)
 def _least(order: Ints, first: int, end: int, degree: Ints) -> int:
-    """The vertex of least degree, then of lowest index, among ``order[first:end]``."""
+    """Return the vertex of least degree, then of lowest index, among ``order[first:end]``."""
     best = order[first]
     for at in range(first + 1, end):
         v = order[at]

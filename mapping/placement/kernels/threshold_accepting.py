@@ -1,9 +1,10 @@
 """Threshold accepting on the worst link: plain arrays in, plain arrays changed in place.
 
-Links are numbered as cells (`mapping.placement.kernels.pair_routes`): two side by side are a cable, there and back.
-Of a few hundred per class the hottest are listed. An exchange changes some, whose new values are at hand; of
-the rest the worst is the first in the list that is not among them, or, where the list has none, found by
-looking at all. So the maximum is exact after every exchange without a pass over all links.
+Links are numbered as cells (`mapping.placement.kernels.pair_routes`): two adjacent cells are the directions
+of a cable.
+The busiest few hundred per class are listed. An exchange changes some, whose new values are known; the worst
+of the others is the first in the list that is not among them, or, if there is none, found by a pass over all
+links. So the maximum is exact after every exchange, mostly without a pass over all links.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ import numba as nb
 import numpy as np
 
 from mapping.kernels.random_numbers import State, below
-from mapping.placement.kernels.congestion_anneal import Flows, Loads, Talk, accumulate_flows, note_exchange
 from mapping.placement.kernels.hop_bytes_search import SlotAssignment, swap_into
+from mapping.placement.kernels.link_loads import Flows, Loads, Talk, accumulate_flows, note_exchange
 from mapping.placement.kernels.pair_routes import PairRoutes
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 SAME = 1e-6
-"""Two values closer than this, relatively, are equal: runs keep shares of a flow in 24 bits."""
+"""Two values closer than this, relatively, are equal: routes store shares of a flow in 24 bits."""
 WORST, NETWORK, HOP_BYTES = 0, 1, 2
 """Levels of a value: seconds of the worst link, of the worst network link, hop-bytes."""
 
 
 class Links(NamedTuple):
-    """Every link's load and seconds, and the hottest of each class; changed in place.
+    """Load and seconds of every link, and the busiest of each class; changed in place.
 
     Attributes
     ----------
@@ -35,11 +36,11 @@ class Links(NamedTuple):
     scale : float64[c]
         Seconds a byte.
     background : float64[c]
-        Bytes of others; they count where the placement itself loads the link.
+        Bytes of other jobs; they count if the placement itself loads the link.
     bytes, seconds : float64[c]
-        The placement's own load, and the time that it takes together with others'.
+        Load of the placement, and the time that the link needs with the load of others.
     least : float
-        Own bytes up to which a link counts as not loaded: what rounding leaves.
+        Bytes up to which a link counts as not loaded, because of rounding.
     limit : int
         Links of a class that are listed when its list is made; it may grow to four times as many.
     hot : int32[2, c]
@@ -71,7 +72,7 @@ class Best(NamedTuple):
     ----------
     host_of_rank : int32[ranks]
     value : float64[3]
-        By level.
+        Value of each level.
     """
 
     host_of_rank: Ints
@@ -94,7 +95,7 @@ def accept_below_thresholds(
     best: Best,
     state: State,
 ) -> int:
-    """Make so many proposals and return how many were accepted.
+    """Make a number of proposals and return how many were accepted.
 
     A proposal swaps the ranks on two random slots (or moves a rank to a free one). It is kept if, at the
     first level in which the new value differs, it is higher by less than the threshold.
@@ -106,9 +107,9 @@ def accept_below_thresholds(
     thresholds : float64[2]
         First threshold and the lowering each time; not below 0.
     unit : float64[3]
-        What a threshold of 1 is at each level.
+        Size of a threshold of 1 at each level.
     value : float64[3]
-        Of the placement; changed in place.
+        Value of the placement; changed in place.
     """
     slot_host, rank_of_slot, slot_of_rank = (
         assignment.slot_host,
@@ -153,6 +154,7 @@ def list_hottest(loads: Loads, links: Links, value: Floats) -> None:
 
 @nb.njit(cache=True)
 def _list_class(links: Links, kind: int) -> None:
+    """List the busiest links of a class afresh."""
     seconds = links.seconds
     for e in range(links.listed[kind]):
         links.is_listed[links.hot[kind, e]] = False
@@ -171,7 +173,7 @@ def _list_class(links: Links, kind: int) -> None:
 
 @nb.njit(cache=True)
 def _worst_listed(loads: Loads, links: Links, kind: int) -> float:
-    """Seconds of the worst link of a class, cables that a proposal touches left out."""
+    """Return the seconds of the worst link of a class, except the cables that the proposal changes."""
     worst, floor, seconds = -1.0, links.floor[kind], links.seconds
     for e in range(links.listed[kind]):
         cell = links.hot[kind, e]
@@ -187,7 +189,7 @@ def _worst_listed(loads: Loads, links: Links, kind: int) -> float:
 
 @nb.njit(cache=True)
 def _value_after(loads: Loads, links: Links, touched: int, value: Floats, new: Floats) -> None:
-    """Fill `new` with the value of the placement that the pending change leads to."""
+    """Fill `new` with the value of the placement after the proposal."""
     own, worst, network, more = 0.0, 0.0, 0.0, 0.0
     for t in range(touched):
         first = 2 * np.int64(loads.touched[t])
@@ -230,7 +232,7 @@ def _is_less(value: Floats, other: Floats) -> bool:
 
 @nb.njit(cache=True)
 def _settle(loads: Loads, links: Links, touched: int, keep: bool) -> None:
-    """Forget the pending change, or make it and list the links that it lifts above the floor."""
+    """Clear the delta, or apply it and list the links that it lifts above the floor."""
     for t in range(touched):
         first = 2 * np.int64(loads.touched[t])
         for cell in range(first, first + 2):
@@ -252,7 +254,7 @@ def _settle(loads: Loads, links: Links, touched: int, keep: bool) -> None:
 
 @nb.njit(cache=True)
 def _worst_is_low(links: Links, kind: int) -> bool:
-    """Whether no listed link is above the floor any more."""
+    """Return True if no listed link is above the floor any more."""
     floor = links.floor[kind]
     if floor == 0.0:
         return False

@@ -1,4 +1,4 @@
-"""The fabric as the graph that the 2011 paper's strategies look at: arcs, and how hosts hang together."""
+"""The fabric as a graph for the strategies of the 2011 paper: arcs, and connections between hosts."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from registry.model import Fabric, Floats, Ints
 
 
 def arc_tails(fabric: Fabric) -> Ints:
-    """int32[arcs]: the vertex that each arc leaves; it enters ``fabric.neighbour``."""
+    """Return int32[arcs]: the vertex at which each arc begins; it ends at ``fabric.neighbour``."""
     return np.repeat(np.arange(len(fabric), dtype=np.int32), np.diff(fabric.indptr))
 
 
 def arc_capacities(problem: Problem) -> Floats:
-    """float64[arcs]: bytes/s of each arc, parallel cables taken together, as other jobs leave them."""
+    """Return float64[arcs]: bytes/s of each arc, parallel cables summed, that other jobs leave."""
     fabric = problem.routes.fabric
     total = np.bincount(fabric.arc_of_link, problem.link_capacity, len(fabric.neighbour))
     return total.astype(np.float64)
 
 
 def hosts_are_neighbours(fabric: Fabric, hosts: Ints) -> bool:
-    """Whether at least half of the given hosts (vertices) have an edge to another of them.
+    """Return True if at least half of the given hosts (vertices) have an edge to another of them.
 
-    True for direct networks, also where an allocation has holes; false for switched ones.
+    True for direct networks, even if an allocation has holes; False for switched ones.
     """
     kept = np.zeros(len(fabric), bool)
     kept[hosts] = True

@@ -1,4 +1,4 @@
-"""What is computed once of something, whoever of several threads asks first."""
+"""Values that are computed once and shared by several threads."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Value = TypeVar("Value")
 
 
 class Memo:
-    """Values by name; a copy for another process begins empty, since all of it can be computed again."""
+    """Computed values by name; a pickled copy is empty, since all can be computed again."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._values: dict[str, Any] = {}
 
     def once(self, name: str, make: Callable[[], Value]) -> Value:
-        """The value of that name, made by the first who asks; the others wait for it."""
+        """Return a value, computed by the first caller; other threads wait for it."""
         with self._lock:
             if name not in self._values:
                 self._values[name] = make()

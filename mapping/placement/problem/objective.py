@@ -1,8 +1,8 @@
-"""What is minimised, and in which order metrics decide between two placements.
+"""Objectives: what is minimised, and the order in which metrics decide between two placements.
 
 An objective is a text: levels between commas, compared in order; a level is a metric, or a weighted sum
 of metrics such as ``2*congestion+hop-bytes``, each relative to its value for ranks in order (or for the
-placement given). Where all levels are equal, those of ``congestion`` decide.
+given placement). If all levels are equal, those of ``congestion`` decide.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ METRICS = {
     "mapping-coefficient": "hop_bytes",
     "max-dilation": "max_dilation",
 }
-"""Metric as objectives name it -> field of `Score`. Average dilation is hop-bytes over bytes, and the bytes
-are the profile's: it orders placements as hop-bytes do. The mapping coefficient is what hop-bytes are under
-another convention of distance: `mapping.place` takes ``equivalent+2`` for it unless told."""
+"""Name of a metric in objectives -> field of `Score`. Average dilation is hop-bytes over the bytes of the
+profile, so that it orders placements as hop-bytes do. The mapping coefficient is hop-bytes under another
+convention of distance: by default ``equivalent+2``."""
 TIES = ("congestion", "network-congestion", "hop-bytes")
-"""Levels that decide after all others."""
+"""Levels that decide after all given ones."""
 
 SAME = 1e-9
 """Two values closer than this, relatively, are equal: sums of loads differ by rounding alone."""
@@ -43,7 +43,7 @@ class Score(NamedTuple):
     Attributes
     ----------
     hop_bytes : float
-        Bytes times `Problem.distances`: links crossed, unless another convention was asked for.
+        Bytes times `Problem.distances`; default: number of links crossed.
     """
 
     congestion_seconds: float
@@ -64,7 +64,7 @@ class Term(NamedTuple):
 
     @property
     def field(self) -> str:
-        """Of `Score`."""
+        """Field of `Score`."""
         return METRICS[self.metric]
 
 
@@ -75,9 +75,9 @@ class Objective:
     Attributes
     ----------
     asked : tuple of tuple of Term
-        As written.
+        Terms of each level as written.
     reference : Score or None
-        Of the placement that sums are relative to.
+        Metrics of the placement to which sums are relative.
     """
 
     asked: tuple[tuple[Term, ...], ...]
@@ -88,17 +88,17 @@ class Objective:
 
     @property
     def leading(self) -> str:
-        """Metric with the largest weight of the first level: what a search should work on."""
+        """Metric with the largest weight in the first level, on which a search works."""
         return max(self.asked[0], key=lambda term: term.weight).metric
 
     @property
     def levels(self) -> tuple[tuple[Term, ...], ...]:
-        """As written, then the `TIES` that are not yet a level of their own."""
+        """All levels: as written, then the `TIES` that are not yet separate levels."""
         alone = {level[0].field for level in self.asked if len(level) == 1}
         return self.asked + tuple((Term(name, 1.0),) for name in TIES if METRICS[name] not in alone)
 
     def value(self, score: Score, level: int = 0) -> float:
-        """Of one level; a sum's is relative to the reference.
+        """Return the value of one level; a sum is relative to the reference.
 
         Raises
         ------
@@ -114,17 +114,17 @@ class Objective:
         return sum(weight * _relative(value, usual) for value, usual, weight in pairs)
 
     def relative_to(self, reference: Score) -> Self:
-        """The objective with its sums relative to that placement's metrics."""
+        """Return the objective with its sums relative to the metrics of a placement."""
         return replace(self, reference=reference)
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The objective of a text such as ``congestion`` or ``2*congestion+hop-bytes,max-dilation``.
+        """Parse an objective such as ``congestion`` or ``2*congestion+hop-bytes,max-dilation``.
 
         Raises
         ------
         UnknownName
-            A metric that there is not; with the closest.
+            An unknown metric, with the closest names.
         InvalidValue
             A weight that is not above zero.
         """
@@ -133,17 +133,17 @@ class Objective:
 
 @lru_cache(maxsize=64)
 def parse_objective(text: str) -> Objective:
-    """`Objective.parse`, kept."""
+    """Return `Objective.parse`, cached."""
     return Objective.parse(text)
 
 
 def check_objective(text: str) -> None:
-    """Raise `UnknownName` or `InvalidValue` for an objective that makes no sense."""
+    """Raise `UnknownName` or `InvalidValue` for an objective that is not valid."""
     parse_objective(text)
 
 
 def score(problem: Problem, host_of_rank: Ints) -> Score:
-    """Exact metrics of a placement by host index.
+    """Compute the exact metrics of a placement by host index.
 
     Raises
     ------
@@ -158,9 +158,9 @@ def score(problem: Problem, host_of_rank: Ints) -> Score:
 
 
 def score_of_loads(problem: Problem, link_bytes: Floats) -> Score:
-    """Metrics of own loads of ``fabric.links``, beside what others put there; `max_dilation` stays 0.
+    """Compute metrics of the job's loads of ``fabric.links`` with those of others; `max_dilation` stays 0.
 
-    A link that only others load costs nothing: otherwise their worst would be everyone's.
+    A link that only others load costs nothing; otherwise their worst link would count for every job.
     """
     loaded = link_bytes > 0
     seconds = np.where(loaded, (link_bytes + problem.link_background) / problem.link_capacity, 0.0)
@@ -173,7 +173,7 @@ def score_of_loads(problem: Problem, link_bytes: Floats) -> Score:
 
 
 def better(objective: Objective | str, one: Score, other: Score) -> bool:
-    """Whether the first placement is better: by the first level in which the two differ."""
+    """Return True if the first placement is better, by the first level in which the two differ."""
     wanted = parse_objective(objective) if isinstance(objective, str) else objective
     for level in range(len(wanted.levels)):
         a, b = wanted.value(one, level), wanted.value(other, level)

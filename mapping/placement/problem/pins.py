@@ -1,4 +1,4 @@
-"""Ranks that must sit on a certain host: checked before a search, honoured after a strategy."""
+"""Ranks that must be on certain hosts: checked before a search, applied after a strategy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from registry.model import Allocation, Fabric, Ints
 
 
 def resolve_pins(pins: Mapping[int, str | int], ranks: int, allocation: Allocation, fabric: Fabric) -> Ints:
-    """int32[ranks]: index in the allocation of each pinned rank's host, -1 for a rank that is free.
+    """Return int32[ranks]: the index in the allocation of each pinned rank's host, -1 for free ranks.
 
     Parameters
     ----------
@@ -22,10 +22,9 @@ def resolve_pins(pins: Mapping[int, str | int], ranks: int, allocation: Allocati
     Raises
     ------
     UnknownName
-        A host that the fabric does not have.
+        A host that the fabric lacks.
     InvalidPlacement
-        A rank that the profile does not have, a host that is not of the allocation or has fewer slots than
-        pins; named.
+        A rank that the profile lacks, a host outside the allocation, or more pins than slots on a host.
     """
     found = np.full(ranks, -1, np.int32)
     index = {int(vertex): at for at, vertex in enumerate(allocation.hosts)}
@@ -37,7 +36,7 @@ def resolve_pins(pins: Mapping[int, str | int], ranks: int, allocation: Allocati
             raise UnknownName("vertex", str(vertex))
         if vertex not in index:
             raise InvalidPlacement(
-                f"rank {rank} cannot be pinned to {fabric.names[vertex]}: the allocation is without that host"
+                f"rank {rank} cannot be pinned to {fabric.names[vertex]}: that host is not in the allocation"
             )
         found[rank] = index[vertex]
     check_pins(found, allocation, fabric)
@@ -49,7 +48,7 @@ def check_pins(pins: Ints, allocation: Allocation, fabric: Fabric) -> None:
     outside = np.flatnonzero((pins < -1) | (pins >= len(allocation)))
     if len(outside):
         rank = int(outside[0])
-        raise InvalidPlacement(f"rank {rank} is pinned to host index {pins[rank]}, which there is not")
+        raise InvalidPlacement(f"rank {rank} is pinned to host index {pins[rank]}, which does not exist")
     taken = np.bincount(pins[pins >= 0], minlength=len(allocation))
     over = np.flatnonzero(taken > allocation.slots)
     if len(over):
@@ -62,14 +61,14 @@ def check_pins(pins: Ints, allocation: Allocation, fabric: Fabric) -> None:
 
 
 def apply_pins(pins: Ints, host_of_rank: Ints, slots: Ints) -> Ints:
-    """int32[ranks]: the placement (host indices) with each pinned rank on its host, by single exchanges.
+    """Return int32[ranks]: the placement (host indices) with each pinned rank on its host, by exchanges.
 
     Parameters
     ----------
     pins : int32[ranks]
-        -1 free; not more on a host than its slots.
+        Host index of each rank, -1 if free; at most as many on a host as its slots.
     host_of_rank : int32[ranks]
-        Within the slots of all hosts; not changed.
+        Placement within the slots of all hosts; not changed.
     slots : int32[h]
     """
     found = np.array(host_of_rank, np.int32)
@@ -97,7 +96,7 @@ def apply_pins(pins: Ints, host_of_rank: Ints, slots: Ints) -> Ints:
 
 
 def _unbound(pins: Ints, host_of_rank: Ints, hosts: set[int]) -> dict[int, deque[int]]:
-    """Ranks on each of the hosts that are not pinned to it, ascending."""
+    """Return the ranks on each host that are not pinned to it, ascending."""
     found: dict[int, deque[int]] = {host: deque() for host in hosts}
     for rank in np.flatnonzero(pins != host_of_rank).tolist():
         host = int(host_of_rank[rank])

@@ -1,7 +1,7 @@
-"""What a search works on: a profile, the hosts it may use, and the routes between them.
+"""Input of a search: a profile, the hosts it may use, and the routes between them.
 
-Strategies and refiners speak of hosts by their index in the allocation, 0 to h - 1, and of slots by
-their place in `Allocation.host_of_slot`; vertices of the fabric come back only in the `Placement`.
+Strategies and refiners number hosts by their index in the allocation, 0 to h - 1, and slots by their
+position in `Allocation.host_of_slot`; only the `Placement` has vertices of the fabric.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ class Problem:
     ----------
     profile : Profile
     allocation : Allocation
-        With at least as many slots as the profile has ranks.
+        Hosts and slots; at least as many slots as ranks.
     routes : Routes
-        Between the allocation's hosts, in its order.
+        Routes between the allocation's hosts, in its order.
     pins : int32[ranks]
-        Host that a rank must sit on; -1 free. Unless told, all are free.
+        Host on which a rank must be, -1 if it is free; default: all are free.
     link_capacity : float64[m]
-        Bytes/s of each row of ``fabric.links``, > 0: what other jobs leave. Unless told, the fabric's own.
+        Bytes/s of each row of ``fabric.links`` that other jobs leave, > 0; default: the fabric's own.
     link_background : float64[m]
-        Bytes that other jobs put on each link, >= 0. Unless told, none.
+        Bytes of other jobs on each link, >= 0; default: none.
     own_distances : Distances or None
-        Where `distances` shall not be the mean links that the routes cross.
+        Distances to use instead of the mean number of links on the routes.
     source, target : int32[e]
-        Pairs of ranks that send bytes; a pair without bytes loads nothing and is left out.
+        Pairs of ranks that send bytes; pairs without bytes are left out.
     bytes : float64[e]
-        > 0.
+        Bytes of each pair, > 0.
     slot_host : int32[s]
         Host of each slot, ascending.
     first_slot : int64[h + 1]
         First slot of each host.
     memo : Memo
-        What searches side by side compute once, of routes and links.
+        Values of routes and links that parallel searches compute once.
     """
 
     profile: Profile
@@ -116,11 +116,11 @@ class Problem:
 
     @cached_property
     def distances(self) -> Distances:
-        """What a byte between two hosts costs."""
+        """Cost of a byte between two hosts."""
         return distances(LINKS, self.routes) if self.own_distances is None else self.own_distances
 
     def with_pins(self, pins: Ints) -> Problem:
-        """The same problem with other pins; what searches have computed is kept."""
+        """Return the problem with other pins and all values computed so far."""
         other = replace(self, pins=pins)
         kept = ("memo", "distances", "hops", "near", "hop_unit", "median_rank_bytes")
         other.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
@@ -128,14 +128,13 @@ class Problem:
 
     @property
     def pinned(self) -> Bools:
-        """bool[ranks]: ranks that must not move."""
+        """bool[ranks]: True for ranks that must not move."""
         return self.pins >= 0
 
     def apply_pins(self, host_of_rank: Ints) -> Ints:
-        """int32[ranks]: the placement with each pinned rank on its host.
+        """Return int32[ranks]: the placement with each pinned rank on its host.
 
-        A pinned rank takes a free slot there, else changes places with the lowest rank that need not
-        be there.
+        A pinned rank takes a free slot there, else is exchanged with the lowest rank not pinned there.
         """
         return apply_pins(self.pins, host_of_rank, self.allocation.slots)
 
@@ -169,32 +168,32 @@ class Problem:
 
     @cached_property
     def hop_unit(self) -> float:
-        """How much farther than the nearest the mean host is: what temperatures are measured in."""
+        """Unit of temperatures: distance of the mean host beyond the nearest."""
         return hop_unit(self.hops)
 
     @cached_property
     def median_rank_bytes(self) -> float:
-        """Bytes sent and received by the median of the ranks that talk."""
+        """Bytes sent and received by the median of the ranks that communicate."""
         talks = np.bincount(np.r_[self.source, self.target], np.r_[self.bytes, self.bytes])
         return float(np.median(talks[talks > 0])) if len(self.bytes) else 0.0
 
     def host_traffic(self, host_of_rank: Ints) -> tuple[Ints, Ints, Floats]:
-        """Sending host, receiving host and bytes of each pair of ranks."""
+        """Return the sending host, the receiving host and the bytes of each pair of ranks."""
         return host_of_rank[self.source], host_of_rank[self.target], self.bytes
 
     def hop_bytes(self, host_of_rank: Ints) -> float:
-        """Bytes times `distances`, summed over all pairs."""
+        """Return bytes times `distances`, summed over all pairs."""
         source, target, size = self.host_traffic(host_of_rank)
         return float(size @ self.distances.of(source, target))
 
     def guest(self, *, directed: bool) -> Guest:
-        """Partners of each rank, heaviest first.
+        """Return the partners of each rank, heaviest first.
 
         Parameters
         ----------
         directed : bool
-            Keep what a rank sends (table 0) and receives (table 1) apart; otherwise sum both, which
-            is enough where distances are the same in both directions.
+            Separate what a rank sends (table 0) from what it receives (table 1); otherwise sum both,
+            which is enough if distances are the same in both directions.
         """
         rank = np.concatenate([self.source, self.target])
         partner = np.concatenate([self.target, self.source])
@@ -212,6 +211,6 @@ class Problem:
 
 
 def host_indices(allocation: Allocation, vertices: Ints) -> Ints:
-    """int32: index in the allocation of each of its hosts, given as vertices of the fabric."""
+    """Return int32: the index in the allocation of hosts given as vertices of the fabric."""
     order = np.argsort(allocation.hosts)
     return order[np.searchsorted(allocation.hosts[order], vertices)].astype(np.int32)

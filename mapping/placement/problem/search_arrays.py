@@ -1,4 +1,4 @@
-"""Arrays that searches work on, made once a problem: compact distances, near slots, unit of temperature."""
+"""Arrays for searches, computed once per problem: compact distances, near slots, unit of temperature."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from mapping.placement.kernels.hop_bytes_search import DICE, Hops, Near, count_p
 from registry.model import Floats, Int8s, Ints, Longs
 
 CODES = 256
-"""Distances that searches tell apart, that of a host from itself counted."""
+"""Number of distances that searches distinguish, including that of a host from itself."""
 NEAR = 256
-"""Most groups at one distance that are proposed as near a host."""
+"""Most groups at one distance that are proposed near a host."""
 SHARES = (0.0, 0.67, 0.87)
-"""Parts of the proposals up to those to the partner's host, its nearest groups, and its second nearest."""
+"""Cumulative parts of the proposals to the partner's host, its nearest groups, and its second nearest."""
 SHARES_SEVERAL = (0.31, 0.77, 0.91)
-"""The same where hosts take several ranks."""
+"""The same if hosts take several ranks."""
 
 
 def compact_hops(distances: Distances) -> Hops:
-    """Distances in one byte each; where there are more than 255 values, nearly so."""
+    """Return distances in one byte each; rounded if there are more than 255 values."""
     if distances.codes is not None and len(distances.codes[1]) < CODES:
         one_way, value = distances.codes[0] + np.uint8(1), distances.codes[1]
         return _hops(distances, one_way, value)
@@ -39,7 +39,7 @@ def _hops(distances: Distances, one_way: Int8s, value: Floats) -> Hops:
 
 
 def near_slots(hops: Hops, slot_host: Ints, first_slot: Longs) -> Near:
-    """Slots of the two nearest distances of each group of hosts, and of each host."""
+    """Return the slots at the two nearest distances of each group of hosts, and of each host."""
     groups = hops.code.shape[1]
     of_slot = hops.group[slot_host]
     size = np.bincount(hops.group, minlength=groups).astype(np.int64)
@@ -61,10 +61,10 @@ def near_slots(hops: Hops, slot_host: Ints, first_slot: Longs) -> Near:
 
 
 def hop_unit(hops: Hops) -> float:
-    """What temperatures are measured in: how much farther than the nearest the mean host is.
+    """Return the unit of temperatures: the distance of the mean host beyond the nearest.
 
-    It grows with the distances' scale and does not change if all of them do by the same, as from links to
-    switches. 0 where all hosts are equally far.
+    It grows with the scale of the distances and does not change if all of them change by the same amount, as
+    from links to switches. 0 if all hosts are equally far.
     """
     size = np.bincount(hops.group, minlength=hops.code.shape[1]).astype(np.int64)
     pairs = count_pairs(hops.code[0], size)

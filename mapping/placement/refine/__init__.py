@@ -1,11 +1,11 @@
 """Refiners: each improves a placement in rounds; one file each, listed in `mapping.placement.catalog`.
 
-Input: a problem, a placement, a budget and a random generator.
+Input: a problem, a placement, a deadline and a random generator.
 Output: the best placement after each round.
 
-A refiner is a generator function ``refine(problem, start, budget, generator)`` over `Candidate`: after each
-round, the best placement so far by its own measure; never worse than its start by that measure. Between
-rounds the caller looks at the clock, tells progress, or stops.
+A refiner is a generator function ``refine(problem, start, deadline, generator)`` over `Candidate`: after each
+round, the best placement so far by its own metric; never worse than its start by that metric. Between rounds
+the caller checks the clock, reports progress, or stops.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ class Candidate(NamedTuple):
     Attributes
     ----------
     host_of_rank : int32[ranks]
-        Host indices; not changed afterwards.
+        Host indices of the placement; not changed afterwards.
     metric : str
-        What the refiner measures: a field of `mapping.placement.problem.objective.Score`.
+        Metric of the refiner: a field of `mapping.placement.problem.objective.Score`.
     value : float
+        Value of the metric.
     """
 
     host_of_rank: Ints

@@ -1,13 +1,12 @@
 """Annealed exchange of ranks on the sum over links of (load / (capacity * worst)) ** p, with p growing.
 
-A sum of high powers is close to its largest term but, unlike that, falls with every hot link that is
-relieved. Hosts' own cables and links of the network are scaled by their own worst: where a host's own
-cable is the floor of congestion, the network goes on improving, worst link first, then worst network
-link, then hop-bytes, as the objective says.
+A sum of high powers is close to its largest term but, unlike that, falls with every busy link whose load
+falls. Hosts' own cables and links of the network are scaled by their own worst link: if a host's own cable
+limits congestion, the network goes on improving, worst link first, then worst network link, then
+hop-bytes, as in the objective.
 
-Workers search side by side, each on its domain of the hosts and with its own copy of the loads; domains
-change every round, and all loads are computed afresh after about as many exchanges were looked into as
-there are ranks.
+Workers search in parallel, each on its domain of the hosts and with its own copy of the loads; domains
+change every round, and all loads are computed afresh after about as many examined exchanges as ranks.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ from mapping.placement.refine.state.load_search import LoadSearch, Measured, Sch
 from registry.model import Ints
 
 FEWEST, MOST = 256, 16_384
-"""Proposals that are looked into in a round, at least and at most."""
+"""Least and most proposals that are examined in a round."""
 SQUARINGS = (2, 3, 4, 5, 6)
-"""Powers of two that p goes through, in equal parts of the deadline."""
+"""Exponents of two of p, one after the other in equal parts of the limit."""
 HOTTEST = 0.3
-"""First temperature, as the part of the sum's logarithmic slope that one rank is worth."""
+"""First temperature, as part of the mean contribution of a rank to the sum's logarithmic slope."""
 COLDEST, COLDEST_TOGETHER = 0.1, 0.01
-"""Last temperature of one worker, and of several: what each accepts while warm adds up on shared links."""
+"""Last temperature of one worker, and of several, whose accepted exchanges add up on shared links."""
 FROZEN = 0.97
-"""Part of the budget after which the temperature is 0."""
+"""Part of the limit after which the temperature is 0."""
 SCREEN = 0.5
 """Hop-bytes that a proposal may lose, in bytes of the median rank times hop units."""
 HOT = 40
-"""Of 100 proposals, those that move an end of one of the hottest pairs."""
+"""Number of 100 proposals that move an end of one of the busiest pairs."""
 TOGETHER = 0.5
-"""Part of the budget in which hosts' cables and the network's are measured by one worst link, where hosts
-take several ranks."""
+"""Part of the limit in which hosts' cables and the network have one common worst link, if hosts take several
+ranks."""
 SAME = 1e-6
-"""Two values closer than this, relatively, are equal: shares of flows are kept in 24 bits."""
+"""Two values closer than this, relatively, are equal: shares of flows are stored in 24 bits."""
 
 
 def refine(
@@ -56,17 +55,17 @@ def refine(
     screen: float = SCREEN,
     hot: int = HOT,
 ) -> Iterator[Candidate]:
-    """Improve a placement by host index on congestion, as the objective of that name orders.
+    """Improve a placement by host index on congestion, in the order of the objective of that name.
 
     Parameters
     ----------
     hottest, coldest : float
-        First and last temperature, as the part of the sum's logarithmic slope that one rank is worth; a
-        last of 0 stands for 0.1 with one worker and 0.01 with several.
+        First and last temperature, as part of the mean contribution of a rank to the sum's logarithmic slope;
+        a last temperature of 0 means 0.1 with one worker and 0.01 with several.
     screen : float
         Hop-bytes that a proposal may lose, in bytes of the median rank times hop units.
     hot : int
-        Of 100 proposals, those that move an end of one of the hottest pairs.
+        Number of 100 proposals that move an end of one of the busiest pairs.
     """
     if len(problem.bytes) == 0 or len(problem.slot_host) < 2 or bool(problem.pinned.all()):
         return
@@ -83,6 +82,7 @@ def refine(
 def _descend(
     problem: Problem, start: Ints, deadline: Deadline, generator: np.random.Generator, schedule: Schedule
 ) -> Iterator[Candidate]:
+    """Run rounds of exchanges until the deadline; yield the best placement after each."""
     search = LoadSearch(problem, start, deadline.workers, generator)
     measured, since, passed = search.look(schedule, 0.0), 0, 0.1
     best = measured

@@ -2,11 +2,11 @@
 
 Source: Li et al., "OHTMA: an optimized heuristic topology-aware mapping algorithm on the Tianhe-3
 exascale supercomputer prototype", 2020, section 4.3, Algorithm 1, lines 20 to 36. As printed it cannot
-run; what is mended:
+run; corrections:
 
 Line 20, 30
     All processes are marked and k is set to 1 in every round, so that the loop never ends and has nothing
-    left to exchange. Here the two that are exchanged are locked, and k counts.
+    left to exchange. Here the two exchanged processes are locked, and k increases.
 Line 22
     ``loop`` is half the number of processes (section 5.2).
 Line 26
@@ -18,7 +18,7 @@ Line 28
 Line 34
     The shortest of the best prefixes.
 
-Rounds go on where the best gain is a loss: the best prefix is taken back to. Time grows with the square of
+Rounds continue even if the best gain is a loss: the result is the best prefix. Time grows with the square of
 the ranks, and memory with 16 bytes times ranks times groups of hosts.
 """
 
@@ -40,21 +40,21 @@ from registry.model import Floats, Ints
 EXACT, PRINTED = "exact", "printed"
 GAINS = (EXACT, PRINTED)
 ROUND = 64
-"""Exchanges between two looks at the clock."""
+"""Exchanges between two checks of the clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Exchange:
-    """What one run of lines 20 to 36 did.
+    """Result of one run of lines 20 to 36.
 
     Attributes
     ----------
     host_of_rank : int32[ranks]
-        After the best prefix; with the printed gain perhaps worse than the start.
+        Placement after the best prefix; with the printed gain perhaps worse than the start.
     pairs : int32[rounds, 2]
         Ranks exchanged in each round, the lower first.
     gains : float64[rounds]
-        Bytes times distance that each round seemed to save.
+        Bytes times distance that each round saves by the chosen gain.
     kept : int
         Length of the best prefix.
     """
@@ -82,15 +82,14 @@ def refine(
     gain : str
         ``exact`` or ``printed``.
     rounds : int
-        Exchanges of a pass; 0: half the ranks, as in the paper.
+        Number of exchanges of a pass; 0: half the ranks, as in the paper.
     passes : int
-        Run again from the result, at most so many times in all and while that improves it; once in the
-        paper.
+        Most passes, each from the result of the one before and while that improves; 1 in the paper.
 
     Raises
     ------
     UnknownName
-        For `gain`.
+        An unknown `gain`.
     InvalidValue
         `rounds` below 0 or `passes` below 1.
     """
@@ -100,7 +99,7 @@ def refine(
         return
     for _ in range(passes):
         before = best.value
-        for found in _passing(problem, best.host_of_rank, deadline, gain, rounds):
+        for found in _run_pass(problem, best.host_of_rank, deadline, gain, rounds):
             value = problem.hop_bytes(found.host_of_rank)
             if value < best.value:
                 best = Candidate(found.host_of_rank, "hop_bytes", value)
@@ -115,12 +114,12 @@ def exchange(problem: Problem, start: Ints, *, gain: str = EXACT, rounds: int = 
     Parameters
     ----------
     start : int32[ranks]
-        By host index; not changed.
+        Placement by host index; not changed.
     gain, rounds
         As for `refine`.
     """
     _check(gain, rounds, 1)
-    *_, last = _passing(problem, start, Deadline(seconds=np.inf), gain, rounds)
+    *_, last = _run_pass(problem, start, Deadline(seconds=np.inf), gain, rounds)
     return last
 
 
@@ -131,8 +130,10 @@ def _check(gain: str, rounds: int, passes: int) -> None:
         raise InvalidValue("ohtma-exchange", "rounds must not be below 0, passes not below 1")
 
 
-def _passing(problem: Problem, start: Ints, deadline: Deadline, gain: str, rounds: int) -> Iterator[Exchange]:
-    """What a pass has done after each chunk of rounds; at least once."""
+def _run_pass(
+    problem: Problem, start: Ints, deadline: Deadline, gain: str, rounds: int
+) -> Iterator[Exchange]:
+    """Yield the result of a pass after each chunk of rounds, at least once."""
     bench = _bench(problem, start, gain)
     set_costs(bench)
     most = rounds or problem.ranks // 2
@@ -147,7 +148,7 @@ def _passing(problem: Problem, start: Ints, deadline: Deadline, gain: str, round
 
 
 def _best_prefix(start: Ints, pairs: Ints, gains: Floats) -> Exchange:
-    """Lines 33 to 35."""
+    """Return the result after the best prefix (lines 33 to 35)."""
     kept = int(np.argmax(np.r_[0.0, np.cumsum(gains)]))
     host_of_rank = start.copy()
     for rank, other in pairs[:kept].tolist():
@@ -156,6 +157,7 @@ def _best_prefix(start: Ints, pairs: Ints, gains: Floats) -> Exchange:
 
 
 def _bench(problem: Problem, start: Ints, gain: str) -> Bench:
+    """Return the tables of the exchange kernel for a placement."""
     ranks, hosts = problem.ranks, problem.distances
     used, group = np.unique(hosts.group[start], return_inverse=True)
     of_host = np.full(problem.hosts, -1, np.int32)

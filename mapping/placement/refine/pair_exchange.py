@@ -1,16 +1,17 @@
 """Annealed pair exchange on hop-bytes: swaps of two ranks and moves to free slots, with incremental gains.
 
-A short descent comes first. What it gains tells two kinds of start apart. Where it gains much, the start has
-no order yet, and a hot search forms it. Where it gains next to nothing, ranks that talk already sit together,
-such as those cut along the hierarchy of hosts: a hot search would melt an order at large that it does not
-find again, and a cold one keeps it. A search of few proposals a rank is colder too.
+A short descent comes first. Its gain distinguishes two kinds of start. If it gains much, the start has no
+order yet, and a hot search forms it. If it gains next to nothing, ranks that communicate are already near
+each other, such as those cut along the hierarchy of hosts: a hot search would destroy a global order that it
+does not find again, and a cold one keeps it. A search with few proposals per rank is colder too.
 
-Then the temperature is steered, round by round, so that the part of proposals that change something and are
-kept falls geometrically. Guests whose edges differ by orders of magnitude, wide tori and flat trees freeze at
-temperatures that differ a hundredfold, but at the same part of kept proposals. The last rounds are a descent.
+Then the temperature is controlled, round by round, so that the part of proposals that are accepted and change
+something falls geometrically. Guests whose edges differ by orders of magnitude, wide tori and flat trees
+freeze at temperatures that differ a hundredfold, but at the same part of accepted proposals. The last rounds
+are a descent.
 
-With several workers the hosts are cut into domains, another way each round; every thread exchanges ranks
-of its own domain and sees the others where they were when the round began.
+With several workers the hosts are cut into domains, differently in each round; every thread exchanges ranks
+of its own domain, and for it the others stay where they were at the start of the round.
 """
 
 from __future__ import annotations
@@ -31,33 +32,33 @@ from mapping.placement.refine.state.domains import Team, cut, near_pairs
 from registry.model import Int8s, Ints
 
 ROUND = 8_192
-"""Fewest proposals of a worker between two looks at the clock: 1 to 2 ms."""
+"""Least proposals of a worker between two checks of the clock: 1 to 2 ms."""
 PER_RANK = 4
-"""Proposals a rank and round: what a round costs beside its proposals grows with the ranks."""
+"""Proposals per rank and round; the overhead of a round grows with the ranks."""
 CUTS = 64
-"""Ways to cut the hosts into domains; they are used in turn."""
+"""Number of divisions of the hosts into domains, used in turn."""
 SAMPLE = 1024
-"""Pairs of near hosts by which cuts are compared."""
+"""Number of pairs of near hosts by which divisions are compared."""
 HOTTEST, COLDEST = 0.25, 0.002
-"""First and last part of proposals that are kept and change something, from a start without order."""
+"""First and last part of proposals that are accepted and change something, from a start without order."""
 ORDERED = 0.01
-"""A start from which the descent gains less than this part is in order at small already."""
+"""A start from which the descent gains less than this part already has local order."""
 KEEPING = 0.01
-"""First part of proposals that are kept and change something from such a start."""
+"""First part of proposals that are accepted and change something from a start with local order."""
 DESCENT = 20
-"""Proposals a rank in the descent that comes first."""
+"""Proposals per rank in the first descent."""
 MELTING = 300
-"""Proposals a rank that the hottest temperature takes; with fewer a search begins colder, in proportion."""
+"""Proposals per rank for the hottest temperature; with fewer, a search begins colder in proportion."""
 FROZEN = 0.97
-"""Part of the budget after which the temperature is 0."""
+"""Part of the limit after which the temperature is 0."""
 FIRST_HEAT = 0.003
-"""Temperature before anything is measured, in bytes of the median rank times hop units."""
+"""First temperature, in bytes of the median rank times hop units."""
 STEERING, SHARPEST = 0.2, 1.4
-"""Exponent of wanted over measured in a round's correction of temperature, and the largest correction."""
+"""Exponent of wanted over measured part in the correction of the temperature, and the largest correction."""
 
 
 class _Search(NamedTuple):
-    """Arrays of one run; what a thread changes for itself is there once a worker."""
+    """Arrays of one run; those that a thread changes exist once per worker."""
 
     guest: Guest
     tables: Int8s | None
@@ -83,9 +84,9 @@ def refine(
     Parameters
     ----------
     hottest, coldest : float
-        First and last part of proposals that are kept and change something.
+        First and last part of proposals that are accepted and change something.
     keeping : float
-        The first from a start that is in order at small already.
+        First part from a start with local order.
     """
     best = Candidate(start, "hop_bytes", problem.hop_bytes(start))
     search = _begin(problem, start, generator, deadline.workers)
@@ -98,11 +99,11 @@ def refine(
     with Team(deadline.workers) as team:
         domains = _Domains(problem, generator, deadline.workers)
         while True:
-            schedule.tend(deadline.taken, deadline.fraction, lowest)
+            schedule.update(deadline.taken, deadline.fraction, lowest)
             proposals = deadline.claim(most)
             if not proposals:
                 return
-            schedule.learn(*_round(problem, search, team, domains.next(), proposals, schedule.temperature))
+            schedule.correct(*_round(problem, search, team, domains.next(), proposals, schedule.temperature))
             value = compute_costs(search.guest, problem.hops, search.whole)
             if value < lowest * (1.0 - 1e-9):
                 lowest = value
@@ -117,7 +118,7 @@ class _Schedule:
     Parameters
     ----------
     movable : int
-        Ranks that may move.
+        Number of ranks that may move.
     first : float
         Hop-bytes of the start.
     parts : (float, float, float)
@@ -137,11 +138,11 @@ class _Schedule:
 
     @property
     def temperature(self) -> float:
-        """Of the next round; 0 in a descent."""
+        """Temperature of the next round; 0 in a descent."""
         return self._heat if self._wanted > 0 else 0.0
 
-    def tend(self, done: int, spent: float, lowest: float) -> None:
-        """Choose what the next round shall keep, after so many proposals and such a part of the deadline."""
+    def update(self, done: int, spent: float, lowest: float) -> None:
+        """Choose the part of proposals to accept next, after some proposals and a part of the limit."""
         hottest, keeping, coldest = self._parts
         if self._hottest == 0 and done >= self._descent:
             ordered = self._first - lowest <= ORDERED * self._first
@@ -153,14 +154,15 @@ class _Schedule:
             passed = (spent - self._begin) / (FROZEN - self._begin)
             self._wanted = float(self._hottest * (coldest / self._hottest) ** passed)
 
-    def learn(self, made: int, kept: int) -> None:
-        """Correct the temperature by what a round kept."""
+    def correct(self, made: int, kept: int) -> None:
+        """Correct the temperature by the part of proposals that a round accepted."""
         if self._wanted > 0:
             off = self._wanted * made / (kept + 0.5)
             self._heat *= min(max(off**STEERING, 1 / SHARPEST), SHARPEST)
 
 
 def _begin(problem: Problem, start: Ints, generator: np.random.Generator, workers: int) -> _Search:
+    """Return the arrays of a run that starts from a placement."""
     directed = len(problem.hops.code) == 2
     guest, assignment = problem.guest(directed=directed), problem.assign_slots(start)
     ranks = problem.ranks
@@ -180,10 +182,11 @@ def _begin(problem: Problem, start: Ints, generator: np.random.Generator, worker
 
 
 class _Domains:
-    """Ways to cut the hosts, drawn once and used in turn.
+    """Divisions of the hosts into domains, drawn once and used in turn.
 
     Hosts are sorted by distance from one host, or by how much nearer they are to it than to another: on a
-    hypercube to one beside it, which gives two cubes. What splits fewest pairs of near hosts is taken.
+    hypercube to a neighbour, which gives two cubes. The division that splits fewest pairs of near hosts is
+    used.
     """
 
     def __init__(self, problem: Problem, generator: np.random.Generator, workers: int) -> None:
@@ -196,7 +199,7 @@ class _Domains:
         self._at = -1
 
     def next(self) -> NDArray[np.int8]:
-        """int8[h]: domain of each host in the next round."""
+        """Return int8[h]: the domain of each host in the next round."""
         self._at = (self._at + 1) % CUTS
         if self._workers == 1 and not self._cuts:
             self._cuts = [np.zeros(self._problem.hosts, np.int8)] * CUTS
@@ -219,7 +222,7 @@ class _Domains:
 def _round(
     problem: Problem, search: _Search, team: Team, of_host: NDArray[np.int8], proposals: int, heat: float
 ) -> tuple[int, int]:
-    """Make proposals in each domain, put the domains together; how many stayed inside, how many were kept."""
+    """Make proposals in each domain, merge them, and return how many were inside and how many accepted."""
     whole, movable = search.whole, search.movable
     at = of_host[whole.host]
     where = at[movable]

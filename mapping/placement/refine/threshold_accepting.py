@@ -1,16 +1,16 @@
-"""Threshold accepting on congestion, with random swaps: what the 2011 paper refines its mappings by.
+"""Threshold accepting on congestion, with random swaps: the refinement of the 2011 paper.
 
 Sources: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
 2011, section 3.5: "20 iterations in the inner optimization loop and a time limit to determine the number
 of outer optimization iterations", candidates "by swapping two random positions in the mapping"; Dueck and
 Scheuer, "Threshold accepting" (J. Comput. Phys. 90, 1990): a candidate is accepted if it is worse by less
-than a threshold, and thresholds fall. What neither fixes:
+than a threshold, and thresholds fall. Choices that neither fixes:
 
 Thresholds
-    ``first`` times the start's value, falling linearly with the budget to 0 at its end; lowered after
+    ``first`` times the start's value, falling linearly with the limit to 0 at its end; lowered after
     every `inner` proposals.
 Objective
-    The exact congestion of the worst link on the problem's routes, where the paper estimates it by its
+    The exact congestion of the worst link on the problem's routes, the paper estimates it by its
     Algorithm 3. Among equals the worst network link, among equals hop-bytes, by the same rule; the
     threshold is then relative to the start's worst network link, or to the hop-bytes of a mean rank.
 Result
@@ -27,8 +27,8 @@ import numpy as np
 from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, state_from
 from mapping.placement.kernels import threshold_accepting as kernel
-from mapping.placement.kernels.congestion_anneal import Flows, Loads, Talk
 from mapping.placement.kernels.hop_bytes_search import SlotAssignment
+from mapping.placement.kernels.link_loads import Flows, Loads, Talk
 from mapping.placement.kernels.pair_routes import PairRoutes
 from mapping.placement.kernels.threshold_accepting import Best, Links
 from mapping.placement.problem.problem import Problem
@@ -40,16 +40,16 @@ from registry.errors import InvalidValue
 from registry.model import Floats, Ints
 
 ROUNDS_OF = 16
-"""Lowerings of the threshold between two looks at the clock."""
+"""Number of thresholds between two checks of the clock."""
 REFRESH = 8
-"""Proposals a rank between two exact computations of all loads."""
+"""Proposals per rank between two exact computations of all loads."""
 LEAST = 1e-9
-"""Part of the largest message that a link's load must exceed to count: less is rounding."""
+"""Part of the largest message above which a link counts as loaded; less is rounding."""
 LISTED = 256
-"""Links of a class that are listed as its hottest: in a 12 x 12 x 12 torus, 10,368 links, an exchange leaves
-some of them untouched."""
+"""Number of links of a class that are listed as its busiest: in a 12 x 12 x 12 torus, 10,368 links, an
+exchange leaves some of them unchanged."""
 CACHE_BYTES = 192 << 20
-"""Memory for runs that are computed when first asked for."""
+"""Memory for routes that are computed on first use."""
 
 
 class _Search(NamedTuple):
@@ -128,6 +128,7 @@ def refine(
 
 
 def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> _Search:
+    """Return the arrays of a run that starts from a placement."""
     talk, grid = talk_of(problem), build_link_grid(problem, merge=False)
     search = _Search(
         talk=talk,
@@ -163,7 +164,7 @@ def _links(grid: LinkGrid, least: float) -> Links:
 
 
 def _load_all(problem: Problem, search: _Search, host_of_rank: Ints) -> None:
-    """Compute loads, lists and value afresh: all pairs of ranks as one change of links without load."""
+    """Compute loads, lists and value afresh, with all pairs of ranks as one change of unloaded links."""
     source, target, size = problem.host_traffic(host_of_rank)
     flows = Flows(source, target, size, np.zeros(len(size)), np.zeros(4 * len(size) + 1, np.int64))
     search.links.bytes[:] = load_all(search.pair_routes, search.loads, flows)

@@ -1,4 +1,4 @@
-"""Which members a portfolio has unless told: chosen by what is measured of a problem, never by a name."""
+"""Default members of a portfolio, chosen by measured features of the problem."""
 
 from __future__ import annotations
 
@@ -16,35 +16,34 @@ from mapping.placement.strategies import in_order, random
 CONGESTED = {"congestion", "network-congestion", "mean-congestion"}
 """Metrics that the congestion search lowers; the others are left to the one on hop-bytes."""
 SMALL = 256
-"""Up to so many ranks a search on congestion is over long before its budget, and ends where luck leads it: so
-few ranks get several."""
+"""Most ranks for which several searches on congestion run: each ends long before the limit, by chance."""
 FEW = 640
-"""Up to so many ranks two searches on hop-bytes, a thread each, end better than one on both: on seven
+"""Most ranks for which two searches on hop-bytes, one thread each, end better than one on both: on seven
 instances of 336 to 576 ranks 0.964 to 1.001 of it at 6 million steps, on one of 1,024 ranks 1.004."""
 WIDE = 2_048
-"""Hosts from which on a search that starts with few hop-bytes does not find idle links again."""
+"""Least number of hosts with which a search that starts with few hop-bytes does not find idle links."""
 PAIRED = 2_048
-"""Up to so many ranks two searches on congestion, a thread each, end better than one on both, which must stay
-colder: what its workers accept while warm adds up on links that they share. Worst link at 10 s, two
+"""Most ranks for which two searches on congestion, one thread each, end better than one on both, which must
+stay colder: what its workers accept while warm adds up on links that they share. Worst link at 10 s, two
 searches over one, mean of one to three seeds: 0.91 to 0.97 on six instances of 336 to 1,024 ranks, 1.00 on
 three tori, 1.05 on PERCS, where a proposal takes longest; at 30 s 0.95 to 0.98 on four, PERCS too."""
 FEW_GROUPS = 128
-"""Where hosts hang on at most so many switches, what a search on congestion ends with depends on its start
-more than on its length: there are few links, and soon nothing but luck is left."""
+"""Most switches of hosts with which the result of a search on congestion depends more on its start than on
+its length: there are few links, and the rest is chance."""
 STARTS = (
     "layout+pair-exchange+congestion-descent",
     "spectral+congestion-descent",
     "layout+congestion-descent",
     "layout+pair-exchange+congestion-descent",
 )
-"""Searches there: from ragged parts of little cut, from straight blocks, and twice from few hop-bytes."""
+"""Searches with few switches: from ragged parts, from straight blocks, and twice from few hop-bytes."""
 MOST_SPECTRAL = 3_000
-"""Most ranks whose graph's smooth vectors are found in a second."""
+"""Most ranks whose eigenvectors are computed in a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What is measured of a problem before members are chosen.
+    """Features of a problem by which members are chosen.
 
     Attributes
     ----------
@@ -52,17 +51,16 @@ class Features:
     pairs : int
         Ordered pairs of ranks that send bytes.
     groups : int
-        Of hosts that are alike as to distance.
+        Number of host groups with equal distances.
     free_slots : int
-        More slots than ranks.
+        Number of slots less ranks.
     most_slots : int
-        Of a host.
+        Most slots of a host.
     spread : float
-        Mean over median of what a rank sends and receives: 1 for even guests, large where few ranks
-        carry most.
+        Mean over median of the bytes of a rank: 1 for even guests, large if few ranks have most.
     scattered : float
-        Worst link with ranks on random hosts over that with ranks in order, where no two hosts hang on one
-        switch and at least as many slots are free as there are ranks; inf elsewhere.
+        Worst link with ranks on random hosts relative to ranks in order, if no two hosts share a switch and
+        at least half of the slots are free; otherwise inf.
     """
 
     ranks: int
@@ -76,7 +74,7 @@ class Features:
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """Measure a problem."""
+        """Return the features of a problem."""
         talks = np.bincount(np.r_[problem.source, problem.target], np.r_[problem.bytes, problem.bytes])
         talks = talks[talks > 0]
         return cls(
@@ -92,7 +90,7 @@ class Features:
 
 
 def default_members(objective: Objective, features: Features) -> tuple[Member, ...]:
-    """The members that run where none are asked for."""
+    """Return the members that run by default."""
     named = {term.metric for term in objective.asked[0]}
     chains: list[str] = []
     if named & CONGESTED:
@@ -103,16 +101,16 @@ def default_members(objective: Objective, features: Features) -> tuple[Member, .
 
 
 def near_members(objective: Objective) -> tuple[Member, ...]:
-    """Members that go downhill from the placement given, best exchanges first, and so stay close to it."""
+    """Return members that only improve the given placement, best exchanges first, and so stay near it."""
     congested = {term.metric for term in objective.asked[0]} & CONGESTED
     text = "threshold-accepting:first=0" if congested else "ohtma-exchange"
     return (Member(chain=Chain.parse(text)),)
 
 
 def pareto_members(features: Features) -> tuple[Member, ...]:
-    """Members that lower congestion from a placement of few hop-bytes, and end at different points.
+    """Return members that lower congestion from few hop-bytes and end at different points.
 
-    A short search stops where hop-bytes have hardly grown, a long one where congestion is least.
+    A short search ends with hardly more hop-bytes, a long one with the least congestion.
     """
     lengths = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
     return tuple(Member(chain=Chain.parse("congestion-descent"), weight=weight) for weight in lengths)

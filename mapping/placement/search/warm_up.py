@@ -1,4 +1,4 @@
-"""Have the kernels of a search compiled (or read from disk) before its clock starts."""
+"""Compile the kernels of a search, or read them from disk, before its clock starts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from registry.model import HOST, SWITCH, Adapters, Allocation, Fabric, Forwardin
 
 @cache
 def warm_up(routing: str, chains: tuple[str, ...], workers: int) -> None:
-    """Run chains for a few proposals on two hosts, one of two rails; once a process for each.
+    """Run chains for a few proposals on two hosts, one with two rails; once per process.
 
     Parameters
     ----------
     routing : str
-        One with options, or that needs a file, is taken for all shortest paths: kernels are the same.
+        Routing; one with options or a file counts as all shortest paths, which have the same kernels.
     chains : tuple of str
     workers : int
-        Threads of a refiner.
+        Number of threads of a refiner.
     """
     profile = Profile.from_edges([0, 1], [1, 0], [1.0, 2.0])
     fabric = _two_hosts()
@@ -44,7 +44,7 @@ def warm_up(routing: str, chains: tuple[str, ...], workers: int) -> None:
 
 
 def _two_hosts() -> Fabric:
-    """Two hosts on one switch, with forwarding tables; the first has two adapters."""
+    """Return two hosts on one switch, with forwarding tables; the first has two adapters."""
     adapters = Adapters(
         names=("a1", "a2", "b"),
         guid=np.array([1, 2, 3], np.uint64),

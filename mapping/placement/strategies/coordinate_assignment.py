@@ -1,4 +1,4 @@
-"""Ranks laid over hosts whose places have several coordinates, each axis by a coordinate of the ranks."""
+"""Assignment of ranks to hosts with several coordinates, each axis by one coordinate of the ranks."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import numpy as np
 from registry.model import Floats, Ints
 
 ANGLES = 24
-"""Angles of a quarter turn that are tried for two vectors."""
+"""Number of angles of a quarter turn that are tried for two vectors."""
 SWEEPS = 3
-"""Times that all pairs of more than two vectors are turned."""
+"""Number of times that all pairs of more than two vectors are rotated."""
 
 
 def assign_by_coordinates(coordinates: Floats, axes: Ints, slot_host: Ints) -> Ints:
-    """int32[ranks]: hosts of ranks whose order along each axis is that of a coordinate.
+    """Return int32[ranks]: hosts such that the order of ranks along each axis is that of a coordinate.
 
     Parameters
     ----------
     coordinates : float64[ranks, d]
     axes : int32[h, d or more]
-        Place of each host.
+        Coordinates of each host.
     slot_host : int32[s]
-        At least as many as ranks; those farthest along the first axis stay free.
+        Host of each slot; slots farthest along the first axis stay free.
     """
     places = axes[slot_host]
     slots = np.lexsort(tuple(places.T[::-1]))[: len(coordinates)]
@@ -35,11 +35,11 @@ def assign_by_coordinates(coordinates: Floats, axes: Ints, slot_host: Ints) -> I
 
 
 def aligned(vectors: Floats, count: int) -> Floats:
-    """float64[ranks, k]: vectors whose first `count` are turned among themselves towards a grid's axes.
+    """Return float64[ranks, k]: vectors of which the first `count` are rotated towards the axes of a grid.
 
-    Where a Laplacian's eigenvalues are equal, as on a square grid, the solver gives any mixture of their
-    vectors. Cosines along the axes have a lower fourth moment than mixtures of them: pair by pair the angle
-    with the lowest sum is taken.
+    If eigenvalues of a Laplacian are equal, as on a square grid, the solver returns any mixture of their
+    vectors. Cosines along the axes have a lower fourth moment than mixtures of them: for each pair of vectors
+    the angle with the lowest sum is used.
     """
     size = np.sqrt((vectors**2).mean(axis=0))
     turned = vectors / np.where(size > 0, size, 1.0)
@@ -47,13 +47,13 @@ def aligned(vectors: Floats, count: int) -> Floats:
     pairs = [(one, other) for one in range(count) for other in range(one + 1, count)]
     for one, other in pairs * (SWEEPS if count > 2 else 1):
         turned[:, [one, other]] = min(
-            (_turned(turned[:, [one, other]], step / ANGLES * np.pi / 2) for step in range(ANGLES)),
+            (_rotated(turned[:, [one, other]], step / ANGLES * np.pi / 2) for step in range(ANGLES)),
             key=lambda both: round(float((both**4).sum()), 6),
         )
     return turned
 
 
-def _turned(both: Floats, angle: float) -> Floats:
+def _rotated(both: Floats, angle: float) -> Floats:
     cos, sin = np.cos(angle), np.sin(angle)
     found: Floats = both @ np.array([[cos, -sin], [sin, cos]])
     return found

@@ -4,14 +4,14 @@ Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale p
 2011, section 3.1, Algorithm 1; many start vertices: section 4.2 and Figure 4. Line by line:
 
 Line 3, 4
-    The initial load omega-hat makes a shortest path one of fewest links. Added to loads it swallows them
-    in float64 on large fabrics, so (links, load) are compared in this order instead.
+    The initial load omega-hat makes a shortest path one of fewest links. Added to loads it would
+    hide them in float64 on large fabrics, so (links, load) are compared in this order instead.
 Line 5
-    The start is a host of the allocation, its first unless told.
+    The start is a host of the allocation; default: the first.
 Line 7
     A rank's weight is the sum of what it sends (section 3.1); ties go to the lower rank.
 Line 9
-    "Pick new s": where no edge leads to a rank, the closest host with room to the last one used.
+    "Pick new s": if no edge leads to a rank, the closest host with room to the last one used.
 Line 17
     Edges whose receiver has a host are dropped, which is not printed; ties go to the lower sender, then
     the lower receiver. A rank that only receives is reached when its senders are done, else last.
@@ -19,7 +19,7 @@ Line 19
     Closest to s. The text says that neighbours in the guest go to neighbours in the host graph, so s is
     the host of the sender u; in the print it is the host used last, which ``near=last`` takes. Among
     hosts of equally many links that of the least loaded path wins, then the lowest. Option ``ties`` can
-    leave loads out and take the problem's distances, as where a table of distances is given.
+    leave loads out and use the problem's distances, for example a table of distances.
 Line 26
     Only edges that are followed load links; a path's load is summed from its beginning, and of two equal
     ways to a vertex the one with the lower last arc (by tail, then head) is kept.
@@ -54,30 +54,30 @@ def place_ranks(
     ties: str = LOAD,
     by: str = HOP_BYTES,
 ) -> Ints:
-    """int32[ranks]: host index of each rank; `generator` is not used.
+    """Return int32[ranks]: the host index of each rank; `generator` is not used.
 
     Parameters
     ----------
     start : int
         Index in the allocation of the host to begin from.
     starts : int
-        Begin from so many hosts, evenly spread over the allocation from `start` on, and keep the best
-        placement; of equals the first.
+        Number of hosts to begin from, evenly spread over the allocation from `start` on; the best
+        placement wins, of equals the first.
     near : str
         The next host is the closest to the ``sender``'s or to that used ``last``.
     ties : str
-        Among equally close hosts, that of the least ``load`` on its path over the fabric's graph (the
-        paper), or the ``lowest``; then close means the problem's distances.
+        Choice among equally close hosts: the least ``load`` on the path over the fabric's graph (the
+        paper), or the ``lowest`` host by the problem's distances.
     by : str
-        Metric that tells which of several placements is the best: ``hop-bytes``, ``congestion`` (worst
+        Metric that chooses the best of several placements: ``hop-bytes``, ``congestion`` (worst
         link, worst network link, hop-bytes), or another that objectives know.
 
     Raises
     ------
     InvalidValue
-        `start` is no host of the allocation, or `starts` is below 1.
+        `start` is not a host of the allocation, or `starts` is below 1.
     UnknownName
-        For `near`, `ties` or `by`.
+        An unknown `near`, `ties` or `by`.
     """
     _check(problem, start, starts, near, ties)
     check_objective(by)

@@ -1,4 +1,4 @@
-"""Ranks fill the allocation's slots in order, a host's slots together: what launchers do unless told."""
+"""Ranks in order on the allocation's slots, host by host: the default of launchers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from registry.model import Allocation, Ints, Placement
 
 
 def in_order(ranks: int, allocation: Allocation) -> Placement:
-    """The placement in order; needs no routes.
+    """Return the placement of the ranks in order; needs no routes.
 
     Raises
     ------
@@ -22,5 +22,5 @@ def in_order(ranks: int, allocation: Allocation) -> Placement:
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
-    """int32[ranks]: host index of each rank; `generator` is not used."""
+    """Return int32[ranks]: the host index of each rank; `generator` is not used."""
     return problem.slot_host[: problem.ranks].copy()

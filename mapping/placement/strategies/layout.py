@@ -1,4 +1,4 @@
-"""The start of a search: in order, or laid over the hosts by distances, whichever has less hop-bytes."""
+"""Start of a search: in order, or assigned by distances, whichever has fewer hop-bytes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from mapping.routing.torus import torus_coordinates
 from registry.model import Ints
 
 MOST_TOGETHER, MOST_STARTS = 4096, 3
-"""Ranks (or hosts, if more) of all layouts along a hierarchy together, and the most of them: some tenths of a
-second."""
+"""Most ranks (or hosts, if more) of all layouts along a hierarchy together, and most layouts: some tenths of
+a second."""
 FEW_PARTNERS = 8
-"""Up to so many a rank in the mean smooth vectors are found in a tenth of a second, and straight borders may
-cut less than METIS's ragged ones."""
+"""Mean number of partners up to which eigenvectors take a tenth of a second, and straight borders may cut
+less than METIS's ragged ones."""
 CUTS = 16
-"""Partitions that METIS tries each time where there are several layouts."""
+"""Number of partitions that METIS tries each time if there are several layouts."""
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
-    """int32[ranks]: host index of each rank.
+    """Return int32[ranks]: the host index of each rank.
 
-    On a torus or mesh ranks are laid along the guest's smooth vectors, elsewhere cut along the hierarchy,
-    and where they have few partners along smooth vectors too.
+    On a torus or mesh ranks are sorted along eigenvectors of the guest graph; elsewhere they are cut along
+    the hierarchy of hosts, and with few partners also sorted along eigenvectors.
     """
     found = [problem.slot_host[: problem.ranks].copy()]
     if len(problem.bytes) == 0 or problem.hosts == 1:

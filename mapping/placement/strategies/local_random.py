@@ -1,11 +1,11 @@
-"""Random with locality: ranks that talk most sit close together, but which hosts they get is chance.
+"""Random with locality: ranks that exchange most are on near hosts, which are chosen at random.
 
 Source: Orduña, Silla and Duato, "On the development of a communication-aware task mapping technique",
 2004, section 5.2: "random mappings with locality (rl)" assign "the processes with the highest communication
 requirements to workstations attached to the same network switch", "the switch is selected randomly". The
-rule here, which also holds for networks without switches: a random host that has room, and the hosts nearest
-to it, get the heaviest rank that has no host and, one after the other, the rank that exchanges most bytes
-with those; again until `share` of the ranks are seated. The rest take any slots.
+rule here, which also holds for networks without switches: a random host with room, and the hosts nearest to
+it, get the heaviest rank without a host and, one after the other, the rank that exchanges most bytes with
+those; this repeats until `share` of the ranks have hosts. The others take any slots.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from registry.model import Bools, Ints, Longs
 def place_ranks(
     problem: Problem, generator: np.random.Generator, *, block: int = 0, share: float = 1.0
 ) -> Ints:
-    """int32[ranks]: host index of each rank.
+    """Return int32[ranks]: the host index of each rank.
 
     Parameters
     ----------
     block : int
-        Most ranks that are seated together. 0: as many as the chosen host and those at the least distance
-        from it have free slots (on a tree, the hosts of its switch).
+        Most ranks that are placed together. 0: the number of free slots of the chosen host and of those at
+        the least distance from it (on a tree, the hosts of its switch).
     share : float
-        Part of the ranks that are seated so, 0 to 1.
+        Part of the ranks that are placed so, 0 to 1.
 
     Raises
     ------
@@ -42,13 +42,13 @@ def place_ranks(
     clusters, local = _Clusters(problem), round(share * problem.ranks)
     room = problem.allocation.slots.astype(np.int64)
     host_of_rank = np.full(problem.ranks, -1, np.int32)
-    seated = 0
-    while seated < local:
+    placed = 0
+    while placed < local:
         slots = generator.permutation(_close_slots(problem, generator, room, block))
-        ranks = clusters.take(min(len(slots), local - seated))
+        ranks = clusters.take(min(len(slots), local - placed))
         host_of_rank[ranks] = slots[: len(ranks)]
         room -= np.bincount(slots[: len(ranks)], minlength=len(room))
-        seated += len(ranks)
+        placed += len(ranks)
     rest = np.flatnonzero(host_of_rank < 0)
     left = np.repeat(np.arange(len(room), dtype=np.int32), room)
     host_of_rank[rest] = generator.permutation(left)[: len(rest)]
@@ -56,7 +56,7 @@ def place_ranks(
 
 
 def _close_slots(problem: Problem, generator: np.random.Generator, room: Longs, block: int) -> Ints:
-    """Hosts of free slots on a random host with room and close to it, one entry a slot."""
+    """Return the hosts of free slots on and near a random host with room, one entry per slot."""
     free = np.flatnonzero(room)
     centre = int(generator.choice(free))
     far = problem.distances.of(centre, np.arange(problem.hosts))
@@ -69,7 +69,7 @@ def _close_slots(problem: Problem, generator: np.random.Generator, room: Longs, 
 
 
 class _Clusters:
-    """Ranks by what they exchange, handed out in clusters."""
+    """Clusters of ranks that exchange much."""
 
     def __init__(self, problem: Problem) -> None:
         guest = problem.guest(directed=False)
@@ -81,7 +81,7 @@ class _Clusters:
         self._at = 0
 
     def take(self, count: int) -> list[int]:
-        """The next cluster, of exactly `count` ranks; ties go to the lower rank."""
+        """Return the next cluster of exactly `count` ranks; ties go to the lower rank."""
         cluster: list[int] = []
         gain: dict[int, float] = {}
         queue: list[tuple[float, int]] = []
@@ -97,7 +97,7 @@ class _Clusters:
         return cluster
 
     def _next(self, queue: list[tuple[float, int]]) -> int:
-        """The waiting rank that exchanges most with the cluster, else the heaviest."""
+        """Return the waiting rank that exchanges most with the cluster, else the heaviest."""
         while queue:
             _, rank = heapq.heappop(queue)  # an older, smaller gain of a rank comes after it was taken
             if self._waiting[rank]:

@@ -1,4 +1,4 @@
-"""Hosts that take several ranks: ranks in groups first, then each group on a host by another strategy.
+"""Several ranks per host: groups of ranks first, then each group on a host by another strategy.
 
 Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
 2011, section 3.4; for the groups see `mapping.placement.partition.multicore`. Beyond the paper: with free
@@ -23,17 +23,17 @@ NAME = "multicore"
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator, *, inner: str = "greedy") -> Ints:
-    """int32[ranks]: host index of each rank.
+    """Return int32[ranks]: the host index of each rank.
 
     Parameters
     ----------
     inner : str
-        Strategy that places groups, by name; its options keep their defaults.
+        Name of the strategy that places groups; its options have their defaults.
 
     Raises
     ------
     UnknownName
-        `inner` is no strategy, or this one.
+        `inner` is not a strategy, or is this one.
     """
     known = {entry.name: entry for entry in STRATEGIES if not entry.refines and entry.name != NAME}
     if inner not in known:
@@ -47,21 +47,21 @@ def place_ranks(problem: Problem, generator: np.random.Generator, *, inner: str 
         pins=np.zeros(0, np.int32),
         own_distances=problem.distances,
     )
-    return _fitting(problem, sizes, known[inner].load()(groups, generator))[group]
+    return _hosts_with_room(problem, sizes, known[inner].load()(groups, generator))[group]
 
 
 def _group_sizes(problem: Problem) -> Longs:
-    """int64[groups]: descending."""
+    """Return int64[groups]: the sizes of the groups, descending."""
     slots = np.sort(problem.allocation.slots)[::-1].astype(np.int64)
     before = np.cumsum(slots) - slots
     sizes: Longs = np.minimum(slots, problem.ranks - before)
     return sizes[before < problem.ranks]
 
 
-def _fitting(problem: Problem, sizes: Longs, wanted: Ints) -> Ints:
-    """int32[groups]: host of each group, the wanted one or the closest with room.
+def _hosts_with_room(problem: Problem, sizes: Longs, wanted: Ints) -> Ints:
+    """Return int32[groups]: the host of each group, the wanted one or the closest with room.
 
-    Groups come in descending size, and there are as many hosts for the k largest as groups: one is left.
+    Groups are in descending size, and for the k largest there are at least k hosts, so one is always free.
     """
     slots, free = problem.allocation.slots, np.ones(problem.hosts, bool)
     host_of_group = np.empty(len(sizes), np.int32)

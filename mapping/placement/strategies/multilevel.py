@@ -1,10 +1,10 @@
-"""From the top of the hosts' hierarchy down, ranks are cut into parts of the sizes that its branches take.
+"""Ranks cut by METIS along the hierarchy of the hosts, from the top down.
 
 Hosts are clustered by their distances (average linkage), which finds pods, leaf switches, groups and
-cabinets without knowing their names; branches that join at nearly one height are one branching. At each,
-METIS cuts the ranks into as many parts at once, which are corrected to the exact sizes as Hoefler and Snir
-2011, section 3.4, do for the cores of a host. So cuts lie at the hierarchy's own borders, where bisection
-into halves (their section 3.2) cuts through pods and leaf switches.
+cabinets without their names; branches that join at nearly the same height are one branching. At each, METIS
+cuts the ranks into as many parts at once, which are corrected to the exact sizes as Hoefler and Snir 2011,
+section 3.4, do for the cores of a host. So cuts are at the borders of the hierarchy; bisection into halves
+(their section 3.2) cuts through pods and leaf switches.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from mapping.placement.problem.problem import Problem
 from registry.model import Floats, Ints, Longs
 
 MOST_GROUPS = 8192
-"""Groups of hosts that are clustered; of more, runs in order are taken for one."""
+"""Most host groups that are clustered; of more, adjacent ones are combined."""
 TOGETHER = 0.02
 """Branches that join within this part of the highest join are one branching."""
 WIDEST = 64
-"""Most parts that ranks are cut into at once; wider branchings are halved first."""
+"""Most parts into which ranks are cut at once; wider branchings are halved first."""
 SLACK = 50
 """How far METIS may let a part grow above its share before it is corrected, in thousandths."""
 CUTS = 4
-"""Bisections that METIS tries each time; its k-way method leaves more to correct and cuts more."""
+"""Number of bisections that METIS tries each time; its k-way method needs more correction and cuts more."""
 
 
 class Branch(NamedTuple):
-    """A part of the hosts, and what it consists of.
+    """A part of the hosts and its own parts.
 
     Attributes
     ----------
     height : float
         Mean distance at which its parts join.
     parts : tuple of Branch
-        None: hosts that are not told apart further.
+        Empty if the hosts are not divided further.
     hosts : int32[k]
-        In the order of the parts.
+        Hosts in the order of the parts.
     """
 
     height: float
@@ -53,7 +53,7 @@ class Branch(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Ranks that a branch takes, and the graph of these."""
+    """Ranks of a branch and their graph."""
 
     branch: Branch
     ranks: Longs
@@ -68,18 +68,18 @@ def place_ranks(
     cuts: int = CUTS,
     starts: int = 1,
 ) -> Ints:
-    """int32[ranks]: host index of each rank.
+    """Return int32[ranks]: the host index of each rank.
 
     Parameters
     ----------
     generator : numpy.random.Generator
-        Gives METIS its seeds.
+        Source of METIS's seeds.
     slack : int
         How far METIS may let a part grow above its share before it is corrected, in thousandths.
     cuts : int
-        Partitions that METIS tries each time.
+        Number of partitions that METIS tries each time.
     starts : int
-        Whole layouts, of which the one with least hop-bytes is taken.
+        Number of placements of which the one with the fewest hop-bytes is returned.
     """
     graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
     whole = _Work(hierarchy(problem), np.arange(problem.ranks), graph)
@@ -92,7 +92,7 @@ def place_ranks(
 
 
 def _place_once(whole: _Work, slots: Longs, options: pymetis.Options) -> Ints:
-    """int32[ranks]: one layout, from the top of the hierarchy down."""
+    """Return int32[ranks]: one placement, from the top of the hierarchy down."""
     host_of_rank = np.empty(len(whole.ranks), np.int32)
     todo = [whole]
     while todo:
@@ -110,12 +110,12 @@ def _place_once(whole: _Work, slots: Longs, options: pymetis.Options) -> Ints:
 
 
 def options_of(generator: np.random.Generator, *, slack: int = SLACK, cuts: int = CUTS) -> pymetis.Options:
-    """METIS's options, with a seed drawn from a generator."""
+    """Return METIS options with a seed drawn from a generator."""
     return pymetis.Options(seed=int(generator.integers(1 << 31)), ncuts=cuts, ufactor=slack)
 
 
 def fill(room: Longs, ranks: int) -> Longs:
-    """int64[parts]: ranks that each part takes, as few parts as possible: the roomiest first."""
+    """Return int64[parts]: ranks of each part, the parts with most slots first."""
     taken = np.zeros(len(room), np.int64)
     order = np.argsort(-room, kind="stable")
     before = np.cumsum(room[order]) - room[order]
@@ -124,7 +124,7 @@ def fill(room: Longs, ranks: int) -> Longs:
 
 
 def cut_into(graph: csr_matrix, sizes: Longs, options: pymetis.Options) -> Ints:
-    """int32[n]: part of each vertex, of exactly these sizes, by METIS."""
+    """Return int32[n]: the part of each vertex, of exactly these sizes, by METIS."""
     vertices, parts = graph.shape[0], len(sizes)
     if parts in (1, vertices) or graph.nnz == 0:
         return np.repeat(np.arange(parts, dtype=np.int32), sizes)
@@ -148,7 +148,7 @@ def cut_into(graph: csr_matrix, sizes: Longs, options: pymetis.Options) -> Ints:
 
 
 def hierarchy(problem: Problem) -> Branch:
-    """The hosts of an allocation, clustered by distance."""
+    """Return the hosts of an allocation, clustered by distance."""
     distances = problem.distances
     order = np.argsort(distances.group, kind="stable").astype(np.int32)
     first = np.searchsorted(distances.group[order], np.arange(distances.groups))
@@ -161,7 +161,7 @@ def hierarchy(problem: Problem) -> Branch:
 
 
 def _condensed(distances: Distances, kept: Longs) -> Floats:
-    """float64[k * (k - 1) / 2]: distances between some groups, mean of both ways, as scipy lists them."""
+    """Return float64[k * (k - 1) / 2]: mean distances of both directions between groups, in scipy's order."""
     found = np.empty(len(kept) * (len(kept) - 1) // 2)
     end, symmetric = 0, distances.symmetric
     for at, group in enumerate(kept[:-1].tolist()):
@@ -173,7 +173,7 @@ def _condensed(distances: Distances, kept: Longs) -> Floats:
 
 
 class _Clusters:
-    """Clusters as scipy numbers them: groups of hosts first, then joins of two."""
+    """Clusters in scipy's numbering: groups of hosts first, then joins of two."""
 
     def __init__(self, hosts: list[Ints], joins: Floats) -> None:
         self._hosts = hosts
@@ -181,7 +181,7 @@ class _Clusters:
         self._heights = [0.0] * len(hosts) + joins[:, 2].tolist()
 
     def branch(self, cluster: int) -> Branch:
-        """A cluster with all below it."""
+        """Return a cluster with all below it."""
         if cluster < len(self._hosts):
             return Branch(0.0, (), self._hosts[cluster])
         height = self._heights[cluster]
@@ -198,7 +198,7 @@ class _Clusters:
 
 
 def _parts(branch: Branch, slots: Longs) -> tuple[Branch, ...]:
-    """What ranks are divided among next: a branch's parts, those of wide ones taken together in pair_routes."""
+    """Return the parts of a branch; those of a wide one are combined into two halves."""
     parts = branch.parts or tuple(Branch(0.0, (), branch.hosts[k : k + 1]) for k in range(len(branch.hosts)))
     alike = all(len(part.hosts) == 1 for part in parts) and bool((slots[branch.hosts] == 1).all())
     if len(parts) <= WIDEST or alike:

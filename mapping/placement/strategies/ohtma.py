@@ -2,7 +2,7 @@
 
 Source: Li et al., "OHTMA: an optimized heuristic topology-aware mapping algorithm on the Tianhe-3
 exascale supercomputer prototype", 2020, section 4.3, Algorithm 1. Lines 1 to 19, the first mapping, are
-read as printed; for lines 20 to 36 and what is mended there see `mapping.placement.refine.ohtma_exchange`.
+read as printed; for lines 20 to 36 and their corrections see `mapping.placement.refine.ohtma_exchange`.
 
 Line 7
     ``A[p, i]`` is what p sends to i: a rank that only receives comes last.
@@ -33,20 +33,20 @@ EXCHANGES = (EXACT, PRINTED, NONE)
 def place_ranks(
     problem: Problem, generator: np.random.Generator, *, gain: str = EXACT, rounds: int = 0
 ) -> Ints:
-    """int32[ranks]: host index of each rank; `generator` is not used.
+    """Return int32[ranks]: the host index of each rank; `generator` is not used.
 
     Parameters
     ----------
     gain : str
-        Of an exchange: ``exact`` or ``printed``; ``none``: the first mapping alone, to be followed by
-        the refiner ``ohtma-exchange`` where the exchange shall keep to a budget.
+        Gain of an exchange: ``exact`` or ``printed``; ``none``: the first mapping alone, for use with the
+        refiner ``ohtma-exchange`` under a limit.
     rounds : int
-        Exchanges; 0: half the ranks, as in the paper (section 5.2).
+        Number of exchanges; 0: half the ranks, as in the paper (section 5.2).
 
     Raises
     ------
     UnknownName
-        For `gain`.
+        An unknown `gain`.
     InvalidValue
         `rounds` below 0.
     """

@@ -1,4 +1,4 @@
-"""Every choice of slots is equally likely: the baseline of most papers."""
+"""Random placement with every choice of slots equally likely: the baseline of most papers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from registry.model import Allocation, Ints, Placement
 
 
 def random_placement(ranks: int, allocation: Allocation, seed: int) -> Placement:
-    """A random placement; needs no routes.
+    """Return a random placement; needs no routes.
 
     Raises
     ------
@@ -23,5 +23,5 @@ def random_placement(ranks: int, allocation: Allocation, seed: int) -> Placement
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
-    """int32[ranks]: host index of each rank."""
+    """Return int32[ranks]: the host index of each rank."""
     return problem.slot_host[generator.permutation(len(problem.slot_host))[: problem.ranks]]

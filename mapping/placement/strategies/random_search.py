@@ -2,7 +2,7 @@
 
 Source: Orduña, Silla and Duato, "On the development of a communication-aware task mapping technique",
 2004, section 4.2. Each of 10 seeds starts from a random mapping; an iteration exchanges two values of it
-drawn at random and keeps them so only where the mapping coefficient (section 4.1) falls; a seed ends after
+drawn at random and keeps the exchange only if the mapping coefficient (section 4.1) falls; a seed ends after
 40 iterations in a row without a decrease. The best seed wins, of equals the first.
 
 The coefficient is bytes (or packets, option ``packet_bytes``) times the problem's distances; the paper's
@@ -25,23 +25,23 @@ from registry.errors import InvalidValue
 from registry.model import Floats, Ints
 
 ROUND = 4_096
-"""Iterations between two moments at which an interrupt is heard."""
+"""Iterations between two checks for an interrupt."""
 ROUNDING = 1e-13
-"""A decrease below this part of the coefficient is none."""
+"""A decrease below this part of the coefficient is ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Search:
-    """What all seeds found.
+    """Result of all seeds.
 
     Attributes
     ----------
     host_of_rank : int32[ranks]
-        Of the best seed.
+        Placement of the best seed.
     best : int
-        That seed's number, from 0.
+        Number of the best seed, from 0.
     coefficients : tuple of float64[iterations + 1]
-        Of each seed: the mapping coefficient at its start and after each iteration (Figure 7), in bytes
+        Mapping coefficient of each seed at its start and after each iteration (Figure 7), in bytes
         or packets times distance.
     """
 
@@ -58,7 +58,7 @@ def place_ranks(
     failures: int = 40,
     packet_bytes: float = 0.0,
 ) -> Ints:
-    """int32[ranks]: host index of each rank; see `search`."""
+    """Return int32[ranks]: the host index of each rank; see `search`."""
     found = search(problem, generator, seeds=seeds, failures=failures, packet_bytes=packet_bytes)
     return found.host_of_rank
 
@@ -76,9 +76,9 @@ def search(
     Parameters
     ----------
     seeds : int
-        Random mappings to start from.
+        Number of random mappings to start from.
     failures : int
-        Iterations in a row without a decrease after which a seed ends.
+        Number of iterations in a row without a decrease after which a seed ends.
     packet_bytes : float
         Size of a packet, to count packets (section 2 of the paper); 0: count bytes.
 
@@ -113,7 +113,7 @@ def _descend(
     generator: np.random.Generator,
     limit: int,
 ) -> Floats:
-    """One seed: the coefficient's course; `host_of_rank` is changed in place."""
+    """Run one seed and return the course of the coefficient; `host_of_rank` is changed in place."""
     distances, state = problem.distances, state_from(generator)
     source, target, _ = problem.host_traffic(host_of_rank)
     begin = float(weight @ distances.of(source, target))

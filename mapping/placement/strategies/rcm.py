@@ -4,8 +4,8 @@ Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale p
 2011, section 3.3: orders pi_G and pi_H of the ranks and of the hosts, and the placement
 pi_H o pi_G^-1. "All vertices v with C(v) = 0 are removed from H" first, which leaves no edge between the
 hosts of a switched fabric, and so the order of their numbers. The variant ``whole`` orders hosts and
-switches together, then keeps the hosts. Weights and capacities are not looked at; an edge is one in
-either direction. A host comes as often as it has slots; slots that are left over stay free.
+switches together, then keeps the hosts. Weights and capacities are ignored; an edge counts in
+both directions. A host is repeated for each of its slots; slots that are left over stay free.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ ROOTS = (PERIPHERAL, LEAST_DEGREE)
 def place_ranks(
     problem: Problem, generator: np.random.Generator, *, variant: str = AUTO, root: str = PERIPHERAL
 ) -> Ints:
-    """int32[ranks]: host index of each rank; `generator` is not used.
+    """Return int32[ranks]: the host index of each rank; `generator` is not used.
 
     Parameters
     ----------
     variant : str
         ``paper`` orders the hosts of the allocation by the edges among them; ``whole`` orders them
-        together with all vertices that forward; ``auto`` takes ``paper`` where at least half of the
-        hosts have an edge to another host of the allocation, else of both orders the one that gives
-        fewer hop-bytes: machine order, reversed, is often no bad order of a switched fabric.
+        together with all vertices that forward; ``auto`` uses ``paper`` if at least half of the hosts
+        have an edge to another host of the allocation, else the order with fewer hop-bytes: reversed
+        machine order is often a good order of a switched fabric.
     root : str
-        Where an ordering begins: at a ``peripheral`` vertex, found as George and Liu do (1979), or at one
-        of ``least-degree``. The paper does not tell.
+        Start of an ordering: a ``peripheral`` vertex, found as by George and Liu (1979), or one of
+        ``least-degree``. The paper does not specify it.
 
     Raises
     ------
     UnknownName
-        For `variant` or `root`.
+        An unknown `variant` or `root`.
     """
     for option, value, known in (("variant", variant, VARIANTS), ("root", root, ROOTS)):
         if value not in known:
@@ -61,14 +61,14 @@ def place_ranks(
 
 
 def _in_both_orders(problem: Problem, ranks: Ints, hosts: Ints) -> Ints:
-    """int32[ranks]: the ranks in their order on the slots of the hosts in theirs."""
+    """Return int32[ranks]: the ordered ranks on the slots of the ordered hosts."""
     host_of_rank = np.empty(problem.ranks, np.int32)
     host_of_rank[ranks] = np.repeat(hosts, problem.allocation.slots[hosts])[: problem.ranks]
     return host_of_rank
 
 
 def _host_order(fabric: Fabric, hosts: Ints, variant: str, root: str) -> Ints:
-    """int32[h]: host indices in reverse Cuthill-McKee order."""
+    """Return int32[h]: host indices in reverse Cuthill-McKee order."""
     number = np.full(len(fabric), -1, np.int32)
     number[hosts] = np.arange(len(hosts))
     if variant == WHOLE:
@@ -82,7 +82,7 @@ def _host_order(fabric: Fabric, hosts: Ints, variant: str, root: str) -> Ints:
 
 
 def _order(source: Ints, target: Ints, vertices: int, root: str) -> Ints:
-    """int32[n]: vertices of a graph in reverse Cuthill-McKee order."""
+    """Return int32[n]: vertices of a graph in reverse Cuthill-McKee order."""
     apart = source != target
     ends = np.r_[source[apart], target[apart]], np.r_[target[apart], source[apart]]
     graph = csr_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(vertices, vertices))

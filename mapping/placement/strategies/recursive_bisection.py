@@ -2,24 +2,24 @@
 
 Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
 2011, section 3.2, Algorithm 2, with its repair of the balance. Hosts are cut first and ranks then, so that
-each part has as many ranks as slots: lines 5 to 10 only find out which half fits which.
+each part has as many ranks as slots: lines 5 to 10 only determine which half fits which.
 
-Two variants, by how hosts hang together:
+Two variants, for direct and for switched networks:
 
 ``paper``
     The fabric is cut as it is, hosts weighing their slots and all else nothing; edges that a cut crosses
     are removed (proof of Theorem 3), so each part is cut within itself. Halves of hosts are repaired
     like halves of ranks; with unequal slots as long as that brings them closer to equal.
 ``whole``
-    For switched fabrics, where a cut leaves a switch on one side and hosts that need it on the other: a
-    switch and the hosts that hang on it are one vertex, and a part is cut together with all other
-    switches that may lie between its vertices (no farther from the nearest of them than half the greatest
-    distance from the first to another), on whichever side earlier cuts have left those. Vertices stay
-    whole, so that halves may be unequal; at last the hosts of one switch are cut by number.
+    For switched fabrics, in which a cut would separate a switch from hosts that need it: a switch and the
+    hosts attached to it are one vertex, and a part is cut together with all other switches that may be
+    between its vertices (no farther from the nearest of them than half the greatest distance from the
+    first to another), on whichever side earlier cuts left them. Vertices stay whole, so that halves may be
+    unequal; at the end the hosts of one switch are cut by number.
 
-Weights are whole numbers as `mapping.placement.partition.bisection.weighted_graph` says; an edge weighs what
-goes both ways, bytes or bytes/s. The paper asks for as many slots as ranks: of more, those closest to the
-first host of the allocation are taken, by number among equals.
+Weights are whole numbers (`mapping.placement.partition.bisection.weighted_graph`); an edge weighs the bytes
+or bytes/s of both directions. The paper requires as many slots as ranks: of more slots, those closest to the
+first host of the allocation are used, by number among equals.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ VARIANTS = (AUTO, PAPER, WHOLE)
 
 
 class _Method(NamedTuple):
-    """What every bisection of a run shares: the variant and METIS's settings."""
+    """Variant and METIS settings of all bisections of a run."""
 
     variant: str
     seed: int
@@ -50,18 +50,18 @@ class _Method(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Ranks that go to some hosts, and what is left of both graphs.
+    """Ranks that go to some hosts, and the rest of both graphs.
 
     Attributes
     ----------
     ranks : int64[r]
         Ascending.
     guest : csr_matrix
-        Among them.
+        Edges among these ranks.
     units : list of int32[...]
         Hosts of each of the first vertices of `host`; the other vertices have no slots.
     slots : int64[u]
-        Of each unit, as many in all as ranks.
+        Slots of each unit; their sum is the number of ranks.
     host : csr_matrix
     """
 
@@ -80,22 +80,22 @@ def place_ranks(
     cuts: int = 1,
     slack: float = 0.001,
 ) -> Ints:
-    """int32[ranks]: host index of each rank; `generator` gives METIS its seed.
+    """Return int32[ranks]: the host index of each rank; `generator` gives METIS its seed.
 
     Parameters
     ----------
     variant : str
-        ``paper``, ``whole``, or ``auto``: ``paper`` where at least half of the hosts have an edge to
+        ``paper``, ``whole``, or ``auto``: ``paper`` if at least half of the hosts have an edge to
         another host of the allocation.
     cuts : int
-        Bisections that METIS tries each time; the lightest cut wins.
+        Number of bisections that METIS tries each time; the lightest cut wins.
     slack : float
         How far METIS may let a part grow above its share, relatively, before the repair.
 
     Raises
     ------
     UnknownName
-        For `variant`.
+        An unknown `variant`.
     InvalidValue
         `cuts` below 1 or `slack` below 0.
     """
@@ -120,7 +120,7 @@ def place_ranks(
 
 
 def _nearest_slots(problem: Problem) -> Longs:
-    """int64[h]: slots of each host that are used, as many in all as ranks."""
+    """Return int64[h]: used slots of each host; their sum is the number of ranks."""
     slots = problem.allocation.slots.astype(np.int64)
     far = problem.distances.of(0, np.arange(problem.hosts))
     order = np.argsort(far, kind="stable")
@@ -130,6 +130,7 @@ def _nearest_slots(problem: Problem) -> Longs:
 
 
 def _all(problem: Problem, slots: Longs, variant: str) -> _Part:
+    """Return all ranks and hosts as one part."""
     fabric, hosts = problem.routes.fabric, problem.allocation.hosts
     used = np.flatnonzero(slots)
     unit, switch = np.arange(len(used)), np.full(len(used), -1)
@@ -154,9 +155,9 @@ def _all(problem: Problem, slots: Longs, variant: str) -> _Part:
 
 
 def _same_switch(fabric: Fabric, hosts: Ints) -> tuple[Longs, Longs]:
-    """int64[h], int64[h]: unit of each host, by first host, and the switch that it hangs on, else -1.
+    """Return int64[h] twice: the unit of each host, by first host, and its switch, else -1.
 
-    Hosts with one neighbour, and that the same, are one unit.
+    Hosts whose only neighbour is the same switch are one unit.
     """
     hangs = (np.diff(fabric.indptr)[hosts] == 1) & ~fabric.forwards[hosts]
     switch = np.full(len(hosts), -1, np.int64)
@@ -167,7 +168,7 @@ def _same_switch(fabric: Fabric, hosts: Ints) -> tuple[Longs, Longs]:
 
 
 def _halves(part: _Part, method: _Method) -> list[_Part]:
-    """The two parts that a part is cut into."""
+    """Return the two parts into which a part is cut."""
     count = len(part.units)
     graph = part.host if method.variant == PAPER else _between(part)
     weight = np.r_[part.slots, np.zeros(graph.shape[0] - count, np.int64)]
@@ -189,7 +190,7 @@ def _halves(part: _Part, method: _Method) -> list[_Part]:
 
 
 def _cut_ranks(guest: csr_matrix, size: int, method: _Method) -> Bools:
-    """bool[r]: the ranks of a first part of exactly `size`."""
+    """Return bool[r]: the ranks of a first part of exactly `size`."""
     ranks = guest.shape[0]
     first = bisect(
         guest, np.ones(ranks, np.int64), size / ranks, seed=method.seed, cuts=method.cuts, slack=method.slack
@@ -198,10 +199,10 @@ def _cut_ranks(guest: csr_matrix, size: int, method: _Method) -> Bools:
 
 
 def _nearly_equal(graph: csr_matrix, first: Bools, slots: Longs, equal: bool) -> Bools:
-    """bool[u]: the units of the first half, neither half empty.
+    """Return bool[u]: the units of the first half, neither half empty.
 
-    The unit of the lowest cumulative edge weight goes from the larger half to the smaller: as long as
-    that brings halves closer to equal (`equal`), else only into an empty half.
+    The unit of the lowest cumulative edge weight goes from the larger half to the smaller while that makes
+    the halves more equal (`equal`), else only into an empty half.
     """
     first = first.copy()
     total = np.asarray(graph.sum(axis=1)).reshape(-1)[: len(first)]
@@ -219,7 +220,7 @@ def _nearly_equal(graph: csr_matrix, first: Bools, slots: Longs, equal: bool) ->
 
 
 def _between(part: _Part) -> csr_matrix:
-    """The host graph of a part without the switches that are far from all of its units."""
+    """Return the host graph of a part without the switches that are far from all of its units."""
     count = len(part.units)
     far = dijkstra(part.host, unweighted=True, indices=0)[:count]
     nearest = dijkstra(part.host, unweighted=True, indices=np.arange(count), min_only=True)
@@ -228,7 +229,7 @@ def _between(part: _Part) -> csr_matrix:
 
 
 def _place_within_switch(part: _Part, slots: Longs, method: _Method, host_of_rank: Ints) -> None:
-    """Seat ranks on the hosts of one switch, which are cut by number into halves."""
+    """Place ranks on the hosts of one switch, which are cut by number into halves."""
     parts = [(part.ranks, part.guest, part.units[0])]
     while parts:
         ranks, guest, hosts = parts.pop()

@@ -1,7 +1,7 @@
-"""Ranks are dealt over the hosts in turn, as launchers do on request (Slurm: ``cyclic`` and ``plane``).
+"""Ranks go to the hosts in turn, as launchers do on request (Slurm: ``cyclic`` and ``plane``).
 
-Li et al. 2020 (see `mapping.placement.strategies.ohtma`), section 5.2, compare with it. With one slot a host
-it is in order; dealt over switches it then sends neighbouring ranks to different ones.
+Li et al. 2020 (see `mapping.placement.strategies.ohtma`), section 5.2, compare with it. With one slot per
+host it is in order; in turn over switches it then sends neighbouring ranks to different switches.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ OVER = (HOSTS, SWITCHES)
 def place_ranks(
     problem: Problem, generator: np.random.Generator, *, block: int = 1, over: str = HOSTS
 ) -> Ints:
-    """int32[ranks]: host index of each rank; `generator` is not used.
+    """Return int32[ranks]: the host index of each rank; `generator` is not used.
 
     Parameters
     ----------
     block : int
-        Ranks that go to one host (or switch) before it is the next one's turn. Who is full is passed over.
+        Ranks that go to one host (or switch) before the next one's turn. Full ones are skipped.
     over : str
-        ``hosts``, or ``switches``: groups of hosts that are alike as to distance, in the order of their
-        first host, and within one host after host.
+        ``hosts``, or ``switches``: groups of hosts with equal distances, in the order of their first host;
+        within a group, one host after the other.
 
     Raises
     ------
     UnknownName
-        For `over`.
+        An unknown `over`.
     InvalidValue
         `block` below 1.
     """
@@ -53,6 +53,6 @@ def place_ranks(
 
 
 def _by_first(group: Ints) -> Ints:
-    """int[h]: the groups numbered by their first host."""
+    """Return int32[h]: the groups numbered by their first host."""
     _, first, number = np.unique(group, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first)).astype(np.int32)[number]

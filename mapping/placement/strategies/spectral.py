@@ -1,12 +1,12 @@
-"""Ranks laid along the smoothest vectors of their graph: over a torus or mesh, or over a hierarchy.
+"""Ranks sorted along eigenvectors of their graph, over a torus or mesh, or over a hierarchy of hosts.
 
-The eigenvectors of the guest's Laplacian that belong to its smallest eigenvalues are coordinates in which
-ranks that talk lie together (Hall, "An r-dimensional quadratic placement algorithm", 1970). Ranks are sorted
-along one, cut into as many slabs as the torus has along an axis, each slab along the next, and so on. Which
-vectors go with which axes is tried out; the lowest hop-bytes win. A search from here starts with order at
-large, which annealing from another start would have to find first.
+The eigenvectors of the guest's Laplacian with the smallest eigenvalues are coordinates in which ranks that
+communicate are near each other (Hall, "An r-dimensional quadratic placement algorithm", 1970). Ranks are
+sorted along one, cut into as many slabs as the torus has along an axis, each slab along the next, and so on.
+Several assignments of vectors to axes are tried; the fewest hop-bytes win. A search from here starts with a
+global order, which annealing from another start would have to find first.
 
-Networks that are no torus or mesh have no axes: there the levels of the hosts' hierarchy serve
+Other networks have no axes: there the levels of the hosts' hierarchy are used
 (`mapping.placement.strategies.spectral_hierarchy`).
 """
 
@@ -27,24 +27,24 @@ from mapping.routing.torus import torus_coordinates
 from registry.model import Floats, Ints, Longs
 
 VECTORS = 4
-"""Smooth vectors that are tried as coordinates."""
+"""Number of eigenvectors that are tried as coordinates."""
 MOST_TRIES = 200
-"""Most ways to give vectors to axes that are tried."""
+"""Most assignments of vectors to axes that are tried."""
 MOST_RANKS = 3000
-"""Of more ranks, parts of this number take vectors together, smoothed over their edges afterwards."""
+"""Most ranks whose eigenvectors are computed; more ranks are combined into as many parts first."""
 SMOOTHINGS = 20
-"""Means over partners taken then."""
+"""Number of means over partners that smooth the vectors of combined ranks."""
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator, *, vectors: int = VECTORS) -> Ints:
-    """int32[ranks]: host index of each rank.
+    """Return int32[ranks]: the host index of each rank.
 
     Parameters
     ----------
     generator : numpy.random.Generator
-        Gives the eigenvalue solver its start.
+        Start of the eigenvalue solver.
     vectors : int
-        Smooth vectors that are tried as coordinates.
+        Number of eigenvectors that are tried as coordinates.
     """
     in_order = problem.slot_host[: problem.ranks].copy()
     if len(problem.bytes) == 0 or problem.ranks < 2:
@@ -68,7 +68,7 @@ def place_ranks(problem: Problem, generator: np.random.Generator, *, vectors: in
 
 
 def laplacian_eigenvectors(graph: csr_matrix, count: int, generator: np.random.Generator) -> Floats:
-    """float64[ranks, up to count]: the Laplacian's smoothest vectors, without the constant."""
+    """Return float64[ranks, <= count]: eigenvectors of the Laplacian by eigenvalue, without the constant."""
     ranks = graph.shape[0]
     if ranks > MOST_RANKS:
         return _through_parts(graph, count, generator)
@@ -87,7 +87,7 @@ def laplacian_eigenvectors(graph: csr_matrix, count: int, generator: np.random.G
 
 
 def _through_parts(graph: csr_matrix, count: int, generator: np.random.Generator) -> Floats:
-    """The vectors of the graph of parts, given to their ranks and smoothed."""
+    """Return the eigenvectors of the graph of parts, given to their ranks and smoothed."""
     ranks = graph.shape[0]
     sizes: Longs = np.diff(np.arange(MOST_RANKS + 1) * ranks // MOST_RANKS)
     part = cut_into(graph, sizes, options_of(generator))

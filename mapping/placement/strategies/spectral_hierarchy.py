@@ -1,10 +1,10 @@
-"""Ranks cut along their graph's smooth vectors, at the borders of the hosts' hierarchy.
+"""Ranks cut along eigenvectors of their graph, at the borders of the hosts' hierarchy.
 
-METIS cuts each part for itself, with ragged borders. Here a smooth vector (see
-`mapping.placement.strategies.spectral`) is chosen for each level of the hierarchy and ranks are sorted along
-it in all branches of that level alike: of a grid of ranks straight blocks come out, and where switches join
-the same parts of several branches, such as rows and columns of cabinets, blocks lie in line there. Which
-vectors go with which levels is tried out.
+METIS cuts each part separately, with ragged borders. Here an eigenvector (see
+`mapping.placement.strategies.spectral`) is chosen for each level of the hierarchy, and ranks are sorted along
+it in all branches of that level. A grid of ranks becomes straight blocks, which are aligned if switches
+connect the same parts of several branches, such as rows and columns of cabinets. Several assignments of
+vectors to levels are tried.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from mapping.placement.strategies.multilevel import Branch, hierarchy
 from registry.model import Floats, Ints, Longs
 
 MOST_TRIES = 100
-"""Most ways to give vectors to levels that are tried."""
+"""Most assignments of vectors to levels that are tried."""
 FREE = 6
-"""Levels whose vectors are chosen; below these they come round again."""
+"""Number of levels whose vectors are chosen; further levels repeat them."""
 LARGEST = 7
-"""Largest prime number of parts that ranks are cut into at one level."""
+"""Largest prime number of parts into which ranks are cut at one level."""
 
 
 def assign_by_hierarchy(problem: Problem, smooth: Floats) -> Ints:
-    """int32[ranks]: host index of each rank, of those layouts that are tried the one with least hop-bytes.
+    """Return int32[ranks]: the host index of each rank, by the assignment with the fewest hop-bytes.
 
     Parameters
     ----------
     smooth : float64[ranks, k]
-        Smooth vectors of the guest, the smoothest first; k >= 1.
+        Eigenvectors of the guest graph by eigenvalue; k >= 1.
     """
     found, lowest = problem.slot_host[: problem.ranks].copy(), np.inf
     levels = levels_of(hierarchy(problem), problem.allocation.slots.astype(np.int64))
@@ -51,15 +51,15 @@ def assign_by_hierarchy(problem: Problem, smooth: Floats) -> Ints:
 
 
 def levels_of(top: Branch, slots: Longs) -> Ints:
-    """int32[h, levels]: which part of its branch each host belongs to, level by level.
+    """Return int32[h, levels]: the part of its branch to which each host belongs, by level.
 
-    Parts are numbered with the roomiest first, else in order, so that as few as possible are begun. Many
-    parts make several levels, by the prime factors of their number, the largest first.
+    The parts with most slots come first, so that as few as possible are used. Many parts make several levels,
+    by the prime factors of their number, the largest first.
 
     Parameters
     ----------
     slots : int64[h]
-        Of each host.
+        Slots of each host.
     """
     columns: list[Ints] = []
     todo = [(top, 0)]
@@ -79,7 +79,7 @@ def levels_of(top: Branch, slots: Longs) -> Ints:
 
 
 def factors(parts: int) -> tuple[int, ...]:
-    """Prime factors of a number > 1, the largest first; of the next number where one is too large."""
+    """Return the prime factors of a number > 1, the largest first; of the next number if one is too large."""
     found, left, divisor = [], parts, 2
     while divisor <= LARGEST and left > 1:
         if left % divisor:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from mapping.kernels.random_numbers import State, state_from
 from mapping.placement.kernels import congestion_anneal as kernel
-from mapping.placement.kernels.congestion_anneal import BYTES, SCALE, TERM, Flows, Loads, Part, Rules, Talk
+from mapping.placement.kernels.congestion_anneal import Part, Rules
 from mapping.placement.kernels.hop_bytes_search import SlotAssignment
+from mapping.placement.kernels.link_loads import BYTES, SCALE, TERM, Flows, Loads, Talk, accumulate_flows
 from mapping.placement.kernels.pair_routes import PairRoutes
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine.state.domains import Team, cut
@@ -241,7 +242,7 @@ def load_all(pair_routes: PairRoutes, loads: Loads, flows: Flows) -> Floats:
     apart = flows.source != flows.target
     ends = flows.source[apart], flows.target[apart]
     kept = Flows(*ends, flows.out[apart], flows.back[apart], flows.run)
-    kernel.accumulate_flows(pair_routes, kept, len(kept.source), True, loads)
+    accumulate_flows(pair_routes, kept, len(kept.source), True, loads)
     bytes = loads.change.copy()
     loads.change[:] = 0.0
     loads.is_touched[:] = 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ingest.generate.tori import torus
 from mapping.deadline import Deadline
 from mapping.placement.kernels import congestion_anneal as kernel
-from mapping.placement.kernels.congestion_anneal import BYTES, TERM
+from mapping.placement.kernels.link_loads import BYTES, TERM
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import congestion_descent

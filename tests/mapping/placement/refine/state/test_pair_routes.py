@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ingest.generate.fat_trees import three_level
 from ingest.generate.tori import mesh, torus
-from mapping.placement.kernels.congestion_anneal import Flows
+from mapping.placement.kernels.link_loads import Flows
 from mapping.placement.kernels.pair_routes import COMPLETE, COMPUTED, PairRoutes
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine.state import pair_routes as building
