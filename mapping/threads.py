@@ -1,7 +1,7 @@
-"""Independent pieces of work on all cores, by threads: kernels that let go of Python's lock run side by side.
+"""Independent pieces of work in threads on all cores; kernels release Python's lock and run in parallel.
 
-Pieces are cut in the same way whatever the machine, and their results come back in order, so that what is
-computed does not depend on the number of cores.
+Pieces do not depend on the machine, and results are returned in order, so that they do not depend on the
+number of cores.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Result = TypeVar("Result")
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def each(task: Callable[[Piece], Result], pieces: Iterable[Piece]) -> list[Result]:
-    """The task's result for each piece, in order; an error of any piece is raised."""
+    """Return the task's result for each piece, in order; an error of any piece is raised."""
     todo = list(pieces)
     workers = min(len(todo), cores())
     if workers < 2:

@@ -1,4 +1,4 @@
-"""Two or more placements, link by link: where their loads differ most."""
+"""Comparison of placements link by link, by the difference of their loads."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Difference(NamedTuple):
     Attributes
     ----------
     row : int
-        Of ``fabric.links``.
+        Row of ``fabric.links``.
     loads : tuple of LoadedLink
-        What each placement puts on it.
+        Load of each placement.
     seconds : float
-        Largest less smallest time that it needs.
+        Difference between the largest and the smallest time.
     """
 
     row: int
@@ -33,19 +33,19 @@ class Difference(NamedTuple):
 def differences(
     fabric: Fabric, evaluations: Sequence[Evaluation], *, most: int | None = None
 ) -> list[Difference]:
-    """Link directions by the difference of the time they need, largest first; ties by row.
+    """Return link directions by the difference of their times, largest first; ties by row.
 
     Parameters
     ----------
     evaluations : sequence of Evaluation
-        At least two, of placements on this fabric.
+        Evaluations of at least two placements on this fabric.
     most : int, optional
-        Return no more; unless told, all that differ.
+        Most links to return; default: all that differ.
 
     Raises
     ------
     InvalidValue
-        Fewer than two, or one of another fabric.
+        Fewer than two evaluations, or one of another fabric.
     """
     if len(evaluations) < 2:
         raise InvalidValue("differences.evaluations", "at least two are needed")

@@ -23,7 +23,7 @@ class LinkEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedLink:
-    """A link direction and what it carries."""
+    """A link direction with its load."""
 
     source: LinkEnd
     target: LinkEnd
@@ -36,12 +36,12 @@ class LoadedLink:
 
 
 def link(fabric: Fabric, evaluation: Evaluation, row: int) -> LoadedLink:
-    """A row of ``fabric.links`` with its load, by names."""
+    """Return a row of ``fabric.links`` with its load, by names."""
     return link_with(fabric, row, float(evaluation.link_bytes[row]))
 
 
 def link_with(fabric: Fabric, row: int, carried: float) -> LoadedLink:
-    """A row of ``fabric.links`` that carries so many bytes, by names."""
+    """Return a row of ``fabric.links`` with a number of bytes, by names."""
     links = fabric.links
     capacity = float(links.capacity[row])
     ends = (
@@ -55,7 +55,7 @@ def link_with(fabric: Fabric, row: int, carried: float) -> LoadedLink:
 
 
 def worst_link(fabric: Fabric, evaluation: Evaluation, *, network: bool = False) -> LoadedLink | None:
-    """The link with the largest load / capacity, of all or of the network's; None where nothing is loaded."""
+    """Return the link with the largest load / capacity, of all or of the network; None without load."""
     seconds = evaluation.link_bytes / fabric.links.capacity
     if network:
         seconds = np.where(fabric.network_link, seconds, 0.0)

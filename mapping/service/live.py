@@ -1,4 +1,4 @@
-"""The traffic of the jobs that run on a cluster at a time, all of it on one fabric."""
+"""Traffic of the jobs that run on a cluster at a time, all on one fabric."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from registry.running.running_jobs import Running, RunningJob
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Unloaded:
-    """A running job with a profile whose load is not known.
+    """A running job with a profile but without a known load.
 
     Attributes
     ----------
     job : RunningJob
     reason : str
-        One line.
+        Reason in one line.
     """
 
     job: RunningJob
@@ -43,26 +43,26 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Live:
-    """What runs, and what it puts on the links.
+    """Running jobs and their load on the links.
 
     Attributes
     ----------
     running : Running
-        The fabric as of then and all jobs, those without traffic too.
+        Fabric at that time and all jobs, including those without traffic.
     shared : SharedLoad
-        On ``running.snapshot.fabric``: the jobs whose load is known, in the order of ``running.jobs``.
+        Jobs with a known load on ``running.snapshot.fabric``, in the order of ``running.jobs``.
     placements : tuple of Placement
-        Where each job of ``shared.jobs`` sits.
+        Placement of each job of ``shared.jobs``.
     routing, rails : str
-        How all of it is routed.
+        Routing and rails of all traffic.
     because : str
-        Why by this routing.
+        Reason for the routing.
     without_profile : tuple of RunningJob
-        Load nothing here, as nobody told what they send.
+        Jobs whose profile is unknown; they load nothing here.
     unloaded : tuple of Unloaded
-        Have a profile, but cannot be routed: hosts that the fabric lacks, an order that is not known.
+        Jobs with a profile that cannot be routed: hosts that the fabric lacks, or an unknown rank order.
     evaluated : tuple of str
-        Jobs whose load was computed now, as none was saved for this fabric and routing.
+        Jobs whose load was computed now because none was saved for this fabric and routing.
     """
 
     running: Running
@@ -77,16 +77,16 @@ class Live:
 
     @property
     def fabric(self) -> Fabric:
-        """That all of it is on."""
+        """Fabric of all jobs."""
         return self.running.snapshot.fabric
 
     def job(self, job: str) -> RunningJob:
-        """A running job by the scheduler's id, with traffic or without.
+        """Return a running job by the scheduler's id, with or without traffic.
 
         Raises
         ------
         UnknownName
-            With the closest.
+            An unknown job, with the closest ids.
         """
         known = {one.stored.job.id: one for one in self.running.jobs}
         if job not in known:
@@ -103,23 +103,23 @@ def traffic(
     rails: str = ALL_CONNECTED,
     progress: Progress = silent,
 ) -> Live:
-    """What runs on a cluster at a time and what it puts on the links; saves nothing.
+    """Read the jobs that run on a cluster at a time, with their load on the links; save nothing.
 
-    Loads that were saved for this fabric and routing are taken; the others are computed, on routes that are
+    Loads that were saved for this fabric and routing are used; the others are computed, on routes that are
     built once.
 
     Parameters
     ----------
     at : datetime, optional
-        Now, unless told.
+        Default: now.
     routing : str, optional
-        With its options; unless told, tables where they join all hosts, else all shortest paths.
+        Routing with its options; default: tables if they connect all hosts, else all shortest paths.
     rails : str
 
     Raises
     ------
     UnknownName
-        No such cluster, nothing seen of it until then, or a routing that there is not.
+        An unknown cluster or routing, or no observation of the cluster until then.
     InvalidValue
         The fabric lacks the tables that the routing needs.
     """
@@ -136,7 +136,7 @@ def traffic_of(
     rails: str = ALL_CONNECTED,
     progress: Progress = silent,
 ) -> Live:
-    """`traffic` for what was read before.
+    """Compute `traffic` of running jobs that were read before.
 
     Raises
     ------
@@ -144,12 +144,12 @@ def traffic_of(
     """
     fabric = running.snapshot.fabric
     name, because = choose_routing(fabric) if routing is None else (routing, "as asked for")
-    without, unloaded, seats = seated(running)
-    kept = {job.stored.job.id: _kept(job, running, name, rails) for job, _ in seats}
-    missing = [(job, placement) for job, placement in seats if kept[job.stored.job.id] is None]
+    without, unloaded, placed = placed_jobs(running)
+    kept = {job.stored.job.id: _saved_loads(job, running, name, rails) for job, _ in placed}
+    missing = [(job, placement) for job, placement in placed if kept[job.stored.job.id] is None]
     found, failed = _evaluated(registry, fabric, missing, name, rails, progress)
     loads = {job: one for job, one in (kept | found).items() if one is not None}
-    loaded = [(job, placement) for job, placement in seats if job.stored.job.id in loads]
+    loaded = [(job, placement) for job, placement in placed if job.stored.job.id in loads]
     return Live(
         running=running,
         shared=SharedLoad.of(fabric, (_job_load(job, loads[job.stored.job.id]) for job, _ in loaded)),
@@ -164,14 +164,14 @@ def traffic_of(
 
 
 def pairs_on(registry: Registry, live: Live, job: str, row: int, *, most: int | None = None) -> RankPairs:
-    """Which pairs of a running job's ranks load a link (row of ``fabric.links``).
+    """Return the pairs of a running job's ranks that load a link (row of ``fabric.links``).
 
     Raises
     ------
     UnknownName
-        The job has no traffic here; with the closest.
+        A job without traffic, with the closest ids.
     InvalidValue
-        A row that there is not.
+        A row that does not exist.
     """
     number = live.shared.index(job)
     profile = live.job(job).stored.profile
@@ -196,7 +196,7 @@ def imagine(
     rule: str = DEFAULT_RULE,
     progress: Progress = silent,
 ) -> WhatIf:
-    """What a change of the fabric would do to the running jobs; saves nothing.
+    """Compute the effect of a change of the fabric on the running jobs; save nothing.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def imagine(
 
 
 def traffics(registry: Registry, live: Live) -> tuple[JobTraffic, ...]:
-    """Profiles and placements of the jobs of ``live.shared``, in one statement."""
+    """Read the profiles of the jobs of ``live.shared`` in one statement, and return them with placements."""
     stored = [live.job(one.job).stored for one in live.shared.jobs]
     profiles = registry.profiles.read_many({one.profile for one in stored if one.profile})
     return tuple(
@@ -232,32 +232,32 @@ def traffics(registry: Registry, live: Live) -> tuple[JobTraffic, ...]:
     )
 
 
-Seat = tuple[RunningJob, Placement]
+PlacedJob = tuple[RunningJob, Placement]
 
 
-def seated(running: Running) -> tuple[tuple[RunningJob, ...], tuple[Unloaded, ...], list[Seat]]:
-    """Jobs without a profile, jobs whose ranks sit nobody knows where, and those that sit on the fabric."""
-    without, unloaded, seats = [], [], []
+def placed_jobs(running: Running) -> tuple[tuple[RunningJob, ...], tuple[Unloaded, ...], list[PlacedJob]]:
+    """Return jobs without a profile, jobs with an unknown placement, and jobs with their placement."""
+    without, unloaded, placed = [], [], []
     for job in running.jobs:
         if job.stored.profile is None:
             without.append(job)
             continue
         try:
-            seats.append((job, _placement(job, running.snapshot.fabric)))
+            placed.append((job, _placement(job, running.snapshot.fabric)))
         except AlmanacError as error:
             unloaded.append(Unloaded(job=job, reason=error.reason))
-    return tuple(without), tuple(unloaded), seats
+    return tuple(without), tuple(unloaded), placed
 
 
 def _placement(job: RunningJob, fabric: Fabric) -> Placement:
-    """As it was reported, else as its distribution puts it.
+    """Return the placement of a job as reported, else by its distribution.
 
     Raises
     ------
     UnknownName
         A host that the fabric lacks.
     InvalidValue
-        The job has no hosts, or its order cannot be told.
+        The job has no hosts, or its rank order is unknown.
     """
     present = job.present
     if present is None:
@@ -268,8 +268,8 @@ def _placement(job: RunningJob, fabric: Fabric) -> Placement:
     return present.placement
 
 
-def _kept(job: RunningJob, running: Running, routing: str, rails: str) -> LoadedLinks | None:
-    """The saved loads of a job, where they are of its profile and of this fabric and routing."""
+def _saved_loads(job: RunningJob, running: Running, routing: str, rails: str) -> LoadedLinks | None:
+    """Return the saved loads of a job if they are of its profile and of this fabric and routing."""
     one, by_tables = job.present, "tables" in routing
     if one is None or one.loads is None or one.profile != job.stored.profile:
         return None
@@ -281,27 +281,27 @@ def _kept(job: RunningJob, running: Running, routing: str, rails: str) -> Loaded
 def _evaluated(
     registry: Registry,
     fabric: Fabric,
-    seats: Sequence[Seat],
+    placed: Sequence[PlacedJob],
     routing: str,
     rails: str,
     progress: Progress,
 ) -> tuple[dict[str, LoadedLinks], tuple[Unloaded, ...]]:
-    """Loads computed now by job, and the jobs that cannot be routed."""
+    """Compute loads by job; return them and the jobs that cannot be routed."""
     found: dict[str, LoadedLinks] = {}
     failed: list[Unloaded] = []
-    if not seats:
+    if not placed:
         return found, ()
-    profiles = registry.profiles.read_many({job.stored.profile or "" for job, _ in seats})
-    loader = Loader(fabric, [placement for _, placement in seats], routing, rails)
-    for number, (job, placement) in enumerate(seats):
-        progress("traffic of running jobs", number, len(seats))
+    profiles = registry.profiles.read_many({job.stored.profile or "" for job, _ in placed})
+    loader = Loader(fabric, [placement for _, placement in placed], routing, rails)
+    for number, (job, placement) in enumerate(placed):
+        progress("traffic of running jobs", number, len(placed))
         try:
             load = loader.load(profiles[job.stored.profile or ""].profile, placement)
         except (InvalidPlacement, DisconnectedAllocation, UnreachablePair) as error:
             failed.append(Unloaded(job=job, reason=error.reason))
         else:
             found[job.stored.job.id] = load
-    progress("traffic of running jobs", len(seats), len(seats))
+    progress("traffic of running jobs", len(placed), len(placed))
     return found, tuple(failed)
 
 

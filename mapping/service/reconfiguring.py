@@ -12,7 +12,7 @@ import numpy as np
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
 from mapping.service.answers.circuits import CircuitPlanReport, CircuitSearchOptions, plan_next
-from mapping.service.live import Unloaded, seated
+from mapping.service.live import Unloaded, placed_jobs
 from registry.errors import InvalidValue
 from registry.model import Ints, Placement, Profile
 from registry.progress import Progress, silent
@@ -88,13 +88,13 @@ def on_switch(registry: Registry, cluster: str, at: datetime | None = None) -> O
     """
     switch = registry.optical.read(cluster)
     running = registry.running(cluster, at)
-    without, unloaded, seats = seated(running)
-    stored = registry.profiles.read_many({job.stored.profile or "" for job, _ in seats})
+    without, unloaded, placed = placed_jobs(running)
+    stored = registry.profiles.read_many({job.stored.profile or "" for job, _ in placed})
     jobs: list[RunningJob] = []
     profiles: list[Profile] = []
     nodes: list[Ints] = []
     apart = list(unloaded)
-    for job, placement in seats:
+    for job, placement in placed:
         profile = stored[job.stored.profile or ""].profile
         try:
             nodes.append(_nodes(placement, running, switch, profile))

@@ -11,22 +11,22 @@ from registry.errors import InvalidValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What moving to one point of a curve costs and saves.
+    """Cost and gain of moving to one point of a curve.
 
     Attributes
     ----------
     point : Point
     seconds_saved : float
-        Per iteration: how much less the worst link is busy. The job saves so much where communication
-        is not hidden and the worst link decides; below zero where the objective is another.
+        Time per iteration by which the worst link is less busy. The job saves it if communication is not
+        hidden and the worst link decides; it may be negative with another objective.
     saved_per_rank : float
-        The same per moved rank; 0 where none moves.
+        Seconds saved per moved rank; 0 if none moves.
     migration_seconds : float or None
-        Of all moved ranks, one after another; None where the time of one is not known.
+        Time to migrate all moved ranks, one after another; None if the time of one is unknown.
     break_even_iterations : float or None
-        After which migration is paid back; inf where nothing is saved.
+        Iterations after which the migration has paid off; inf if nothing is saved.
     worth_it : bool or None
-        Whether the iterations that are left suffice; None where either is not known.
+        True if the remaining iterations suffice; None if either number is unknown.
     """
 
     point: Point
@@ -44,16 +44,16 @@ def advise(
     rank_seconds: float | None = None,
     iterations_left: float | None = None,
 ) -> tuple[Advice, ...]:
-    """Advice for each point of a curve that moves ranks.
+    """Return advice for each point of a curve that moves ranks.
 
     Parameters
     ----------
     iterations : float
-        That the profile recorded: its bytes over so many are those of one.
+        Number of iterations that the profile recorded.
     rank_seconds : float, optional
-        To migrate one rank.
+        Seconds to migrate one rank.
     iterations_left : float, optional
-        Of the job.
+        Remaining iterations of the job.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def advise(
 
 
 def best(advice: tuple[Advice, ...], iterations_left: float, rank_seconds: float) -> Advice | None:
-    """The point that leaves most seconds after migration; None where all cost more than they save."""
+    """Return the point that saves most seconds after migration; None if all cost more than they save."""
     net = [one.seconds_saved * iterations_left - one.point.moved * rank_seconds for one in advice]
     highest = max(net, default=0.0)
     return advice[net.index(highest)] if highest > 0 else None

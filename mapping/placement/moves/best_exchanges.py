@@ -1,8 +1,8 @@
-"""The exchange with the best gain of hop-bytes per moved rank, then the next: placements close to the start.
+"""Repeated best exchanges by gain of hop-bytes per moved rank: placements near the start.
 
-All exchanges of two ranks and all moves to free slots are weighed at each step, which takes the number of
-ranks times the number of hosts: for a few thousand of either. Exact gains are kept up to date as in Li et
-al. 2020, lines 20 to 36; here a rank that moves a second time costs nothing more.
+Each step compares all exchanges of two ranks and all moves to free slots, in time of ranks times hosts: for a
+few thousand of either. Exact gains are updated as in Li et al. 2020, lines 20 to 36; here a rank that moves a
+second time does not count again.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from mapping.placement.problem.problem import Problem
 from registry.model import Bools, Ints
 
 LARGEST = 4096
-"""Most ranks, and most hosts: four tables of so many by so many numbers are kept."""
+"""Most ranks, and most hosts: four tables of that many rows and columns are stored."""
 AGAIN = 0.5
-"""What the second move of a rank counts as, beside 1 for the first."""
+"""Weight of the second move of a rank, relative to 1 for the first."""
 
 
 def best_exchanges(
     problem: Problem, start: Ints, *, most: int, deadline: Deadline
 ) -> Iterator[tuple[set[int], Ints]]:
-    """Ranks moved, and the placement, after each exchange; ends where none gains or too many have moved.
+    """Yield the moved ranks and the placement after each exchange, until none gains or too many have moved.
 
     Parameters
     ----------
     start : int32[ranks]
-        Host indices; pins honoured.
+        Host indices, with pinned ranks on their hosts.
     most : int
-        Ranks that may move.
+        Most ranks that may move.
     deadline : Deadline
         When to end.
     """
@@ -48,7 +48,7 @@ def best_exchanges(
 
 
 class _Costs:
-    """What each rank would pay on each host, given where all others sit."""
+    """Cost of each rank on each host, with all other ranks in place."""
 
     def __init__(self, problem: Problem, start: Ints) -> None:
         self.host_of_rank = start.copy()
@@ -64,7 +64,7 @@ class _Costs:
         self._mutual = (self._sent + self._received)[self._free][:, self._free].toarray()
 
     def best(self, most: int) -> tuple[int, int, int, float]:
-        """Rank, host, who makes room (-1: nobody) and gain per rank that moves for the first time."""
+        """Return rank, host, the rank to exchange with (-1: none) and the gain per newly moved rank."""
         moved = self.host_of_rank != self._start
         left = most - int(moved.sum())
         rank, host, gain = self._best_move(moved, left)
@@ -74,7 +74,7 @@ class _Costs:
         return rank, host, -1, gain
 
     def exchange(self, rank: int, host: int, other: int) -> None:
-        """Send a rank to a host, and who makes room to the rank's."""
+        """Move a rank to a host, and the other rank (-1: none) to the rank's host."""
         here = int(self.host_of_rank[rank])
         self._move(rank, host)
         if other >= 0:
@@ -102,15 +102,16 @@ class _Costs:
         return int(ranks[at // len(free)]), int(free[at % len(free)]), float(gains.flat[at])
 
     def _best_swap(self, moved: Bools, left: int) -> tuple[int, int, float]:
+        """Return the best exchange of two ranks: both ranks and the gain."""
         ranks = self._free
         hosts = self.host_of_rank[ranks]
         if len(ranks) < 2:
             return 0, 0, 0.0
-        cost = self._cost[np.ix_(ranks, hosts)]  # [r, s]: what r would pay where s sits
+        cost = self._cost[np.ix_(ranks, hosts)]  # [r, s]: cost of r on the host of s
         own = np.diag(cost)
         far = self._far[np.ix_(hosts, hosts)]
         gains = own[:, None] + own[None, :] - cost - cost.T
-        gains -= self._mutual * (far + far.T)  # their own edges: paid twice before, not at all after
+        gains -= self._mutual * (far + far.T)  # their own edges: counted twice before, not at all after
         fresh = (~moved[ranks]).astype(np.int64)
         new = fresh[:, None] + fresh[None, :]
         allowed = (new <= left) & (hosts[:, None] != hosts[None, :])

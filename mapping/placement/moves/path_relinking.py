@@ -1,8 +1,8 @@
-"""From one placement towards another, rank by rank: which moves bring most, and which bring nothing.
+"""Path relinking: exchanges that lead from one placement to another, the best gain per moved rank first.
 
-Hosts that are alike as to distance are interchangeable, so a search returns one of many equal placements:
-`nearest` takes the one that leaves most ranks where they are. `relink` then goes there by exchanges, the
-one with the best gain per moved rank first, so that each prefix is a placement with few ranks moved.
+Hosts with equal distances are interchangeable, so a search returns one of many equal placements: `nearest`
+returns the one that leaves most ranks where they are. `relink` then lists exchanges that lead there, the best
+gain per moved rank first, so that each prefix is a placement with few moved ranks.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from mapping.placement.problem.problem import Problem
 from registry.model import Floats, Ints, Longs
 
 POWER = 8
-"""Of link loads, where exchanges are ranked by congestion: the worst link alone would tie most of them."""
+"""Power of link loads in the comparison of exchanges; by the worst link alone most would be equal."""
 MATCHED = 1024
-"""Most alike hosts that are matched; more are left as they are."""
+"""Most equivalent hosts that are matched; more are left as they are."""
 
 
 class Exchange(NamedTuple):
-    """A rank goes to a host; whoever makes room goes to the rank's.
+    """Move of a rank to a host, in exchange for another rank or a free slot.
 
     Attributes
     ----------
     rank, other : int
-        `other` is -1 where a slot was free.
+        The moved rank, and the rank it is exchanged with (-1: a free slot).
     gain : float
-        Per moved rank, by the measure of `relink`.
+        Gain per moved rank, by the metric of `relink`.
     """
 
     rank: int
@@ -41,10 +41,10 @@ class Exchange(NamedTuple):
 
 
 def nearest(problem: Problem, start: Ints, target: Ints) -> Ints:
-    """int32[ranks]: the target with alike hosts exchanged so that most ranks sit where they did.
+    """Return int32[ranks]: the target with equivalent hosts exchanged so that most ranks stay in place.
 
-    Ranks that share a host go on sharing one. Alike are hosts of one distance group with as many slots and
-    the same capacity of their cables; a host with a pinned rank is left out.
+    Ranks on one host stay together. Equivalent hosts have one distance group, as many slots and the same
+    cable capacity; hosts with pinned ranks are left out.
     """
     held = np.bincount(problem.pins[problem.pinned], minlength=problem.hosts) > 0
     alike = np.stack([problem.distances.group, problem.allocation.slots, _cables(problem)], axis=1)
@@ -67,14 +67,14 @@ def nearest(problem: Problem, start: Ints, target: Ints) -> Ints:
 def relink(
     problem: Problem, start: Ints, target: Ints, *, by_load: bool, most: int, deadline: Deadline
 ) -> list[Exchange]:
-    """Exchanges that lead from one placement to another, the best gain per moved rank first.
+    """Return exchanges that lead from one placement to another, the best gain per moved rank first.
 
     Parameters
     ----------
     by_load : bool
-        Rank exchanges by a power of all links' loads instead of hop-bytes.
+        Compare exchanges by a power of all links' loads instead of hop-bytes.
     most : int
-        Moved ranks after which to end.
+        Number of moved ranks after which to end.
     deadline : Deadline
         After it, gains are not computed afresh.
     """
@@ -89,7 +89,7 @@ def relink(
             continue
         if not deadline.over:
             loss = -path.gain(rank)
-            if queue and loss > queue[0][0]:  # what was the best is it no more: others first
+            if queue and loss > queue[0][0]:  # no longer the best: others first
                 heapq.heappush(queue, (loss, rank))
                 continue
         other = path.step(rank)
@@ -99,7 +99,7 @@ def relink(
 
 
 def prefixes(start: Ints, target: Ints, exchanges: list[Exchange]) -> Iterator[tuple[set[int], Ints]]:
-    """Ranks moved, and the placement, after each exchange."""
+    """Yield the moved ranks and the placement after each exchange."""
     hosts, moved = start.copy(), set[int]()
     for rank, other, _ in exchanges:
         if other >= 0:
@@ -110,7 +110,7 @@ def prefixes(start: Ints, target: Ints, exchanges: list[Exchange]) -> Iterator[t
 
 
 class _Path:
-    """A placement on its way to another, with the loads of links where they are asked for."""
+    """A placement between two others, with link loads if exchanges are compared by them."""
 
     def __init__(self, problem: Problem, start: Ints, target: Ints, by_load: bool) -> None:
         self.host_of_rank = start.copy()
@@ -128,7 +128,7 @@ class _Path:
             self._on[host].add(rank)
 
     def gain(self, rank: int) -> float:
-        """Of sending a rank to its target, per rank that has not moved yet."""
+        """Return the gain of moving a rank to its target, per newly moved rank."""
         other = self._other(rank)
         edges, before, after = self._change(rank, other)
         size = self._problem.bytes[edges]
@@ -136,7 +136,7 @@ class _Path:
         return self._measure(size, before, after) / max(int(fresh), 1)
 
     def step(self, rank: int) -> int:
-        """Send a rank to its target; who changed places with it (-1: nobody)."""
+        """Move a rank to its target; return the rank exchanged with it (-1: none)."""
         other = self._other(rank)
         edges, before, after = self._change(rank, other)
         if self._loads is not None:
@@ -153,7 +153,7 @@ class _Path:
         self.host_of_rank[rank] = host
 
     def _other(self, rank: int) -> int:
-        """Who makes room: of those that are not at their target yet, one that wants to go there; lowest."""
+        """Return the lowest rank to exchange with, not yet at its target, preferably one that goes here."""
         here, there = int(self.host_of_rank[rank]), int(self._target[rank])
         if len(self._on[there]) < self._problem.allocation.slots[there]:
             return -1
@@ -161,7 +161,7 @@ class _Path:
         return min(leaving, key=lambda one: (self._target[one] != here, one))
 
     def _change(self, rank: int, other: int) -> tuple[Longs, Ints, Ints]:
-        """Edges that an exchange touches, and the hosts of all ranks before and after it."""
+        """Return the edges that an exchange changes, and their hosts before and after it."""
         edges = self._edge[self._first[rank] : self._first[rank + 1]]
         after = self.host_of_rank.copy()
         after[rank] = self._target[rank]
@@ -190,7 +190,7 @@ class _Path:
 
 
 def _scale(problem: Problem, loads: Floats) -> Floats:
-    """One over capacity and the worst of its class: hosts' cables, or the network's links."""
+    """Return 1 / (capacity * worst of the class) per link; classes: hosts' cables and network links."""
     seconds = loads / problem.link_capacity
     network = problem.routes.fabric.network_link
     worst = np.where(network, seconds[network].max(initial=0.0), seconds[~network].max(initial=0.0))
@@ -199,7 +199,7 @@ def _scale(problem: Problem, loads: Floats) -> Floats:
 
 
 def _cables(problem: Problem) -> Longs:
-    """int64[h]: a number for the capacity of each host's links; equal numbers, equal capacity."""
+    """Return int64[h]: a number for the capacity of each host's links, equal for equal capacities."""
     fabric = problem.routes.fabric
     both = np.r_[fabric.links.source, fabric.links.target]
     capacity = np.bincount(both, weights=np.tile(problem.link_capacity, 2), minlength=len(fabric))
@@ -208,7 +208,7 @@ def _cables(problem: Problem) -> Longs:
 
 
 def _overlap(start: Ints, target: Ints, hosts: int) -> dict[int, dict[int, int]]:
-    """By host of the target: ranks there that come from each host of the start."""
+    """Return, by host of the target, the number of its ranks from each host of the start."""
     pairs, counts = np.unique(target.astype(np.int64) * hosts + start, return_counts=True)
     found: dict[int, dict[int, int]] = {}
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):

@@ -21,9 +21,9 @@ MOST = 1 << 30
 
 
 def weighted_graph(source: ArrayLike, target: ArrayLike, weight: Floats, vertices: int) -> csr_matrix:
-    """Undirected graph of directed edges, as METIS takes it: symmetric, without loops, weights int64 >= 1.
+    """Return the undirected graph of directed edges for METIS: symmetric, without loops, weights int64 >= 1.
 
-    Both directions of an edge are summed. Weights stay as they are where all are whole and sum to at most
+    Both directions of an edge are summed. Weights are unchanged if all are whole and sum to at most
     `MOST`; otherwise each is multiplied by `MOST` / sum, rounded, and at least 1.
     """
     one, other = np.asarray(source), np.asarray(target)
@@ -41,7 +41,7 @@ def weighted_graph(source: ArrayLike, target: ArrayLike, weight: Floats, vertice
 
 
 class Adjacency(NamedTuple):
-    """A graph's rows alone: what scipy's matrices also have, without what it costs to make one.
+    """Rows of a graph: a scipy matrix without the cost of making one.
 
     Attributes
     ----------
@@ -58,16 +58,16 @@ class Adjacency(NamedTuple):
 
     @classmethod
     def of(cls, graph: csr_matrix) -> Self:
-        """The rows of a graph."""
+        """Return the rows of a graph."""
         return cls(graph.indptr.astype(np.int64), graph.indices, graph.data)
 
     @property
     def nnz(self) -> int:
-        """Edges, both directions counted."""
+        """Number of edges, both directions counted."""
         return len(self.data)
 
     def among(self, kept: Longs) -> Adjacency:
-        """The graph of some vertices (int64[k]) and of the edges among them, numbered in their order."""
+        """Return the subgraph of some vertices (int64[k]), numbered in their order."""
         first = self.indptr[kept]
         count = self.indptr[kept + 1] - first
         begin = np.concatenate(([0], np.cumsum(count)))
@@ -80,7 +80,7 @@ class Adjacency(NamedTuple):
         return Adjacency(before[begin], head[inside], self.data[entry[inside]])
 
     def dense(self) -> Longs:
-        """int64[n, n]."""
+        """Return int64[n, n]: the adjacency matrix."""
         count = len(self.indptr) - 1
         found = np.zeros((count, count), np.int64)
         found[np.repeat(np.arange(count), np.diff(self.indptr)), self.indices] = self.data
@@ -88,7 +88,7 @@ class Adjacency(NamedTuple):
 
 
 def subgraph(graph: csr_matrix, kept: Longs) -> csr_matrix:
-    """The graph of some vertices (int64[k]) and of the edges among them, numbered in their order."""
+    """Return the subgraph of some vertices (int64[k]), numbered in their order."""
     found: Any = csr_matrix((len(kept), len(kept)), dtype=np.int64)
     found.indptr, found.indices, found.data = Adjacency.of(graph).among(kept)
     return found
@@ -103,7 +103,7 @@ def bisect(
     cuts: int = 1,
     slack: float = 0.001,
 ) -> Bools:
-    """bool[n]: the vertices of the first of two parts, cut apart by METIS's recursive bisection.
+    """Return bool[n]: the vertices of the first of two parts, by METIS's recursive bisection.
 
     Parameters
     ----------
@@ -112,11 +112,11 @@ def bisect(
     weight : int64[n]
         Weight of each vertex, >= 0.
     share : float
-        Part of all weight that the first part shall have.
+        Share of the weight for the first part.
     seed : int
-        Of METIS; the same seed gives the same parts.
+        Seed of METIS; the same seed gives the same parts.
     cuts : int
-        Bisections that METIS tries; the lightest cut wins.
+        Number of bisections that METIS tries; the lightest cut wins.
     slack : float
         How far a part may be above its share, relatively, in METIS's own count.
     """
@@ -140,12 +140,12 @@ def bisect(
 
 @lru_cache(maxsize=16)
 def _options(seed: int, cuts: int, slack: float) -> pymetis.Options:
-    """METIS's options, kept: a recursive bisection asks for the same ones again and again."""
+    """Return METIS options, cached, since a recursive bisection uses the same ones many times."""
     return pymetis.Options(seed=seed, ncuts=cuts, ufactor=max(round(1000 * slack), 1))
 
 
 def repaired(graph: csr_matrix | Adjacency, first: Bools, size: int) -> Bools:
-    """bool[n]: the first part made to have `size` vertices.
+    """Return bool[n]: the first part, corrected to have `size` vertices.
 
     As often as needed, the vertex with the lowest cumulative edge weight goes from the part that is too
     large to the other; ties by index. The weight is that of all the vertex's edges in the graph.

@@ -1,6 +1,6 @@
-"""Cores for the ranks of a placement, where the layouts of its hosts are known, and what that saves.
+"""Cores for the ranks of a placement on hosts with known layouts, and the bytes that they save.
 
-Which core is `mapping.placement.partition.slots`' choice; here it is carried to the placement, and counted.
+`mapping.placement.partition.slots` chooses the cores.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from registry.model import Allocation, Fabric, Ints, Placement, Profile
 from registry.model.host_layout import HostLayout
 
 ALL = ""
-"""Name under which a layout stands for all hosts that have none of their own."""
+"""Name of the layout of all hosts without their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreBinding:
-    """What cores cost: those chosen, and ranks in ascending order on the first cores.
+    """Cost of the chosen cores, and of ranks in ascending order on the first cores.
 
     Attributes
     ----------
     hosts, without_layout : int
-        Hosts that have ranks, and those of them whose layout is not known: their ranks stay in order.
+        Number of hosts with ranks, and of those without a layout, where ranks stay in order.
     crossing_bytes, crossing_bytes_in_order : float
         Bytes between two ranks of one host in different NUMA domains.
     weighted_bytes, weighted_bytes_in_order : float
-        What is made small: bytes times relative distance, to the adapter too
+        Bytes times relative distance, including the distance to the adapter
         (`mapping.placement.partition.slots.numa_bytes`).
     """
 
@@ -45,18 +45,18 @@ class CoreBinding:
 def layouts_on(
     fabric: Fabric, allocation: Allocation, layouts: Mapping[str, HostLayout]
 ) -> dict[int, HostLayout]:
-    """Layouts by vertex, of the hosts of an allocation.
+    """Return the layouts of the hosts of an allocation, by vertex.
 
     Parameters
     ----------
     layouts : mapping of str to HostLayout
-        By name of a host of the fabric (what follows the first dot may be more than the fabric's name has),
-        or under `ALL` for all hosts that have none of their own. Hosts outside the allocation may be named.
+        Layouts by name of a host of the fabric (a domain after the first dot is ignored), or under `ALL` for
+        all hosts without their own. Hosts outside the allocation are allowed.
 
     Raises
     ------
     UnknownName
-        The fabric has no such host.
+        A host that the fabric lacks.
     """
     known = {fabric.names[vertex]: int(vertex) for vertex in fabric.hosts}
     found: dict[int, HostLayout] = {}
@@ -75,17 +75,17 @@ def layouts_on(
 def bind_cores(
     profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout]
 ) -> tuple[Placement, CoreBinding]:
-    """The placement with a core for each rank, and what that saves.
+    """Return the placement with a core for each rank, and the cost of the cores.
 
     Parameters
     ----------
     layouts : mapping of int to HostLayout
-        By vertex. Ranks of other hosts get cores 0, 1, ... in ascending order; their CPUs are not known.
+        Layouts by vertex. Ranks of other hosts get cores 0, 1, ... in ascending order, and no CPUs.
 
     Raises
     ------
     InvalidPlacement
-        Another number of ranks than the profile's, or more ranks on a host than it has cores.
+        Another number of ranks than in the profile, or more ranks on a host than cores.
     """
     core, before = bind_within_hosts(profile, placement, layouts), placement.slot_of_rank
     cpu = np.full(placement.ranks, -1, np.int32)
@@ -108,7 +108,7 @@ def bind_cores(
 def crossing_bytes(
     profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout], core_of_rank: Ints
 ) -> float:
-    """Bytes between two ranks of one host in different NUMA domains; hosts without a layout have none.
+    """Return the bytes between ranks of one host in different NUMA domains, on hosts with a layout.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Several ranks a host: ranks in groups, each as large as its host takes, with few bytes between groups.
+"""Groups of ranks for hosts with several slots, with few bytes between groups.
 
 Source: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel architectures",
 2011, section 3.4: P ranks are cut into P/p groups by a graph partitioner, whose (k, 1 + epsilon)-balanced
@@ -42,7 +42,7 @@ def group_ranks(profile: Profile, sizes: ArrayLike, generator: np.random.Generat
     sizes : int[groups]
         Ranks of each group, >= 1; as many in all as the profile has.
     generator : numpy.random.Generator
-        Gives METIS its seed; the same state gives the same groups.
+        Source of METIS's seed; the same state gives the same groups.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def group_ranks(profile: Profile, sizes: ArrayLike, generator: np.random.Generat
     Raises
     ------
     InvalidValue
-        A size below 1, or sizes that do not sum to the ranks.
+        A size below 1, or sizes that do not sum to the number of ranks.
     """
     wanted = whole_numbers(sizes, "group_ranks.sizes")
     if len(wanted) == 0 or int(wanted.min()) < 1 or int(wanted.sum()) != profile.ranks:
@@ -70,17 +70,17 @@ def group_ranks(profile: Profile, sizes: ArrayLike, generator: np.random.Generat
 
 
 def cut_bytes(profile: Profile, group: Ints) -> float:
-    """Bytes between ranks of different groups."""
+    """Return the bytes between ranks of different groups."""
     return float(profile.bytes[group[profile.sender] != group[profile.partner]].sum())
 
 
 def quotient(profile: Profile, group: Ints) -> Profile:
-    """The profile of the groups: bytes and messages between them, summed; those within dropped and counted.
+    """Return the profile of the groups: summed bytes and messages between them, without those within.
 
     Parameters
     ----------
     group : int32[ranks]
-        From 0, none empty.
+        Group of each rank, from 0; no group is empty.
     """
     return Profile.from_edges(
         group[profile.sender],
@@ -94,7 +94,7 @@ def quotient(profile: Profile, group: Ints) -> Profile:
 
 
 def _metis(source: Ints, target: Ints, size: Floats, sizes: Longs, seed: int) -> Ints:
-    """int32[ranks]: parts of about the sizes wanted."""
+    """Return int32[ranks]: parts of about the wanted sizes."""
     graph = weighted_graph(source, target, size, int(sizes.sum()))
     found = pymetis.part_graph(
         len(sizes),
@@ -110,7 +110,7 @@ def _metis(source: Ints, target: Ints, size: Floats, sizes: Longs, seed: int) ->
 
 
 def _improved(edges: tuple[Longs, Ints, Floats], start: Ints, sizes: Longs) -> Ints:
-    """The groups with exact sizes, after swaps."""
+    """Return the groups with exact sizes, after swaps."""
     groups = _listed(start, len(sizes))
     repair(*edges, groups, sizes)
     groups = _listed(groups.group, len(sizes))

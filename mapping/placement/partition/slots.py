@@ -20,7 +20,7 @@ from registry.model import Floats, Ints, Longs, Placement, Profile
 from registry.model.host_layout import HostLayout
 
 ROUNDING = 1e-12
-"""A change that saves less than this part of a host's bytes is none."""
+"""A change that saves less than this part of a host's bytes is ignored."""
 
 
 def bind_within_hosts(profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout]) -> Ints:
@@ -29,14 +29,14 @@ def bind_within_hosts(profile: Profile, placement: Placement, layouts: Mapping[i
     Parameters
     ----------
     placement : Placement
-        Of the profile's ranks.
+        Placement of the profile's ranks.
     layouts : mapping of int to HostLayout
-        By vertex of the fabric. Ranks of other hosts keep their slots, in ascending order.
+        Layouts by vertex of the fabric. Ranks of other hosts keep their slots, in ascending order.
 
     Returns
     -------
     int32[ranks]
-        Slot within the host: a core of its layout, from 0; each at most once a host.
+        Slot within the host: a core of its layout, from 0; each at most once per host.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def bind_within_hosts(profile: Profile, placement: Placement, layouts: Mapping[i
 def numa_bytes(
     profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout], slot_of_rank: Ints
 ) -> float:
-    """What `bind_within_hosts` makes small: bytes times relative distance, over all hosts with a layout.
+    """Return bytes times relative distance over all hosts with a layout, which `bind_within_hosts` reduces.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def numa_bytes(
     Raises
     ------
     InvalidPlacement
-        As there.
+        As `bind_within_hosts`.
     """
     return float(
         sum(
@@ -83,7 +83,7 @@ def numa_bytes(
 def _hosts(
     profile: Profile, placement: Placement, layouts: Mapping[int, HostLayout]
 ) -> Iterator[tuple[int, Longs, HostRanks]]:
-    """Vertex, ranks (int64[n], ascending) and arrays of each host that has ranks and a layout."""
+    """Yield vertex, ranks (int64[n], ascending) and arrays of each host that has ranks and a layout."""
     if profile.ranks != placement.ranks:
         raise InvalidPlacement(f"the placement has {placement.ranks} ranks, the profile {profile.ranks}")
     sent = csr_matrix((profile.bytes, profile.partner, profile.indptr), shape=(profile.ranks, profile.ranks))
@@ -115,7 +115,7 @@ def _host_ranks(layout: HostLayout, weight: Floats, leaves: Floats) -> HostRanks
 
 
 def _cores(domain: Ints, cores: Ints) -> Ints:
-    """int32[n]: a core for each rank: those of a domain in order, ascending ranks first."""
+    """Return int32[n]: a core for each rank, in ascending order within a domain."""
     found = np.empty(len(domain), np.int32)
     for d in np.unique(domain).tolist():
         ranks = np.flatnonzero(domain == d)

@@ -84,7 +84,7 @@ def _descend(
 ) -> Iterator[Candidate]:
     """Run rounds of exchanges until the deadline; yield the best placement after each."""
     search = LoadSearch(problem, start, deadline.workers, generator)
-    measured, since, passed = search.look(schedule, 0.0), 0, 0.1
+    measured, since, passed = search.measure(schedule, 0.0), 0, 0.1
     best = measured
     deadline.restart()
     wanted = min(max(problem.ranks, FEWEST), MOST)
@@ -94,10 +94,10 @@ def _descend(
             since += looked
             passed = max(0.5 * (passed + looked / proposals), 0.002)
             if since >= wanted or deadline.fraction >= 1.0:
-                measured, since = search.look(schedule, deadline.fraction), 0
+                measured, since = search.measure(schedule, deadline.fraction), 0
                 best = measured if _is_better(problem, measured, best) else best
             yield _found(best)
-    if since and _is_better(problem, measured := search.look(schedule, 1.0), best):
+    if since and _is_better(problem, measured := search.measure(schedule, 1.0), best):
         yield _found(measured)
 
 

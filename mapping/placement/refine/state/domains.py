@@ -1,8 +1,8 @@
-"""Hosts cut into domains, so that threads exchange ranks side by side without getting in each other's way.
+"""Hosts divided into domains, so that threads exchange ranks in parallel without conflicts.
 
-Each thread exchanges only ranks and slots of its own domain and sees the others stand still; afterwards the
-domains' results are put together. Domains are cut in the same way whatever the machine, so that a search
-of given workers and steps finds the same on one core as on many.
+Each thread exchanges only ranks and slots of its own domain, and for it the others stay where they are;
+afterwards the results of the domains are merged. Domains do not depend on the machine, so that a search with
+given workers and steps has the same result on one core as on many.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Result = TypeVar("Result")
 def cut(
     distance: Floats, first_slot: Longs, workers: int, centre: int, group: Ints | None = None
 ) -> NDArray[np.int8]:
-    """int8[h]: domain of each host: hosts by distance from one of them, cut into runs of equally many slots.
+    """Return int8[h]: the domain of each host, by distance from one host, with equally many slots each.
 
     Parameters
     ----------
     distance : float64[h]
-        From host `centre`.
+        Distance of each host from `centre`.
     first_slot : int64[h + 1]
         First slot of each host.
     workers : int
         Number of domains, at most 127.
     centre : int
-        Where hosts are equally far, those come first that follow it cyclically.
+        Host of which those that follow cyclically come first among equally far ones.
     group : int32[h], optional
-        Among hosts equally far, those of a group stay together.
+        Group of each host; among equally far hosts, those of a group stay together.
     """
     hosts = len(distance)
     after = (np.arange(hosts) - centre) % hosts
@@ -51,12 +51,12 @@ def cut(
 
 
 def near_pairs(near: Near, random: Longs) -> tuple[Ints, Ints]:
-    """int32[k] twice: hosts, and of each one that is at the nearest distance; k is 0 for a host alone.
+    """Return int32[k] twice: hosts, and for each another at the nearest distance; k is 0 for a single host.
 
     Parameters
     ----------
     random : int64[2, k]
-        >= 0; chooses the hosts, and whom of those near each.
+        Random numbers >= 0 that choose the hosts and one of those near each.
     """
     group = near.host_group[random[0] % len(near.host_group)]
     count = near.middle[group] - near.start[group]
@@ -68,7 +68,7 @@ def near_pairs(near: Near, random: Longs) -> tuple[Ints, Ints]:
 
 
 class Team:
-    """Threads for the rounds of a search: ``run(task)`` gives the results of workers 0 to n - 1, in order."""
+    """Threads for the rounds of a search: ``run(task)`` returns the results of all workers in order."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -76,7 +76,7 @@ class Team:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def run(self, task: Callable[[int], Result]) -> list[Result]:
-        """The task's result for each worker."""
+        """Return the task's result for each worker."""
         if self._pool is None:
             return [task(worker) for worker in range(self.workers)]
         return list(self._pool.map(task, range(self.workers)))

@@ -1,4 +1,4 @@
-"""A problem cut down to part of its hosts, where there are so many that runs between all cannot be kept."""
+"""A problem on part of its hosts, for allocations with too many hosts to store all routes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mapping.routing.torus import torus_coordinates
 from registry.model import Allocation, Bools, Ints
 
 MOST_GROUPS = 2_400
-"""Most groups of hosts that a search on loads chooses from: 2.9 million pairs, whose runs fit in memory."""
+"""Most host groups of a search on loads: 2.9 million pairs, whose routes fit in memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -25,23 +25,23 @@ class FewerHosts:
     ----------
     problem : Problem
     host : int32[h]
-        Hosts that are kept, by index in the other problem, ascending.
+        Hosts of the smaller problem, by index in the other problem, ascending.
     """
 
     problem: Problem
     host: Ints
 
     def inside(self, host_of_rank: Ints) -> Ints:
-        """int32[ranks]: a placement on hosts that are kept, by the kept hosts' index."""
+        """Return int32[ranks]: a placement by host index of the smaller problem."""
         return np.searchsorted(self.host, host_of_rank).astype(np.int32)
 
     def outside(self, host_of_rank: Ints) -> Ints:
-        """int32[ranks]: the placement by host index of the other problem."""
+        """Return int32[ranks]: a placement by host index of the other problem."""
         return self.host[host_of_rank]
 
 
 def fewer_hosts(problem: Problem, start: Ints, generator: np.random.Generator) -> FewerHosts | None:
-    """The problem on the start's hosts and some others, taken at random; None where all can be kept.
+    """Return the problem on the start's hosts and some random others; None if all hosts can be used.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def fewer_hosts(problem: Problem, start: Ints, generator: np.random.Generator) -
     if problem.distances.groups <= MOST_GROUPS or type(problem.routes) is not ShortestPaths:
         return None
     if torus_coordinates(problem.routes.fabric) is not None:
-        return None  # there a run serves all pairs the same step apart
+        return None  # on a torus one route serves all pairs the same step apart
     kept = _groups(problem, start, generator)
     if kept is None:
         return None
@@ -60,7 +60,7 @@ def fewer_hosts(problem: Problem, start: Ints, generator: np.random.Generator) -
 
 
 def _groups(problem: Problem, start: Ints, generator: np.random.Generator) -> Bools | None:
-    """bool[g]: groups of hosts to keep; None where the start and the pins take too many of them."""
+    """Return bool[g]: host groups to use; None if the start and the pins use too many."""
     group, wanted = problem.distances.group, np.r_[start, problem.pins[problem.pinned]]
     kept = np.zeros(problem.distances.groups, np.bool_)
     kept[group[wanted]] = True

@@ -1,7 +1,7 @@
-"""Links as congestion searches number them: there and back side by side, what always goes together as one.
+"""Numbering of links for congestion searches: both directions adjacent, links with proportional loads as one.
 
-A cell is a directed link; cell ``c ^ 1`` is its way back. Links that carry proportional loads whatever is
-placed where (an edge switch's cables to interchangeable switches above) are one cell with the capacity of
+A cell is a directed link; cell ``c ^ 1`` is the opposite direction. Links whose loads are proportional in
+every placement (an edge switch's cables to interchangeable switches above) are one cell with the capacity of
 the tightest. On a torus cells are numbered by vertex and direction, so that routes can be shifted.
 """
 
@@ -19,25 +19,25 @@ from mapping.routing.torus import Torus, torus_coordinates
 from registry.model import Bools, Fabric, Floats, Ints, Longs
 
 MOST_MERGED = 640
-"""Most attachments for which links are looked through for proportional loads: all their pairs are routed."""
+"""Most attachments for which proportional loads are searched, which routes all their pairs."""
 SAME = 1e-9
 """Ratios of loads closer than this, relatively, are equal."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LinkGrid:
-    """The numbering of a problem's links.
+    """Numbering of a problem's links.
 
     Attributes
     ----------
     of_link : int32[m]
-        Cell of each row of ``fabric.links``; -1 where another link's cell tells for both.
+        Cell of each row of ``fabric.links``; -1 if the cell of another link stands for both.
     capacity, background : float64[c]
-        Bytes/s, and bytes of others; 1 and 0 where no link has the cell.
+        Bytes/s, and bytes of other jobs; 1 and 0 if no link has the cell.
     network : bool[c]
-        Not a host's own cable.
+        True unless the cell is a host's own cable.
     both_ways : bool
-        Whether routes back are routes there, reversed.
+        True if routes of opposite directions are the same, reversed.
     shifts : Shifts
     """
 
@@ -69,8 +69,8 @@ def build_link_grid(problem: Problem, *, merge: bool = True) -> LinkGrid:
     Parameters
     ----------
     merge : bool
-        Links of proportional loads are one cell, and those that nothing loads none; otherwise every link
-        has its own.
+        True: links with proportional loads are one cell, and links without load have none; False: every
+        link has its own cell.
     """
     routes, flows = problem.routes, problem.routes.flows
     mirror = _mirror(routes.fabric) if isinstance(routes, ShortestPaths) and by_attachment(flows) else None
@@ -88,14 +88,14 @@ def build_link_grid(problem: Problem, *, merge: bool = True) -> LinkGrid:
 
 
 def by_attachment(flows: FlowArrays) -> bool:
-    """Whether every host has one channel to every other, so that runs can be kept by attachment."""
+    """Return True if every host has one channel to every other, so that routes are stored by attachment."""
     ports = flows.ends.port_ptr[flows.ends.rail_ptr]
     targets = flows.ends.target_ptr[ports]
     return bool((np.diff(ports) == 1).all() and (np.diff(targets) == 1).all())
 
 
 def no_shifts() -> Shifts:
-    """Of routes that differ from place to place."""
+    """Return the empty shifts of networks other than tori."""
     none = np.zeros((3, 1, 1), np.int64)
     place = np.zeros((1, 3), np.int64)
     return Shifts(False, place, none, none, none.astype(np.uint32), place, 1)
@@ -104,6 +104,7 @@ def no_shifts() -> Shifts:
 def _numbered(
     problem: Problem, cell: Longs, *, both_ways: bool, shifts: Shifts | None = None, grid: int = 0
 ) -> LinkGrid:
+    """Return the grid for a cell number per link."""
     rows = np.flatnonzero(cell >= 0)
     grid = max(grid, 2 * (int(cell.max(initial=-1)) // 2 + 1))
     capacity, background, network = np.ones(grid), np.zeros(grid), np.zeros(grid, np.bool_)
@@ -121,7 +122,7 @@ def _numbered(
 
 
 def _mirror(fabric: Fabric) -> Longs | None:
-    """int64[m]: link of the same capacity that leads back; None where one has none."""
+    """Return int64[m]: the link of the same capacity in the opposite direction; None if one has none."""
     links = fabric.links
     there = np.lexsort((links.capacity, links.target, links.source))
     back = np.lexsort((links.capacity, links.source, links.target))
@@ -138,10 +139,10 @@ def _mirror(fabric: Fabric) -> Longs | None:
 
 
 def _one_of_proportional(problem: Problem, mirror: Longs) -> Bools:
-    """bool[m]: of links that always carry the same seconds, the first and its way back.
+    """Return bool[m]: of links that always need the same time, the first and its opposite direction.
 
-    Two loads of all pairs of attachments with random bytes are proportional, up to rounding, only where
-    every pair's are: a coincidence has probability zero.
+    The loads of all pairs of attachments with random bytes are proportional, up to rounding, only if those of
+    every pair are: a coincidence has probability zero.
     """
     everything, routes = np.ones(len(mirror), np.bool_), problem.routes
     _, host = np.unique(routes.flows.ends.port_row, return_index=True)
@@ -167,7 +168,7 @@ def _one_of_proportional(problem: Problem, mirror: Longs) -> Bools:
 
 
 def _equal_rows(values: Floats) -> Longs:
-    """int64[m]: the same number for rows that are the same up to rounding."""
+    """Return int64[m]: the same number for rows that are equal up to rounding."""
     label = np.zeros(len(values), np.int64)
     for column in values.T:
         order = np.lexsort((column, label))
@@ -184,7 +185,7 @@ def _pair_labels(one: Longs, other: Longs) -> Longs:
 
 
 def _on_torus(problem: Problem) -> LinkGrid | None:
-    """The numbering by vertex and direction, where the network is a torus of single cables."""
+    """Return the grid by vertex and direction if the network is a torus of single cables, else None."""
     fabric, flows = problem.routes.fabric, problem.routes.flows
     torus = torus_coordinates(fabric)
     transit = np.flatnonzero(fabric.forwards)
@@ -214,7 +215,7 @@ def _on_torus(problem: Problem) -> LinkGrid | None:
 
 
 def _three_axes(torus: Torus) -> tuple[list[list[int]], Longs]:
-    """Which axes are taken together as each of three, and the sizes of these."""
+    """Return the axes that are combined into each of three, and the sizes of the three."""
     axes: list[list[int]] = [[], [], []]
     size = np.ones(3, np.int64)
     for axis in np.argsort(-torus.sizes, kind="stable").tolist():
@@ -235,6 +236,7 @@ def _combined(places: Longs, torus: Torus, axes: list[list[int]]) -> Longs:
 def _shifts(
     torus: Torus, axes: list[list[int]], size: Longs, per_vertex: int, place: Longs, vertex_place: Longs
 ) -> Shifts:
+    """Return the tables that shift routes over a torus."""
     most = int(size.max())
     stride = np.array([size[1] * size[2], size[2], 1])
     step, plus = np.zeros((3, most, most), np.int64), np.zeros((3, most, most), np.int64)

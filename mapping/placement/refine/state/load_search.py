@@ -1,7 +1,7 @@
-"""The state of a search on link loads: who sits where, what every link carries, and rounds of exchanges.
+"""State of a search on link loads: slot assignment, load of every link, and rounds of exchanges.
 
-Each worker has a copy of the loads; what the workers changed is summed after a round, and `LoadSearch.look`
-computes all loads afresh.
+Each worker has a copy of the loads; the changes of all workers are summed after a round, and
+`LoadSearch.measure` computes all loads afresh.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from mapping.placement.refine.state.pair_routes import build_pair_routes, most_u
 from registry.model import Bools, Floats, Ints
 
 HOT_PAIRS = 0.02
-"""Part of the pairs of ranks that counts as hottest."""
+"""Part of the pairs of ranks that counts as busiest."""
 FEWEST_HOT = 8
-"""Fewest pairs that count as hottest."""
+"""Least number of pairs that count as busiest."""
 CACHE_BYTES = 192 << 20
-"""Memory of each worker for flows between hosts, where not all are kept."""
+"""Memory of each worker for flows between hosts, if not all are stored."""
 OVERFULL = 2.0
-"""Others' load on a link counts up to this times the worst link: powers of more would say nothing else."""
+"""Limit of the load of others on a link, relative to the worst link; higher powers would dominate the sum."""
 SAME = 1e-6
 
 
@@ -46,11 +46,11 @@ class Schedule(NamedTuple):
     together: float
 
     def power(self, fraction: float) -> int:
-        """Squarings after a fraction of the budget."""
+        """Return the number of squarings after a fraction of the limit."""
         return self.squarings[min(int(fraction * len(self.squarings)), len(self.squarings) - 1)]
 
     def temperature(self, fraction: float) -> float:
-        """Temperature after a fraction of the budget."""
+        """Return the temperature after a fraction of the limit."""
         if fraction >= self.frozen:
             return 0.0
         return float(self.hottest * (self.coldest / self.hottest) ** (fraction / self.frozen))
@@ -65,7 +65,7 @@ class Measured(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """What a thread has for itself."""
+    """Data of one thread."""
 
     pair_routes: PairRoutes
     loads: Loads
@@ -74,10 +74,10 @@ class Worker(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """What holds from one `LoadSearch.look` to the next.
+    """Values between two calls of `LoadSearch.measure`.
 
-    `total` is the sum over the links that are to be relieved; `rank` and `partner` are the hottest pairs,
-    both ways round.
+    `total` is the sum over the links whose load shall fall; `rank` and `partner` are the busiest pairs, in
+    both directions.
     """
 
     squarings: int
@@ -95,7 +95,7 @@ class LoadSearch:
     start : int32[ranks]
         Host indices.
     workers : int
-        Threads; what is found depends on their number, not on the cores that there are.
+        Number of threads; results depend on it, but not on the number of cores.
     generator : Generator
     """
 
@@ -122,10 +122,10 @@ class LoadSearch:
         ]
         self._stage = _Stage(0, 0.0, np.zeros(0, np.int32), np.zeros(0, np.int32))
         self.counts = np.zeros(3, np.int64)
-        """Proposals made within domains, looked into, and kept, so far."""
+        """Number of proposals within domains, examined, and accepted so far."""
 
-    def look(self, schedule: Schedule, fraction: float) -> Measured:
-        """Compute all loads afresh, scale links by the worst of their class, and find the hottest pairs."""
+    def measure(self, schedule: Schedule, fraction: float) -> Measured:
+        """Compute all loads afresh, scale links by the worst of their class, and find the busiest pairs."""
         grid, own, pairs = self.grid, self.workers[0], self._pairs
         here = self.assignment.host_of_rank
         flows = pairs._replace(source=here[pairs.source], target=here[pairs.target])
@@ -144,7 +144,7 @@ class LoadSearch:
         return measured
 
     def round(self, team: Team, proposals: int, schedule: Schedule, fraction: float) -> int:
-        """Let each worker make its part of the proposals; how many of them were looked into."""
+        """Let each worker make its part of the proposals; return how many were examined."""
         problem, stage = self._problem, self._stage
         heat = schedule.temperature(fraction) / problem.ranks * stage.total * (1 << stage.squarings)
         screen = schedule.screen * problem.median_rank_bytes * problem.hop_unit
@@ -176,7 +176,7 @@ class LoadSearch:
         return int(counts[:, 1].sum())
 
     def _merge(self, copies: list[SlotAssignment], domain: NDArray[np.int8], begin: Floats) -> None:
-        """Put together who sits where; loads become what the workers' changes add up to."""
+        """Merge the slot assignments of the workers, and add their changes to the loads."""
         assignment, state = self.assignment, self.workers[0].loads.state
         domain_of_slot = domain[assignment.slot_host]
         for number, copy in enumerate(copies):
@@ -210,11 +210,11 @@ class LoadSearch:
         )
 
     def _scale(self, measured: Measured, together: bool) -> tuple[Floats, Bools]:
-        """float64[c]: 1 / bytes that make each cell as slow as the worst of its class; which to relieve.
+        """Return float64[c]: the scale of each cell by the worst of its class, and bool[c]: cells that count.
 
-        With one rank a host its own cables carry what the rank sends and receives, wherever it sits: only
-        the network can be relieved. With several, hosts' cables can be too: first (`together`) the worst
-        of all links counts, then the worst of each class.
+        With one rank per host, the load of its cables does not depend on its host: only the network
+        counts. With several, hosts' cables count too: first (`together`) relative to the worst of all links,
+        then to the worst of each class.
         """
         grid, highest, inner = self.grid, measured.congestion_seconds, measured.network_congestion_seconds
         if inner == 0 or (self._several and together):
@@ -224,7 +224,7 @@ class LoadSearch:
         return 1.0 / (grid.capacity * worst), grid.network | self._several | (inner == 0)
 
     def _hottest(self, flows: Flows, slope: Floats) -> Ints:
-        """Pairs of ranks whose traffic is worth most of the sum."""
+        """Return the pairs of ranks whose traffic causes most of the sum."""
         heat = np.empty(len(flows.source))
         kernel.pair_heat(flows, self.workers[0].pair_routes, slope, self.workers[0].loads, heat)
         count = min(max(int(len(heat) * HOT_PAIRS), FEWEST_HOT), len(heat))
@@ -238,7 +238,7 @@ def _routes_and_grid(problem: Problem) -> tuple[PairRoutes, LinkGrid]:
 
 
 def load_all(pair_routes: PairRoutes, loads: Loads, flows: Flows) -> Floats:
-    """float64[c]: what all flows put on each cell."""
+    """Return float64[c]: the load of all flows on each cell."""
     apart = flows.source != flows.target
     ends = flows.source[apart], flows.target[apart]
     kept = Flows(*ends, flows.out[apart], flows.back[apart], flows.run)
@@ -263,13 +263,13 @@ def new_loads(cells: int) -> Loads:
 
 
 def new_flows(count: int) -> Flows:
-    """Room for so many flows."""
+    """Return buffers for a number of flows."""
     ends, bytes = np.zeros((2, count), np.int32), np.zeros((2, count))
     return Flows(ends[0], ends[1], bytes[0], bytes[1], np.zeros(4 * count + 1, np.int64))
 
 
 def talk_of(problem: Problem) -> Talk:
-    """Partners of each rank, with what goes to each and comes from it."""
+    """Return the partners of each rank, with the bytes of both directions."""
     ranks, pairs = problem.ranks, len(problem.bytes)
     rank = np.concatenate([problem.source, problem.target]).astype(np.int64)
     partner = np.concatenate([problem.target, problem.source])
@@ -283,7 +283,7 @@ def talk_of(problem: Problem) -> Talk:
 
 
 def _each_pair_once(talk: Talk) -> Flows:
-    """Pairs of ranks that talk, lower rank first."""
+    """Return the pairs of ranks that communicate, lower rank first."""
     rank = np.repeat(np.arange(len(talk.indptr) - 1, dtype=np.int32), np.diff(talk.indptr))
     first = rank < talk.partner
     room = np.zeros(4 * int(np.count_nonzero(first)) + 1, np.int64)
@@ -300,7 +300,7 @@ def _copy(assignment: SlotAssignment) -> SlotAssignment:
 
 
 def _unequal_cables(pair_routes: PairRoutes, grid: LinkGrid) -> bool:
-    """Whether hosts' own cables differ, so that it matters who sits where."""
+    """Return True if hosts' own cables differ, so that their load depends on the placement."""
     hosts = pair_routes.hosts
     if len(hosts.up_cell) == 0:
         return not bool(grid.network.all())

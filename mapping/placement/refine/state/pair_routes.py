@@ -16,13 +16,13 @@ from registry.model import Ints, Longs
 ListRoutes = Callable[[Origin, int, int, Ints, kernel.CellArray, kernel.Shares], tuple[int, int]]
 
 MOST_KEYS = 1 << 22
-"""Most pairs whose runs are computed at once."""
+"""Most pairs whose routes are computed at once."""
 MOST_ENTRIES = 48 << 20
-"""Most entries that are kept at once, of 8 bytes."""
+"""Most entries in memory, of 8 bytes."""
 SAMPLE = 512
-"""Pairs that tell how long runs are."""
+"""Number of pairs from which the length of routes is estimated."""
 CHUNK = 1 << 22
-"""Entries written before room is made for more."""
+"""Number of entries of a buffer."""
 
 
 def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRoutes:
@@ -31,7 +31,7 @@ def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRout
     Parameters
     ----------
     limit : int
-        Bytes for runs that are computed when first asked for; a run of any pair always fits.
+        Memory in bytes for routes that are computed on first use; a route of any pair always fits.
     """
     by_row = by_attachment(flows)
     hosts = _hosts(flows, grid.of_link, by_row)
@@ -53,7 +53,7 @@ def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRout
 
 
 def of_another_thread(pair_routes: PairRoutes, limit: int) -> PairRoutes:
-    """The same pair_routes, for one more thread."""
+    """Return the same routes for another thread."""
     mode = pair_routes.table.mode
     if mode[kernel.COMPLETE]:
         return pair_routes
@@ -63,7 +63,7 @@ def of_another_thread(pair_routes: PairRoutes, limit: int) -> PairRoutes:
 
 
 def _load_kernels(origin: Origin, shifts: Shifts) -> None:
-    """Have all kernels compiled or read from disk, whichever is needed here: a search is warmed up so."""
+    """Compile all kernels or read them from disk, so that a search is warmed up whichever it needs."""
     length, cell, share = np.zeros(1, np.int32), np.zeros(1, np.uint32), np.zeros(1, np.float32)
     none = np.zeros(0, np.int64)
     kernel.list_routes(origin, 0, 0, length, cell, share)
@@ -89,7 +89,7 @@ def _list_steps(shifts: Shifts, row: Longs, target: Longs) -> ListRoutes:
 
 
 def _pair_of_each_step(shifts: Shifts) -> tuple[Longs, Longs]:
-    """Rows of some pair that is each step apart; -1 where there is none."""
+    """Return the rows of some pair for each step; -1 if there is none."""
     place, minus = shifts.place, shifts.minus
     row, target = np.full((2, len(shifts.vertex_place)), -1)
     for start in range(len(place)):
@@ -131,7 +131,7 @@ def _origin(flows: FlowArrays, grid: LinkGrid, by_row: bool, width: int) -> Orig
 
 
 def _expected(origin: Origin, pairs: int, keys: int) -> float:
-    """Entries of the runs of so many keys, judged by some pairs."""
+    """Estimate the number of entries of the routes of a number of keys from some pairs."""
     chosen = np.unique(np.linspace(0, pairs - 1, min(pairs, SAMPLE)).astype(np.int64))
     room = np.empty(2 * len(origin.link), np.uint32), np.empty(2 * len(origin.link), np.float32)
     length = np.zeros(pairs, np.int32)
@@ -141,7 +141,7 @@ def _expected(origin: Origin, pairs: int, keys: int) -> float:
 
 
 def _complete(origin: Origin, list_routes: ListRoutes, keys: int, grain: int) -> Table:
-    """A table of all runs; `grain`: keys that must be listed in one go."""
+    """Return a table of all routes; `grain` is the number of keys that must be listed together."""
 
     def listed(piece: tuple[int, int]) -> tuple[Ints, list[tuple[kernel.CellArray, kernel.Shares]]]:
         at, end = piece
@@ -171,7 +171,7 @@ def _empty(origin: Origin, keys: int, limit: int) -> Table:
     longest = len(origin.link)
     direct = keys * 24 <= limit
     places = max(keys, 1) if direct else 1 << max(4, (limit // 96).bit_length() - 1)
-    pool = max(min(limit // 8, keys * longest), 4 * longest)  # both runs of a pair fit wherever they begin
+    pool = max(min(limit // 8, keys * longest), 4 * longest)  # both routes of a pair fit wherever they begin
     where = np.zeros((places, kernel.ENTRY), np.int64)
     where[:, 0] = -1
     return Table(
@@ -187,9 +187,9 @@ def _mode(origin: Origin, *, complete: bool, direct: bool) -> Longs:
 
 
 def most_used_first(pair_routes: PairRoutes, grid: LinkGrid) -> tuple[PairRoutes, LinkGrid]:
-    """The same with cables numbered anew by how many runs use them; where runs are not complete, as they are.
+    """Renumber cables by how many routes use them; unchanged if the table is not complete.
 
-    Many cables are used by few pair_routes, and so stay out of the processor's cache.
+    Many cables are used by few routes, and so stay out of the processor's cache.
     """
     hosts, table = pair_routes.hosts, pair_routes.table
     if not table.mode[kernel.COMPLETE] or grid.shifts.on:

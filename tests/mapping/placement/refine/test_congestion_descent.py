@@ -60,7 +60,7 @@ def test_incremental_loads_are_the_exact_ones(case: tuple[Problem, Ints]) -> Non
         return
     search = LoadSearch(problem, start, 1, np.random.default_rng(0))
     for schedule in (MELTING, WARM):
-        search.look(schedule, 0.0)
+        search.measure(schedule, 0.0)
         search.round(Team(1), 150, schedule, 0.0)
         assert_loads_are_exact(search, problem)
         assert_seated(problem, search)
@@ -74,7 +74,7 @@ def test_pinned_ranks_stay_and_every_rank_keeps_a_slot(case: tuple[Problem, Ints
     search = LoadSearch(problem, start, workers, np.random.default_rng(0))
     with Team(workers) as team:
         for _ in range(4):
-            search.look(MELTING, 0.0)
+            search.measure(MELTING, 0.0)
             search.round(team, 60, MELTING, 0.0)
             assert_seated(problem, search)
     held = problem.pinned
@@ -93,7 +93,7 @@ def test_many_exchanges_on_a_torus_keep_loads_exact() -> None:
     problem = grid((6, 7), ranks=40)
     search = LoadSearch(problem, problem.slot_host[:40].copy(), 1, np.random.default_rng(0))
     assert search.grid.shifts.on
-    search.look(MELTING, 0.0)
+    search.measure(MELTING, 0.0)
     search.round(Team(1), 5000, MELTING, 0.0)
     assert search.counts[2] > 1000
     assert_loads_are_exact(search, problem)
@@ -104,17 +104,17 @@ def test_domains_put_together_are_a_placement_and_a_look_makes_loads_exact() -> 
     search = LoadSearch(problem, problem.slot_host[:40].copy(), 2, np.random.default_rng(0))
     with Team(2) as team:
         for _ in range(5):
-            search.look(MELTING, 0.0)
+            search.measure(MELTING, 0.0)
             search.round(team, 1000, MELTING, 0.0)
             assert_seated(problem, search)
-    search.look(MELTING, 0.0)
+    search.measure(MELTING, 0.0)
     assert_loads_are_exact(search, problem)
 
 
 def test_workers_move_only_ranks_of_their_domain() -> None:
     problem = grid((6, 7), ranks=42)
     search = LoadSearch(problem, problem.slot_host.copy(), 2, np.random.default_rng(0))
-    search.look(MELTING, 0.0)
+    search.measure(MELTING, 0.0)
     before, domains = search.assignment.host_of_rank.copy(), []
     search._domains = lambda workers: domains.append(type(search)._domains(search, workers)) or domains[-1]  # type: ignore[method-assign, func-returns-value]
     with Team(2) as team:
