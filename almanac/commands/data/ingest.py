@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from almanac.options.common import Time, json_option, open_registry, read_hosts
 from almanac.output.json.stored_data import ingest_report_to_json
 from almanac.output.printing import note, print_json, progress_bars
 from registry import units
+
+if TYPE_CHECKING:
+    from ingest.pipeline import Report
 
 
 @click.command("ingest")
@@ -83,8 +86,7 @@ def command(
         return
     for warning in fields["warnings"]:
         note(f"warning: {warning}")
-    _print_fabric(fields)
-    _print_other_data(fields)
+    _print(report, fields)
 
 
 @contextlib.contextmanager
@@ -115,8 +117,10 @@ def _rate(text: str) -> float:
         ) from error
 
 
-def _print_fabric(fields: dict[str, Any]) -> None:
-    """Print a line for the fabric and for each other kind of data about it."""
+def _print(report: Report, fields: dict[str, Any]) -> None:
+    """Print a line for each kind of data that was read."""
+    from registry.ingest_runs.kinds import describe
+
     if fields["same_as"] is not None:
         click.echo(f"same content as read at {units.moment_text(fields['same_as'])}: nothing to add")
     if fields["compared_at"] is not None:
@@ -126,41 +130,5 @@ def _print_fabric(fields: dict[str, Any]) -> None:
             f"compared with the fabric of {fields['cluster']} observed at {time}: {result}; "
             "the files have no ports, so the stored fabric is kept"
         )
-    if fields["hosts"] is not None:
-        time = units.moment_text(fields["observed_at"])
-        news = "" if fields["dry_run"] else f"; {_fabric_news(fields)}"
-        click.echo(
-            f"fabric of {fields['cluster']} observed at {time}: {fields['hosts']} hosts, "
-            f"{fields['switches']} switches, {fields['cables']} cables{news}"
-        )
-    if fields["tables"] is not None:
-        known = "" if fields.get("new_routing", True) else " (already stored)"
-        click.echo(f"forwarding tables of {fields['tables']} switches{known}")
-    for sweep in fields["counters"]:
-        click.echo(f"port counters of {sweep['ports']} ports at {units.moment_text(sweep['at'])}")
-    if fields["counters"] and not fields["dry_run"]:
-        click.echo(f"{fields['new_counters']} of {len(fields['counters'])} sweeps of port counters are new")
-    if fields["intended"] is not None:
-        known = "" if fields.get("new_intended", True) else " (already stored)"
-        click.echo(f"intended wiring of {fields['intended']} cables{known}")
-
-
-def _print_other_data(fields: dict[str, Any]) -> None:
-    """Print a line for each profile, for traces, for jobs and for each placement."""
-    saved = "would be saved" if fields["dry_run"] else "saved"
-    for name in fields["profiles"]:
-        click.echo(f"profile {name} {saved}")
-    if fields["traces"]:
-        click.echo(f"{fields['traces']} traces read, {fields.get('new_traces', 'none')} new")
-    if fields["jobs"]:
-        click.echo(f"{fields['jobs']} jobs read, {fields.get('new_jobs', 'none')} new or changed")
-    for name in fields["placements"]:
-        click.echo(f"placement {name} {saved}")
-
-
-def _fabric_news(fields: dict[str, Any]) -> str:
-    if not fields["new_observation"]:
-        return "already stored, nothing added"
-    if not fields["new_snapshot"]:
-        return "wiring unchanged"
-    return f"link directions: {fields['links_opened']} new, {fields['links_closed']} removed"
+    for line in describe(report.intake, report.receipt):
+        click.echo(line)

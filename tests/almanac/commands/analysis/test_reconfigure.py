@@ -16,6 +16,7 @@ from tests.support import paths
 
 DATA = paths.DATA
 MACHINE = ("--nodes", 4, "--max-degree", 3, "--max-edges", 5, "--link-speed", 1e6)
+FEW = ("--trials", 30)
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_circuits_keep_the_limits_and_the_throughput_is_that_of_the_busiest(
 
 
 def test_the_same_seed_finds_the_same(profiles: Almanac) -> None:
-    first, second = (reconfigure(profiles, "--seed", 4) for _ in range(2))
+    first, second = (reconfigure(profiles, *FEW, "--seed", 4) for _ in range(2))
     for told in (first, second):
         for one in told["trail"]:
             del one["seconds"]
@@ -61,7 +62,7 @@ def test_the_same_seed_finds_the_same(profiles: Almanac) -> None:
 def test_the_present_circuits_are_told_beside_those_found(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "present.csv"
     path.write_text("a,b\n0,1\n1,2\n2,3\n", "utf-8")
-    told = reconfigure(profiles, "--present", path, "--reconfiguration-seconds", 2)
+    told = reconfigure(profiles, *FEW, "--present", path, "--reconfiguration-seconds", 2)
     against = told["present"]
     assert against["gain"] == pytest.approx(told["throughput"] / against["throughput"])
     found = {(one["a"], one["b"]) for one in told["circuits"]}
@@ -69,14 +70,14 @@ def test_the_present_circuits_are_told_beside_those_found(profiles: Almanac, tmp
     assert kept | {tuple(pair) for pair in against["added"]} == found
     if against["seconds_saved"] > 0:
         assert against["break_even_profiles"] == pytest.approx(2 / against["seconds_saved"])
-    shown = profiles("reconfigure", "cg", *MACHINE, "--present", path)
+    shown = profiles("reconfigure", "cg", *MACHINE, *FEW, "--present", path)
     assert shown.code == 0
     assert "certified upper bound" in shown.out
 
 
 def test_written_routes_load_circuits_as_is_told_and_go_one_way(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "routes.csv"
-    told = reconfigure(profiles, "--compute-seconds", 100, "--routes", path)
+    told = reconfigure(profiles, *FEW, "--compute-seconds", 100, "--routes", path)
     load = dict.fromkeys(((one["a"], one["b"]) for one in told["circuits"]), 0.0)
     seen = set()
     for row in csv.DictReader(path.read_text("utf-8").splitlines()):
@@ -96,7 +97,7 @@ def test_ranks_compute_by_their_weights(profiles: Almanac, tmp_path: Path) -> No
     path = tmp_path / "weights.csv"
     weight = [7.0, *[0.5] * 15]
     path.write_text("rank,weight\n" + "".join(f"{at},{one}\n" for at, one in enumerate(weight)), "utf-8")
-    told = reconfigure(profiles, "--compute-seconds", 2, "--weights", path)
+    told = reconfigure(profiles, *FEW, "--compute-seconds", 2, "--weights", path)
     load = [0.0] * 4
     for rank, node in enumerate(told["node_of_rank"]):
         load[node] += 2 * weight[rank]
@@ -133,17 +134,17 @@ def test_weights_that_cannot_be_are_refused_with_their_line(
 
 def test_a_limit_that_nobody_told_is_named(profiles: Almanac) -> None:
     hint = "computing limits the throughput, at the default of 1 s per rank"
-    fast = ("reconfigure", "cg", *MACHINE, "--link-speed", 1e12)
+    fast = ("reconfigure", "cg", *MACHINE, *FEW, "--link-speed", 1e12)
     assert hint in profiles(*fast).err
     assert hint not in profiles(*fast, "--compute-seconds", 1).err
 
 
 def test_written_circuits_can_be_started_from(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "circuits.csv"
-    told = reconfigure(profiles, "--output", path)
+    told = reconfigure(profiles, *FEW, "--output", path)
     lines = path.read_text("utf-8").splitlines()
     assert lines[1:] == [f"{one['a']},{one['b']}" for one in told["circuits"]]
-    again = reconfigure(profiles, "--start", path, "--present", path)
+    again = reconfigure(profiles, *FEW, "--start", path, "--present", path)
     assert again["throughput"] >= again["trail"][0]["throughput"]
 
 
