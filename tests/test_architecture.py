@@ -188,8 +188,11 @@ def test_the_walk_sees_imports_inside_functions(tmp_path: Path) -> None:
     assert list(imports(source)) == ["streamlit", "ingest.rates"]
 
 
-COMPARED_FROM = 10
-"""Lines from which the bodies of two functions must differ."""
+FORBIDDEN_CLASSES = {"Standing", "Found", "Posed", "Question", "Sighting", "Seen", "Kept", "Lane", "Crew"}
+"""Class names that do not say what the class is (a leading underscore does not help)."""
+MOST_LINES, MOST_PARAMETERS, LONG, MOST_LONG = 400, 8, 60, 10
+DOCUMENTED_FROM, COMPARED_FROM = 15, 10
+"""Lines from which a private function has a docstring, and from which two bodies must differ."""
 
 
 class Function(NamedTuple):
@@ -203,8 +206,18 @@ class Function(NamedTuple):
         return f"{room(self.path)}:{self.node.lineno} {self.node.name}"
 
     @property
+    def lines(self) -> int:
+        return (self.node.end_lineno or self.node.lineno) - self.node.lineno + 1
+
+    @property
     def body(self) -> list[ast.stmt]:
         return self.node.body[1:] if ast.get_docstring(self.node) else self.node.body
+
+    @property
+    def parameters(self) -> int:
+        given = self.node.args
+        names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+        return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
 @cache
@@ -217,6 +230,37 @@ def functions() -> tuple[Function, ...]:
     )
 
 
+def test_files_are_short() -> None:
+    lines = {room(path): len(path.read_text("utf-8").splitlines()) for path in modules()}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_few_functions_are_longer_than_a_screen() -> None:
+    long = [one.place for one in functions() if one.lines > LONG]
+    assert len(long) <= MOST_LONG, long
+
+
+def test_longer_private_functions_have_a_docstring() -> None:
+    private = [
+        one for one in functions() if one.node.name.startswith("_") and not one.node.name.startswith("__")
+    ]
+    assert [
+        one.place for one in private if one.lines >= DOCUMENTED_FROM and not ast.get_docstring(one.node)
+    ] == []
+
+
+def test_public_functions_have_few_parameters() -> None:
+    """Except commands, whose parameters are options, and kernels, which take arrays one by one."""
+    assert [
+        one.place
+        for one in functions()
+        if one.parameters > MOST_PARAMETERS
+        and not one.node.name.startswith("_")
+        and not room(one.path).startswith("almanac/commands/")
+        and one.path.parent.name != "kernels"
+    ] == []
+
+
 def test_no_two_functions_have_the_same_body() -> None:
     bodies: dict[str, list[str]] = {}
     for one in functions():
@@ -224,3 +268,24 @@ def test_no_two_functions_have_the_same_body() -> None:
         if body and (body[-1].end_lineno or 0) - body[0].lineno + 1 >= COMPARED_FROM:
             bodies.setdefault(ast.dump(ast.Module(body, [])), []).append(one.place)
     assert [places for places in bodies.values() if len(places) > 1] == []
+
+
+def test_classes_are_named_after_what_they_are() -> None:
+    wrong = [
+        f"{room(path)}: {node.name}"
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name.lstrip("_") in FORBIDDEN_CLASSES
+    ]
+    assert wrong == []
+
+
+def test_texts_are_in_plain_english() -> None:
+    """Defaults are called defaults; things are stored, returned, reported, not told."""
+    texts = {
+        room(path): path.read_text("utf-8")
+        for path in [*modules(), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    }
+    assert [name for name, text in texts.items() if re.search(r"\bunless\s+told\b", text, re.I)] == []
+    told = {name: len(re.findall(r"\b(?:told|tells|tell)\b", text, re.I)) for name, text in texts.items()}
+    assert sum(told.values()) < 30, {name: count for name, count in told.items() if count}

@@ -1,4 +1,4 @@
-"""A cluster's optical switch, the running jobs on it, and circuits for them; plans are saved here."""
+"""Circuit plans for the jobs that run on a cluster's optical switch, and saving circuit plans."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ from registry.version import code_version
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OnSwitch:
-    """What runs on an optical switch.
+    """Running jobs whose hosts are on an optical switch.
 
     Attributes
     ----------
     switch : OpticalSwitch
     running : Running
-        All jobs of the cluster, those that are left out too.
+        All running jobs of the cluster, including those left out here.
     jobs : tuple of RunningJob
-        Whose ranks are all on hosts of the switch, and whose profiles are known; in the order of `running`.
+        Jobs with a known profile and all ranks on hosts of the switch, in the order of `running`.
     profiles : tuple of Profile
-        One a job.
+        Profile of each job in `jobs`.
     nodes : tuple of int32[ranks]
-        The switch's node of each rank, job by job.
+        For each job in `jobs`: the switch's node of each rank.
     without_profile : tuple of RunningJob
+        Jobs left out because their profile is not known.
     unloaded : tuple of Unloaded
-        Have a profile, but are not on the switch, or nobody knows how they sit.
+        Jobs left out although their profile is known, with the reason: not on the switch, or no placement.
     """
 
     switch: OpticalSwitch
@@ -53,7 +54,7 @@ class OnSwitch:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Of each job."""
+        """Number of ranks of each job."""
         return tuple(len(nodes) for nodes in self.nodes)
 
     @property
@@ -62,7 +63,7 @@ class OnSwitch:
         return np.concatenate([np.zeros(0, np.int32), *self.nodes])
 
     def application(self) -> Application:
-        """What the nodes exchange while every job sends its profile once; ranks are their weights."""
+        """Return the traffic between nodes if every job sends its profile once, weighted by ranks."""
         pairs = list(zip(self.nodes, self.profiles, strict=True))
         return Application.from_edges(
             np.concatenate([np.zeros(0, np.int32), *(at[one.sender] for at, one in pairs)]),
@@ -74,17 +75,19 @@ class OnSwitch:
 
 
 def on_switch(registry: Registry, cluster: str, at: datetime | None = None) -> OnSwitch:
-    """The jobs that run on the optical switch of a cluster at a time.
+    """Return the jobs that run on the optical switch of a cluster.
 
     Parameters
     ----------
+    registry : Registry
+    cluster : str
     at : datetime, optional
-        Now, unless told.
+        Time; default: now.
 
     Raises
     ------
     UnknownName
-        No such cluster, nothing seen of it until then, or nothing told of a switch of it.
+        There is no such cluster, no observation of it until that time, or no optical switch saved for it.
     """
     switch = registry.optical.read(cluster)
     running = registry.running(cluster, at)
@@ -122,25 +125,25 @@ def next_circuits(
     compute_seconds: float | None = None,
     progress: Progress = silent,
 ) -> CircuitPlanReport:
-    """Circuits for the jobs on a switch, whose ranks stay where they are; saves nothing.
+    """Plan circuits for the jobs on a switch; ranks stay on their hosts. Nothing is saved.
 
-    What ranks of two hosts exchange takes one way, as forwarding by destination has it.
+    All traffic between two hosts uses one path, as with forwarding by destination.
 
     Parameters
     ----------
     present : Topology, optional
-        The circuits that there are; unless told as the registry knows them.
+        Present circuits; default: those in the registry.
     compute_seconds : float, optional
-        As of `OpticalSwitch`, in its place.
+        Seconds per rank that replace `OpticalSwitch.compute_seconds`.
 
     Raises
     ------
     InvalidValue
-        No job is on the switch; circuits beyond its limits, or that do not join all hosts.
+        No job is on the switch, or the present circuits exceed its limits or do not connect all hosts.
     """
     switch = found.switch
     if not found.jobs:
-        reason = f"no running job whose profile is known is on the optical switch of {switch.cluster}"
+        reason = f"no running job with a known profile is on the optical switch of {switch.cluster}"
         raise InvalidValue("reconfigure.jobs", reason)
     machine = machine_of(switch, compute_seconds)
     each = switch.compute_seconds if compute_seconds is None else compute_seconds
@@ -158,12 +161,13 @@ def next_circuits(
 
 
 def machine_of(switch: OpticalSwitch, compute_seconds: float | None = None) -> Machine:
-    """The machine that a switch makes of its hosts; nodes compute 1 a second where that does not count.
+    """Return the machine that a switch forms; its compute speed is 1 if computing takes no time.
 
     Parameters
     ----------
+    switch : OpticalSwitch
     compute_seconds : float, optional
-        In the place of the switch's.
+        Seconds per rank that replace `OpticalSwitch.compute_seconds`.
 
     Raises
     ------
@@ -183,7 +187,7 @@ def machine_of(switch: OpticalSwitch, compute_seconds: float | None = None) -> M
 
 
 def topology_of(switch: OpticalSwitch) -> Topology | None:
-    """The circuits of a switch; None where they are not known."""
+    """Return the present circuits of a switch, or None if they are not known."""
     return Topology.of(len(switch.hosts), switch.circuits) if switch.circuits else None
 
 
@@ -196,18 +200,20 @@ def save_circuits(
     switch: OpticalSwitch | None = None,
     jobs: Sequence[str] = (),
 ) -> str:
-    """Save a plan; its id.
+    """Save a circuit plan and return its id.
 
     Parameters
     ----------
+    registry : Registry
+    planned : CircuitPlanReport
     profiles : sequence of str
-        Ids, one a job where there are jobs.
+        Ids of the profiles; if there are jobs, one per job.
     ranks : sequence of int
-        Of each profile.
+        Number of ranks of each profile.
     switch : OpticalSwitch, optional
-        That it is for.
+        Switch that the plan is for.
     jobs : sequence of str
-        The scheduler's ids.
+        Ids of the jobs, as the scheduler gives them.
 
     Raises
     ------
@@ -229,19 +235,19 @@ def save_circuits(
 
 
 def save_next_circuits(registry: Registry, planned: CircuitPlanReport, on: OnSwitch) -> str:
-    """Save the next circuits for what runs on a switch, as of `save_circuits`; the plan's id."""
+    """Save the circuit plan for the jobs on a switch and return its id; errors as `save_circuits`."""
     jobs = [one.stored for one in on.jobs]
     profiles, ids = [one.profile or "" for one in jobs], [one.job.id for one in jobs]
     return save_circuits(registry, planned, profiles, on.ranks, switch=on.switch, jobs=ids)
 
 
 def _nodes(placement: Placement, running: Running, switch: OpticalSwitch, profile: Profile) -> Ints:
-    """int32[ranks]: nodes of the switch.
+    """Return the switch's node of each rank: int32[ranks].
 
     Raises
     ------
     InvalidValue
-        A host that is not on the switch, or another number of ranks than the profile's.
+        A host is not on the switch, or the profile has another number of ranks.
     """
     if placement.ranks != profile.ranks:
         reason = f"{placement.ranks} ranks are placed, the profile has {profile.ranks}"

@@ -344,6 +344,7 @@ def _saturating(trace: Trace, run: Callable[[Messages], Simulation]) -> float:
 
 
 def _save(registry: Registry, report: SimulationReport, run: Run) -> str:
+    """Save one run of a report on a fabric of the registry, and return its id."""
     case = report.case
     assert case.snapshot is not None
     assert case.profile_id is not None

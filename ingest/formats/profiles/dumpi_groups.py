@@ -42,7 +42,7 @@ class Made(NamedTuple):
 def members_of(made: Mapping[int, Sequence[Made]], ranks: int) -> dict[tuple[int, int], Sequence[int]]:
     """Return the world ranks of each communicator in its order, by (rank, index in that rank's list).
 
-    Communicators are left out if a member without a trace took part, or if they were made by other calls: the
+    Communicators are ignored if a member without a trace took part, or if they were made by other calls: the
     destinations of their messages are unknown.
     """
     world = tuple(range(ranks))

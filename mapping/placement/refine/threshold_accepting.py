@@ -147,6 +147,7 @@ def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> _Se
 
 
 def _links(grid: LinkGrid, least: float) -> Links:
+    """Return the links of a grid without load and with empty lists of the worst ones."""
     count = len(grid)
     return Links(
         kind=grid.network.astype(np.uint8),
