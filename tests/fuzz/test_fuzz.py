@@ -89,7 +89,7 @@ def refuse(reason: str) -> Parsed:
 def test_what_must_not_come_out_of_a_parser_is_told(
     parse: Callable[[], Parsed], what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "find", lambda name: parser_that(parse))
+    monkeypatch.setattr(catalog.FORMATS, "find", lambda name: parser_that(parse))
     with pytest.raises(Broken, match=what):
         check(Case("bad", (Item("x", b"x"),), {}))
 

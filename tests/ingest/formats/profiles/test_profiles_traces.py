@@ -412,7 +412,7 @@ def test_an_uneven_all_to_all_follows_its_splits() -> None:
     ("node", "reason"),
     [
         (collective("allsomething", 0, 1), "unknown collective"),
-        (collective("allreduce", 0, 1, "7"), "of which nothing is told"),
+        (collective("allreduce", 0, 1, "7"), "process group .7., which is not described"),
         (collective("allreduce", 0, 1, dtype="Quad"), "type of elements"),
         (collective("send", 9, 1), "sends to rank 9 of 4"),
         (collective("broadcast", 9, 1), "root 9 of 4"),
