@@ -175,7 +175,7 @@ class Clock:
 
 
 def test_a_budget_of_seconds_ends_with_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapping.placement.problem.deadline.time.perf_counter", Clock())
+    monkeypatch.setattr("mapping.deadline.time.perf_counter", Clock())
     deadline = Deadline(seconds=4.5)
     taken = []
     while proposals := deadline.claim(10):

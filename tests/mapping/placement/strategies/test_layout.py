@@ -20,10 +20,10 @@ from tests.support.search_problems import problem_on, problems, torus8
 @pytest.mark.parametrize("strategy", [layout, multilevel, spectral])
 @given(problem=problems())
 def test_any_problem_gets_a_valid_and_repeatable_placement(strategy: object, problem: Problem) -> None:
-    seat = strategy.seat  # type: ignore[attr-defined]
-    found = seat(problem, np.random.default_rng(0))
+    place_ranks = strategy.place_ranks  # type: ignore[attr-defined]
+    found = place_ranks(problem, np.random.default_rng(0))
     assert (np.bincount(found, minlength=problem.hosts) <= problem.allocation.slots).all()
-    assert found.tobytes() == seat(problem, np.random.default_rng(0)).tobytes()
+    assert found.tobytes() == place_ranks(problem, np.random.default_rng(0)).tobytes()
 
 
 def test_parts_have_exactly_the_room_of_branches_roomiest_first() -> None:
