@@ -30,7 +30,7 @@ GROWING = (
 WHOLE = {
     "collect(p.congestion_seconds) AS congestion_seconds": "Placement",
     "collect(DISTINCT j.user) AS users": "Job",
-    "MATCH (s:Simulation)\n\nRETURN s.id AS id": "Simulation",
+    "MATCH (n:Simulation)\nRETURN n.id AS id": "Simulation",
 }
 """What reads all of a label, and must: the history judges each placement by those before it, as columns; jobs
 are filtered by the users and states that there are; runs that were simulated are listed."""

@@ -38,8 +38,8 @@ SIMULATION_COLUMNS = (
     *("99% latency", "complete"),
 )
 CIRCUIT_PLAN_COLUMNS = (
-    *("id", "recorded at", "cluster", "planned for", "throughput", "present throughput", "upper bound"),
-    *("gain", "circuits to move", "pays off after (s)", "applied at", "complete"),
+    *("id", "recorded at", "cluster", "profiles", "throughput", "present", "upper bound"),
+    *("gain", "to move", "pays after (s)", "applied at", "complete"),
 )
 
 

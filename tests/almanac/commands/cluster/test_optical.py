@@ -121,7 +121,7 @@ def test_what_is_not_told_again_stays(switched: Almanac, hosts: tuple[str, ...],
         (("--max-edges", 7), 1, "OpticalSwitch.circuits: are 8, max_edges is 7"),
         (("--hosts", "nowhere"), 1, "there is no host 'nowhere'"),
         (("--applied", "r0"), 1, "there is no circuit plan 'r0'"),
-        (("--applied", "r0", "--circuits", "x"), 2, "tell the same"),
+        (("--applied", "r0", "--circuits", "x"), 2, "give either --circuits or --applied"),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )
@@ -209,7 +209,7 @@ def test_an_applied_plan_leaves_nothing_to_gain(switched: Almanac) -> None:
     assert again["throughput"] == pytest.approx(first["throughput"])
     shown = switched("reconfigure", "--cluster", "opt", *FEW)
     assert shown.code == 0
-    assert "their ranks stay" in shown.out
+    assert "whose ranks stay" in shown.out
     assert "saved as r" in shown.out
     assert "which have no profile: 3" in shown.err
 

@@ -45,7 +45,7 @@ def test_wrong_calls_are_usage_errors(offline: Almanac) -> None:
     for arguments, message in (
         (("generate", "profile", "stencl"), "closest: stencil"),
         (("generate", "profile", "stencil", "--points", 5), "--sides"),
-        (("generate", "profile", "stencil", "--sides", "4xx", "--points", 5), "no whole number"),
+        (("generate", "profile", "stencil", "--sides", "4xx", "--points", 5), "not a whole number"),
         (("generate", "profile", "stencil", "--sides", "4x4", "--points", 6), "must be one of"),
         (("generate", "profile", "ring", "--ranks", 4, "--format", "xml"), "must be one of edge-csv"),
         (("generate", "profile", "ring", "--ranks", 4, "--json", "--format", "npz"), "give -o FILE"),

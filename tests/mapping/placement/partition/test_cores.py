@@ -138,7 +138,7 @@ def test_cores_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InvalidPlacement, match="one core"):
         replace(placed([0, 0]), core_of_rank=two, cpu_of_rank=two)
     assert replace(placed([0, 1]), core_of_rank=two, cpu_of_rank=two).ranks == 2
-    with pytest.raises(InvalidValue, match="goes with"):
+    with pytest.raises(InvalidValue, match="must be given together with"):
         replace(placed([0, 1]), core_of_rank=two)
     with pytest.raises(InvalidValue, match=r"Placement\.core_of_rank"):
         replace(placed([0, 1]), core_of_rank=two - 1, cpu_of_rank=two)
