@@ -249,7 +249,7 @@ def test_nothing_on_the_switch_fails_and_says_so(cluster: Almanac) -> None:
     outcome = cluster("reconfigure", "--cluster", "opt")
     assert outcome.code == 1
     assert "no running jobs known on opt" in outcome.err
-    assert "no running job whose profile is known" in outcome.err
+    assert "no running job with a known profile" in outcome.err
 
 
 def test_a_profile_is_planned_on_a_clusters_switch(
