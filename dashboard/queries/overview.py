@@ -1,4 +1,4 @@
-"""What the overview shows: how all clusters stand, and what is hot, changed and wrong in one of them."""
+"""Data of the overview: all clusters, and the busiest links, changes and faults of one of them."""
 
 from __future__ import annotations
 

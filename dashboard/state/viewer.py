@@ -1,4 +1,4 @@
-"""What the current user may see of other users: names or pseudonyms, all jobs or only their own."""
+"""Permissions of the current user: names or pseudonyms of other users, all jobs or only their own."""
 
 from __future__ import annotations
 

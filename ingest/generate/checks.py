@@ -1,4 +1,4 @@
-"""What the generators share: checks of parameters, and fabrics from cables instead of arcs."""
+"""Functions that generators share: checks of parameters, and fabrics from cables instead of arcs."""
 
 from __future__ import annotations
 

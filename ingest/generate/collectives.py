@@ -1,4 +1,4 @@
-"""What collective operations send, rank by rank, when an algorithm that has a name carries them out.
+"""Traffic of collective operations, rank by rank, for named algorithms.
 
 Sizes follow one convention: `size` is the whole buffer, which is what every rank has before an all-reduce,
 after an all-gather, before a reduce-scatter, before a broadcast at its root, and what each rank holds for

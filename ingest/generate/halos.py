@@ -1,4 +1,4 @@
-"""What LULESH and HPCG send: borders of cubes of points to the up to 26 cubes about."""
+"""Traffic of LULESH and HPCG: borders of cubes of points, sent to up to 26 neighbouring cubes."""
 
 from __future__ import annotations
 

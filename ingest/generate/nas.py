@@ -1,4 +1,4 @@
-"""What the NAS Parallel Benchmarks BT, SP, CG and LU (MPI, version 3.3 on) send point to point.
+"""Point-to-point traffic of the NAS Parallel Benchmarks BT, SP, CG and LU (MPI, version 3.3 and later).
 
 Pairs and bytes follow the programs' own decompositions and message sizes; BT, SP and CG equal recordings of
 real runs to the byte (tests/ingest/test_generate_nas.py). Collectives, of which there are few, are ignored.

@@ -1,4 +1,4 @@
-"""What NAS FT, IS and EP (MPI, version 3.3 on) send: programs made of collectives.
+"""Traffic of NAS FT, IS and EP (MPI, version 3.3 and later): programs made of collectives.
 
 All-to-alls are sent pair by pair, all-reduces by recursive doubling, which is what Open MPI does at the
 sizes of these programs; FT and EP equal recordings in shared data but for a few bytes of start and end.

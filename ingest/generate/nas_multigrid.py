@@ -1,4 +1,4 @@
-"""What NAS MG (MPI, version 3.3 on) sends: borders of a periodic cube on every level of a V-cycle."""
+"""Traffic of NAS MG (MPI, version 3.3 and later): borders of a periodic cube on each level of a V-cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How bytes are routed, what a byte between two hosts costs, and what other jobs load."""
+"""The cost model of a request: routing, rails, distances and the load of other jobs."""
 
 from __future__ import annotations
 

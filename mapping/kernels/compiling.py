@@ -1,4 +1,4 @@
-"""How long kernels were compiled, so that a search's clock can leave it out: it happens once a machine."""
+"""Time spent on compiling kernels, which the clock of a search leaves out: it occurs once per machine."""
 
 from __future__ import annotations
 

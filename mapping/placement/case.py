@@ -1,4 +1,4 @@
-"""What is placed and where, with all names resolved."""
+"""The data of a placement request, with all names resolved."""
 
 from __future__ import annotations
 

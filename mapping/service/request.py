@@ -1,4 +1,4 @@
-"""What to place, where and how, with all data by name."""
+"""The placement request: what to place, where and how, with all data by name."""
 
 from __future__ import annotations
 

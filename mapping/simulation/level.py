@@ -1,4 +1,4 @@
-"""What simulations of both modes share: ranks with their messages and routes, and runs in slices.
+"""Code shared by packet and flit simulations: ranks with their messages and routes, and runs in slices.
 
 Memory grows while a simulation runs: a slice ends if it needs more.
 """

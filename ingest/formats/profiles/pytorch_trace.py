@@ -1,4 +1,4 @@
-"""Who sends how much to whom from PyTorch execution traces (Chakra's host traces): a JSON file a rank.
+"""Profiles from PyTorch execution traces (Chakra's host traces): one JSON file per rank.
 
 A trace contains the collectives of a rank with their process groups and bytes, but not
 which messages went. They are expanded to messages by an algorithm that has a name (`Options.collectives`),

@@ -1,4 +1,4 @@
-"""Whether a running job should move: seconds saved per iteration against ranks to migrate."""
+"""Advice whether a running job should move: seconds saved per iteration against ranks to migrate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which core of its host a rank gets, by NUMA domain and closeness to the network adapter.
+"""Assignment of ranks to the cores of a host, by NUMA domain and closeness to the network adapter.
 
 Two things count: a byte between two ranks of a host costs the distance of their NUMA domains, and a byte
 that leaves the host the distance of the rank's domain to the nearest adapter, both relative to a local one.
