@@ -44,7 +44,7 @@ def save_intake(
     database : Database
     intake : Intake
     seen : ObservationDraft or None
-        Fabric and tables of the intake with their ids, from `registry.fabrics.observations.sighting`.
+        Fabric and tables with their ids, from `registry.fabrics.observations.draft_observation`.
     progress : Progress
 
     Raises

@@ -97,7 +97,7 @@ def anneal(
 
     A proposal takes a rank, one of its partners and a slot near that partner, and exchanges the rank with
     the rank there. It is accepted if it loses less than ``temperature * Exp(1)``. `host_of_rank` of the
-    assignment is neither read nor changed: `standing` is.
+    assignment is neither read nor changed: `rank_state` is.
 
     Parameters
     ----------
