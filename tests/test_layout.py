@@ -3,8 +3,9 @@
 Tests of ``a/b/c.py`` are in ``test_c.py``, or in several files ``test_c_<aspect>.py``, in ``tests/a/b`` or
 above. Small modules of a package ``a/b`` may be tested together in files named after the package:
 ``test_b.py`` or ``test_b_<aspect>.py``. Entries of a ``catalog.py`` may be tested by ``test_catalog.py``, as
-it goes through all of them. Folders named ``kernels`` are left out: kernels are tested by the modules that
-call them. Tests of a whole part of the product are named after it: ``test_dashboard_<aspect>.py``.
+it goes through all of them. Tests of ``a/b/kernels/c.py`` may be anywhere below ``tests/a/b``, as a kernel is
+tested with the module of its name that calls it. Tests of a whole part of the product are named after it:
+``test_dashboard_<aspect>.py``.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def is_tested(path: Path) -> bool:
     if path.name == "__init__.py" and any((folder / name).glob("test_*.py")):
         return True
     places = [folder / name, folder, *list(folder.parents)[: len(above) - 1]]
+    if path.parent.name == "kernels":
+        places += folder.rglob("*/")
     if any(has_tests(place, name) for place in places):
         return True
     packages = above[1:] or above
