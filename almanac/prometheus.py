@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from mapping.checks.catalog import check
 from mapping.checks.finding import Severity, Subject
-from mapping.service import subject_of
+from mapping.service.placing import subject_of
 from mapping.traffic.quality import judge
 from registry.errors import UnknownName
 

@@ -29,7 +29,7 @@ SERVED_ORDER = ("registry", "ingest", "mapping", "dashboard", "almanac")
 """Order of the folders in which tests that need servers run; the first two need no kernels."""
 COMPILING = (
     "mapping/simulation/test_simulation_against_slow.py",
-    "mapping/service/answers/test_circuits.py",
+    "mapping/service/test_circuit_search.py",
     "mapping/placement/problem/test_problem.py",
     "mapping/placement/moves",
 )

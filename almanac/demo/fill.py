@@ -14,8 +14,9 @@ from registry.progress import Progress, silent
 
 if TYPE_CHECKING:
     from mapping.evaluation.report import PlacementReport
-    from mapping.service import OnSwitch, SimulationReport
-    from mapping.service.answers.circuits import CircuitPlanReport
+    from mapping.service.circuit_search import CircuitPlanReport
+    from mapping.service.circuits import OnSwitch
+    from mapping.service.simulations import SimulationReport
     from registry.model import Fabric
     from registry.registry import Registry
 
@@ -86,7 +87,8 @@ def fill(
     from ingest.options import Options
     from ingest.pipeline import ingest
     from mapping.placement.search.options import SearchOptions
-    from mapping.service import PlacementRequest, place
+    from mapping.service.placing import place
+    from mapping.service.request import PlacementRequest
 
     scan = [DATA / "ndr-dgx.ibnetdiscover", DATA / "opensm-lfts.dump.gz"]
     ingest(registry, scan, Options(cluster=CLUSTER), progress=progress)
@@ -155,7 +157,8 @@ def _save_optical_cluster(registry: Registry, at: datetime) -> None:
 def _advise_running_jobs(registry: Registry, fabric: Fabric, progress: Progress) -> None:
     """Save advice for each running job, and port counters that fit their traffic."""
     from mapping.placement.search.options import SearchOptions
-    from mapping.service import advise_all, traffic
+    from mapping.service.advising import advise_all
+    from mapping.service.live import traffic
     from registry.model.intake import Intake
 
     assert fabric.observed_at is not None
@@ -169,8 +172,12 @@ def _advise_running_jobs(registry: Registry, fabric: Fabric, progress: Progress)
 
 def _simulate(registry: Registry, placed: Mapping[str, str], progress: Progress) -> SimulationReport:
     """Simulate saved placements, and name their runs by the keys of `placed`."""
-    from mapping.service import SimulationRequest, simulate_placements, simulation_case
-    from mapping.service.simulations import SimulationOptions
+    from mapping.service.simulations import (
+        SimulationOptions,
+        SimulationRequest,
+        simulate_placements,
+        simulation_case,
+    )
     from mapping.simulation.options import Options
 
     request = SimulationRequest(
@@ -188,8 +195,8 @@ def _simulate(registry: Registry, placed: Mapping[str, str], progress: Progress)
 
 def _plan_circuits(registry: Registry, progress: Progress) -> tuple[OnSwitch, CircuitPlanReport, str]:
     """Plan the next circuits for the jobs on the optical cluster; return the id of the saved plan, too."""
-    from mapping.service import next_circuits, on_switch, save_next_circuits
-    from mapping.service.answers.circuits import CircuitSearchOptions
+    from mapping.service.circuit_search import CircuitSearchOptions
+    from mapping.service.circuits import next_circuits, on_switch, save_next_circuits
 
     on = on_switch(registry, OPTICAL)
     search = CircuitSearchOptions(reconfiguration_seconds=RECONFIGURATION_SECONDS)

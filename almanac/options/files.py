@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from mapping.distances.distance_tables import DistanceTable
     from mapping.placement.case import PlacementCase
-    from mapping.service import PlacementRequest
+    from mapping.service.request import PlacementRequest
     from registry.model import Fabric, HostOrder, IntendedWiring, Profile
     from registry.model.host_layout import HostLayout
 

@@ -14,7 +14,7 @@ from almanac.options.common import ROUTING_OPTIONS, Time, add_options, seed_opti
 from almanac.options.files import read_distance
 
 if TYPE_CHECKING:
-    from mapping.service import PlacementRequest
+    from mapping.service.request import PlacementRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 SECONDS = 10.0
@@ -83,7 +83,7 @@ def cost_options(function: F) -> F:
         **others: Any,
     ) -> Any:
         from mapping.distances.cost_model import CostModel
-        from mapping.service import PlacementRequest
+        from mapping.service.request import PlacementRequest
 
         convention, table = read_distance(distance)
         costs = CostModel(routing=routing, rails=rails, distance=convention, table=table)

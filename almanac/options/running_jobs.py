@@ -11,7 +11,7 @@ import click
 from almanac.options.common import ROUTING_OPTIONS, Time, add_options
 
 if TYPE_CHECKING:
-    from mapping.service import Live
+    from mapping.service.live import Live
     from registry.progress import Progress
     from registry.registry import Registry
 
@@ -42,6 +42,6 @@ def read_live(
     ------
     UnknownName, InvalidValue
     """
-    from mapping.service import traffic
+    from mapping.service.live import traffic
 
     return traffic(registry, cluster, at, routing=routing, rails=rails, progress=progress)

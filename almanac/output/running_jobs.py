@@ -8,7 +8,8 @@ from almanac.output.printing import note
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service import Live, OnSwitch
+    from mapping.service.circuits import OnSwitch
+    from mapping.service.live import Live
     from mapping.traffic.shared_load import HotLink, LinkUser
 
 CONVENTION = "Each job is assumed to send its profile once per period; times are seconds per period."

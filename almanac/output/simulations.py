@@ -11,8 +11,7 @@ from almanac.output.printing import csv_text, print_table, whole
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service import SimulationReport
-    from mapping.service.simulations import Run
+    from mapping.service.simulations import Run, SimulationReport
     from registry.model import Simulation
 
 SHOWN = 3

@@ -14,8 +14,8 @@ from datetime import datetime
 
 from bench.dashboard.placements import CLUSTER, Era
 from mapping.reconfiguration.paper.seed_topology import chordal_ring, ring
-from mapping.service import next_circuits, on_switch, save_next_circuits
-from mapping.service.answers.circuits import CircuitSearchOptions
+from mapping.service.circuit_search import CircuitSearchOptions
+from mapping.service.circuits import next_circuits, on_switch, save_next_circuits
 from mapping.simulation.messages import from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate

@@ -17,7 +17,7 @@ from dashboard.layouts import Drawing
 from mapping import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.placement.strategies.in_order import in_order
-from mapping.service import Live
+from mapping.service.live import Live
 from registry.errors import DisconnectedAllocation, UnreachablePair
 from registry.fabrics.fabrics import ClusterInfo, Snapshot
 from registry.model import Evaluation, Fabric, Floats

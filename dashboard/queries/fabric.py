@@ -7,7 +7,7 @@ from datetime import datetime
 
 from dashboard.queries.caching import cached_placement
 from dashboard.queries.traffic import cached_traffic
-from mapping.service import Live
+from mapping.service.live import Live
 from registry.counters.counters import rates_of
 from registry.errors import UnknownName
 from registry.fabrics.fabrics import ClusterInfo, Snapshot

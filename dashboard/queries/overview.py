@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.queries.traffic import cached_traffic
 from mapping.checks.catalog import check
 from mapping.checks.finding import Finding, Subject
-from mapping.service import Live
+from mapping.service.live import Live
 from registry.counters.counters import Sweeps, rates_of
 from registry.fabrics.changes import Changes, compare
 from registry.fabrics.fabrics import Snapshot

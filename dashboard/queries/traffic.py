@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import streamlit as st
 
 from dashboard.queries.caching import KEYS
-from mapping.service import Live, pairs_on, traffic
+from mapping.service.live import Live, pairs_on, traffic
 from mapping.traffic.job_loads import RankPairs, rank_pairs
 from registry.fabrics.fabrics import ClusterInfo
 from registry.pages.placements import OpenPlacement

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.layouts import Drawing, redrawn
 from dashboard.queries.caching import KEYS
 from dashboard.tables.what_if import ChangedFabric, changed_fabric
-from mapping.service import Live, imagine
+from mapping.service.live import Live, imagine
 from mapping.traffic.what_if import Change, WhatIf
 from registry.fabrics.fabrics import ClusterInfo
 from registry.registry import Registry

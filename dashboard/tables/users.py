@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.state.viewer import OTHERS, Viewer
-from mapping.service import Live
+from mapping.service.live import Live
 from mapping.traffic.job_loads import RankPairs
 from registry.model import Fabric, Ints, Placement
 

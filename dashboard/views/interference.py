@@ -15,7 +15,7 @@ from dashboard.widgets.controls import choose, moment, toggle
 from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fabric, show_unknown
 from dashboard.widgets.navigation import job_link, open_job, picked_row
-from mapping.service import Live
+from mapping.service.live import Live
 from registry import units
 from registry.errors import UnknownName
 from registry.registry import Registry

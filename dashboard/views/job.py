@@ -18,7 +18,7 @@ from dashboard.views.job_choice import choose_job
 from dashboard.views.placement_search import SearchSubject
 from dashboard.widgets.messages import plain, show_empty, show_metric, show_unknown
 from dashboard.widgets.navigation import link_to
-from mapping.service import PlacementRequest
+from mapping.service.request import PlacementRequest
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Evaluation

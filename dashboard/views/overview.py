@@ -25,7 +25,7 @@ from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fabric, show_unknown
 from dashboard.widgets.navigation import Row, link_to, linked_rows
 from mapping.checks.finding import Finding, Severity
-from mapping.service import Live
+from mapping.service.live import Live
 from mapping.traffic.device_names import link_text as link_name
 from registry import units
 from registry.errors import UnknownName

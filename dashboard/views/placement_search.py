@@ -11,7 +11,8 @@ from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, Searc
 from dashboard.widgets.messages import plain, show_error
 from mapping.evaluation.report import PlacementReport
 from mapping.placement.search.options import SearchOptions
-from mapping.service import PlacementRequest, place
+from mapping.service.placing import place
+from mapping.service.request import PlacementRequest
 from mapping.threads import cores
 from registry import units
 from registry.errors import AlmanacError

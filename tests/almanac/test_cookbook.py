@@ -15,7 +15,8 @@ from almanac.commands.admin.database import query as query_command
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.placement.search.options import SearchOptions
-from mapping.service import PlacementRequest, place
+from mapping.service.placing import place
+from mapping.service.request import PlacementRequest
 from registry.database.local.server import ServerAddress
 from registry.errors import InputError
 from registry.model import Job

@@ -18,7 +18,8 @@ from almanac.demo.fill import fill as fill_demonstration
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.placement.search.options import SearchOptions
-from mapping.service import PlacementRequest, place
+from mapping.service.placing import place
+from mapping.service.request import PlacementRequest
 from registry.database.local.server import stop
 from registry.model import Job
 from registry.model.intake import Intake

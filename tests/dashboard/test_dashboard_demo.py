@@ -12,7 +12,7 @@ from almanac.cli import main
 from almanac.demo import generated_data
 from almanac.demo.fill import BASELINES, CLUSTER, JOB, ON_CIRCUITS, OPTICAL, PROFILE, ROUNDS
 from mapping.reconfiguration.model.topology import Topology
-from mapping.service import machine_of
+from mapping.service.circuits import machine_of
 from registry.database.driver import Transaction
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect

@@ -13,7 +13,7 @@ import pytest
 from almanac.demo.fill import CLUSTER
 from bench.dashboard.statements import ran
 from dashboard.app import PAGES
-from mapping.service import traffic
+from mapping.service.live import traffic
 from mapping.traffic.device_names import link_text
 from registry.registry import Registry
 from tests.registry.test_registry import planner, statements

@@ -8,7 +8,8 @@ import pytest
 from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.placement.search.options import SearchOptions
-from mapping.service import PlacementRequest, place
+from mapping.service.placing import place
+from mapping.service.request import PlacementRequest
 from registry.errors import UnknownName
 from registry.pages.placements import open_placement
 from registry.registry import Registry

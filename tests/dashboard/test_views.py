@@ -19,7 +19,7 @@ from dashboard.queries.ingest import ingest_view
 from dashboard.queries.overview import cached_findings, overview
 from dashboard.state.viewer import Access, Viewer
 from mapping.checks.catalog import check
-from mapping.service import subject_of
+from mapping.service.placing import subject_of
 from registry.database.driver import Database
 from registry.errors import DatabaseUnavailable, InputError
 from registry.ingest_runs.runs import Attempt

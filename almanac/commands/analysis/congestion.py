@@ -15,7 +15,7 @@ from almanac.output.running_jobs import CONVENTION, heading, link_name, note_omi
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service import Live
+    from mapping.service.live import Live
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink
 
@@ -44,7 +44,7 @@ def command(
 
     Each job is assumed to send its profile once per period; times are seconds per period.
     """
-    from mapping.service import link_of, pairs_on
+    from mapping.service.live import link_of, pairs_on
 
     with open_registry() as registry, progress_bars() as progress:
         live = read_live(registry, cluster, at, routing, rails, progress)

@@ -22,7 +22,7 @@ from registry import units
 if TYPE_CHECKING:
     from mapping.reconfiguration.model.problem import Machine
     from mapping.reconfiguration.model.topology import Topology
-    from mapping.service.answers.circuits import CircuitPlanReport, CircuitSearchOptions
+    from mapping.service.circuit_search import CircuitPlanReport, CircuitSearchOptions
     from registry.model import Floats
     from registry.progress import Progress
     from registry.records.optical_switches import OpticalSwitch
@@ -174,7 +174,7 @@ class ReconfigureOptions:
         weight : float64[ranks] or None
             Weights of ranks, which are stored with the plan by their digest.
         """
-        from mapping.service.answers.circuits import CircuitSearchOptions
+        from mapping.service.circuit_search import CircuitSearchOptions
         from registry.model.circuit_plan import BEST, PAPER
 
         return CircuitSearchOptions(
@@ -216,8 +216,8 @@ def _plan_for_profile(
 ) -> SavedPlan:
     """Find and save circuits, a partition of the ranks and routes for a profile."""
     from mapping.reconfiguration.model.problem import Application
-    from mapping.service import save_circuits, topology_of
-    from mapping.service.answers.circuits import plan_circuits
+    from mapping.service.circuit_search import plan_circuits
+    from mapping.service.circuits import save_circuits, topology_of
 
     stored = registry.profiles.read(profile)
     switch = None if cluster is None else registry.optical.read(cluster)
@@ -260,7 +260,7 @@ def _plan_for_jobs(
     registry: Registry, cluster: str, at: datetime | None, given: ReconfigureOptions, progress: Progress
 ) -> SavedPlan:
     """Find and save the next circuits for the running jobs of a cluster."""
-    from mapping.service import next_circuits, on_switch, save_next_circuits
+    from mapping.service.circuits import next_circuits, on_switch, save_next_circuits
 
     on = on_switch(registry, cluster, at)
     note_omitted_jobs(on)
@@ -318,7 +318,7 @@ def _compute_seconds(given: ReconfigureOptions, switch: OpticalSwitch | None) ->
 def _machine(given: ReconfigureOptions, switch: OpticalSwitch | None, seconds: float) -> Machine:
     """Return the limits of the switch, from a cluster or from options."""
     from mapping.reconfiguration.model.problem import Machine
-    from mapping.service import machine_of
+    from mapping.service.circuits import machine_of
 
     if switch is not None:
         return machine_of(switch, seconds)

@@ -15,8 +15,7 @@ from almanac.output.printing import note, print_json, progress_bars, write_text
 from almanac.output.simulations import link_csv, point_csv, show_simulations
 
 if TYPE_CHECKING:
-    from mapping.service import SimulationCase, SimulationReport
-    from mapping.service.simulations import SimulationOptions
+    from mapping.service.simulations import SimulationCase, SimulationOptions, SimulationReport
     from registry.model import HostOrder, Trace
 
 SATURATE = "saturate"
@@ -192,7 +191,7 @@ def _check_files(given: Mapping[str, Any]) -> None:
 
 def _simulate(given: Mapping[str, Any]) -> SimulationReport:
     """Simulate the placements, read from files or the registry."""
-    from mapping.service import SimulationRequest, simulate_placements, simulation_case
+    from mapping.service.simulations import SimulationRequest, simulate_placements, simulation_case
 
     if given["fabric_files"]:
         with progress_bars() as progress:
@@ -233,8 +232,7 @@ def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
     """
     from ingest.options import Options
     from ingest.pipeline import plan
-    from mapping.service import SimulationCase
-    from mapping.service.simulations import PlacedRanks
+    from mapping.service.simulations import PlacedRanks, SimulationCase
     from registry.errors import InputError
 
     files, path = given["fabric_files"], given["trace_file"]

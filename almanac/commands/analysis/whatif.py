@@ -20,7 +20,7 @@ from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service import Live
+    from mapping.service.live import Live
     from mapping.traffic.what_if import JobEffect, WhatIf
 
 TOP = 20
@@ -63,7 +63,7 @@ def command(
     """
     if not (down or add or drain):
         raise click.UsageError("give --down, --add or --drain")
-    from mapping.service import change_of, imagine
+    from mapping.service.live import change_of, imagine
 
     with open_registry() as registry, progress_bars() as progress:
         live = read_live(registry, cluster, at, routing, rails, progress)

@@ -94,7 +94,7 @@ def _subject(cluster: str | None, at: datetime | None, files: tuple[str, ...]) -
 
         fabric, plan = read_wiring(files, "files")
         return Subject(fabric=fabric, plan=plan)
-    from mapping.service import subject_of
+    from mapping.service.placing import subject_of
 
     with open_registry() as registry:
         return subject_of(registry, cluster, at)

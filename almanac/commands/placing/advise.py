@@ -21,7 +21,9 @@ from registry import units
 if TYPE_CHECKING:
     from mapping.placement.moves.advice import Advice
     from mapping.placement.moves.remapping import Curve
-    from mapping.service import Advised, Live, PlacementRequest
+    from mapping.service.advising import Advised
+    from mapping.service.live import Live
+    from mapping.service.request import PlacementRequest
     from registry.registry import Registry
 
 SECONDS = 5.0
@@ -85,7 +87,7 @@ def command(
         raise click.UsageError("give --cluster or --job")
     from mapping.placement.moves.advice import advise, best
     from mapping.placement.moves.remapping import find_curve
-    from mapping.service import resolve
+    from mapping.service.placing import resolve
 
     keep = read_order(placement, cluster or "files") or placement
     options = replace(request.options, moves=moves)
@@ -163,7 +165,8 @@ def _advise_jobs(
     registry: Registry, cluster: str, request: PlacementRequest, moves: int | None
 ) -> tuple[Live, list[Advised], bool]:
     """Return the running jobs, the advice for them, and whether no job was interrupted or left out."""
-    from mapping.service import Unloaded, advise_all
+    from mapping.service.advising import advise_all
+    from mapping.service.live import Unloaded
 
     advised: list[Advised] = []
     with progress_bars() as progress:

@@ -20,7 +20,7 @@ from registry import units
 if TYPE_CHECKING:
     from mapping.evaluation.comparing import Difference
     from mapping.evaluation.report import PlacementReport
-    from mapping.service import PlacementRequest
+    from mapping.service.request import PlacementRequest
     from registry.model import Evaluation, Fabric
     from registry.registry import Registry
 
@@ -54,7 +54,7 @@ def evaluate(
     as_json: bool,
 ) -> None:
     """Compute the load of PROFILE's traffic on the fabric for a placement; nothing is saved."""
-    from mapping.service import evaluate
+    from mapping.service.placing import evaluate
 
     given = read_order(placement, cluster) or placement
     with open_registry() as registry:
@@ -103,7 +103,7 @@ def compare(
     if len(placements) < 2:
         raise click.UsageError("give at least two placements")
     from mapping.evaluation.comparing import differences
-    from mapping.service import evaluate
+    from mapping.service.placing import evaluate
 
     with open_registry() as registry:
         profile, cluster = _profile_and_cluster(registry, placements, profile, cluster)

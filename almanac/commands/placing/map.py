@@ -17,7 +17,7 @@ from almanac.output.printing import note, print_json, progress_bars, write_text
 if TYPE_CHECKING:
     from almanac.job_environment import JobEnvironment
     from mapping.evaluation.report import PlacementReport
-    from mapping.service import PlacementRequest
+    from mapping.service.request import PlacementRequest
     from registry.progress import Progress
 
 SECONDS_IN_JOB = 5.0
@@ -187,7 +187,7 @@ def _find_placement(
         from mapping.evaluation.report import report_placement
 
         return report_placement(case_from_files(request, fabric_files), request.options, progress)
-    from mapping.service import place
+    from mapping.service.placing import place
 
     _require_cluster(request)
     with open_registry() as registry:
@@ -202,7 +202,7 @@ def _find_pareto_set(
         from mapping.evaluation.report import report_pareto_set
 
         return report_pareto_set(case_from_files(request, fabric_files), request.options, progress)
-    from mapping.service import pareto
+    from mapping.service.placing import pareto
 
     _require_cluster(request)
     with open_registry() as registry:

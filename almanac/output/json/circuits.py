@@ -11,8 +11,8 @@ from almanac.output.json.running_jobs import fabric_to_json, omitted_jobs_to_jso
 from almanac.output.printing import finite
 
 if TYPE_CHECKING:
-    from mapping.service import OnSwitch
-    from mapping.service.answers.circuits import CircuitPlanReport
+    from mapping.service.circuit_search import CircuitPlanReport
+    from mapping.service.circuits import OnSwitch
     from registry.model import CircuitPlan
     from registry.model.circuit_plan import Circuits
     from registry.records.optical_switches import OpticalSwitch

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from almanac.output.running_jobs import link_name
 
 if TYPE_CHECKING:
-    from mapping.service import Advised, Live, OnSwitch
+    from mapping.service.advising import Advised
+    from mapping.service.circuits import OnSwitch
+    from mapping.service.live import Live
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
     from mapping.traffic.what_if import JobEffect, WhatIf

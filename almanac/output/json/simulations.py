@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mapping.service import SimulationReport
-    from mapping.service.simulations import Run
+    from mapping.service.simulations import Run, SimulationReport
     from registry.model import Simulation
     from registry.records.simulations import SimulationInfo
 

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER, RUNNING
-from mapping.service import traffic
+from mapping.service.live import traffic
 from mapping.traffic.device_names import link_text
 from registry.model import Fabric
 from registry.model.intake import Intake

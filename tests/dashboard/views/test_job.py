@@ -15,7 +15,8 @@ from ingest.options import Options
 from ingest.pipeline import ingest
 from mapping.launchers.catalog import FORMATS
 from mapping.placement.search.options import SearchOptions
-from mapping.service import PlacementRequest, place
+from mapping.service.placing import place
+from mapping.service.request import PlacementRequest
 from registry.errors import InvalidValue
 from registry.model import Job
 from registry.model.intake import Intake

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from almanac.demo.fill import CLUSTER, ON_CIRCUITS, RUNNING
 from dashboard.state.viewer import OTHERS, Viewer
-from mapping.service import traffic
+from mapping.service.live import traffic
 from registry.model import Job
 from registry.model.intake import Intake
 from registry.registry import Registry

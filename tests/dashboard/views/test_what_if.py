@@ -19,7 +19,7 @@ from dashboard.figures.link_map import link_map
 from dashboard.layouts import draw, redrawn
 from dashboard.tables.links import bundles
 from dashboard.tables.what_if import ChangedFabric, changed_fabric, seconds_more
-from mapping.service import traffic
+from mapping.service.live import traffic
 from mapping.traffic.device_names import link_text
 from mapping.traffic.fabric_changes import Change
 from mapping.traffic.job_loads import JobTraffic

@@ -12,18 +12,10 @@ import pytest
 from mapping.placement.case import PlacementCase
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import find_placement
-from mapping.service import (
-    Advised,
-    Live,
-    PlacementRequest,
-    Unloaded,
-    advise_all,
-    imagine,
-    pairs_on,
-    place,
-    resolve,
-    traffic,
-)
+from mapping.service.advising import Advised, advise_all
+from mapping.service.live import Live, Unloaded, imagine, pairs_on, traffic
+from mapping.service.placing import place, resolve
+from mapping.service.request import PlacementRequest
 from mapping.traffic.what_if import Change
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Job, Placement, Profile

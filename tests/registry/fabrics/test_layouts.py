@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import mapping.service
 from ingest.formats.hosts.hwloc_xml import read_layout
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
 from mapping.placement.search.options import SearchOptions
-from mapping.service import PlacementRequest
+from mapping.service.placing import place
+from mapping.service.request import PlacementRequest
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.layouts import match_hosts
 from registry.ingest_runs.runs import UNCHANGED
@@ -139,14 +139,14 @@ def test_a_placement_gets_cores_on_hosts_whose_layout_is_known(registry: Registr
     request = PlacementRequest(
         profile="p", cluster="c", hosts=("n0001",), slots=4, options=SearchOptions(steps=50)
     )
-    assert mapping.service.place(registry, request).placement.core_of_rank is None
+    assert place(registry, request).placement.core_of_rank is None
     registry.save(Intake(cluster="c", observed_at=T0, layouts=(LAYOUT, named("b"))))
-    placement = mapping.service.place(registry, request).placement
+    placement = place(registry, request).placement
     assert placement.core_of_rank is not None
     domain = LAYOUT.core_domain[placement.core_of_rank]
     assert domain[0] == domain[2]
     assert domain[1] == domain[3]
     given = replace(request, layouts={"n0001": PLAIN})
-    found = mapping.service.place(registry, given).placement
+    found = place(registry, given).placement
     assert found.core_of_rank is not None
     assert int(found.core_of_rank.max()) < 4

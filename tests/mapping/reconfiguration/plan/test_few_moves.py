@@ -15,7 +15,7 @@ from mapping.reconfiguration.paper.loop import LoopOptions, co_optimise
 from mapping.reconfiguration.paper.seed_topology import chordal_ring, ring, torus
 from mapping.reconfiguration.plan import few_moves
 from mapping.reconfiguration.plan.few_moves import best_labels, relabel_nodes
-from mapping.service.answers.circuits import CircuitSearchOptions, plan_circuits
+from mapping.service.circuit_search import CircuitSearchOptions, plan_circuits
 from registry.model import Longs
 from tests.support.reconfigure_problems import every_pair, links_of, machine
 

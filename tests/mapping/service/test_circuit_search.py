@@ -14,7 +14,7 @@ from mapping.reconfiguration.model.problem import Application
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.seed_topology import ring
 from mapping.reconfiguration.plan.pinned_bounds import pinned_bound
-from mapping.service.answers.circuits import GIVEN, CircuitSearchOptions, plan_circuits, plan_next
+from mapping.service.circuit_search import GIVEN, CircuitSearchOptions, plan_circuits, plan_next
 from registry.errors import InvalidValue
 from tests.support.reconfigure_problems import every_pair, links_of, machine
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
-from mapping.service.answers.circuits import CircuitPlanReport, CircuitSearchOptions, plan_next
+from mapping.service.circuit_search import CircuitPlanReport, CircuitSearchOptions, plan_next
 from mapping.service.live import Unloaded, placed_jobs
 from registry.errors import InvalidValue
 from registry.model import Ints, Placement, Profile
