@@ -108,6 +108,25 @@ WHERE p.allocation IS NULL
 SET p.allocation = a.id
 """
 
+_TIMES = (("Placement", "recorded_at"), ("Job", "started_at"))
+"""Times that version 3 added to indexes.
+
+ArcadeDB declares a property when it is indexed, with the finest precision of the values that are stored, and
+cuts later values to it, even after the index and the data are deleted. Jobs are often known to the second, so
+a time to the microsecond must be stored while the index is created. A registry that an earlier program brought
+to version 3 may keep these two times to the millisecond only; a dump of it, loaded elsewhere, has no such limit.
+"""
+ADD_PRECISE_TIMES = tuple(
+    f"""
+MATCH (n:{label})
+WITH n LIMIT 1
+MERGE (precise:{label} {{id: 'precise'}})
+SET precise.{name} = datetime('2000-01-01T00:00:00.000001Z')
+"""
+    for label, name in _TIMES
+)
+DELETE_PRECISE_TIMES = tuple(f"MATCH (n:{label} {{id: 'precise'}}) DETACH DELETE n" for label, _ in _TIMES)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         version=1,
@@ -131,7 +150,9 @@ MIGRATIONS: tuple[Migration, ...] = (
         about="advice on running jobs, drawings, and placements with their role and what they refer to",
         statements=(
             *(constraint_statement(label) for label in _LABELS_3),
+            *ADD_PRECISE_TIMES,
             *(index_statement(index) for index in _INDEXES_3),
+            *DELETE_PRECISE_TIMES,
             ADD_ROLES_TO_PLACEMENTS,
             ADD_SNAPSHOTS_TO_PLACEMENTS,
             ADD_PROFILES_TO_PLACEMENTS,

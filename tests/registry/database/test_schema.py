@@ -201,6 +201,21 @@ def test_placements_of_version_2_tell_their_role_and_what_they_are_about(bare: D
     assert migrate(bare) == (3, 4, 5)
 
 
+def test_times_keep_their_microseconds_after_a_migration_of_times_to_the_second(bare: Database) -> None:
+    assert migrate(bare, migrations=MIGRATIONS[:2]) == (1, 2)
+    second, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 0, 0, 123456, UTC)
+    write = "CREATE (:Placement {id: $id, recorded_at: $at}), (:Job {id: $id, cluster: 'c', started_at: $at})"
+    run(bare, write, id="old", at=second)
+    migrate(bare)
+    run(bare, write, id="new", at=later)
+    for label, name in (("Placement", "recorded_at"), ("Job", "started_at")):
+        times = f"MATCH (n:{label}) RETURN n.id, n.{name} ORDER BY n.{name}"
+        assert bare.query(times)[1] == [("old", second), ("new", later)]
+        since = f"MATCH (n:{label}) WHERE n.{name} > $at RETURN n.id"
+        assert bare.query(since, at=second)[1] == [("new",)]
+        assert bare.query(since, at=later)[1] == []
+
+
 def test_a_database_of_version_3_gets_traces_and_simulated_runs_and_keeps_what_it_has(bare: Database) -> None:
     assert migrate(bare, migrations=MIGRATIONS[:3]) == (1, 2, 3)
     assert not {"Trace", "Simulation"} & unique_labels(bare)

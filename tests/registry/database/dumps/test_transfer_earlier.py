@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 from pathlib import Path
 
 from registry.database.dumps.transfer import dump, load
@@ -16,7 +15,6 @@ from registry.registry import Registry
 from tests.support import paths
 
 EARLIER = paths.DATA / "dumps" / "schema-5.dump"
-FRACTION = re.compile(rb"(\d\.\d{3})\d{3}(?=\+00:00)")
 
 
 def test_what_is_read_of_an_earlier_dump_has_its_ids(registry: Registry) -> None:
@@ -50,13 +48,4 @@ def test_what_is_saved_again_adds_nothing(registry: Registry) -> None:
 def test_an_earlier_dump_is_dumped_as_it_was(registry: Registry, tmp_path: Path) -> None:
     load(registry.database, EARLIER)
     dump(registry.database, tmp_path / "again")
-    again, earlier = (lines_of(path) for path in (tmp_path / "again", EARLIER))
-    if again != earlier:  # a used database of the embedded server may keep milliseconds: so does its digest
-        assert [FRACTION.sub(rb"\1", line) for line in again[:-1]] == [
-            FRACTION.sub(rb"\1", line) for line in earlier[:-1]
-        ]
-
-
-def lines_of(path: Path) -> list[bytes]:
-    """Return the lines of a dump; the last one is its digest."""
-    return gzip.decompress(path.read_bytes()).splitlines()
+    assert gzip.decompress((tmp_path / "again").read_bytes()) == gzip.decompress(EARLIER.read_bytes())
