@@ -114,7 +114,7 @@ _TIMES = (("Placement", "recorded_at"), ("Job", "started_at"))
 ArcadeDB declares a property when it is indexed, with the finest precision of the values that are stored, and
 cuts later values to it, even after the index and the data are deleted. Jobs are often known to the second,
 so a time to the microsecond must be stored while the index is created. A registry that an earlier program
-brought to version 3 may keep these two times to the millisecond; a dump of it, loaded elsewhere, has no limit.
+brought to version 3 may keep these two times to the millisecond; a dump of it, loaded elsewhere, has none.
 """
 ADD_PRECISE_TIMES = tuple(
     f"""
