@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
 
 from almanac.options.common import ROUTING_OPTIONS, Time, add_options
-
-if TYPE_CHECKING:
-    from mapping.service.live import Live
-    from registry.progress import Progress
-    from registry.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,24 +19,12 @@ _OPTIONS = (
 
 
 def running_jobs_options(function: F) -> F:
-    """Add ``--at``, ``--routing`` and ``--rails`` to a command."""
-    return cast(F, add_options(function, _OPTIONS))
+    """Add ``--at``, ``--routing`` and ``--rails`` to a command, which gets ``at`` and ``costs``."""
 
+    @wraps(function)
+    def command(routing: str | None, rails: str, **others: Any) -> Any:
+        from mapping.distances.cost_model import CostModel
 
-def read_live(
-    registry: Registry,
-    cluster: str,
-    at: datetime | None,
-    routing: str | None,
-    rails: str,
-    progress: Progress,
-) -> Live:
-    """Return the jobs that run on a cluster and their load on the links.
+        return function(costs=CostModel(routing=routing, rails=rails), **others)
 
-    Raises
-    ------
-    UnknownName, InvalidValue
-    """
-    from mapping.service.live import traffic
-
-    return traffic(registry, cluster, at, routing=routing, rails=rails, progress=progress)
+    return cast(F, add_options(command, _OPTIONS))

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import streamlit as st
 
 from dashboard.queries.caching import KEYS
+from mapping.distances.cost_model import CostModel
 from mapping.service.live import Live, pairs_on, traffic
 from mapping.traffic.job_loads import RankPairs, rank_pairs
 from registry.fabrics.fabrics import ClusterInfo
@@ -74,8 +75,7 @@ def pairs_of_placement(opened: OpenPlacement, row: int, most: int) -> RankPairs 
         opened.profile.profile,
         opened.stored.placement,
         row,
-        routing=evaluation.routing,
-        rails=evaluation.rails,
+        CostModel(routing=evaluation.routing, rails=evaluation.rails),
         most=most,
     )
 

@@ -127,7 +127,7 @@ def _whose(view: FabricView, site: Site) -> None:
     jobs = f"Running jobs: {len(live.running.jobs):,}, with known traffic: {len(live.shared):,}"
     if missing:
         jobs += f", without profile: {len(live.without_profile):,}, not routable: {len(live.unloaded):,}"
-    st.caption(plain(f"{jobs}. Routes: {live.routing}, {live.rails}. {CONVENTION}"))
+    st.caption(plain(f"{jobs}. Routes: {live.routing}, {live.costs.rails}. {CONVENTION}"))
 
 
 def _forget_placement() -> None:

@@ -19,6 +19,7 @@ from dashboard.widgets.controls import choose
 from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_error
 from dashboard.widgets.navigation import picked_row
+from mapping.distances.cost_model import CostModel
 from mapping.traffic import device_names as naming
 from mapping.traffic.job_loads import rank_pairs
 from registry import units
@@ -155,8 +156,7 @@ def _pairs(opened: OpenPlacement, evaluation: Evaluation, row: int) -> None:
             opened.profile.profile,
             placement,
             row,
-            routing=evaluation.routing,
-            rails=evaluation.rails,
+            CostModel(routing=evaluation.routing, rails=evaluation.rails),
             most=PAIRS,
         )
     except AlmanacError as error:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate_on
 from mapping.evaluation.report import PlacementReport, report_given, with_baselines
 from mapping.placement.case import PlacementCase
@@ -123,7 +122,7 @@ def _case(registry: Registry, live: Live, number: int) -> PlacementCase:
         profile=registry.profiles.read_many([stored.profile])[stored.profile].profile,
         fabric=live.fabric,
         allocation=allocation,
-        costs=CostModel(routing=live.routing, rails=live.rails, background=live.shared.background(job)),
+        costs=replace(live.costs, background=live.shared.background(job)),
         present=present,
         cluster=snapshot.cluster,
         snapshot=snapshot.id,

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from mapping.routing.catalog import choose_routing
-from mapping.routing.routes import ALL_CONNECTED
+from mapping.distances.cost_model import CostModel
 from mapping.traffic.device_names import find_device, find_link, find_links
 from mapping.traffic.job_loads import JobTraffic, Loader, RankPairs, rank_pairs
 from mapping.traffic.shared_load import JobLoad, SharedLoad
@@ -54,8 +53,8 @@ class Live:
         Jobs with a known load on ``running.snapshot.fabric``, in the order of ``running.jobs``.
     placements : tuple of Placement
         Placement of each job of ``shared.jobs``.
-    routing, rails : str
-        Routing and rails of all traffic.
+    costs : CostModel
+        Routing (never None) and rails of all traffic.
     because : str
         Reason for the routing.
     without_profile : tuple of RunningJob
@@ -69,8 +68,7 @@ class Live:
     running: Running
     shared: SharedLoad
     placements: tuple[Placement, ...]
-    routing: str
-    rails: str
+    costs: CostModel
     because: str
     without_profile: tuple[RunningJob, ...]
     unloaded: tuple[Unloaded, ...]
@@ -80,6 +78,11 @@ class Live:
     def fabric(self) -> Fabric:
         """Fabric of all jobs."""
         return self.running.snapshot.fabric
+
+    @property
+    def routing(self) -> str:
+        """Routing of all traffic."""
+        return self.costs.choose_routing(self.fabric)[0]
 
     def job(self, job: str) -> RunningJob:
         """Return a running job by the scheduler's id, with or without traffic.
@@ -99,9 +102,7 @@ def traffic(
     registry: Registry,
     cluster: str,
     at: datetime | None = None,
-    *,
-    routing: str | None = None,
-    rails: str = ALL_CONNECTED,
+    costs: CostModel | None = None,
     progress: Progress = silent,
 ) -> Live:
     """Read the jobs that run on a cluster at a time, with their load on the links; save nothing.
@@ -113,9 +114,8 @@ def traffic(
     ----------
     at : datetime, optional
         Default: now.
-    routing : str, optional
-        Routing with its options; default: tables if they connect all hosts, else all shortest paths.
-    rails : str
+    costs : CostModel, optional
+        Routing and rails; distances and background do not matter.
 
     Raises
     ------
@@ -124,39 +124,21 @@ def traffic(
     InvalidValue
         The fabric lacks the tables that the routing needs.
     """
-    return traffic_of(
-        registry, registry.running(cluster, at), routing=routing, rails=rails, progress=progress
-    )
-
-
-def traffic_of(
-    registry: Registry,
-    running: Running,
-    *,
-    routing: str | None = None,
-    rails: str = ALL_CONNECTED,
-    progress: Progress = silent,
-) -> Live:
-    """Compute `traffic` of running jobs that were read before.
-
-    Raises
-    ------
-    UnknownName, InvalidValue
-    """
+    running, costs = registry.running(cluster, at), costs or CostModel()
     fabric = running.snapshot.fabric
-    name, because = choose_routing(fabric) if routing is None else (routing, "as asked for")
+    routing, because = costs.choose_routing(fabric)
+    costs = CostModel(routing=routing, rails=costs.rails)
     without, unloaded, placed = placed_jobs(running)
-    kept = {job.stored.job.id: _saved_loads(job, running, name, rails) for job, _ in placed}
+    kept = {job.stored.job.id: _saved_loads(job, running, costs) for job, _ in placed}
     missing = [(job, placement) for job, placement in placed if kept[job.stored.job.id] is None]
-    found, failed = _evaluated(registry, fabric, missing, name, rails, progress)
+    found, failed = _evaluated(registry, fabric, missing, costs, progress)
     loads = {job: one for job, one in (kept | found).items() if one is not None}
     loaded = [(job, placement) for job, placement in placed if job.stored.job.id in loads]
     return Live(
         running=running,
         shared=SharedLoad.of(fabric, (_job_load(job, loads[job.stored.job.id]) for job, _ in loaded)),
         placements=tuple(placement for _, placement in loaded),
-        routing=name,
-        rails=rails,
+        costs=costs,
         because=because,
         without_profile=without,
         unloaded=(*unloaded, *failed),
@@ -178,15 +160,7 @@ def pairs_on(registry: Registry, live: Live, job: str, row: int, *, most: int | 
     profile = live.job(job).stored.profile
     assert profile is not None
     found = registry.profiles.read_many([profile])[profile]
-    return rank_pairs(
-        live.fabric,
-        found.profile,
-        live.placements[number],
-        row,
-        routing=live.routing,
-        rails=live.rails,
-        most=most,
-    )
+    return rank_pairs(live.fabric, found.profile, live.placements[number], row, live.costs, most=most)
 
 
 def imagine(
@@ -209,8 +183,7 @@ def imagine(
         traffics(registry, live),
         change,
         rule=rule,
-        routing=live.routing,
-        rails=live.rails,
+        costs=live.costs,
         before=live.shared,
         progress=progress,
     )
@@ -269,12 +242,12 @@ def _placement(job: RunningJob, fabric: Fabric) -> Placement:
     return present.placement
 
 
-def _saved_loads(job: RunningJob, running: Running, routing: str, rails: str) -> LoadedLinks | None:
+def _saved_loads(job: RunningJob, running: Running, costs: CostModel) -> LoadedLinks | None:
     """Return the saved loads of a job if they are of its profile and of this fabric and routing."""
-    one, by_tables = job.present, "tables" in routing
+    one, by_tables = job.present, "tables" in (costs.routing or "")
     if one is None or one.loads is None or one.profile != job.stored.profile:
         return None
-    if (one.routing, one.rails) != (routing, rails):
+    if (one.routing, one.rails) != (costs.routing, costs.rails):
         return None
     return None if by_tables and one.tables != running.snapshot.routing else one.loads
 
@@ -283,8 +256,7 @@ def _evaluated(
     registry: Registry,
     fabric: Fabric,
     placed: Sequence[PlacedJob],
-    routing: str,
-    rails: str,
+    costs: CostModel,
     progress: Progress,
 ) -> tuple[dict[str, LoadedLinks], tuple[Unloaded, ...]]:
     """Compute loads by job; return them and the jobs that cannot be routed."""
@@ -293,7 +265,7 @@ def _evaluated(
     if not placed:
         return found, ()
     profiles = registry.profiles.read_many({job.stored.profile or "" for job, _ in placed})
-    loader = Loader(fabric, [placement for _, placement in placed], routing, rails)
+    loader = Loader(fabric, [placement for _, placement in placed], costs)
     for number, (job, placement) in enumerate(placed):
         progress("traffic of running jobs", number, len(placed))
         try:

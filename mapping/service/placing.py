@@ -232,8 +232,7 @@ def _background(
         return _load_of_placements(registry, request.background, snapshot)
     if request.background:
         raise InvalidValue("PlacementRequest.running", "all running jobs are the background: name no other")
-    routing, rails = request.costs.routing, request.costs.rails
-    live = traffic(registry, snapshot.cluster, request.at, routing=routing, rails=rails)
+    live = traffic(registry, snapshot.cluster, request.at, request.costs)
     if live.running.snapshot.id != snapshot.id:
         raise InvalidValue("PlacementRequest.running", "the jobs run on another state of the fabric")
     return live.shared.background(job or "")

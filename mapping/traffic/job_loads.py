@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from mapping.routing.catalog import build_routes, choose_routing
+from mapping.distances.cost_model import CostModel
 from mapping.routing.host_traffic import HostTraffic, host_traffic
-from mapping.routing.routes import ALL_CONNECTED, Routes
+from mapping.routing.routes import Routes
 from registry.errors import InvalidPlacement
 from registry.model import Bools, Fabric, Floats, Ints, Longs, Placement, Profile
 from registry.model.loaded_links import LoadedLinks
@@ -67,9 +67,8 @@ class Loader:
     fabric : Fabric
     placements : iterable of Placement
         Placements on this fabric.
-    routing : str
-        Routing with its options.
-    rails : str
+    costs : CostModel, optional
+        Routing and rails.
 
     Raises
     ------
@@ -80,13 +79,13 @@ class Loader:
     """
 
     def __init__(
-        self, fabric: Fabric, placements: Iterable[Placement], routing: str, rails: str = ALL_CONNECTED
+        self, fabric: Fabric, placements: Iterable[Placement], costs: CostModel | None = None
     ) -> None:
         used = [placement.host_of_rank for placement in placements]
         hosts = np.unique(np.concatenate([np.zeros(0, np.int32), *used]))
         if len(hosts) and int(hosts[-1]) >= len(fabric):
             raise InvalidPlacement(f"vertex {int(hosts[-1])} is not in the fabric")
-        self.routes: Routes = build_routes(routing, fabric, hosts, rails=rails)
+        self.routes: Routes = (costs or CostModel()).build_routes(fabric, hosts)
         """Routes between these hosts, in ascending order."""
 
     def load(self, profile: Profile, placement: Placement) -> LoadedLinks:
@@ -184,9 +183,8 @@ def rank_pairs(
     profile: Profile,
     placement: Placement,
     row: int,
+    costs: CostModel | None = None,
     *,
-    routing: str | None = None,
-    rails: str = ALL_CONNECTED,
     most: int | None = None,
 ) -> RankPairs:
     """Return the pairs of ranks whose traffic crosses a link.
@@ -195,9 +193,8 @@ def rank_pairs(
     ----------
     row : int
         Row of ``fabric.links``.
-    routing : str, optional
-        As in `mapping.evaluate`.
-    rails : str
+    costs : CostModel, optional
+        Routing and rails.
     most : int, optional
         Largest number of pairs to return.
 
@@ -211,9 +208,7 @@ def rank_pairs(
         The routing or rails rule is unknown.
     DisconnectedAllocation, UnreachablePair
     """
-    routes = build_routes(
-        routing or choose_routing(fabric)[0], fabric, np.unique(placement.host_of_rank), rails=rails
-    )
+    routes = (costs or CostModel()).build_routes(fabric, np.unique(placement.host_of_rank))
     return pairs_on_link(routes, profile, placement, row, most=most)
 
 

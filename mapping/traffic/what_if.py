@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mapping.routing.catalog import choose_routing
-from mapping.routing.routes import ALL_CONNECTED
+from mapping.distances.cost_model import CostModel
 from mapping.traffic.fabric_changes import Change, applied, changed
 from mapping.traffic.job_loads import Delivered, JobTraffic, Loader
 from mapping.traffic.shared_load import JobLoad, SharedLoad
@@ -88,8 +87,7 @@ def what_if(
     change: Change,
     *,
     rule: str = DEFAULT_RULE,
-    routing: str | None = None,
-    rails: str = ALL_CONNECTED,
+    costs: CostModel | None = None,
     before: SharedLoad | None = None,
     progress: Progress = silent,
 ) -> WhatIf:
@@ -100,10 +98,10 @@ def what_if(
     rule : str
         Routing after the change: ``shortest-paths`` or any other (`mapping.routing.catalog`), computed on
         the changed fabric; ``tables`` keeps the forwarding tables as they are.
-    routing : str, optional
-        Routing before the change (default: tables if they connect all hosts, else all shortest paths).
+    costs : CostModel, optional
+        Routing before the change, and rails.
     before : SharedLoad, optional
-        The same jobs' loads by `routing`, if known.
+        The same jobs' loads before the change, if known.
 
     Raises
     ------
@@ -112,16 +110,18 @@ def what_if(
     """
     rows = applied(fabric, change, keep_tables=rule == KEEP_TABLES)
     gone = _gone(fabric, jobs, change)
-    name = routing or choose_routing(fabric)[0]
+    costs = costs or CostModel()
+    name, _ = costs.choose_routing(fabric)
+    ruled = replace(costs, routing=rule)
     if before is None:
-        before = _shared(fabric, jobs, _delivered(fabric, jobs, name, rails))
+        before = _shared(fabric, jobs, _delivered(fabric, jobs, replace(costs, routing=name)))
     elif [one.job for one in before.jobs] != [one.job for one in jobs]:
         raise InvalidValue("what_if.before", "belongs to other jobs")
     unchanged = before
     if rule != name:
-        unchanged = _shared(fabric, jobs, _delivered(fabric, jobs, rule, rails))
+        unchanged = _shared(fabric, jobs, _delivered(fabric, jobs, ruled))
     progress("traffic after the change", 0, len(jobs))
-    delivered = _delivered(rows.fabric, jobs, rule, rails, gone)
+    delivered = _delivered(rows.fabric, jobs, ruled, gone)
     progress("traffic after the change", len(jobs), len(jobs))
     after = _shared(rows.fabric, jobs, delivered)
     return WhatIf(
@@ -139,11 +139,10 @@ def what_if(
 def _delivered(
     fabric: Fabric,
     jobs: Sequence[JobTraffic],
-    routing: str,
-    rails: str,
+    costs: CostModel,
     gone: Sequence[Bools | None] | None = None,
 ) -> list[Delivered]:
-    loader = Loader(fabric, [one.placement for one in jobs], routing, rails)
+    loader = Loader(fabric, [one.placement for one in jobs], costs)
     ranks = [None] * len(jobs) if gone is None else gone
     return [loader.deliver(one.profile, one.placement, left) for one, left in zip(jobs, ranks, strict=True)]
 

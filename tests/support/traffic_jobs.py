@@ -6,10 +6,13 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from mapping.distances.cost_model import CostModel
 from mapping.traffic.job_loads import JobTraffic, Loader
 from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.model import Allocation, Fabric, Links, Placement, Profile
 from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles
+
+SHORTEST = CostModel(routing="shortest-paths")
 
 
 @st.composite
@@ -18,7 +21,7 @@ def running_jobs(draw: st.DrawFn, *, connected: bool = True) -> tuple[Fabric, tu
     fabric = draw(st.one_of(plain_fabrics(), adapter_fabrics()))
     jobs = tuple(draw(_placed(fabric, f"j{number}")) for number in range(draw(st.integers(1, 3))))
     if connected:
-        loader = Loader(fabric, [one.placement for one in jobs], "shortest-paths")
+        loader = Loader(fabric, [one.placement for one in jobs], SHORTEST)
         assume(len(loader.routes.hosts) == 0 or loader.routes.connected)
     return fabric, jobs
 
@@ -36,7 +39,7 @@ def _placed(draw: st.DrawFn, fabric: Fabric, job: str) -> JobTraffic:
 
 def shared_load(fabric: Fabric, jobs: tuple[JobTraffic, ...]) -> SharedLoad:
     """Return the load of all jobs by all shortest paths."""
-    loader = Loader(fabric, [one.placement for one in jobs], "shortest-paths")
+    loader = Loader(fabric, [one.placement for one in jobs], SHORTEST)
     loads = [loader.load(one.profile, one.placement) for one in jobs]
     return SharedLoad.of(
         fabric,

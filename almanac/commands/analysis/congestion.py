@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from almanac.options.common import json_option, open_registry
-from almanac.options.running_jobs import read_live, running_jobs_options
+from almanac.options.running_jobs import running_jobs_options
 from almanac.output.json.running_jobs import congestion_to_json, rank_pairs_to_json, slowdowns_to_json
 from almanac.output.printing import print_json, print_table, progress_bars
 from almanac.output.running_jobs import CONVENTION, heading, link_name, note_omitted_jobs, users_text
 from registry import units
 
 if TYPE_CHECKING:
+    from mapping.distances.cost_model import CostModel
     from mapping.service.live import Live
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink
@@ -33,8 +34,7 @@ TOP = 20
 def command(
     cluster: str,
     at: datetime | None,
-    routing: str | None,
-    rails: str,
+    costs: CostModel,
     top: int,
     network: bool,
     link: str | None,
@@ -44,10 +44,10 @@ def command(
 
     Each job is assumed to send its profile once per period; times are seconds per period.
     """
-    from mapping.service.live import link_of, pairs_on
+    from mapping.service.live import link_of, pairs_on, traffic
 
     with open_registry() as registry, progress_bars() as progress:
-        live = read_live(registry, cluster, at, routing, rails, progress)
+        live = traffic(registry, cluster, at, costs, progress)
         if link is None:
             links = live.shared.hottest(top, network_only=network)
         else:

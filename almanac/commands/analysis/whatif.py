@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.common import json_option, open_registry
-from almanac.options.running_jobs import read_live, running_jobs_options
+from almanac.options.running_jobs import running_jobs_options
 from almanac.output.json.running_jobs import (
     changed_links_to_json,
     jobs_by_effect,
@@ -20,6 +20,7 @@ from almanac.output.running_jobs import CONVENTION, heading, note_omitted_jobs
 from registry import units
 
 if TYPE_CHECKING:
+    from mapping.distances.cost_model import CostModel
     from mapping.service.live import Live
     from mapping.traffic.what_if import JobEffect, WhatIf
 
@@ -52,8 +53,7 @@ def command(
     drain: tuple[str, ...],
     rule: str,
     at: datetime | None,
-    routing: str | None,
-    rails: str,
+    costs: CostModel,
     top: int,
     as_json: bool,
 ) -> None:
@@ -63,10 +63,10 @@ def command(
     """
     if not (down or add or drain):
         raise click.UsageError("give --down, --add or --drain")
-    from mapping.service.live import change_of, imagine
+    from mapping.service.live import change_of, imagine, traffic
 
     with open_registry() as registry, progress_bars() as progress:
-        live = read_live(registry, cluster, at, routing, rails, progress)
+        live = traffic(registry, cluster, at, costs, progress)
         change = change_of(registry, live, down=down, add=add, drain=drain)
         found = imagine(registry, live, change, rule=rule, progress=progress)
     if as_json:

@@ -11,7 +11,6 @@ from click.core import ParameterSource
 from almanac.options.common import json_option, open_registry
 from almanac.options.files import read_order
 from almanac.options.placement import search_options, with_default_seconds
-from almanac.options.running_jobs import read_live
 from almanac.output.json.placements import advice_to_json
 from almanac.output.json.running_jobs import cluster_advice_to_json
 from almanac.output.printing import note, print_json, print_table, progress_bars
@@ -166,12 +165,11 @@ def _advise_jobs(
 ) -> tuple[Live, list[Advised], bool]:
     """Return the running jobs, the advice for them, and whether no job was interrupted or left out."""
     from mapping.service.advising import advise_all
-    from mapping.service.live import Unloaded
+    from mapping.service.live import Unloaded, traffic
 
     advised: list[Advised] = []
     with progress_bars() as progress:
-        costs = request.costs
-        live = read_live(registry, cluster, request.at, costs.routing, costs.rails, progress)
+        live = traffic(registry, cluster, request.at, request.costs, progress)
         options = replace(with_default_seconds(request, SECONDS).options, moves=moves)
         try:
             for one in advise_all(registry, live, options, progress):

@@ -42,7 +42,7 @@ def heading_to_json(live: Live) -> dict[str, Any]:
     return {
         **fabric_to_json(live),
         "routing": live.routing,
-        "rails": live.rails,
+        "rails": live.costs.rails,
         **omitted_jobs_to_json(live),
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mapping.distances.cost_model import CostModel
 from mapping.placement.case import PlacementCase
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import find_placement
@@ -143,8 +144,8 @@ def test_what_advice_saved_is_taken_the_next_time_and_nothing_is_saved_twice(run
 
 def test_saved_loads_of_another_routing_or_profile_are_not_taken(running: Registry) -> None:
     advised(running, traffic(running, "c"))
-    assert set(traffic(running, "c", routing="up-down").evaluated) == {"1", "2"}
-    assert set(traffic(running, "c", rails="same-rail").evaluated) == {"1", "2"}
+    assert set(traffic(running, "c", costs=CostModel(routing="up-down")).evaluated) == {"1", "2"}
+    assert set(traffic(running, "c", costs=CostModel(rails="same-rail")).evaluated) == {"1", "2"}
     other = Profile.from_edges([0], [1], [5.0], name="other", application="stream")
     running.save(Intake(profiles=(other,)))
     running.jobs.attach("2", "other")

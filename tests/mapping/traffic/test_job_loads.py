@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import build_routes
 from mapping.routing.path_table import PathTable, routes_by
 from mapping.traffic.job_loads import pairs_on_link, rank_pairs
@@ -50,7 +51,7 @@ def check_against_enumeration(
             if size * part > 0:
                 wanted[row][int(rank), int(partner)] = size * part
     for row, pairs in wanted.items():
-        found = rank_pairs(fabric, profile, placement, row, routing=routing, rails=rails)
+        found = rank_pairs(fabric, profile, placement, row, CostModel(routing=routing, rails=rails))
         told = dict(
             zip(zip(found.sender.tolist(), found.receiver.tolist(), strict=True), found.bytes, strict=True)
         )

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mapping.distances.cost_model import CostModel
 from mapping.traffic.job_loads import JobTraffic, Loader
 from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.errors import DisconnectedAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Fabric
 from registry.model.loaded_links import LoadedLinks
 from tests.support import oracles
-from tests.support.traffic_jobs import job_between, running_jobs, shared_load, two_leaves
+from tests.support.traffic_jobs import SHORTEST, job_between, running_jobs, shared_load, two_leaves
 
 Jobs = tuple[Fabric, tuple[JobTraffic, ...]]
 
@@ -151,9 +152,9 @@ def test_routes_built_once_for_all_jobs_give_each_what_routes_of_its_own_give() 
         job_between(fabric, "2", [("b1", "a1", 2.0)]),
     )
     for routing in ("shortest-paths", "up-down", "ecmp:paths=4", "ugal", "least-loaded"):
-        together = Loader(fabric, [one.placement for one in jobs], routing)
+        together = Loader(fabric, [one.placement for one in jobs], CostModel(routing=routing))
         for one in jobs:
-            own = Loader(fabric, [one.placement], routing).load(one.profile, one.placement)
+            own = Loader(fabric, [one.placement], CostModel(routing=routing)).load(one.profile, one.placement)
             load = together.load(one.profile, one.placement)
             np.testing.assert_allclose(load.dense(), own.dense())
 
@@ -162,7 +163,7 @@ def test_a_job_whose_ranks_do_not_fit_its_profile_is_refused() -> None:
     fabric = two_leaves()
     one = job_between(fabric, "1", [("a0", "b0", 6.0)])
     two = job_between(fabric, "2", [("a0", "b0", 6.0), ("a1", "b0", 1.0)])
-    loader = Loader(fabric, [one.placement, two.placement], "shortest-paths")
+    loader = Loader(fabric, [one.placement, two.placement], SHORTEST)
     with pytest.raises(InvalidPlacement, match="the placement has 2 ranks, the profile 3"):
         loader.load(two.profile, one.placement)
 
@@ -170,7 +171,7 @@ def test_a_job_whose_ranks_do_not_fit_its_profile_is_refused() -> None:
 def test_what_cannot_be_delivered_is_counted_and_the_rest_is_loaded() -> None:
     fabric = two_leaves(uplinks=0)
     one = job_between(fabric, "1", [("a0", "b0", 6.0), ("a0", "a1", 2.0), ("b1", "a0", 3.0)])
-    loader = Loader(fabric, [one.placement], "shortest-paths")
+    loader = Loader(fabric, [one.placement], SHORTEST)
     with pytest.raises(DisconnectedAllocation, match="no path of the fabric leads from host 'a0'"):
         loader.load(one.profile, one.placement)
     found = loader.deliver(one.profile, one.placement)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mapping.distances.cost_model import CostModel
 from mapping.traffic.device_names import link_text
 from mapping.traffic.fabric_changes import Change, applied
 from mapping.traffic.job_loads import JobTraffic, Loader
@@ -99,7 +100,7 @@ def test_ranks_on_drained_hosts_send_and_receive_nothing(case: Jobs, data: st.Da
 def test_kept_tables_lose_what_they_lead_into_a_gone_cable(fabric: Fabric, data: st.DataObject) -> None:
     names = [fabric.names[host] for host in fabric.hosts.tolist()]
     jobs = (job_between(fabric, "1", [(a, b, 3.0) for a in names for b in names if a != b]),)
-    found = what_if(fabric, jobs, down_link(data, fabric), rule="tables", routing="tables")
+    found = what_if(fabric, jobs, down_link(data, fabric), rule="tables", costs=CostModel(routing="tables"))
     after = changed(fabric, found.change, keep_tables=True)
     assert after.tables is fabric.tables
     loads, lost = np.zeros(len(after.links)), 0
@@ -179,9 +180,9 @@ def test_what_the_rule_alone_does_is_told_beside_what_the_change_does(
 ) -> None:
     fabric, jobs = case
     change = down_link(data, fabric)
-    found = what_if(fabric, jobs, change, routing="ecmp:seed=3", rule="up-down")
+    found = what_if(fabric, jobs, change, costs=CostModel(routing="ecmp:seed=3"), rule="up-down")
     for side, routing in (("before", "ecmp:seed=3"), ("unchanged", "up-down")):
-        loader = Loader(fabric, [one.placement for one in jobs], routing)
+        loader = Loader(fabric, [one.placement for one in jobs], CostModel(routing=routing))
         for number, one in enumerate(jobs):
             load = getattr(found, side).jobs[number].link_bytes
             np.testing.assert_allclose(load, loader.deliver(one.profile, one.placement).loads.dense())
