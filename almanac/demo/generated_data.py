@@ -50,7 +50,7 @@ def earlier(fabric: Fabric) -> Fabric:
 def applications() -> tuple[Profile, ...]:
     """Return one training step on 64 accelerators, and forty iterations of LULESH on 64 ranks."""
     from ingest.generate.ai_layouts import AiLayout, ai_layout
-    from ingest.generate.halos import lulesh
+    from ingest.generate.stencils import lulesh
 
     training = ai_layout(AiLayout(
         tensor=4, data=8, pipeline=2, tensor_bytes=2e7, data_bytes=6e6, pipeline_bytes=1e6, domain=4,

@@ -16,11 +16,9 @@ import numpy as np
 from bench.dashboard.machine import SLOTS
 from ingest.generate import nas
 from ingest.generate.ai_layouts import AiLayout, ai_layout
-from ingest.generate.halos import hpcg, lulesh
-from ingest.generate.nas_collectives import ft
+from ingest.generate.nas import ft
 from ingest.generate.nas_multigrid import mg
-from ingest.generate.stencils import stencil
-from ingest.generate.sweeps import snap
+from ingest.generate.stencils import hpcg, lulesh, snap, stencil
 from registry.model import Job, Profile
 
 USERS = (

@@ -20,7 +20,7 @@ from bench.support.figures import Figure, Row
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
 from ingest.generate.irregular import irregular
-from ingest.generate.nas_collectives import IS_KEYS, integer_sort
+from ingest.generate.nas import IS_KEYS, integer_sort
 from ingest.generate.nas_multigrid import MG_POINTS, mg
 from mapping.distances.cost_model import CostModel
 from mapping.placement.problem.problem import Problem

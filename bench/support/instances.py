@@ -22,8 +22,7 @@ from ingest.generate.fat_trees import extended_generalised_fat_tree, juropa_like
 from ingest.generate.irregular import irregular
 from ingest.generate.matrices import F1_NODES, SparseMatrix, crankshaft, kkt, product_traffic
 from ingest.generate.percs import percs
-from ingest.generate.stencils import shuffled, stencil
-from ingest.generate.sweeps import snap, sweep3d
+from ingest.generate.stencils import shuffled, snap, stencil, sweep3d
 from ingest.generate.tianhe3 import tianhe3
 from ingest.generate.tori import hypercube, torus
 from ingest.options import Options

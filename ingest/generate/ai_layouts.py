@@ -99,12 +99,7 @@ class AiLayout:
 
 
 def ai_layout(layout: AiLayout) -> Profile:
-    """Return the profile of one step of training on ``tensor * context * data * pipeline`` ranks.
-
-    Raises
-    ------
-    InvalidValue
-    """
+    """Return the profile of one step of training on ``tensor * context * data * pipeline`` ranks."""
     grid, domain = _grid(layout.sizes, layout.order), layout.domain
     tensor, data = _groups(grid, 0), _groups(grid, 2)
     sent = joined(
@@ -158,12 +153,5 @@ def _profile(sent: Edges, ranks: int, sizes: dict[str, int], left_out: int | Non
     kept = sent.bytes > 0
     if left_out is not None:
         kept &= sent.source // left_out != sent.target // left_out
-    return Profile.from_edges(
-        sent.source[kept],
-        sent.target[kept],
-        sent.bytes[kept],
-        ranks=ranks,
-        messages=sent.messages[kept],
-        name="ai-" + "-".join(f"{name[0]}p{size}" for name, size in sizes.items() if size > 1),
-        application="AI training",
-    )
+    name = "ai-" + "-".join(f"{name[0]}p{size}" for name, size in sizes.items() if size > 1)
+    return sent.select(kept).profile(ranks, name, "AI training")

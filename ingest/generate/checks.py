@@ -10,25 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from registry.errors import InvalidValue
-from registry.model import Fabric
+from registry.model import Fabric, Longs
 
 MOST = 1 << 24
-"""Most vertices that a generated fabric may have: a slip of the pen should not fill the memory."""
+"""Largest number of vertices of a generated fabric, so that a typing error does not fill the memory."""
 
 
 def whole(field: str, value: int, low: int, high: int = MOST) -> int:
-    """Return the value as int.
-
-    Raises
-    ------
-    InvalidValue
-        Not a whole number, or outside ``low .. high``.
-    """
+    """Return the value as int; raise `InvalidValue` unless it is a whole number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InvalidValue(field, f"must be a whole number, not {value!r}")
     if not low <= value <= high:
         raise InvalidValue(field, f"is {value}, not within {low} .. {high}")
     return int(value)
+
+
+def power_of_two(field: str, value: int) -> None:
+    """Raise `InvalidValue` unless the value is a power of two."""
+    if value & (value - 1):
+        raise InvalidValue(field, f"is {value}, must be a power of two")
 
 
 def wholes(field: str, values: Sequence[int], low: int) -> tuple[int, ...]:
@@ -41,14 +41,14 @@ def wholes(field: str, values: Sequence[int], low: int) -> tuple[int, ...]:
 
 
 def positive(field: str, value: float) -> float:
-    """Return the value as float; finite and above zero."""
+    """Return the value as float; raise `InvalidValue` unless it is finite and above zero."""
     if not (math.isfinite(value) and value > 0):
         raise InvalidValue(field, f"is {value}, must be finite and above zero")
     return float(value)
 
 
 def each(field: str, value: float | Sequence[float], count: int) -> tuple[float, ...]:
-    """Return one positive number for each of `count` things: the same for all, or as many as there are."""
+    """Return `count` positive numbers from as many, or from one for all."""
     values = (value,) * count if isinstance(value, int | float) else tuple(value)
     if len(values) != count:
         raise InvalidValue(field, f"has {len(values)} numbers, not {count}")
@@ -57,43 +57,74 @@ def each(field: str, value: float | Sequence[float], count: int) -> tuple[float,
 
 def cabled(
     names: Iterable[str],
-    ends: ArrayLike,
-    capacity: ArrayLike,
+    cables: Sequence[Longs],
+    rates: Sequence[float],
     *,
     slots: ArrayLike,
     direct: bool = False,
     level: ArrayLike | None = None,
     coordinates: ArrayLike | None = None,
 ) -> Fabric:
-    """Return a fabric from full-duplex cables.
+    """Return a fabric from groups of full-duplex cables.
 
     Parameters
     ----------
-    ends : int[cables, 2]
-        Vertices that each cable joins, either order; a repeated pair is a parallel cable.
-    capacity : float[cables] or float
-        Bytes/s of each direction.
+    names : iterable of str
+        Names of the vertices.
+    cables : sequence of int[c, 2]
+        Vertices that each cable of a group connects, in any order; a repeated pair is a parallel cable.
+    rates : sequence of float
+        Bytes/s in each direction of the cables of each group.
     slots : int[n] or int
-        Ranks a vertex takes; 0 makes it a switch.
+        Number of ranks per vertex; 0 makes it a switch.
     direct : bool
-        Whether hosts carry others' traffic; switches always do.
+        True if hosts forward traffic of others; switches always do.
+    level, coordinates : int[n], int[n, dimensions], optional
     """
-    names = tuple(names)
-    pairs = np.asarray(ends, np.int64).reshape(-1, 2)
-    size = np.broadcast_to(np.asarray(capacity, np.float64), len(pairs))
+    one, other = np.concatenate(cables).T
+    size = np.repeat(rates, [len(part) for part in cables])
     fabric = Fabric.from_arcs(
-        names,
-        np.r_[pairs[:, 0], pairs[:, 1]],
-        np.r_[pairs[:, 1], pairs[:, 0]],
-        np.r_[size, size],
-        slots=slots,
-        forwards=direct,
+        names, np.r_[one, other], np.r_[other, one], np.r_[size, size], slots=slots, forwards=direct
     )
     return replace(
         fabric,
         level=None if level is None else np.asarray(level, np.int32),
         coordinates=None if coordinates is None else np.asarray(coordinates, np.int32),
     )
+
+
+def switched(
+    names: Sequence[str], hosts: int, cables: Sequence[Longs], rates: Sequence[float], slots: int
+) -> Fabric:
+    """Return a fabric of switches with the same number of hosts each.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the switches.
+    hosts : int
+        Number of hosts per switch.
+    cables : sequence of int[c, 2]
+        Groups of cables between switches, which are numbered from 0.
+    rates : sequence of float
+        Bytes/s in each direction of a host's cable, then of the cables of each group.
+    slots : int
+        Number of ranks per host.
+    """
+    switches, count = len(names), len(names) * hosts
+    host = np.arange(count)
+    return cabled(
+        [*numbered("node", count), *names],
+        [pairs(host, count + host // hosts), *(count + part for part in cables)],
+        rates,
+        slots=np.repeat((slots, 0), (count, switches)),
+        level=np.repeat((0, 1), (count, switches)),
+    )
+
+
+def pairs(one: Longs, other: Longs) -> Longs:
+    """Return the vertices that cables connect (int64[cables, 2]) from those of each end."""
+    return np.stack((one, other), axis=1)
 
 
 def numbered(prefix: str, count: int) -> list[str]:

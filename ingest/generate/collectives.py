@@ -1,8 +1,8 @@
 """Traffic of collective operations, rank by rank, for named algorithms.
 
 Sizes follow one convention: `size` is the whole buffer, which is what every rank has before an all-reduce,
-after an all-gather, before a reduce-scatter, before a broadcast at its root, and what each rank holds for
-all ranks together, itself included, before an all-to-all. Of k ranks each sends
+after an all-gather, before a reduce-scatter, before a broadcast at its root, and what each rank has for all
+ranks together, itself included, before an all-to-all. Each of k ranks sends
 
     ring                all-reduce 2 size (k-1)/k, all-gather and reduce-scatter size (k-1)/k to the next
     direct              all-reduce 2 size/k, the others size/k, to every other rank
@@ -10,8 +10,8 @@ all ranks together, itself included, before an all-to-all. Of k ranks each sends
     tree                all-reduce over two binary trees, half of the buffer each (Sanders et al. 2009)
     hierarchical        ring inside each domain, ring across domains between ranks of one place, ring inside
 
-An all-to-all is always sent directly. Where an algorithm does not know an operation the ring is taken.
-Sizes of the ring, of the all-gather and of the all-to-all are those of Thakur, Rabenseifner and Gropp 2005.
+An all-to-all is always sent directly. Operations that are not listed for an algorithm use the ring. Sizes of
+the ring, of the all-gather and of the all-to-all are those of Thakur, Rabenseifner and Gropp 2005.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from registry.errors import InvalidValue
-from registry.model import Floats, Longs
+from registry.model import Bools, Floats, Longs, Profile
 
 Algorithm = Literal["ring", "tree", "recursive-doubling", "direct", "hierarchical"]
 ALGORITHMS = ("ring", "tree", "recursive-doubling", "direct", "hierarchical")
@@ -32,19 +32,26 @@ OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broad
 
 
 class Edges(NamedTuple):
-    """Directed edges between ranks, repeats allowed.
-
-    Attributes
-    ----------
-    source, target : int64[e]
-    bytes : float64[e]
-    messages : int64[e]
-    """
+    """Directed edges between ranks, repeats allowed: four columns of one length."""
 
     source: Longs
     target: Longs
     bytes: Floats
     messages: Longs
+
+    def profile(self, ranks: int, name: str, application: str) -> Profile:
+        """Return the profile of these edges; repeated ones are summed, those of a rank to itself dropped."""
+        return Profile.from_edges(
+            *self[:3], ranks=ranks, messages=self.messages, name=name, application=application
+        )
+
+    def select(self, kept: Bools) -> Edges:
+        """Return the edges for which `kept` is True."""
+        return Edges(self.source[kept], self.target[kept], self.bytes[kept], self.messages[kept])
+
+    def repeated(self, times: int) -> Edges:
+        """Return edges with so many times the bytes and messages."""
+        return self._replace(bytes=self.bytes * times, messages=self.messages * times)
 
 
 def expand(
@@ -68,21 +75,19 @@ def expand(
     algorithm : str
         One of `ALGORITHMS`.
     domain : int, optional
-        Ranks of a domain, for ``hierarchical``: rank r is in domain ``r // domain``.
+        Number of ranks of a domain, for ``hierarchical``: rank r is in domain ``r // domain``.
 
     Raises
     ------
     InvalidValue
-        An unknown name, or a group whose ranks spread unevenly over the domains.
+        An unknown name, or a group whose ranks are distributed unevenly over the domains.
     """
-    if operation not in OPERATIONS:
-        raise InvalidValue(
-            "collective.operation", f"is {operation!r}, must be one of {', '.join(OPERATIONS)}"
-        )
-    if algorithm not in ALGORITHMS:
-        raise InvalidValue(
-            "collective.algorithm", f"is {algorithm!r}, must be one of {', '.join(ALGORITHMS)}"
-        )
+    for field, name, known in (
+        ("operation", operation, OPERATIONS),
+        ("algorithm", algorithm, ALGORITHMS),
+    ):
+        if name not in known:
+            raise InvalidValue(f"collective.{field}", f"is {name!r}, must be one of {', '.join(known)}")
     ranks = np.atleast_2d(np.asarray(groups, np.int64))
     if ranks.shape[1] < 2:
         return joined()
@@ -90,12 +95,11 @@ def expand(
         return _all_pairs(ranks, size / ranks.shape[1], 1)
     if algorithm == "hierarchical":
         return _hierarchical(operation, ranks, size, domain)
-    known = _BY_ALGORITHM[algorithm]
-    return known.get(operation, _RING[operation])(ranks, size)
+    return _BY_ALGORITHM[algorithm].get(operation, _RING[operation])(ranks, size)
 
 
 def joined(*parts: Edges) -> Edges:
-    """Return all edges one after the other; none if there are no parts."""
+    """Return all edges, part by part."""
     if not parts:
         none = np.zeros(0, np.int64)
         return Edges(none, none, np.zeros(0), none)
@@ -103,18 +107,17 @@ def joined(*parts: Edges) -> Edges:
 
 
 def edges(source: ArrayLike, target: ArrayLike, size: ArrayLike, messages: ArrayLike = 1) -> Edges:
-    """Return edges from columns; sizes and messages may be one for all."""
-    src = np.asarray(source, np.int64).ravel()
+    """Return edges from columns, which are broadcast to one shape."""
+    one, other, sent, count = (
+        column.ravel() for column in np.broadcast_arrays(source, target, size, messages)
+    )
     return Edges(
-        src,
-        np.asarray(target, np.int64).ravel(),
-        np.broadcast_to(np.asarray(size, np.float64), src.shape).ravel(),
-        np.broadcast_to(np.asarray(messages, np.int64), src.shape).ravel(),
+        one.astype(np.int64), other.astype(np.int64), sent.astype(np.float64), count.astype(np.int64)
     )
 
 
 def ring_of(ranks: Longs, size: float, messages: int = 1) -> Edges:
-    """Return every rank of each row to the next, the last to the first."""
+    """Return edges from every rank of a row to the next, and from the last to the first."""
     return edges(ranks, np.roll(ranks, -1, axis=1), size, messages)
 
 
@@ -157,11 +160,13 @@ def _direct(turns: int) -> Callable[[Longs, float], Edges]:
 
 
 def _from_first(ranks: Longs, size: float) -> Edges:
-    return edges(np.repeat(ranks[:, :1], ranks.shape[1] - 1, axis=1), ranks[:, 1:], size)
+    others = ranks[:, 1:]
+    return edges(np.broadcast_to(ranks[:, :1], others.shape), others, size)
 
 
 def _to_first(ranks: Longs, size: float) -> Edges:
-    return edges(ranks[:, 1:], np.repeat(ranks[:, :1], ranks.shape[1] - 1, axis=1), size)
+    others = ranks[:, 1:]
+    return edges(others, np.broadcast_to(ranks[:, :1], others.shape), size)
 
 
 def _trees(ranks: Longs, size: float) -> Edges:
@@ -179,7 +184,7 @@ def _tree(ranks: Longs, size: float, *, up: bool, down: bool) -> Edges:
 
 
 def _doubling(ranks: Longs, size: float) -> Edges:
-    """Return ranks beyond a power of two fold theirs into a neighbour before and get the result after."""
+    """Return recursive doubling; ranks beyond a power of two send to a neighbour before and receive after."""
     k = ranks.shape[1]
     power = 1 << (k.bit_length() - 1)
     extra = k - power
@@ -197,19 +202,18 @@ def _hierarchical(operation: str, ranks: Longs, size: float, domain: int | None)
     """Return the edges of the hierarchical algorithm."""
     if domain is None:
         raise InvalidValue("collective.domain", "the hierarchical algorithm needs the ranks of a domain")
+    uneven = InvalidValue(
+        "collective.domain", f"a group of {ranks.shape[1]} ranks spreads unevenly over domains of {domain}"
+    )
     k = ranks.shape[1]
     order = np.take_along_axis(ranks, np.argsort(ranks // domain, axis=1, kind="stable"), axis=1)
     home = order // domain
     inside = int((home[0] == home[0, 0]).sum())
     blocks = home.reshape(len(order), -1, inside) if k % inside == 0 else None
     if blocks is None or bool((blocks != blocks[:, :, :1]).any()):
-        raise InvalidValue(
-            "collective.domain", f"a group of {k} ranks spreads unevenly over domains of {domain}"
-        )
-    if len({tuple(row) for row in blocks[:, :, 0].tolist() if len(set(row)) != len(row)}):
-        raise InvalidValue(
-            "collective.domain", f"a group of {k} ranks spreads unevenly over domains of {domain}"
-        )
+        raise uneven
+    if any(len(set(row)) != len(row) for row in blocks[:, :, 0].tolist()):
+        raise uneven
     near = order.reshape(-1, inside)
     across = order.reshape(len(order), -1, inside).swapaxes(1, 2).reshape(-1, k // inside)
     parts = []

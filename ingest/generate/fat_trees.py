@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from ingest.generate.checks import cabled, each, numbered, whole, wholes
+from ingest.generate.checks import cabled, each, numbered, pairs, whole, wholes
 from registry.errors import InvalidValue
 from registry.model import Fabric, Longs
 
@@ -23,24 +23,18 @@ def extended_generalised_fat_tree(
 ) -> Fabric:
     """Return the tree XGFT(h; m_1 .. m_h; w_1 .. w_h) of Ohring, Ibel, Das and Kumar (IPPS 1995).
 
-    Level l has ``m_{l+1} * ... * m_h * w_1 * ... * w_l`` vertices; level 0 are the hosts. A vertex of level
-    l has m_l vertices below and w_{l+1} above: those whose labels differ in that one place.
+    Level l has ``m_{l+1} * ... * m_h * w_1 * ... * w_l`` vertices; level 0 are the hosts. A vertex of level l
+    has m_l vertices below and w_{l+1} above: those whose labels differ only in that place.
 
     Parameters
     ----------
     children, parents : sequence of int
-        m_1 .. m_h and w_1 .. w_h, from the hosts up. Oversubscription of level l is
-        ``m_l / w_{l+1}`` where all capacities are equal.
+        m_1 .. m_h and w_1 .. w_h, from the hosts up. With equal capacities the oversubscription of level l is
+        ``m_l / w_{l+1}``.
     cables : sequence of int, optional
-        Parallel cables between a vertex of level l - 1 and one of level l; one each by default.
+        Number of parallel cables between a vertex of level l - 1 and one of level l; default: one each.
     capacity : float or sequence of float
-        Bytes/s of a cable and direction, for all levels or one for each.
-    slots : int
-        Ranks a host takes.
-
-    Raises
-    ------
-    InvalidValue
+        Bytes/s in each direction of a cable, for all levels or one for each.
     """
     below, above = wholes("fat_tree.children", children, 1), wholes("fat_tree.parents", parents, 1)
     if len(below) != len(above):
@@ -52,17 +46,16 @@ def extended_generalised_fat_tree(
     size = [math.prod(below[at:]) * math.prod(above[:at]) for at in range(len(below) + 1)]
     whole("fat_tree.hosts", sum(size), 1)
     first = np.r_[0, np.cumsum(size)]
-    ends, rate = [], []
-    for at, copies in enumerate(bundle):
-        pairs = _between(below, above, at) + first[at : at + 2]
-        ends.append(np.repeat(pairs, copies, axis=0))
-        rate.append(np.full(len(ends[-1]), rates[at]))
+    groups = [
+        np.repeat(_between(below, above, at) + first[at : at + 2], copies, axis=0)
+        for at, copies in enumerate(bundle)
+    ]
     names = [name for at, count in enumerate(size) for name in numbered(f"l{at}-" if at else "node", count)]
     level = np.repeat(np.arange(len(size)), size)
     return cabled(
         names,
-        np.concatenate(ends),
-        np.concatenate(rate),
+        groups,
+        rates,
         slots=np.where(level == 0, whole("fat_tree.slots", slots, 1), 0),
         level=level,
     )
@@ -82,6 +75,11 @@ def three_level(
 
     A leaf has `hosts` hosts and a cable to each upper switch of its pod; upper switch i of every pod has
     `leaves` cables to the same `leaves` core switches. The defaults are 20,000 hosts on 1,000 leaves.
+
+    Parameters
+    ----------
+    pods, leaves, hosts : int
+        Number of pods, of leaves per pod, and of hosts per leaf.
     """
     return extended_generalised_fat_tree(
         (hosts, leaves, pods), (1, leaves, leaves), capacity=capacity, slots=slots
@@ -101,14 +99,18 @@ def director_tree(
 ) -> Fabric:
     """Return leaf switches below director-class switches, each itself a two-level tree of chips.
 
-    A director has `lines` chips of `ports` ports, half of them down, and ``lines / 2`` spine chips, to each
-    of which a line chip has ``ports / lines`` cables. Leaf l has `cables` cables to every director, on its
-    down ports ``l * cables`` and following. Hosts fill the leaves evenly, the first ones with one more.
+    A director has `lines` line chips of `ports` ports, half of them down, and ``lines / 2`` spine chips. A
+    line chip has ``ports / lines`` cables to each of them. Leaf l has `cables` cables to every director, to
+    its down ports from ``l * cables`` on. Hosts fill the leaves evenly, the first ones with one more.
 
-    Raises
-    ------
-    InvalidValue
-        A parameter out of range, or leaves with more cables than the directors have ports for.
+    Parameters
+    ----------
+    hosts, hosts_per_leaf : int
+        Number of hosts, and the largest number on a leaf.
+    directors, lines : int
+        Number of directors, and of line chips per director.
+    ports, cables : int
+        Number of ports per chip, and of cables from each leaf to each director.
     """
     field = "director_tree."
     whole(field + "hosts", hosts, 1)
@@ -121,12 +123,12 @@ def director_tree(
     whole(field + "cables", cables, 1, lines * ports // 2 // leaves)
     per, spines = lines + lines // 2, lines // 2
     leaf_of = np.arange(hosts) * leaves // hosts
-    ends = [np.stack((np.arange(hosts), hosts + leaf_of), axis=1)]
+    ends = [pairs(np.arange(hosts), hosts + leaf_of)]
     for director in range(directors):
         line = hosts + leaves + director * per
         leaf = np.repeat(np.arange(leaves), cables)
         used = np.arange(leaves * cables) // (ports // 2)
-        ends.append(np.stack((hosts + leaf, line + used), axis=1))
+        ends.append(pairs(hosts + leaf, line + used))
         inner = np.array(list(product(range(lines), range(lines, lines + spines))))
         ends.append(line + np.repeat(inner, ports // lines, axis=0))
     level = [np.repeat((0, 1), (hosts, leaves)), np.tile(np.repeat((2, 3), (lines, spines)), directors)]
@@ -140,7 +142,7 @@ def juropa_like(*, capacity: float = 1.0, slots: int = 1) -> Fabric:
     """Return 3,292 hosts on 138 leaves of 24 or 23, each with a cable to 12 directors of 144 ports.
 
     The paper's Juropa (section 5.4.1) was read from the machine and is not published; this is a fat tree of
-    its size, of chips of 24 ports, two hosts' worth of bytes below for one above.
+    its size, of chips of 24 ports, oversubscribed 2:1.
     """
     return director_tree(3292, 24, 12, 12, capacity=capacity, slots=slots)
 
@@ -149,25 +151,24 @@ def ranger_like(*, capacity: float = 1.0, slots: int = 1) -> Fabric:
     """Return 4,081 hosts on 341 leaves, each with 6 cables to each of two switches of 3,456 ports.
 
     Leaves have 12 or 11 hosts. The paper's Ranger (section 5.4.2) was read from the machine and is not
-    published. A switch is here
-    a three-level tree of 720 chips of 24 ports: 24 cards of 12 lower and 12 upper chips, fully joined,
-    below 144 spine chips, each with a cable to one upper chip of every card.
+    published. Here a switch is a three-level tree of 720 chips of 24 ports: 24 cards of 12 lower and 12 upper
+    chips, fully connected, below 144 spine chips, each with a cable to one upper chip of every card.
     """
     hosts, leaves, directors, cables = 4081, 341, 2, 6
     leaf_of = np.arange(hosts) * leaves // hosts
-    ends = [np.stack((np.arange(hosts), hosts + leaf_of), axis=1)]
+    ends = [pairs(np.arange(hosts), hosts + leaf_of)]
     names = [*numbered("node", hosts), *numbered("leaf", leaves)]
     low, card_chips, spines = 288, 12, 144
     for director in range(directors):
         first = hosts + leaves + director * (2 * low + spines)
         port = np.arange(leaves * cables)
-        ends.append(np.stack((hosts + port // cables, first + port // card_chips), axis=1))
+        ends.append(pairs(hosts + port // cables, first + port // card_chips))
         chip = np.repeat(np.arange(low), card_chips)
         turn = np.tile(np.arange(card_chips), low)
         upper = low + chip // card_chips * card_chips + turn
-        ends.append(first + np.stack((chip, upper), axis=1))
+        ends.append(first + pairs(chip, upper))
         spine = 2 * low + chip % card_chips * card_chips + turn
-        ends.append(first + np.stack((low + chip, spine), axis=1))
+        ends.append(first + pairs(low + chip, spine))
         for kind, count in (("low", low), ("up", low), ("spine", spines)):
             names += numbered(f"d{director}{kind}", count)
     inside = np.tile(np.repeat((2, 3, 4), (low, low, spines)), directors)
@@ -176,24 +177,24 @@ def ranger_like(*, capacity: float = 1.0, slots: int = 1) -> Fabric:
 
 
 def _between(below: tuple[int, ...], above: tuple[int, ...], at: int) -> Longs:
-    """Return vertices of level `at` and `at` + 1 that are joined, each numbered within its level.
+    """Return the linked vertices of level `at` and `at` + 1, each numbered within its level.
 
-    A label is (w_1 .. w_at, m_at+1 .. m_h), read with the m of the highest level first, so that hosts of one
-    leaf follow one another.
+    A label is (w_1 .. w_at, m_at+1 .. m_h), read from the m of the highest level, so that the hosts of a leaf
+    have consecutive numbers.
     """
     high, down, up = math.prod(below[at + 1 :]), below[at], above[at]
     low = math.prod(above[:at])
     pod, child, parent, rest = np.indices((high, down, up, low)).reshape(4, -1)
     lower = (pod * down + child) * low + rest
     upper = (pod * low + rest) * up + parent
-    return np.stack((lower, upper), axis=1)
+    return pairs(lower, upper)
 
 
 def _of_switches(names: list[str], ends: list[Longs], capacity: float, level: Longs, slots: int) -> Fabric:
     return cabled(
         names,
-        np.concatenate(ends),
-        each("fat_tree.capacity", capacity, 1)[0],
+        ends,
+        each("fat_tree.capacity", capacity, 1) * len(ends),
         slots=np.where(level == 0, slots, 0),
         level=level,
     )

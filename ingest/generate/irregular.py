@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ingest.generate.checks import cabled, numbered, positive, whole
+from ingest.generate.checks import numbered, positive, switched, whole
 from registry.errors import InvalidValue
 from registry.model import Fabric, Longs
 
@@ -15,7 +15,7 @@ FIGURE_3 = (
     *((0, 2), (0, 4), (0, 9), (1, 2), (1, 4), (1, 9), (2, 6), (3, 6)),
     *((3, 7), (3, 8), (4, 6), (5, 7), (5, 8), (5, 9), (7, 8)),
 )
-"""Switches that are joined in the paper's Figure 3."""
+"""Linked switches in the paper's Figure 3."""
 
 
 def irregular(
@@ -28,16 +28,18 @@ def irregular(
     slots: int = 1,
     seed: int = 0,
 ) -> Fabric:
-    """Return switches joined at random, each to `links` others by one link, each with `hosts` hosts.
+    """Return switches linked at random, each to `links` others by one link, each with `hosts` hosts.
 
-    The paper's networks (section 5.1): switches of 8 ports, 4 of them to hosts, 3 to other switches, one left
-    open; neighbours joined by a single link. Ends of links are drawn one pair after the other from those
-    still open, anew from the start when none fits or the network falls apart.
+    The paper's networks (section 5.1) have switches of 8 ports: 4 to hosts, 3 to other switches, one open.
+    Pairs of open ports are drawn one after the other; if no pair fits or the network is not connected, all
+    are drawn again. More hosts and links than ports, and an odd number of ends of links, are errors.
 
-    Raises
-    ------
-    InvalidValue
-        A parameter out of range, more hosts and links than ports, or an odd number of ends of links.
+    Parameters
+    ----------
+    switches : int
+        Number of switches.
+    ports, hosts, links : int
+        Number of ports, of hosts and of links to other switches per switch.
     """
     field = "irregular."
     count = whole(field + "switches", switches, 1, 1 << 16)
@@ -57,7 +59,7 @@ def irregular(
 def autonet(*, hosts: int = 4, capacity: float = 1.0, slots: int = 1) -> Fabric:
     """Return the 10 switches of the 2004 paper's Figure 3.
 
-    The text does not list the links; these are the ones that give, with up*/down* routing from switch 6, its
+    The text does not list the links; these give, with up*/down* routing from switch 6, its
     Table 2 to the digit and its Table 1 path for path.
     """
     whole("autonet.hosts", hosts, 1)
@@ -65,17 +67,16 @@ def autonet(*, hosts: int = 4, capacity: float = 1.0, slots: int = 1) -> Fabric:
 
 
 def _draw(count: int, links: int, generator: np.random.Generator) -> Longs | None:
-    """Return pairs of joined switches, each switch in `links`; None if what is left over does not fit."""
+    """Return pairs of linked switches, each switch in `links`; None if the remaining ports do not fit."""
     left = np.full(count, links)
-    joined = np.zeros((count, count), bool)
-    np.fill_diagonal(joined, True)
+    linked = np.eye(count, dtype=bool)
     pairs = []
     while left.any():
-        chance = np.triu(left[:, None] * left * ~joined).ravel()
+        chance = np.triu(left[:, None] * left * ~linked).ravel()
         if not chance.any():
             return None
         one, other = divmod(int(generator.choice(count * count, p=chance / chance.sum())), count)
-        joined[one, other] = joined[other, one] = True
+        linked[one, other] = linked[other, one] = True
         left[[one, other]] -= 1
         pairs.append((one, other))
     return np.array(pairs, np.int64).reshape(-1, 2)
@@ -87,13 +88,6 @@ def _connected(pairs: Longs, count: int) -> bool:
 
 
 def _of_switches(pairs: Longs, count: int, hosts: int, capacity: float, slots: int) -> Fabric:
-    nodes = count * hosts
-    node = np.arange(nodes)
-    cables = np.stack((node, nodes + node // hosts), axis=1)
-    return cabled(
-        [*numbered("node", nodes), *numbered("switch", count)],
-        np.concatenate((cables, nodes + pairs)),
-        positive("irregular.capacity", capacity),
-        slots=np.repeat((whole("irregular.slots", slots, 1), 0), (nodes, count)),
-        level=np.repeat((0, 1), (nodes, count)),
-    )
+    rate = positive("irregular.capacity", capacity)
+    names = numbered("switch", count)
+    return switched(names, hosts, [pairs], (rate, rate), whole("irregular.slots", slots, 1))

@@ -1,7 +1,10 @@
-"""Point-to-point traffic of the NAS Parallel Benchmarks BT, SP, CG and LU (MPI, version 3.3 and later).
+"""Traffic of the NAS Parallel Benchmarks except MG (MPI, version 3.3 and later).
 
 Pairs and bytes follow the programs' own decompositions and message sizes; BT, SP and CG equal recordings of
-real runs to the byte (tests/ingest/test_generate_nas.py). Collectives, of which there are few, are ignored.
+real runs to the byte (tests/ingest/generate/test_generate_profiles.py). The few collectives of BT, SP, CG and
+LU are ignored. FT, IS and EP consist of collectives: all-to-alls are sent pair by pair, all-reduces by
+recursive doubling, as Open MPI does at the sizes of these programs; FT and EP equal recordings except for a
+few bytes at their start and end. If a docstring does not say otherwise, the defaults are those of class D.
 """
 
 from __future__ import annotations
@@ -10,40 +13,48 @@ from math import isqrt
 
 import numpy as np
 
-from ingest.generate.checks import whole
+from ingest.generate.checks import power_of_two, whole
+from ingest.generate.collectives import Algorithm, edges, expand, joined
 from registry.errors import InvalidValue
 from registry.model import Longs, Profile
 
-DOUBLE = 8
+DOUBLE, INTEGER, COMPLEX = 8, 4, 16
 SIZES = {"S": 12, "W": 24, "A": 64, "B": 102, "C": 162, "D": 408, "E": 1020}
-"""Points along each side of the grid by problem class; BT, SP and LU differ for class W alone."""
+"""Number of points along each side of the grid, by problem class; BT, SP and LU differ only for class W."""
 CG_ROWS = {"S": 1400, "W": 7000, "A": 14000, "B": 75000, "C": 150000, "D": 1500000, "E": 9000000}
-"""Rows of CG's matrix by problem class."""
+"""Number of rows of CG's matrix, by problem class."""
 CG_ITERATIONS = {"S": 15, "W": 15, "A": 15, "B": 75, "C": 75, "D": 100, "E": 100}
 INNER = 25
-"""Steps of the conjugate gradient method in an iteration of CG."""
+"""Number of steps of the conjugate gradient method in an iteration of CG."""
+FT_POINTS = {
+    "S": (64, 64, 64), "W": (128, 128, 32), "A": (256, 256, 128), "B": (512, 256, 256),
+    "C": (512, 512, 512), "D": (2048, 1024, 1024), "E": (4096, 2048, 2048),
+}  # fmt: skip
+"""Number of points along x, y, z, by problem class."""
+FT_STEPS = {"S": 6, "W": 6, "A": 6, "B": 20, "C": 20, "D": 25, "E": 25}
+IS_KEYS = {"S": 1 << 16, "W": 1 << 20, "A": 1 << 23, "B": 1 << 25, "C": 1 << 27, "D": 1 << 31}
+IS_BUCKETS, IS_TESTS = 1024, 5
+EP_BYTES, EP_REDUCTIONS = 13 * DOUBLE, 4
+"""Two sums, ten counts and a time."""
+_DOUBLING: Algorithm = "recursive-doubling"
 
 
 def bt(ranks: int, *, points: int = SIZES["D"], steps: int = 250) -> Profile:
     """Return the profile of BT, a block-tridiagonal solver on ``q * q`` ranks, each with q cells of a grid.
 
     A rank sends to six others, the successor and predecessor along each dimension of a twisted torus. All
-    six get the borders of a step (five variables, two layers, from all cells but the last or first of a
+    six get the borders of a step (five variables, two layers, from all cells except the last or first of a
     line); successors get the blocks of the forward elimination, predecessors those of the substitution.
 
     Parameters
     ----------
     ranks : int
-        A square.
+        Number of ranks, a square.
     points : int
-        Along each side of the grid; class D by default (`SIZES`).
+        Number of points along each side of the grid.
     steps : int
-        Time steps. The program does one more before it starts its clock, and computes the right-hand side
-        once more to verify.
-
-    Raises
-    ------
-    InvalidValue
+        Number of time steps. The program does one more before it starts its clock, and computes the
+        right-hand side once more to verify.
     """
     cells = _Cells("bt", ranks, points)
     block = (points // cells.side + 1) ** 2 * (cells.side - 1)
@@ -56,8 +67,12 @@ def sp(ranks: int, *, points: int = SIZES["D"], steps: int = 500) -> Profile:
 
     Parameters
     ----------
-    ranks, points, steps
-        As for `bt`.
+    ranks : int
+        Number of ranks, a square.
+    points : int
+        Number of points along each side of the grid.
+    steps : int
+        Number of time steps, as for BT.
     """
     cells = _Cells("sp", ranks, points)
     return cells.profile("NAS SP", steps, 22 * cells.faces(inner=True), 10 * cells.faces(False, inner=True))
@@ -72,17 +87,16 @@ def cg(ranks: int, *, rows: int = CG_ROWS["D"], iterations: int = CG_ITERATIONS[
     Parameters
     ----------
     ranks : int
-        A power of two.
+        Number of ranks, a power of two.
     rows : int
-        Of the matrix; class D by default (`CG_ROWS`).
+        Number of rows of the matrix.
     iterations : int
-        Outer ones; the program does one more before it starts its clock.
+        Number of outer iterations; the program does one more before it starts its clock.
     """
     whole("cg.ranks", ranks, 1)
     whole("cg.rows", rows, ranks)
     whole("cg.iterations", iterations, 1)
-    if ranks & (ranks - 1):
-        raise InvalidValue("cg.ranks", f"is {ranks}, must be a power of two")
+    power_of_two("cg.ranks", ranks)
     bits = ranks.bit_length() - 1
     down = 1 << bits // 2
     across = ranks // down
@@ -93,18 +107,15 @@ def cg(ranks: int, *, rows: int = CG_ROWS["D"], iterations: int = CG_ITERATIONS[
     half = me // 2
     swap = me % down * down + row if down == across else 2 * (half % down * down + half // down) + me % 2
     products = (iterations + 1) * (INNER + 1)
-    # Scalars: two dot products a step, one before, one after; the last message of an iteration holds two.
+    # Two dot products per step, one before and one after; the last message of an iteration has two scalars.
     scalars = DOUBLE * (iterations + 1) * (2 * INNER + 2 + 2)
     count = (iterations + 1) * (2 * INNER + 3) + products
-    edges = [(me, swap, products * DOUBLE * part, np.full(ranks, products))]
+    parts = [edges(me, swap, products * DOUBLE * part, products)]
     for bit in range(bits - bits // 2):
         sent = rest if bit == 0 else part
         partner = row * across + (column ^ 1 << bit)
-        edges.append((me, partner, products * DOUBLE * sent + scalars, np.full(ranks, count)))
-    source, target, size, messages = (np.concatenate(part) for part in zip(*edges, strict=True))
-    return Profile.from_edges(
-        source, target, size, ranks=ranks, messages=messages, name=f"cg-{ranks}", application="NAS CG"
-    )
+        parts.append(edges(me, partner, products * DOUBLE * sent + scalars, count))
+    return joined(*parts).profile(ranks, f"cg-{ranks}", "NAS CG")
 
 
 def lu(
@@ -122,21 +133,22 @@ def lu(
 
     Parameters
     ----------
-    ranks : int
-    points, steps
-        As for `bt`.
+    points : int
+        Number of points along each side of the grid.
+    steps : int
+        Number of time steps.
     grid : (int, int), optional
-        Ranks along x, which are numbered one after the other, and along y. Default: as in the program,
-        powers of two, the first equal to the second or twice as large.
+        Number of ranks along x, which are numbered first, and along y; default: as in the program, powers of
+        two, the first equal to the second or twice as large.
     with_start : bool
-        Also the step that the program does before it starts its clock, and the borders it exchanges with it:
-        with them all messages are those of a recording, but for at most two of some 200 bytes, with which
-        it integrates over a surface in the end.
+        Whether to include the step that the program does before it starts its clock, with its borders. Then
+        all messages are those of a recording except for at most two of some 200 bytes, with which the program
+        integrates over a surface at the end.
     """
     whole("lu.ranks", ranks, 1)
     if grid is None:
         if ranks & (ranks - 1):
-            raise InvalidValue("lu.grid", f"{ranks} is no power of two: say which grid")
+            raise InvalidValue("lu.grid", f"{ranks} is no power of two: give the grid")
         bits = ranks.bit_length() - 1
         grid = 1 << bits - bits // 2, 1 << bits // 2
     wide, high = (whole("lu.grid", side, 1) for side in grid)
@@ -145,31 +157,90 @@ def lu(
     whole("lu.points", points, max(wide, high, 3))
     whole("lu.steps", steps, 1)
     me = np.arange(ranks)
-    edges = []
+    parts = []
     for axis, stride in ((0, 1), (1, wide)):
         place, side = (me % wide, wide) if axis == 0 else (me // wide, high)
         across, sides = (me // wide, high) if axis == 0 else (me % wide, wide)
         border = points // sides + (across < points % sides)
         inner = border - (across == 0) - (across == sides - 1)
-        # Borders are also exchanged once before the steps, and for the residual after the last.
+        # Borders are also exchanged once before the steps, and for the residual after the last step.
         sweeps, exchanges = (steps + 1, steps + 4) if with_start else (steps, steps + 1)
         size = DOUBLE * (5 * inner * (points - 2) * sweeps + 10 * border * points * exchanges)
         near = me[place < side - 1]
-        edges += [(near, near + stride, size[near]), (near + stride, near, size[near])]
-    source, target, sent = (np.concatenate(part) for part in zip(*edges, strict=True))
-    return Profile.from_edges(
-        source,
-        target,
-        sent,
-        ranks=ranks,
-        messages=np.full(len(source), (points - 2) * sweeps + exchanges),
-        name=f"lu-{ranks}",
-        application="NAS LU",
-    )
+        count = (points - 2) * sweeps + exchanges
+        parts.append(edges(near, near + stride, size[near], count))
+        parts.append(edges(near + stride, near, size[near], count))
+    return joined(*parts).profile(ranks, f"lu-{ranks}", "NAS LU")
+
+
+def ft(ranks: int, *, points: tuple[int, int, int] = FT_POINTS["D"], steps: int = FT_STEPS["D"]) -> Profile:
+    """Return the profile of FT, Fourier transforms in three dimensions, each a transposition by all-to-all.
+
+    Up to as many ranks as points along z, all ranks exchange with all. More ranks form rows of ``ranks / z``
+    neighbours and columns of z, and each transform has an all-to-all in both.
+
+    Parameters
+    ----------
+    ranks : int
+        Number of ranks, a power of two.
+    points : (int, int, int)
+        Number of points along x, y and z.
+    steps : int
+        Number of time steps; two more transforms are done before.
+    """
+    whole("ft.ranks", ranks, 1)
+    x, y, z = (whole("ft.points", count, 1) for count in points)
+    times = whole("ft.steps", steps, 1) + 2
+    if ranks & (ranks - 1) or (ranks > z and ranks % z):
+        raise InvalidValue("ft.ranks", f"is {ranks}, must be a power of two and fit the {z} points along z")
+    own = COMPLEX * x * y * z / ranks
+    me = np.arange(ranks)
+    if ranks <= z:
+        groups = [me[None, :]]
+    else:
+        across = ranks // z
+        groups = [me.reshape(-1, across), me.reshape(-1, across).T]
+    parts = [expand("all-to-all", group, own).repeated(times) for group in groups if group.shape[1] > 1]
+    return joined(*parts).profile(ranks, f"ft-{ranks}", "NAS FT")
+
+
+def integer_sort(ranks: int, *, keys: int = IS_KEYS["D"], iterations: int = 10) -> Profile:
+    """Return the profile of IS: iterations sum the sizes of buckets and send every key to its bucket's rank.
+
+    Keys are distributed evenly here; those of the program are sums of four random numbers, so that the bytes
+    of a pair differ by chance, but not their sum.
+
+    Parameters
+    ----------
+    ranks : int
+        Number of ranks, a power of two.
+    keys : int
+        Number of keys in all.
+    iterations : int
+        Number of iterations; the program does one more before it starts its clock.
+    """
+    whole("is.ranks", ranks, 1)
+    whole("is.keys", keys, ranks, 1 << 40)
+    times = whole("is.iterations", iterations, 1) + 1
+    power_of_two("is.ranks", ranks)
+    me = np.arange(ranks)
+    sizes = expand("all-reduce", me, INTEGER * (IS_BUCKETS + IS_TESTS), algorithm=_DOUBLING)
+    counts = expand("all-to-all", me, INTEGER * ranks)
+    moved = expand("all-to-all", me, INTEGER * keys / ranks)
+    checked = edges(me[:-1], me[1:], INTEGER)
+    sent = joined(sizes.repeated(times), counts.repeated(times), moved.repeated(times), checked)
+    return sent.profile(ranks, f"is-{ranks}", "NAS IS")
+
+
+def ep(ranks: int) -> Profile:
+    """Return the profile of EP, random numbers and four reductions of 104 bytes in all at the end."""
+    whole("ep.ranks", ranks, 1)
+    sent = expand("all-reduce", np.arange(ranks), EP_BYTES, algorithm=_DOUBLING)
+    return sent._replace(messages=sent.messages * EP_REDUCTIONS).profile(ranks, f"ep-{ranks}", "NAS EP")
 
 
 class _Cells:
-    """The multipartition of BT and SP: cell c of rank (i, j) stands at (i + c, j - c, c), modulo q."""
+    """The multipartition of BT and SP: cell c of rank (i, j) is at (i + c, j - c, c), modulo q."""
 
     def __init__(self, program: str, ranks: int, points: int) -> None:
         self.ranks = whole(f"{program}.ranks", ranks, 1)
@@ -190,9 +261,9 @@ class _Cells:
         )
 
     def faces(self, forward: bool = True, *, inner: bool = False) -> Longs:
-        """Return the points of faces with a cell behind them, along each dimension (int64[3, ranks]).
+        """Return the number of points of faces with a cell behind them, by dimension (int64[3, ranks]).
 
-        `inner` leaves out points on the border of the whole grid.
+        `inner` excludes points on the border of the whole grid.
         """
         last = self.side - 1
         length = self._length - (inner * ((self._place == 0).astype(int) + (self._place == last)))
@@ -203,20 +274,15 @@ class _Cells:
         return np.stack(found)
 
     def profile(self, application: str, steps: int, forward: Longs, backward: Longs) -> Profile:
-        """Return all steps; `forward` and `backward` are doubles a rank sends along each dimension in one."""
+        """Return the profile; `forward` and `backward` are doubles per step, dimension and rank."""
         whole(f"{self._program}.steps", steps, 1)
         ahead = DOUBLE * (10 * self.faces() * (steps + 2) + forward * (steps + 1))
         back = DOUBLE * (10 * self.faces(False) * (steps + 2) + backward * (steps + 1))
-        me = np.tile(np.arange(self.ranks), 6)
-        return Profile.from_edges(
-            me,
-            np.r_[self._successor.ravel(), self._predecessor.ravel()],
-            np.r_[ahead.ravel(), back.ravel()],
-            ranks=self.ranks,
-            messages=np.full(len(me), steps + 2 + (steps + 1) * (self.side - 1)),
-            name=f"{self._program}-{self.ranks}",
-            application=application,
-        )
+        me = np.arange(self.ranks)
+        messages = steps + 2 + (steps + 1) * (self.side - 1)
+        parts = (self._successor, ahead), (self._predecessor, back)
+        sent = joined(*(edges(me, others, size, messages) for others, size in parts))
+        return sent.profile(self.ranks, f"{self._program}-{self.ranks}", application)
 
 
 def _at(i: Longs, j: Longs, side: int) -> Longs:

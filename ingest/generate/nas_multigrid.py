@@ -6,53 +6,48 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.generate.checks import whole
+from ingest.generate.checks import power_of_two, whole
 from ingest.generate.collectives import Edges, edges, joined
 from registry.errors import InvalidValue
 from registry.model import Bools, Longs, Profile
 
 DOUBLE = 8
 MG_POINTS = {"S": 32, "W": 128, "A": 256, "B": 256, "C": 512, "D": 1024, "E": 2048}
-"""Points along each side of the cube by problem class."""
+"""Number of points along each side of the cube, by problem class."""
 MG_CYCLES = {"S": 4, "W": 4, "A": 4, "B": 20, "C": 20, "D": 50, "E": 50}
 
 
 class _Level(NamedTuple):
     inner: Longs
-    """int64[3, ranks]: own points along each axis; 0 if a rank has none."""
+    """int64[3, ranks]: number of own points along each axis; 0 if a rank has none."""
     there: Longs
-    """int64[3, 2, ranks]: the rank after and the rank before along each axis."""
+    """int64[3, 2, ranks]: the next and the previous rank along each axis."""
     gives: Bools
-    """bool[3, ranks]: whether a rank hands planes to ranks that begin to work at this level."""
+    """bool[3, ranks]: True if a rank sends planes to ranks that start working at this level."""
 
 
 def mg(ranks: int, *, points: int = MG_POINTS["D"], cycles: int = MG_CYCLES["D"]) -> Profile:
     """Return the profile of MG, V-cycles on a periodic and almost cubic grid of ranks, x numbered first.
 
-    On each level a rank sends its borders both ways along each axis: with the restriction, the residual and
-    the smoother; on the coarsest level twice, on the finest three times and twice at the start. Where a
-    level has fewer points than ranks along an axis only some ranks work, those next to each other being
-    further apart; on the way up they hand planes to those that join. Reductions are ignored.
+    On each level a rank sends its borders in both directions along each axis: with the restriction, the
+    residual and the smoother; on the coarsest level twice, on the finest three times and twice at the start.
+    If a level has fewer points than ranks along an axis, only some ranks work, and neighbours are further
+    apart; on the way up they send planes to the ranks that join. Reductions are ignored.
 
     Parameters
     ----------
     ranks : int
-        A power of two.
+        Number of ranks, a power of two.
     points : int
-        Along each side of the cube, a power of two; class D by default (`MG_POINTS`).
+        Number of points along each side of the cube, a power of two; default: class D.
     cycles : int
-        The program does one more before it starts its clock.
-
-    Raises
-    ------
-    InvalidValue
+        Number of V-cycles; the program does one more before it starts its clock.
     """
     whole("mg.ranks", ranks, 1)
     whole("mg.points", points, 4)
     whole("mg.cycles", cycles, 1)
-    for name, value in (("ranks", ranks), ("points", points)):
-        if value & (value - 1):
-            raise InvalidValue(f"mg.{name}", f"is {value}, must be a power of two")
+    power_of_two("mg.ranks", ranks)
+    power_of_two("mg.points", points)
     levels = _levels(ranks, points)
     if int(levels[-1].inner.min()) < 1:
         raise InvalidValue("mg.points", f"is {points}, too few for {ranks} ranks")
@@ -62,21 +57,12 @@ def mg(ranks: int, *, points: int = MG_POINTS["D"], cycles: int = MG_CYCLES["D"]
         times = turns * (cycles + 1) + (4 if depth == len(levels) - 1 else 0)
         parts += _borders(level, times)
         if depth:
-            parts += _handed(level, cycles + 1)
-    sent = joined(*parts)
-    return Profile.from_edges(
-        sent.source,
-        sent.target,
-        sent.bytes,
-        ranks=ranks,
-        messages=sent.messages,
-        name=f"mg-{ranks}",
-        application="NAS MG",
-    )
+            parts += _joining(level, cycles + 1)
+    return joined(*parts).profile(ranks, f"mg-{ranks}", "NAS MG")
 
 
 def _levels(ranks: int, points: int) -> list[_Level]:
-    """Return all levels, the coarsest, of two points a side, first."""
+    """Return all levels, the coarsest (two points per side) first."""
     bits = ranks.bit_length() - 1
     split = (bits // 3, (bits - bits // 3) // 2)
     sides = np.array([1 << split[0], 1 << split[1], ranks >> (split[0] + split[1])])[:, None]
@@ -92,7 +78,7 @@ def _levels(ranks: int, points: int) -> list[_Level]:
         after = (step + place + 1) * size // sides - (step + place) * size // sides
         step = np.where((inner == 0) | (after == 0), 2 * step, step)
         if found:
-            # What a coarser level finds out belongs to the finer one, where the others join.
+            # Computed with the coarser level, but done at the finer one, where the others join.
             found[-1] = found[-1]._replace(gives=(after == 0) & (inner == 1))
         ahead = me + ((place + step) % sides - place) * stride
         behind = me + ((place - step) % sides - place) * stride
@@ -101,14 +87,15 @@ def _levels(ranks: int, points: int) -> list[_Level]:
 
 
 def _borders(level: _Level, times: int) -> list[Edges]:
-    """Return both borders along each axis; along y and z those of x, and of x and y, go with them."""
+    """Return both borders along each axis; along y they include those of x, along z those of x and y."""
     n1, n2, n3 = level.inner
     works = (level.inner > 0).all(axis=0)
     planes = (n2 * n3, (n1 + 2) * n3, (n1 + 2) * (n2 + 2))
     return _sent(level, planes, np.stack((works,) * 3), (1, 1), times)
 
 
-def _handed(level: _Level, times: int) -> list[Edges]:
+def _joining(level: _Level, times: int) -> list[Edges]:
+    """Return the planes that ranks send to those that start working at this level."""
     n1, n2, n3 = level.inner + 2
     return _sent(level, (n2 * n3, n1 * n3, n1 * n2), level.gives, (2, 1), times)
 
@@ -120,7 +107,7 @@ def _sent(
     depth: tuple[int, int],
     times: int,
 ) -> list[Edges]:
-    """Return planes of doubles along each axis, `depth` of them to the rank after and to the rank before."""
+    """Return planes of doubles along each axis, `depth` of them to the next and to the previous rank."""
     parts = []
     for axis in range(3):
         here = np.flatnonzero(senders[axis])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.generate.checks import cabled, each, whole
+from ingest.generate.checks import cabled, each, pairs, whole
 from registry.errors import InvalidValue
-from registry.model import Fabric, Longs
+from registry.model import Fabric
 
 GIGABIT = 1e9 / 8
 """Bytes/s of one Gbit/s."""
@@ -33,8 +33,6 @@ class RailPods:
         default: 450e9, 50e9 and 50e9 (NVLink 4 and 400 Gbit/s).
     relays : bool
         True if accelerators forward between NVLink and their rail, like NCCL's PXN.
-    slots : int
-        Number of ranks per accelerator.
     """
 
     pods: int = 2
@@ -83,10 +81,6 @@ def rail_pods(size: RailPods) -> Fabric:
     leaves, and ``2 * pods * domains * gpus + pods * rails * spines * cables`` cables. Between two halves of
     an even number of pods are ``pods / 2 * rails * spines * cables`` cables, if that is not more than the
     accelerators below.
-
-    Raises
-    ------
-    InvalidValue
     """
     rails, servers = size.rails_of_pod, size.pods * size.domains
     leaves, count = size.pods * rails, servers * size.gpus
@@ -94,24 +88,20 @@ def rail_pods(size: RailPods) -> Fabric:
     domain = gpu // size.gpus
     nvlink, leaf = count, count + servers
     above = np.indices((leaves, size.spines)).reshape(2, -1).T + np.array((leaf, leaf + leaves))
-    ends = [
-        _pairs(gpu, nvlink + domain),
-        _pairs(gpu, leaf + domain // size.domains * rails + gpu % size.gpus % rails),
+    cables = [
+        pairs(gpu, nvlink + domain),
+        pairs(gpu, leaf + domain // size.domains * rails + gpu % size.gpus % rails),
         np.repeat(above, size.cables, axis=0),
     ]
     counts = count, servers, leaves, size.spines
     return cabled(
         _names(size),
-        np.concatenate(ends),
-        np.repeat(each("rail_pods.capacities", size.capacities, 3), [len(part) for part in ends]),
+        cables,
+        each("rail_pods.capacities", size.capacities, 3),
         slots=np.repeat((size.slots, 0, 0, 0), counts),
         direct=size.relays,
         level=np.repeat((0, 1, 1, 2), counts),
     )
-
-
-def _pairs(one: Longs, other: Longs) -> Longs:
-    return np.stack((one, other), axis=1)
 
 
 def _names(size: RailPods) -> list[str]:

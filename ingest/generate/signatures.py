@@ -17,6 +17,13 @@ from registry.errors import InvalidValue
 
 REQUIRED: Final = inspect.Parameter.empty
 """Default of a required parameter."""
+COMMON = {
+    "ranks": "Number of ranks",
+    "slots": "Number of ranks per host",
+    "capacity": "Bytes/s in each direction of a cable",
+    "seed": "Seed of the random numbers",
+}
+"""Descriptions of parameters that many generators have."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _CUT, _CUT_TEXT = re.compile(r"[,x]"), re.compile(",")
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
@@ -25,19 +32,17 @@ _ENTRY = re.compile(r"^(\w+(?:, \w+)*)(?: :.*)?$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter.
+    """A parameter of a generator.
 
     Attributes
     ----------
-    name : str
-        Name of the parameter.
     type : str
         Form of a value: ``number``, ``whole number``, ``yes or no``, ``text``, ``a|b``, or ``... ,...`` for
         several.
     default : object
         Default value, or `REQUIRED`.
     about : str
-        One line of the docstring; may be empty.
+        Description in one sentence; may be empty.
     """
 
     name: str
@@ -47,12 +52,7 @@ class Parameter:
     annotation: Any
 
     def read(self, text: str) -> Any:
-        """Return the value of a text such as ``64``, ``4x4x4``, ``1,2.5`` or ``yes``.
-
-        Raises
-        ------
-        InvalidValue
-        """
+        """Return the value of a text such as ``64``, ``4x4x4``, ``1,2.5`` or ``yes``."""
         return _read(self.name, self.annotation, text.strip())
 
 
@@ -66,7 +66,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """
     source = dataclass_of(function) or function
     hints = get_type_hints(source)
-    texts = _described(inspect.getdoc(source) or "")
+    texts = COMMON | _described(inspect.getdoc(source) or "")
     return tuple(
         Parameter(
             name=name,

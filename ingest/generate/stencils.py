@@ -1,18 +1,24 @@
-"""Stencils: ranks on a grid that exchange their borders."""
+"""Ranks on a grid that exchange borders: plain stencils, LULESH, HPCG, Sweep3D and SNAP."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
+from math import prod
 
 import numpy as np
 
-from ingest.generate.checks import each, wholes
+from ingest.generate.checks import each, whole, wholes
+from ingest.generate.collectives import edges, joined
 from registry.errors import InvalidValue
 from registry.model import Longs, Profile
 
 REACH = {(2, 5): 1, (2, 9): 2, (3, 7): 1, (3, 27): 3, (3, 19): 2}
-"""Dimensions and points of a stencil: in how many coordinates neighbours may differ."""
+"""Largest number of coordinates in which neighbours differ, by dimensions and points of a stencil."""
+DOUBLE = 8
+HPCG_LEVELS = 4
+OCTANTS = 4
+"""Number of octants of directions that leave through a face."""
 
 
 def stencil(
@@ -23,7 +29,7 @@ def stencil(
     bytes: float | Sequence[float] = 1.0,
     seed: int | None = None,
 ) -> Profile:
-    """Return ranks on a grid, each of which sends to its neighbours.
+    """Return the profile of ranks on a grid, each of which sends to its neighbours.
 
     Ranks are numbered in lexicographic order, the last coordinate fastest. Of ``n_i`` ranks along dimension i
     a stencil of ``2 d + 1`` points that is not periodic has ``2 * sum_i (n_i - 1) * prod_{j != i} n_j``
@@ -32,48 +38,30 @@ def stencil(
     Parameters
     ----------
     sides : sequence of int
-        Ranks along each of two or three dimensions.
+        Number of ranks along each of two or three dimensions.
     points : int
         5 or 9 in two dimensions; 7, 19 or 27 in three.
     periodic : bool
-        Whether the last rank of a dimension is next to the first. Where a side is 2, both its neighbours are
-        one rank, which gets both their bytes.
+        Whether the last rank of a dimension is next to the first. If a side is 2, both neighbours are the
+        same rank, which receives the bytes of both.
     bytes : float or sequence of float
-        Sent to a neighbour, by the number of coordinates in which it differs: first those across a face, then
-        an edge, then a corner.
+        Bytes to a neighbour, by the number of coordinates in which it differs: across a face, then an edge,
+        then a corner.
     seed : int, optional
-        Number the ranks at random instead.
-
-    Raises
-    ------
-    InvalidValue
+        Number the ranks at random.
     """
     sides = wholes("stencil.sides", sides, 1)
     known = [count for dimensions, count in sorted(REACH) if dimensions == len(sides)]
     if points not in known:
         raise InvalidValue("stencil.points", f"is {points}, must be one of {known} for {len(sides)} sides")
-    reach = REACH[len(sides), points]
-    size = each("stencil.bytes", bytes, reach)
-    place = np.stack(np.unravel_index(np.arange(np.prod(sides)), sides))
-    source, target, sent = [], [], []
-    for step in product((-1, 0, 1), repeat=len(sides)):
-        differs = np.count_nonzero(step)
-        if not 0 < differs <= reach:
-            continue
-        moved = place + np.array(step)[:, None]
-        inside = (moved >= 0) & (moved < np.array(sides)[:, None])
-        rank = np.flatnonzero(inside.all(axis=0) | periodic)
-        source.append(rank)
-        target.append(np.ravel_multi_index(tuple(moved[:, rank]), sides, mode="wrap"))
-        sent.append(np.full(len(rank), size[differs - 1]))
-    profile = Profile.from_edges(
-        np.concatenate(source),
-        np.concatenate(target),
-        np.concatenate(sent),
-        ranks=place.shape[1],
-        name=f"stencil{points}-{'x'.join(map(str, sides))}",
-        application=f"{points}-point stencil",
-    )
+    size = each("stencil.bytes", bytes, REACH[len(sides), points])
+    parts = [
+        edges(here, there, size[differs - 1], 0)
+        for step, here, there in _neighbours(sides, periodic)
+        if (differs := np.count_nonzero(step)) <= len(size)
+    ]
+    name = f"stencil{points}-{'x'.join(map(str, sides))}"
+    profile = joined(*parts).profile(prod(sides), name, f"{points}-point stencil")
     return profile if seed is None else shuffled(profile, seed)
 
 
@@ -83,22 +71,178 @@ def shuffled(profile: Profile, seed: int) -> Profile:
 
 
 def renumbered(profile: Profile, order: Longs) -> Profile:
-    """Return the same traffic with rank r called ``order[r]``.
-
-    Raises
-    ------
-    InvalidValue
-        Not a permutation of all ranks.
-    """
+    """Return the same traffic with ``order[r]`` as the new number of rank r; `order` is a permutation."""
     order = np.asarray(order)
     if not np.array_equal(np.sort(order), np.arange(profile.ranks)):
         raise InvalidValue("renumbered.order", f"must be a permutation of 0 .. {profile.ranks - 1}")
-    return Profile.from_edges(
-        order[profile.sender],
-        order[profile.partner],
-        profile.bytes,
-        ranks=profile.ranks,
-        messages=profile.messages,
-        name=profile.name,
-        application=profile.application,
-    )
+    sent = edges(order[profile.sender], order[profile.partner], profile.bytes, profile.messages)
+    return sent.profile(profile.ranks, profile.name, profile.application)
+
+
+def lulesh(side: int, *, size: int = 30, iterations: int = 100) -> Profile:
+    """Return the profile of LULESH 2, shock hydrodynamics on ``side ** 3`` ranks (columns numbered first).
+
+    All 26 neighbours get the masses of shared nodes once, and three forces of each of these nodes in every
+    iteration. Neighbours with a lower plane, else row, else column also get positions and velocities, six
+    numbers per node. Three gradients of elements are sent across each face.
+
+    Parameters
+    ----------
+    side : int
+        Number of ranks along each side of the cube.
+    size : int
+        Number of elements along each side of a rank's cube (``-s``).
+    iterations : int
+        Number of iterations (``-i``).
+    """
+    whole("lulesh.side", side, 1, 256)
+    whole("lulesh.size", size, 1)
+    whole("lulesh.iterations", iterations, 1)
+    parts = []
+    for step, here, there in _neighbours((side, side, side)):
+        shared = [size + 1 for place in step if place == 0]
+        doubles = prod(shared) * (1 + 3 * iterations)
+        messages = 1 + iterations
+        if step < (0, 0, 0):
+            doubles += prod(shared) * 6 * iterations
+            messages += iterations
+        if len(shared) == 2:
+            doubles += 3 * size * size * iterations
+            messages += iterations
+        parts.append(edges(here, there, DOUBLE * doubles, messages))
+    return joined(*parts).profile(side**3, f"lulesh-{side**3}", "LULESH")
+
+
+def hpcg(
+    grid: tuple[int, int, int],
+    *,
+    points: tuple[int, int, int] = (104, 104, 104),
+    cycles: int = 50,
+    products: int = 51,
+) -> Profile:
+    """Return the profile of HPCG, conjugate gradients with a multigrid preconditioner and a 27-point stencil.
+
+    A product and a sweep of the smoother exchange borders with all 26 neighbours. A V-cycle does three on
+    each level except the coarsest, where it does one; each level has half the points along each axis.
+
+    Parameters
+    ----------
+    grid : (int, int, int)
+        Number of ranks along x, y and z, x numbered first.
+    points : (int, int, int)
+        Size of a rank's part of the mesh; divisible by 8.
+    cycles : int
+        Number of V-cycles: one per iteration.
+    products : int
+        Number of products on the finest level outside V-cycles: one per iteration and per set of 50.
+    """
+    sides = wholes("hpcg.grid", grid, 1)
+    mesh = tuple(whole("hpcg.points", count, 8) for count in points)
+    if any(count % (1 << HPCG_LEVELS - 1) for count in mesh):
+        raise InvalidValue("hpcg.points", f"is {mesh}, must be divisible by {1 << HPCG_LEVELS - 1}")
+    whole("hpcg.cycles", cycles, 1)
+    whole("hpcg.products", products, 0)
+    times = [3 * cycles + products, *(3 * cycles,) * (HPCG_LEVELS - 2), cycles]
+    parts = []
+    for step, here, there in _neighbours(sides[::-1]):
+        doubles = 0
+        for level, count in enumerate(times):
+            axes = [points >> level for points, moved in zip(reversed(mesh), step, strict=True) if not moved]
+            doubles += prod(axes) * count
+        parts.append(edges(here, there, DOUBLE * doubles, sum(times)))
+    return joined(*parts).profile(prod(sides), f"hpcg-{'x'.join(map(str, sides))}", "HPCG")
+
+
+def sweep3d(
+    grid: tuple[int, int],
+    *,
+    points: tuple[int, int, int] = (5, 5, 400),
+    angles: int = 6,
+    iterations: int = 1,
+) -> Profile:
+    """Return the profile of Sweep3D, transport by wave fronts on ``grid[0] x grid[1]`` ranks along x and y.
+
+    Discrete-ordinates programs decompose two of three dimensions (Koch, Baker and Alcouffe 1992; Li et al.
+    2020, section 5.1). Each of eight octants of directions is swept from one corner of the grid of ranks to
+    the opposite one, so that every rank sends to each neighbour what leaves its part of the mesh in four
+    octants. Ranks along x are numbered first.
+
+    Parameters
+    ----------
+    grid : (int, int)
+        Number of ranks along both dimensions of the grid.
+    points : (int, int, int)
+        Size of a rank's own part of the mesh.
+    angles : int
+        Number of angles per octant.
+    iterations : int
+        Number of iterations.
+    """
+    return _wave_fronts("Sweep3D", grid, points, (angles, 1, iterations), (0, 1))
+
+
+def snap(
+    grid: tuple[int, int],
+    *,
+    points: tuple[int, int, int] = (64, 8, 8),
+    angles: int = 48,
+    groups: int = 1,
+    iterations: int = 1,
+) -> Profile:
+    """Return the profile of SNAP, like Sweep3D, on ``grid[0] x grid[1]`` ranks along y and z, y first.
+
+    Parameters
+    ----------
+    grid : (int, int)
+        Number of ranks along both dimensions of the grid.
+    points : (int, int, int)
+        Size of a rank's own part of the mesh.
+    angles, groups : int
+        Number of angles per octant, and of energy groups.
+    iterations : int
+        Number of iterations.
+    """
+    return _wave_fronts("SNAP", grid, points, (angles, groups, iterations), (1, 2))
+
+
+def _wave_fronts(
+    program: str,
+    grid: tuple[int, int],
+    points: tuple[int, int, int],
+    counts: tuple[int, int, int],
+    axes: tuple[int, int],
+) -> Profile:
+    """Return the traffic of wave fronts.
+
+    `counts` are the angles, groups and iterations; `axes` are the axes of the mesh that the two dimensions of
+    the grid decompose.
+    """
+    field = program.lower()
+    mesh = [whole(f"{field}.points", count, 1) for count in points]
+    for name, count in zip(("angles", "groups", "iterations"), counts, strict=True):
+        whole(f"{field}.{name}", count, 1)
+    wide, high = (whole(f"{field}.grid", side, 1) for side in grid)
+    ranks = whole(f"{field}.grid", wide * high, 1)
+    face = DOUBLE * OCTANTS * prod(counts) * prod(mesh)
+    parts = [
+        edges(here, there, face // mesh[axes[step[0] != 0]], 0)
+        for step, here, there in _neighbours((high, wide))
+        if np.count_nonzero(step) == 1
+    ]
+    return joined(*parts).profile(ranks, f"{field}-{wide}x{high}", program)
+
+
+def _neighbours(
+    sides: tuple[int, ...], periodic: bool = False
+) -> Iterator[tuple[tuple[int, ...], Longs, Longs]]:
+    """Yield each direction of a grid with the ranks that have a neighbour there, and these neighbours.
+
+    Ranks are numbered in lexicographic order, the last coordinate fastest.
+    """
+    place = np.stack(np.unravel_index(np.arange(prod(sides)), sides))
+    for step in product((-1, 0, 1), repeat=len(sides)):
+        if any(step):
+            moved = place + np.array(step)[:, None]
+            inside = (moved >= 0) & (moved < np.array(sides)[:, None])
+            here = np.flatnonzero(inside.all(axis=0) | periodic)
+            yield step, here, np.ravel_multi_index(tuple(moved[:, here]), sides, mode="wrap")

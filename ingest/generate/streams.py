@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ingest.generate.checks import positive, whole
+from ingest.generate.collectives import edges
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints, Profile
 
@@ -84,24 +85,11 @@ def stream(
         Mean bytes of a stream.
     edge_spread : float
         Standard deviation of the logarithm of these bytes; 0 makes all streams equal.
-    seed : int
     """
-    graph = stream_graph(
-        vertices,
-        sources=sources,
-        branching=branching,
-        fan=fan,
-        edge=LogNormal(edge_weight, edge_spread),
-        seed=seed,
-    )
-    return Profile.from_edges(
-        graph.source,
-        graph.target,
-        graph.edge_weight,
-        ranks=vertices,
-        name=f"stream-{vertices}",
-        application="stream computing",
-    )
+    law = LogNormal(edge_weight, edge_spread)
+    graph = stream_graph(vertices, sources=sources, branching=branching, fan=fan, edge=law, seed=seed)
+    sent = edges(graph.source, graph.target, graph.edge_weight, 0)
+    return sent.profile(vertices, f"stream-{vertices}", "stream computing")
 
 
 def stream_weights(
@@ -117,11 +105,6 @@ def stream_weights(
         Mean computation of a kernel.
     vertex_spread : float
         Standard deviation of its logarithm; 0 makes all kernels equal.
-    seed : int
-
-    Raises
-    ------
-    InvalidValue
     """
     count = whole("stream.vertices", vertices, 1)
     return _weights("vertex", LogNormal(vertex_weight, vertex_spread), count, _seeds(seed).vertex_weights)
@@ -154,10 +137,6 @@ def stream_graph(
         As for `stream`. Structure and weights are drawn independently.
     vertex, edge : LogNormal
         Weights of kernels and streams.
-
-    Raises
-    ------
-    InvalidValue
     """
     count = whole("stream.vertices", vertices, 1)
     starts = max(count // 100, 1) if sources is None else whole("stream.sources", sources, 1, count)
@@ -169,11 +148,11 @@ def stream_graph(
     seeds = _seeds(seed)
     growing = _Growing(count, starts, branching, fan, np.random.default_rng(seeds.structure))
     growing.grow()
-    edges = np.array(growing.edges, np.int32).reshape(-1, 2)
+    ends = np.array(growing.edges, np.int32).reshape(-1, 2)
     return StreamGraph(
-        source=edges[:, 0],
-        target=edges[:, 1],
-        edge_weight=_weights("edge", edge, len(edges), seeds.edge_weights),
+        source=ends[:, 0],
+        target=ends[:, 1],
+        edge_weight=_weights("edge", edge, len(ends), seeds.edge_weights),
         vertex_weight=_weights("vertex", vertex, count, seeds.vertex_weights),
         level=np.array(growing.level, np.int32),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ingest.generate.checks import cabled, each, numbered, whole
-from registry.model import Fabric, Longs
+from ingest.generate.checks import cabled, each, numbered, pairs, whole
+from registry.model import Fabric
 
 SIDE = 48
 """Number of nodes of half a chip."""
@@ -36,12 +36,6 @@ def tianhe3(
     capacities : (float, float, float)
         Bytes/s in each direction of a node's link, of the link between two halves, and of a half's link to a
         row or column switch. The paper gives none; the defaults are multiples of a node's.
-    slots : int
-        Number of ranks per node.
-
-    Raises
-    ------
-    InvalidValue
     """
     whole("tianhe3.rows", rows, 1, 1 << 10)
     whole("tianhe3.columns", columns, 1, 1 << 10)
@@ -54,16 +48,16 @@ def tianhe3(
     row = leaves + chip // columns * 2 + side
     column = leaves + 2 * rows + chip % columns * 2 + side
     node = np.arange(nodes)
-    ends = [
-        _pairs(node, nodes + node // SIDE),
-        _pairs(nodes + leaf[::2], nodes + leaf[1::2]),
-        _pairs(nodes + np.r_[leaf, leaf], nodes + np.r_[row, column]),
+    cables = [
+        pairs(node, nodes + node // SIDE),
+        pairs(nodes + leaf[::2], nodes + leaf[1::2]),
+        pairs(nodes + np.r_[leaf, leaf], nodes + np.r_[row, column]),
     ]
     switches = leaves + 2 * (rows + columns)
     return cabled(
         [*numbered("node", nodes), *_names("chip", count), *_names("row", rows), *_names("column", columns)],
-        np.concatenate(ends),
-        np.repeat(rates, [len(part) for part in ends]),
+        cables,
+        rates,
         slots=np.repeat((whole("tianhe3.slots", slots, 1), 0), (nodes, switches)),
         level=np.repeat((0, 1, 2), (nodes, leaves, switches - leaves)),
     )
@@ -71,7 +65,3 @@ def tianhe3(
 
 def _names(kind: str, count: int) -> list[str]:
     return [f"{kind}{number}{side}" for number in range(count) for side in "lr"]
-
-
-def _pairs(one: Longs, other: Longs) -> Longs:
-    return np.stack((one, other), axis=1)

@@ -13,7 +13,7 @@ from bench.papers.mapping.mapping_2011 import hosts_of_ranks
 from bench.support.figures import Effort, Figure, Row
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
-from ingest.generate.sweeps import snap, sweep3d
+from ingest.generate.stencils import snap, sweep3d
 from ingest.generate.tianhe3 import tianhe3
 from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import SWITCHES, distances

@@ -191,9 +191,7 @@ def _sent(trace: _Trace, options: Options) -> Iterator[Edges]:
         if trace.rank not in members:
             raise InputError(f"rank {trace.rank} is not in group {call.group!r}", path=trace.file.path)
         for part in _expanded(trace, call, members, options):
-            mine = part.source == trace.rank
-            source, target, size, messages = (column[mine] for column in part)
-            yield Edges(source, target, size * count, messages * count)
+            yield part.select(part.source == trace.rank).repeated(count)
 
 
 def _expanded(trace: _Trace, call: Call, members: tuple[int, ...], options: Options) -> Iterator[Edges]:

@@ -16,13 +16,12 @@ from scipy.linalg import eigvalsh
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow, shortest_path
 
-from ingest.generate.chordal_rings import chordal_ring
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree, k_ary_n_tree
 from ingest.generate.hyperx import hyperx
 from ingest.generate.percs import GIB, percs
 from ingest.generate.pods import RailPods, rail_pods
-from ingest.generate.tori import hypercube, mesh, torus
+from ingest.generate.tori import chordal_ring, hypercube, mesh, torus
 from registry.model import Fabric, Floats
 
 ENOUGH = 1 << 20

@@ -15,12 +15,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from ingest.generate.catalog import FABRICS, make
-from ingest.generate.chordal_rings import chordal_ring
-from ingest.generate.finite_fields import field, prime_power
 from ingest.generate.hyperx import hyperx
 from ingest.generate.pods import GIGABIT, RailPods, rail_pods
-from ingest.generate.slim_fly import slim_fly, switch_graph
-from ingest.generate.tori import hypercube
+from ingest.generate.slim_fly import field, prime_power, slim_fly, switch_graph
+from ingest.generate.tori import chordal_ring, hypercube
 from registry.errors import InvalidValue
 from registry.model import Fabric, Floats, Longs
 

@@ -15,8 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from ingest.formats.profiles import openmpi_monitoring
 from ingest.generate import nas
 from ingest.generate.matrices import SparseMatrix, crankshaft, kkt, partition, product_traffic
-from ingest.generate.stencils import renumbered, shuffled, stencil
-from ingest.generate.sweeps import snap, sweep3d
+from ingest.generate.stencils import renumbered, shuffled, snap, stencil, sweep3d
 from ingest.options import Options
 from registry.errors import InvalidValue
 from registry.model import Profile

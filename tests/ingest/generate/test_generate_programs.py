@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from ingest.formats.profiles import openmpi_monitoring
 from ingest.generate.collectives import Algorithm
-from ingest.generate.halos import hpcg, lulesh
-from ingest.generate.nas import lu
-from ingest.generate.nas_collectives import ep, ft, integer_sort
+from ingest.generate.nas import ep, ft, integer_sort, lu
 from ingest.generate.nas_multigrid import mg
 from ingest.generate.patterns import (
     all_to_all,
@@ -24,6 +22,7 @@ from ingest.generate.patterns import (
     random,
     ring,
 )
+from ingest.generate.stencils import hpcg, lulesh
 from ingest.options import Options
 from registry.errors import InvalidValue
 from registry.model import Profile

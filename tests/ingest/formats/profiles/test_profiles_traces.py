@@ -156,7 +156,7 @@ def test_a_damaged_archive_ends_as_an_error_and_not_as_a_crash(data: st.DataObje
 
 def test_a_recording_of_lulesh_has_the_pairs_and_bytes_of_the_program() -> None:
     """LULESH with -s 4 -i 2 on 8 ranks."""
-    from ingest.generate.halos import lulesh
+    from ingest.generate.stencils import lulesh
 
     report = plan([DATA / "profiles/dumpi2ascii_lulesh_8.tar.xz"])
     (profile,) = report.profiles
