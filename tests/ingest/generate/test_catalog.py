@@ -85,7 +85,7 @@ def test_every_line_leads_to_a_function_whose_parameters_can_be_given_as_text(ge
 
 
 @pytest.mark.parametrize("generator", PROFILES, ids=lambda generator: generator.name)
-def test_every_generator_of_a_profile_stands_in_the_documentation(generator: Generator) -> None:
+def test_every_generator_of_a_profile_is_in_the_documentation(generator: Generator) -> None:
     text = (DATA.parents[1] / "docs" / "generators.md").read_text()
     assert f"`{generator.name}`" in text
 
@@ -158,7 +158,7 @@ def sample(
     """
 
 
-def test_parameters_are_told_by_signature_and_docstring() -> None:
+def test_parameters_are_read_from_signature_and_docstring() -> None:
     found = {parameter.name: parameter for parameter in parameters_of(sample)}
     assert found["one"].default is REQUIRED
     assert found["one"].about == found["two"].about == "First"

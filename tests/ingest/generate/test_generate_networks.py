@@ -132,7 +132,7 @@ def test_the_slim_fly_of_5_is_the_graph_of_hoffman_and_singleton() -> None:
     assert nx.is_isomorphic(nx.Graph(switch_graph(5).tolist()), nx.hoffman_singleton_graph())
 
 
-def test_a_slim_fly_balances_hosts_and_cables_unless_told() -> None:
+def test_a_slim_fly_balances_hosts_and_cables_by_default() -> None:
     """Besta and Hoefler 2014, II-B2: p = ceil(k' / 2); for q = 19: k' = 29, p = 15, 10,830 hosts."""
     fabric = slim_fly(19, capacities=(1.0, 2.0))
     assert (len(fabric.switches), len(fabric.hosts)) == (722, 10830)
@@ -158,7 +158,7 @@ def test_accelerators_of_a_rail_pod_meet_on_nvlink_and_on_their_rail() -> None:
     assert bool((~fabric.forwards[fabric.hosts]).all())
 
 
-def test_a_rail_pod_is_the_published_scalable_unit_unless_told() -> None:
+def test_a_rail_pod_is_the_published_scalable_unit_by_default() -> None:
     """DGX SuperPOD: 32 servers of 8 accelerators and rails a unit; NVLink 4 has 450 GB/s each way."""
     fabric = rail_pods(RailPods())
     assert len(fabric.hosts) == 2 * 32 * 8

@@ -197,7 +197,7 @@ def test_matrices_are_symmetric_without_repeats(matrix: SparseMatrix) -> None:
     assert found.nnz == len(matrix.indices)
 
 
-def test_a_crankshaft_has_the_nodes_asked_for_in_one_piece() -> None:
+def test_a_crankshaft_has_the_given_number_of_nodes_in_one_piece() -> None:
     matrix = crankshaft(20_000)
     assert matrix.rows == 60_000
     assert connected_components(pattern(matrix))[0] == 1

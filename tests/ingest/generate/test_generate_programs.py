@@ -219,7 +219,7 @@ def test_random_partners_are_others_without_repeats_and_follow_the_seed(
     assert made.self_edges == 0
 
 
-def test_the_mean_of_skewed_bytes_is_the_one_asked_for() -> None:
+def test_the_mean_of_skewed_bytes_is_the_given_one() -> None:
     made = random(2000, partners=20, bytes=100.0, skew=1.0)
     assert made.bytes.mean() == pytest.approx(100, rel=0.05)
     assert made.bytes.std() > 100
@@ -234,7 +234,7 @@ def test_plain_patterns_have_the_pairs_of_their_names() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["tree", "hierarchical"])
-def test_a_collective_is_carried_out_by_the_algorithm_asked_for(algorithm: Algorithm) -> None:
+def test_a_collective_uses_the_given_algorithm(algorithm: Algorithm) -> None:
     made = collective("all-reduce", 8, bytes=8, algorithm=algorithm, domain=4)
     assert made.application == f"all-reduce, {algorithm}"
     assert made.bytes.sum() == pytest.approx(2 * 8 * 7)

@@ -112,7 +112,7 @@ def test_the_structure_does_not_depend_on_the_weights() -> None:
     assert set(other.edge_weight.tolist()) == {5.0}
 
 
-def test_weights_have_the_mean_and_the_spread_that_are_asked_for() -> None:
+def test_weights_have_the_given_mean_and_spread() -> None:
     found = stream_graph(20_000, vertex=LogNormal(3.0, 0.5), edge=LogNormal(2.0, 1.0))
     for weight, mean, spread in ((found.vertex_weight, 3.0, 0.5), (found.edge_weight, 2.0, 1.0)):
         assert weight.mean() == pytest.approx(mean, rel=0.05)

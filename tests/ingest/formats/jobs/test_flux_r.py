@@ -53,7 +53,7 @@ def test_an_old_r_names_no_hosts_and_the_caller_does() -> None:
         job(old)
 
 
-def test_what_r_does_not_tell_is_said() -> None:
+def test_missing_content_of_r_is_reported() -> None:
     graph = R | {"scheduling": {"graph": {"nodes": [], "edges": []}}}
     warnings = parse(flux_r, json.dumps(graph), path="f3.json").warnings
     assert warnings == (

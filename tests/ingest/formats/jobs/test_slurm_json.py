@@ -99,7 +99,7 @@ def facts(job: Job) -> tuple[Any, ...]:
     return (job.name, job.user, job.state, job.hosts, job.slots, job.ranks, job.started_at, job.ended_at)
 
 
-def test_squeue_tells_what_scontrol_tells() -> None:
+def test_squeue_gives_the_same_as_scontrol() -> None:
     from_json = {job.id: job for job in parse(slurm_json, SQUEUE).jobs}
     from_text = {job.id: job for job in parse(slurm_scontrol, read("slurm/scontrol_show_jobs_d.txt")).jobs}
     assert from_json.keys() == from_text.keys()
@@ -109,7 +109,7 @@ def test_squeue_tells_what_scontrol_tells() -> None:
     assert from_json["2"].slots == (16, 16, 8)
 
 
-def test_sacct_tells_the_same_in_json_and_in_text() -> None:
+def test_sacct_gives_the_same_in_json_and_in_text() -> None:
     from_json = {job.id: job for job in parse(slurm_json, SACCT).jobs}
     from_text = {job.id: job for job in parse(slurm_sacct, read("slurm/sacct_P.txt")).jobs}
     assert from_json.keys() == from_text.keys()
@@ -152,10 +152,10 @@ def test_hosts_may_be_a_list_or_an_object(nodes: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "slots"), [(3, (3, 3)), (number(3), (3, 3)), ("3(x2)", (3, 3)), ("5,1", (5, 1))]
+    ("written", "slots"), [(3, (3, 3)), (number(3), (3, 3)), ("3(x2)", (3, 3)), ("5,1", (5, 1))]
 )
-def test_tasks_a_host_may_be_told_in_several_ways(told: Any, slots: tuple[int, ...]) -> None:
-    assert jobs(changed(NEWER, tasks_per_node=told))["333"].slots == slots
+def test_tasks_per_host_may_be_written_in_several_ways(written: Any, slots: tuple[int, ...]) -> None:
+    assert jobs(changed(NEWER, tasks_per_node=written))["333"].slots == slots
 
 
 def test_a_job_may_be_called_none() -> None:
@@ -305,22 +305,22 @@ def test_accounting_after_the_published_schema_of_newer_versions_is_read() -> No
     assert job.ended_at == datetime.fromtimestamp(1746693500, UTC)
 
 
-def test_a_large_file_is_read_piece_by_piece_and_told(
+def test_a_large_file_is_read_piece_by_piece_with_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "sacct.json"
     path.write_bytes(SACCT)
     monkeypatch.setattr(source, "LARGE", 0)
     monkeypatch.setattr(source, "PIECE", 10_000)
-    told: list[tuple[float, float | None]] = []
+    reported: list[tuple[float, float | None]] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         if phase == f"reading {path}":
-            told.append((done, total))
+            reported.append((done, total))
 
     found = plan([path], Options(cluster="here"), progress=progress)
     assert found.jobs == parse(slurm_json, SACCT).jobs
-    assert told[0] == (0, 1)
-    assert told[1:] == [
+    assert reported[0] == (0, 1)
+    assert reported[1:] == [
         (min(done, len(SACCT)), len(SACCT)) for done in range(10_000, len(SACCT) + 10_000, 10_000)
     ]

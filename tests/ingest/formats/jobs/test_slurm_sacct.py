@@ -55,7 +55,7 @@ def test_columns_may_come_in_any_order() -> None:
     assert jobs(*trailing) == jobs(HEAD, JOB, STEP)
 
 
-def test_steps_are_not_jobs_and_the_largest_tells_the_ranks() -> None:
+def test_steps_are_not_jobs_and_the_largest_gives_the_ranks() -> None:
     found = jobs(
         HEAD, JOB, "7.batch|batch|1|1|8|COMPLETED|||node1|Unknown", STEP, STEP.replace("7.0", "7.1", 1)
     )
@@ -63,7 +63,7 @@ def test_steps_are_not_jobs_and_the_largest_tells_the_ranks() -> None:
     assert (found["7"].ranks, found["7"].slots, found["7"].distribution) == (12, (6, 6), "cyclic")
 
 
-def test_a_step_on_fewer_hosts_tells_the_ranks_of_each() -> None:
+def test_a_step_on_fewer_hosts_gives_the_ranks_of_each() -> None:
     small = STEP.replace("node[1-2]", "node2").replace("|12|", "|8|")
     assert jobs(HEAD, JOB, small)["7"].slots == (8, 8)
 

@@ -151,7 +151,7 @@ def test_a_command_cannot_pass_for_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "over_hosts"),
+    ("printed", "over_hosts"),
     [
         ("Block", "block"),
         ("CBlock", "cyclic"),
@@ -163,8 +163,8 @@ def test_a_command_cannot_pass_for_fields() -> None:
         ("", ""),
     ],
 )
-def test_a_distribution_is_the_one_over_hosts(told: str, over_hosts: str) -> None:
-    assert parse_distribution(told) == over_hosts
+def test_a_distribution_is_the_one_over_hosts(printed: str, over_hosts: str) -> None:
+    assert parse_distribution(printed) == over_hosts
 
 
 def test_comments_before_the_first_record_are_allowed() -> None:

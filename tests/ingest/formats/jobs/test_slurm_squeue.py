@@ -28,7 +28,7 @@ def jobs(content: str | bytes) -> dict[str, Job]:
 
 
 @pytest.mark.parametrize("content", [TABLE, BARS], ids=["table", "bars"])
-def test_it_tells_the_jobs_that_its_json_tells(content: bytes) -> None:
+def test_it_gives_the_jobs_of_its_json(content: bytes) -> None:
     found = jobs(content)
     known = {job.id: job for job in parse(slurm_json, read("slurm/squeue.json.gz")).jobs}
     assert found.keys() == known.keys() - {"4", "10"}  # finished: squeue hides them
@@ -38,7 +38,7 @@ def test_it_tells_the_jobs_that_its_json_tells(content: bytes) -> None:
     assert found["1"].hosts == tuple(f"node{i:04d}" for i in range(1, 17))
 
 
-def test_columns_that_were_asked_for_tell_more() -> None:
+def test_requested_columns_contain_more() -> None:
     job = jobs(BARS)["1"]
     assert (job.state, job.slots, job.ranks) == ("RUNNING", (4,) * 16, 0)
     assert job.started_at is not None

@@ -16,7 +16,7 @@ from tests.support.inputs import DATA, damaged, file, parse, read, survives
 SAMPLE = read("slurm/scontrol_show_steps.txt")
 
 
-def test_the_largest_step_of_each_job_tells_ranks_and_distribution() -> None:
+def test_the_largest_step_of_each_job_gives_ranks_and_distribution() -> None:
     parsed = parse(slurm_steps, SAMPLE)
     found = {job.id: (job.ranks, job.distribution) for job in parsed.jobs}
     assert found == {"2": (40, "block")}
@@ -24,7 +24,7 @@ def test_the_largest_step_of_each_job_tells_ranks_and_distribution() -> None:
     assert parsed.warnings[1] == "4 step(s) of scripts and daemons are ignored"
 
 
-def test_components_of_a_heterogeneous_job_are_left_out_as_they_stand_under_numbers_of_their_own() -> None:
+def test_components_of_a_heterogeneous_job_are_ignored_since_they_have_other_numbers() -> None:
     parsed = parse(slurm_steps, SAMPLE)  # 7 and 8 are 7+0 and 7+1 in scontrol_show_jobs_d.txt, of one srun
     assert not {job.id for job in parsed.jobs} & {"7", "8", "7+0", "7+1"}
     assert parsed.warnings[2].startswith("2 step(s) of heterogeneous jobs are ignored")
@@ -35,12 +35,12 @@ def test_what_is_printed_a_step_a_line_is_read_the_same() -> None:
     assert parse(slurm_steps, "\n".join(lines)).jobs == parse(slurm_steps, SAMPLE).jobs
 
 
-def test_the_record_of_the_job_and_its_steps_together_tell_where_every_rank_sat() -> None:
+def test_the_record_of_the_job_and_its_steps_together_give_the_host_of_every_rank() -> None:
     paths = [DATA / "slurm/scontrol_show_jobs_d.txt", DATA / "slurm/scontrol_show_steps.txt"]
     intake = plan(paths, Options(cluster="c"))
-    told, step = [job for job in intake.jobs if job.id == "2"]
-    assert (told.distribution, step.distribution) == ("", "block")
-    assert len(order_of_job(told, distribution=step.distribution).hosts) == step.ranks
+    record, step = [job for job in intake.jobs if job.id == "2"]
+    assert (record.distribution, step.distribution) == ("", "block")
+    assert len(order_of_job(record, distribution=step.distribution).hosts) == step.ranks
 
 
 @pytest.mark.parametrize(

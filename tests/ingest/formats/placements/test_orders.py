@@ -1,4 +1,4 @@
-"""Placements that do not name hosts, read with those that are told: MPICH_RANK_ORDER, Flux's task maps."""
+"""Placements without host names, read with given hosts: MPICH_RANK_ORDER, task maps of Flux."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_comments_ranges_and_lines_of_a_rank_order_are_read() -> None:
     assert hosts(mpich_rank_order, "4-7 # second half\n0-1,\n3, 2", two) == tuple("yyyyxxxx")
 
 
-def test_a_comment_tells_the_hosts_or_the_caller_does() -> None:
+def test_the_hosts_are_those_of_a_comment_or_of_the_caller() -> None:
     text = "# hosts b*2 c*1\n1,2,0\n"
     assert hosts(mpich_rank_order, text, Options()) == ("c", "b", "b")
     same = Options(hosts=("b", "c"), slots=(2, 1))
@@ -100,7 +100,7 @@ def test_a_rank_order_that_cannot_be_read_is_refused(text: str, line: int | None
 
 
 @pytest.mark.parametrize(("parser", "text"), [(mpich_rank_order, "1,0\n"), (flux_taskmap, "[[0,1,2,1]]")])
-def test_without_hosts_the_remedy_is_told(parser: object, text: str) -> None:
+def test_without_hosts_the_error_has_the_remedy(parser: object, text: str) -> None:
     with pytest.raises(InputError, match="--hosts"):
         parse(parser, text)  # type: ignore[arg-type]
 

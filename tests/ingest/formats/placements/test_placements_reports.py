@@ -56,7 +56,7 @@ def hosts(parser: Parser, content: str | bytes) -> tuple[str, ...]:
         (rank_list, "mpich_prepend_rank.txt"),
     ],
 )
-def test_launchers_say_where_they_put_the_ranks_of_a_job(parser: Parser, name: str) -> None:
+def test_reports_of_launchers_give_the_hosts_of_a_job(parser: Parser, name: str) -> None:
     content = read(f"placements/{name}")
     assert parser.recognise(content.decode(), "x")
     assert hosts(parser, content) == FIVE
@@ -67,7 +67,7 @@ def test_intel_mpi_says_it_in_its_debugging_output() -> None:
     assert hosts(intel_mpi_map, INTEL) == ("c2", "c3.local", "c1")
 
 
-def test_a_map_may_stand_among_the_output_of_the_program() -> None:
+def test_a_map_may_be_among_the_output_of_the_program() -> None:
     content = read("placements/openmpi_report_bindings.txt").decode().splitlines()
     noisy = "\n".join(["hello", *content[:2], "Process rank: 7", *content[2:], "bye"])
     assert hosts(openmpi_map, noisy) == FIVE

@@ -233,7 +233,7 @@ def test_the_rings_of_a_log_go_round_over_all_nodes() -> None:
     )
 
 
-def test_the_trees_of_a_log_are_told_at_both_ends_and_counted_once() -> None:
+def test_links_of_trees_are_in_a_log_at_both_ends_and_counted_once() -> None:
     parsed = parse(nccl_log, TREES, Options(collectives="tree"))
     assert parsed.profiles
     links = [(0, 1), (1, 2), (1, 3), (0, 1), (1, 2), (2, 3)]
@@ -241,7 +241,7 @@ def test_the_trees_of_a_log_are_told_at_both_ends_and_counted_once() -> None:
     assert edges(parsed.profiles[0]) == {pair: float(both.count(pair)) for pair in both}
 
 
-def test_trees_of_which_a_rank_did_not_print_its_part_are_refused_or_taken_as_far_as_told() -> None:
+def test_trees_with_missing_ranks_are_refused_or_read_as_far_as_printed() -> None:
     part = "".join(TREES.splitlines(keepends=True)[:4])
     with pytest.raises(InputError, match=r"1 of 4 ranks sent is missing \(3\)"):
         parse(nccl_log, part, Options(collectives="tree"))

@@ -63,7 +63,7 @@ def test_a_recorded_dense_matrix_equals_the_recording_that_it_was_made_of() -> N
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", " , "])
-def test_a_row_is_a_sender_unless_told_otherwise(delimiter: str) -> None:
+def test_a_row_is_a_sender_by_default(delimiter: str) -> None:
     text = "\n".join(delimiter.join(row) for row in (["0", "5", "0"], ["0", "9", "7"], ["0", "0", "0"]))
     plain = profile(dense_csv, text)
     assert edges(plain) == {(0, 1): 5, (1, 2): 7}

@@ -134,7 +134,7 @@ def test_files_that_cannot_lie_in_one_archive_are_refused(name: str) -> None:
         otf2_archive.parse([*files, file(b"x", f"{folder}{name}")], Options())
 
 
-def test_without_the_library_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_the_error_has_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'fabric-almanac\[otf2\]'"):
         otf2_archive.parse(members(), Options())
@@ -188,9 +188,9 @@ def test_a_recording_with_communicators_and_types_is_translated() -> None:
 
 
 def call(name: str, *lines: str) -> str:
-    told = "cputime 0.1 seconds in thread 0."
+    times = "cputime 0.1 seconds in thread 0."
     return "\n".join(
-        (f"{name} entering at walltime 1.5, {told}", *lines, f"{name} returning at walltime 1.6, {told}", "")
+        (f"{name} entering at walltime 1.5, {times}", *lines, f"{name} returning at walltime 1.6, {times}", "")
     )
 
 
@@ -343,9 +343,9 @@ def torch(
     rank: int, *calls: dict[str, object], groups: Sequence[tuple[str, Sequence[int]]] = ()
 ) -> SourceFile:
     listed = [{"pg_name": name, "ranks": list(ranks), "group_size": len(ranks)} for name, ranks in groups]
-    told = listed or [{"pg_name": "0", "ranks": [], "group_size": 4}]
+    groups = listed or [{"pg_name": "0", "ranks": [], "group_size": 4}]
     nodes: list[dict[str, object]] = [
-        {"id": 1, "name": pytorch_trace.INIT, "inputs": {"values": [json.dumps(told)]}},
+        {"id": 1, "name": pytorch_trace.INIT, "inputs": {"values": [json.dumps(groups)]}},
         *calls,
     ]
     return file(json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": nodes}), f"et/rank{rank}.json")
@@ -367,7 +367,7 @@ def traced(files: Sequence[SourceFile], options: Options | None = None) -> Edges
     return edges(profile)
 
 
-def test_every_rank_sends_its_part_of_a_collective_by_the_algorithm_asked_for() -> None:
+def test_every_rank_sends_its_part_of_a_collective_by_the_given_algorithm() -> None:
     files = [torch(rank, collective("allreduce", rank, 100), collective("wait", 0, 0)) for rank in range(4)]
     ring = traced(files)
     assert ring == {(rank, (rank + 1) % 4): (2 * 400 * 3 / 4, 6) for rank in range(4)}

@@ -53,7 +53,7 @@ def test_a_trace_gives_its_profile_under_the_files_name_or_the_given_one() -> No
 @pytest.mark.parametrize(
     ("column", "seconds"), [("t_s", 1.0), ("t_ms", 1e-3), ("t_us", 1e-6), ("T_NS", 1e-9)]
 )
-def test_the_name_of_the_column_tells_the_unit(column: str, seconds: float) -> None:
+def test_the_name_of_the_column_gives_the_unit(column: str, seconds: float) -> None:
     assert trace_of(f"{column},src,dst,bytes\n-2,0,1,8\n1,1,0,8\n").at.tolist() == pytest.approx(
         [0, 3 * seconds]
     )
@@ -64,7 +64,7 @@ def test_columns_may_come_in_any_order_and_a_tag_may_be_missing() -> None:
     assert (trace.sender.tolist(), trace.receiver.tolist(), trace.tag.tolist()) == ([0], [1], [0])
 
 
-def test_silent_ranks_are_told_by_a_comment() -> None:
+def test_a_comment_gives_the_number_of_ranks() -> None:
     parsed = read(f"# ranks: 9\n{SMALL}")
     assert parsed.traces[0] is not None
     assert parsed.profiles
@@ -161,7 +161,7 @@ def test_the_recording_of_nas_sp_is_read_whole() -> None:
     assert intake.warnings == ()
 
 
-def test_traces_stand_beside_their_own_profiles() -> None:
+def test_traces_belong_to_their_own_profiles() -> None:
     """In one call with a profile that has none."""
     intake = plan([DATA / "profiles/snap_16_dense_bytes.csv", SP])
     assert [profile.ranks for profile in intake.profiles] == [16, 64]
