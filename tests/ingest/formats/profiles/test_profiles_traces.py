@@ -188,9 +188,9 @@ def test_a_recording_with_communicators_and_types_is_translated() -> None:
 
 
 def call(name: str, *lines: str) -> str:
-    times = "cputime 0.1 seconds in thread 0."
+    time = "cputime 0.1 seconds in thread 0."
     return "\n".join(
-        (f"{name} entering at walltime 1.5, {times}", *lines, f"{name} returning at walltime 1.6, {times}", "")
+        (f"{name} entering at walltime 1.5, {time}", *lines, f"{name} returning at walltime 1.6, {time}", "")
     )
 
 
@@ -343,9 +343,9 @@ def torch(
     rank: int, *calls: dict[str, object], groups: Sequence[tuple[str, Sequence[int]]] = ()
 ) -> SourceFile:
     listed = [{"pg_name": name, "ranks": list(ranks), "group_size": len(ranks)} for name, ranks in groups]
-    groups = listed or [{"pg_name": "0", "ranks": [], "group_size": 4}]
+    entries = listed or [{"pg_name": "0", "ranks": [], "group_size": 4}]
     nodes: list[dict[str, object]] = [
-        {"id": 1, "name": pytorch_trace.INIT, "inputs": {"values": [json.dumps(groups)]}},
+        {"id": 1, "name": pytorch_trace.INIT, "inputs": {"values": [json.dumps(entries)]}},
         *calls,
     ]
     return file(json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": nodes}), f"et/rank{rank}.json")
