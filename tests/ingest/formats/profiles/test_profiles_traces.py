@@ -134,7 +134,7 @@ def test_files_that_cannot_lie_in_one_archive_are_refused(name: str) -> None:
         otf2_archive.parse([*files, file(b"x", f"{folder}{name}")], Options())
 
 
-def test_without_the_library_the_error_has_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_the_error_has_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'fabric-almanac\[otf2\]'"):
         otf2_archive.parse(members(), Options())
