@@ -15,7 +15,6 @@ from registry.progress import Progress, silent
 if TYPE_CHECKING:
     from mapping.evaluation.report import PlacementReport
     from mapping.service.circuit_search import CircuitPlanReport
-    from mapping.service.circuits import OnSwitch
     from mapping.service.simulations import SimulationReport
     from registry.model import Fabric
     from registry.registry import Registry
@@ -53,19 +52,13 @@ class DemoResult:
         Placement of the ranks of `JOB`.
     simulated : SimulationReport
         Simulations of `BASELINES` and of the placement that was found; fewer after an interrupt.
-    on : OnSwitch
-        Jobs on the optical cluster.
     planned : CircuitPlanReport
-        Next circuits of its optical switch.
-    plan : str
-        Id of the saved circuit plan.
+        Next circuits of the optical switch.
     """
 
     placed: PlacementReport
     simulated: SimulationReport
-    on: OnSwitch
     planned: CircuitPlanReport
-    plan: str
 
     @property
     def complete(self) -> bool:
@@ -106,8 +99,7 @@ def fill(
     _advise_running_jobs(registry, fabric, progress)
     before_runs()
     simulated = _simulate(registry, {**baselines, "found": placed.record_id}, progress)
-    on, planned, plan = _plan_circuits(registry, progress)
-    return DemoResult(placed=placed, simulated=simulated, on=on, planned=planned, plan=plan)
+    return DemoResult(placed=placed, simulated=simulated, planned=_plan_circuits(registry, progress))
 
 
 def _save_generated_data(registry: Registry, fabric: Fabric) -> None:
@@ -193,12 +185,11 @@ def _simulate(registry: Registry, placed: Mapping[str, str], progress: Progress)
     return replace(report, runs=tuple(runs))
 
 
-def _plan_circuits(registry: Registry, progress: Progress) -> tuple[OnSwitch, CircuitPlanReport, str]:
-    """Plan the next circuits for the jobs on the optical cluster; return the id of the saved plan, too."""
-    from mapping.service.circuit_search import CircuitSearchOptions
-    from mapping.service.circuits import next_circuits, on_switch, save_next_circuits
+def _plan_circuits(registry: Registry, progress: Progress) -> CircuitPlanReport:
+    """Plan and save the next circuits for the jobs on the optical cluster."""
+    from mapping.service.circuit_search import CircuitSearchOptions, plan_circuits, save_circuits
+    from mapping.service.circuits import CircuitPlanRequest, circuit_case
 
-    on = on_switch(registry, OPTICAL)
-    search = CircuitSearchOptions(reconfiguration_seconds=RECONFIGURATION_SECONDS)
-    planned = next_circuits(on, search, progress=progress)
-    return on, planned, save_next_circuits(registry, planned, on)
+    case = circuit_case(registry, CircuitPlanRequest(cluster=OPTICAL))
+    options = CircuitSearchOptions(reconfiguration_seconds=RECONFIGURATION_SECONDS)
+    return save_circuits(registry, plan_circuits(case, options, progress))

@@ -8,7 +8,7 @@ from almanac.output.printing import note
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.service.circuits import OnSwitch
+    from mapping.service.circuits import JobsOnSwitch
     from mapping.service.live import Live
     from mapping.traffic.shared_load import HotLink, LinkUser
 
@@ -17,7 +17,7 @@ MAX_NAMED_JOBS = 8
 """Most jobs that a note lists by name."""
 
 
-def note_omitted_jobs(live: Live | OnSwitch) -> None:
+def note_omitted_jobs(live: Live | JobsOnSwitch) -> None:
     """Print on standard error which running jobs are not included, why, and what to do about it."""
     cluster, when = live.running.snapshot.cluster, units.moment_text(live.running.at)
     if not live.running.jobs:

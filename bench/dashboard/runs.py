@@ -14,8 +14,8 @@ from datetime import datetime
 
 from bench.dashboard.placements import CLUSTER, Era
 from mapping.reconfiguration.paper.seed_topology import chordal_ring, ring
-from mapping.service.circuit_search import CircuitSearchOptions
-from mapping.service.circuits import next_circuits, on_switch, save_next_circuits
+from mapping.service.circuit_search import CircuitSearchOptions, plan_circuits, save_circuits
+from mapping.service.circuits import CircuitPlanRequest, circuit_case
 from mapping.simulation.messages import from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
@@ -84,10 +84,10 @@ def write_plans(registry: Registry, now: datetime) -> int:
         circuits=tuple((a, b) for a, b in present.pairs.tolist()),
     )
     registry.optical.save(switch)
-    on = on_switch(registry, CLUSTER, now)
+    case = circuit_case(registry, CircuitPlanRequest(cluster=CLUSTER, at=now))
     for seed in range(PLANS):
-        search = CircuitSearchOptions(trials=TRIALS, seed=seed, reconfiguration_seconds=1.0)
-        save_next_circuits(registry, next_circuits(on, search), on)
+        options = CircuitSearchOptions(trials=TRIALS, seed=seed, reconfiguration_seconds=1.0)
+        save_circuits(registry, plan_circuits(case, options))
     return PLANS
 
 

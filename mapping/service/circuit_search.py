@@ -1,17 +1,16 @@
-"""Circuit plans of an optical switch, for an application or for running jobs."""
+"""Circuit plans of an optical switch, for a profile or for running jobs: search, compare and save."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mapping.deadline import Deadline
 from mapping.reconfiguration.bounds import UpperBound, throughput_bound
-from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.solution import GAIN, Iteration, SearchResult, Solution
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.loop import PATIENCE, SKIP, LoopOptions, co_optimise
@@ -26,10 +25,13 @@ from mapping.reconfiguration.search.local_search import (
     TrialOptions,
     search_from_seeds,
 )
+from mapping.service.circuits import CircuitPlanCase
 from registry.errors import InvalidValue
-from registry.model import Ints
 from registry.model.circuit_plan import BEST, METHODS, PAPER, CircuitPlan, CircuitRoutes
 from registry.progress import Progress, silent
+from registry.records.circuit_plans import CircuitPlanRecord
+from registry.registry import Registry
+from registry.version import code_version
 
 GIVEN = "given"
 """Name of a first topology that was given as circuits."""
@@ -112,205 +114,190 @@ class CircuitSearchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircuitPlanReport:
-    """Result of a search for a circuit plan.
+    """A circuit plan, and how it was found.
 
     Attributes
     ----------
+    case : CircuitPlanCase
+    options : CircuitSearchOptions
     trail : tuple of Iteration
         Iterations of the search, with the circuits that each removed and added.
     plan : CircuitPlan
     bound : UpperBound
         Upper bound of `plan`, with its proof.
-    search : CircuitSearchOptions
     seconds : float
         Wall seconds of the search.
+    record_id : str
+        Id of the saved plan; empty if it was not saved.
     """
 
+    case: CircuitPlanCase
+    options: CircuitSearchOptions
     trail: tuple[Iteration, ...]
     plan: CircuitPlan
     bound: UpperBound
-    search: CircuitSearchOptions
     seconds: float
+    record_id: str = ""
+
+    @property
+    def improvement(self) -> float:
+        """Throughput relative to that of the first topology."""
+        first = float(self.plan.trail_throughput[0])
+        return 1.0 if self.plan.throughput == first else self.plan.throughput / first
+
+    @property
+    def seconds_saved(self) -> float:
+        """Seconds per profile that the plan saves compared with the present circuits; nan if unknown."""
+        return 1.0 / self.plan.present_throughput - 1.0 / self.plan.throughput
+
+    @property
+    def break_even_profiles(self) -> float:
+        """Profiles after which moving circuits has paid off; nan if it never does."""
+        saved = self.seconds_saved
+        return self.plan.reconfiguration_seconds / saved if saved > 0.0 else math.nan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Comparison:
-    """What a plan stores besides the search result: present circuits, limits and gain.
+class _Compared(NamedTuple):
+    """Result of a search, compared with the present circuits.
 
     Attributes
     ----------
     found : SearchResult
-    present : Topology or None
-        Present circuits, if known.
+    bound : UpperBound
     present_throughput : float
-        Throughput of the present circuits, or nan.
-    compute_throughput : float
-        Largest throughput that computing allows.
-    gain, break_even_seconds : float
-        Throughput over the present one, and time after which the change has paid off; nan if unknown.
-    node_of_vertex : int32[v]
-        Node of each vertex or rank of the plan.
-    of_nodes : bool
-        True if routes are between nodes, False if between ranks.
+        Throughput of the present circuits; nan if unknown.
+    gain : float
+        Throughput over the present one; nan if unknown.
     """
 
     found: SearchResult
-    present: Topology | None
+    bound: UpperBound
     present_throughput: float
-    compute_throughput: float
     gain: float
-    break_even_seconds: float
-    node_of_vertex: Ints
-    of_nodes: bool
 
 
 def plan_circuits(
-    application: Application,
-    machine: Machine,
-    search: CircuitSearchOptions,
-    *,
-    present: Topology | None = None,
-    progress: Progress = silent,
+    case: CircuitPlanCase, options: CircuitSearchOptions, progress: Progress = silent
 ) -> CircuitPlanReport:
-    """Search circuits, a node for each vertex, and routes, and compare them with the present circuits.
+    """Search circuits and routes, and a node for each rank unless ranks stay; compare with the present ones.
 
-    Parameters
-    ----------
-    present : Topology, optional
-        Present circuits; they are judged by the best partition and routes for them
-        (`mapping.reconfiguration.search.best_partition`). If no better circuits are found, these are the
-        plan, except with the loop of the paper.
-
-    Raises
-    ------
-    InvalidValue, UnknownName
-        As of `mapping.reconfiguration.search.local_search.search_from_seeds`.
-    """
-    clock = Deadline()
-    if present is not None:
-        present.require(machine)
-    bound = throughput_bound(application, machine)  # first: an interrupt later must not lose the result
-    found = _search(application, machine, search, present is not None, progress)
-    now = math.nan
-    if present is not None:
-        found, now = _compare(application, machine, search, present, found)
-    gain = found.throughput / now if found.throughput != now else 1.0
-    compared = _Comparison(
-        found=found,
-        present=present,
-        present_throughput=now,
-        compute_throughput=found.solution.compute_throughput,
-        gain=gain,
-        break_even_seconds=break_even_seconds(gain, search.reconfiguration_seconds),
-        node_of_vertex=found.solution.node_of_vertex,
-        of_nodes=False,
-    )
-    plan = _plan(application, machine, search, compared, bound)
-    return CircuitPlanReport(trail=found.trail, plan=plan, bound=bound, search=search, seconds=clock.elapsed)
-
-
-def plan_next(
-    application: Application,
-    machine: Machine,
-    search: CircuitSearchOptions,
-    *,
-    node_of_rank: ArrayLike,
-    present: Topology | None,
-    compute_throughput: float = math.inf,
-    progress: Progress = silent,
-) -> CircuitPlanReport:
-    """Search the next circuits of a switch; ranks stay on their hosts.
-
-    Parameters
-    ----------
-    application : Application
-        Its vertices are the nodes of the switch, in their order.
-    node_of_rank : int[ranks]
-        Node of each rank, stored in the plan.
-    present : Topology or None
-        Present circuits, if known.
-    compute_throughput : float
-        Largest throughput that computing allows.
+    If no better circuits are found, the present ones are the plan, except with the loop of the paper. If
+    ranks stay, all traffic between two hosts uses one path, as with forwarding by destination.
 
     Raises
     ------
     InvalidValue
-        As of `mapping.reconfiguration.plan.next_circuits.next_circuits`.
+        No running job is on the switch, or the present circuits exceed its limits or do not connect it.
+    UnknownName
+        As of `mapping.reconfiguration.search.local_search.search_from_seeds`.
     """
     clock = Deadline()
-    node = np.arange(machine.nodes)
-    bound = pinned_bound(application, machine, node)
+    search = _place_ranks if case.node_of_rank is None else _keep_ranks
+    compared = search(case, options, progress)
+    return CircuitPlanReport(
+        case=case,
+        options=options,
+        trail=compared.found.trail,
+        plan=_plan(case, options, compared),
+        bound=compared.bound,
+        seconds=clock.elapsed,
+    )
+
+
+def save_circuits(registry: Registry, report: CircuitPlanReport) -> CircuitPlanReport:
+    """Save the circuit plan of a report and return the report with its id.
+
+    Raises
+    ------
+    UnknownName, InvalidValue
+        As `registry.records.circuit_plans.CircuitPlans.save`.
+    """
+    case = report.case
+    record = CircuitPlanRecord(
+        cluster=None if case.switch is None else case.switch.cluster,
+        hosts=case.hosts,
+        profiles=tuple(one.id for one in case.profiles),
+        ranks=tuple(one.profile.ranks for one in case.profiles),
+        jobs=() if case.jobs is None else tuple(one.stored.job.id for one in case.jobs.jobs),
+        plan=report.plan,
+        parameters=report.options.parameters,
+        wall_seconds=report.seconds,
+        code_version=code_version(),
+    )
+    return replace(report, record_id=registry.circuit_plans.save(record))
+
+
+def _place_ranks(case: CircuitPlanCase, options: CircuitSearchOptions, progress: Progress) -> _Compared:
+    """Search circuits and a node for each rank; the present circuits are judged by their best partition."""
+    if case.present is not None:
+        case.present.require(case.machine)
+    # first: an interrupt later must not lose the result
+    bound = throughput_bound(case.application, case.machine)
+    found = _search(case, options, progress)
+    now = math.nan
+    if case.present is not None:
+        found, now = _compare(case, options, case.present, found)
+    gain = found.throughput / now if found.throughput != now else 1.0
+    return _Compared(found, bound, now, gain)
+
+
+def _keep_ranks(case: CircuitPlanCase, options: CircuitSearchOptions, progress: Progress) -> _Compared:
+    """Search the next circuits of a switch; the vertices of the application are its nodes."""
+    if case.jobs is not None and not case.jobs.jobs and case.switch is not None:
+        reason = f"no running job with a known profile is on the optical switch of {case.switch.cluster}"
+        raise InvalidValue("reconfigure.jobs", reason)
+    node, limit = np.arange(case.machine.nodes), case.compute_throughput
+    bound = pinned_bound(case.application, case.machine, node)
     next_ = next_circuits(
-        application,
-        machine,
-        present,
+        case.application,
+        case.machine,
+        case.present,
         node,
-        search.trial_options(search.seconds),
-        reconfiguration_seconds=search.reconfiguration_seconds,
-        compute_throughput=compute_throughput,
+        options.trial_options(options.seconds),
+        reconfiguration_seconds=options.reconfiguration_seconds,
+        compute_throughput=limit,
         progress=progress,
     )
-    if compute_throughput < bound.throughput:
+    if limit < bound.throughput:
         proof = "the node with most computation takes that long with any circuits"
-        bound = UpperBound(name="compute", throughput=compute_throughput, proof=proof)
-    now = math.nan if next_.present is None else min(next_.present.throughput, compute_throughput)
-    compared = _Comparison(
-        found=next_.found,
-        present=present,
-        present_throughput=now,
-        compute_throughput=compute_throughput,
-        gain=next_.gain,
-        break_even_seconds=next_.break_even_seconds,
-        node_of_vertex=np.asarray(node_of_rank, np.int32),
-        of_nodes=True,
-    )
-    plan = _plan(application, machine, search, compared, bound)
-    trail = next_.found.trail
-    return CircuitPlanReport(trail=trail, plan=plan, bound=bound, search=search, seconds=clock.elapsed)
+        bound = UpperBound(name="compute", throughput=limit, proof=proof)
+    now = math.nan if next_.present is None else min(next_.present.throughput, limit)
+    return _Compared(next_.found, bound, now, next_.gain)
 
 
-def _search(
-    application: Application,
-    machine: Machine,
-    search: CircuitSearchOptions,
-    compares: bool,
-    progress: Progress,
-) -> SearchResult:
+def _search(case: CircuitPlanCase, options: CircuitSearchOptions, progress: Progress) -> SearchResult:
     """Return the result of the search; a comparison with present circuits gets a part of its time."""
-    part = 1.0 - PRESENT if compares else 1.0
-    seconds = None if search.seconds is None else part * search.seconds
-    if search.method == PAPER:
-        return co_optimise(application, machine, search.loop_options(seconds), progress=progress)
+    part = 1.0 if case.present is None else 1.0 - PRESENT
+    seconds = None if options.seconds is None else part * options.seconds
+    if options.method == PAPER:
+        return co_optimise(case.application, case.machine, options.loop_options(seconds), progress=progress)
     return search_from_seeds(
-        application,
-        machine,
-        search.trial_options(seconds),
-        seed_topologies=BEST_SEEDS if search.start is None else (search.start,),
+        case.application,
+        case.machine,
+        options.trial_options(seconds),
+        seed_topologies=BEST_SEEDS if options.start is None else (options.start,),
         progress=progress,
     )
 
 
 def _compare(
-    application: Application,
-    machine: Machine,
-    search: CircuitSearchOptions,
-    present: Topology,
-    found: SearchResult,
+    case: CircuitPlanCase, options: CircuitSearchOptions, present: Topology, found: SearchResult
 ) -> tuple[SearchResult, float]:
     """Return the result to propose and the throughput of the present circuits, or nan after an interrupt.
 
     Our own search numbers nodes so that few circuits move, proposes the present circuits if it found none
     better, and else keeps those that are not in the way. The loop of the paper is reported as it ended.
     """
+    application, machine = case.application, case.machine
     partitions = [found.solution.node_of_vertex]
-    seconds = None if search.seconds is None else PRESENT * search.seconds
+    seconds = None if options.seconds is None else PRESENT * options.seconds
     deadline = Deadline()
     with deadline.interruptible():
-        if search.method != PAPER:
+        if options.method != PAPER:
             found = relabel_nodes(application, machine, present, found)
             partitions.append(found.solution.node_of_vertex)
         now, complete = best_partition(
-            application, machine, present, partitions=partitions, seed=search.seed, seconds=seconds
+            application, machine, present, partitions=partitions, seed=options.seed, seconds=seconds
         )
     if deadline.interrupted:
         return replace(found, complete=False), math.nan
@@ -318,7 +305,7 @@ def _compare(
     same = not (found.topology.beyond(present) or present.beyond(found.topology))
     if same and found.throughput >= now.throughput:
         return found, found.throughput
-    if search.method == PAPER:
+    if options.method == PAPER:
         return found, now.throughput
     if found.throughput <= now.throughput * (1.0 + GAIN):
         return _stay(found, present, now), now.throughput
@@ -338,24 +325,21 @@ def _stay(found: SearchResult, present: Topology, now: Solution) -> SearchResult
     return replace(found, topology=present, solution=now, trail=(*found.trail, last))
 
 
-def _plan(
-    application: Application,
-    machine: Machine,
-    search: CircuitSearchOptions,
-    compared: _Comparison,
-    bound: UpperBound,
-) -> CircuitPlan:
+def _plan(case: CircuitPlanCase, options: CircuitSearchOptions, compared: _Compared) -> CircuitPlan:
     """Return the circuit plan as it is stored."""
     none = np.zeros(0, np.int32)
-    found, present, compute = compared.found, compared.present, compared.compute_throughput
-    given = search.reconfiguration_seconds
+    application, machine, present = case.application, case.machine, case.present
+    found, gain, given = compared.found, compared.gain, options.reconfiguration_seconds
+    nodes, compute = found.solution.node_of_vertex, found.solution.compute_throughput
+    if case.node_of_rank is not None:
+        nodes, compute = case.node_of_rank, case.compute_throughput
     return CircuitPlan(
         nodes=machine.nodes,
         max_degree=machine.max_degree,
         max_edges=machine.max_edges,
         compute_speed=machine.compute_speed,
         link_speed=machine.link_speed,
-        node_of_vertex=compared.node_of_vertex,
+        node_of_vertex=nodes,
         source=found.topology.source,
         target=found.topology.target,
         link_load=found.solution.link_load,
@@ -365,19 +349,19 @@ def _plan(
         compute_throughput=compute,
         communication_throughput=found.solution.communication_throughput,
         present_throughput=compared.present_throughput,
-        upper_bound=bound.throughput,
-        bound=bound.name,
+        upper_bound=compared.bound.throughput,
+        bound=compared.bound.name,
         reconfiguration_seconds=math.nan if given is None else given,
-        gain=compared.gain,
-        break_even_seconds=compared.break_even_seconds,
+        gain=gain,
+        break_even_seconds=break_even_seconds(gain, given),
         number=np.array([one.number for one in found.trail], np.int32),
         bottleneck=tuple(one.bottleneck for one in found.trail),
         trail_throughput=np.minimum([one.throughput for one in found.trail], compute),
         complete=found.complete,
-        seed=search.seed,
-        method=search.method,
+        seed=options.seed,
+        method=options.method,
         routes=CircuitRoutes(
-            of_nodes=compared.of_nodes,
+            of_nodes=case.node_of_rank is not None,
             one=application.source,
             other=application.target,
             bytes=application.weight,

@@ -1,104 +1,164 @@
-"""Circuit plans for the jobs that run on a cluster's optical switch, and saving circuit plans."""
+"""Requests for circuit plans: the application, the optical switch and the running jobs that they name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
-from mapping.service.circuit_search import CircuitPlanReport, CircuitSearchOptions, plan_next
 from mapping.service.live import Unloaded, placed_jobs
 from registry.errors import InvalidValue
-from registry.model import Ints, Placement, Profile
-from registry.progress import Progress, silent
-from registry.records.circuit_plans import CircuitPlanRecord
+from registry.model import Ints, Placement
+from registry.profiles import StoredProfile
 from registry.records.optical_switches import OpticalSwitch
 from registry.registry import Registry
 from registry.running.running_jobs import Running, RunningJob
-from registry.version import code_version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitPlanRequest:
+    """Circuits to plan, by the names of the data.
+
+    Attributes
+    ----------
+    profile : str or None
+        Name or id; None: all running jobs on the switch, whose ranks stay on their hosts.
+    cluster : str or None
+        Cluster whose optical switch is used.
+    at : datetime or None
+        Time of the running jobs; default: now.
+    compute_seconds : float or None
+        Computing time of each rank; default: the switch's. Ranks that are placed need some, or all would be
+        placed on one node: 1 if the switch has none.
+    machine : Machine or None
+        Nodes and circuits, if no cluster is given; its compute speed follows from `compute_seconds`.
+    """
+
+    profile: str | None = None
+    cluster: str | None = None
+    at: datetime | None = None
+    compute_seconds: float | None = None
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OnSwitch:
+class JobsOnSwitch:
     """Running jobs whose hosts are on an optical switch.
 
     Attributes
     ----------
-    switch : OpticalSwitch
     running : Running
         All running jobs of the cluster, including those left out here.
     jobs : tuple of RunningJob
         Jobs with a known profile and all ranks on hosts of the switch, in the order of `running`.
-    profiles : tuple of Profile
-        Profile of each job in `jobs`.
-    nodes : tuple of int32[ranks]
-        For each job in `jobs`: the switch's node of each rank.
     without_profile : tuple of RunningJob
         Jobs left out because their profile is not known.
     unloaded : tuple of Unloaded
         Jobs left out although their profile is known, with the reason: not on the switch, or no placement.
     """
 
-    switch: OpticalSwitch
     running: Running
     jobs: tuple[RunningJob, ...]
-    profiles: tuple[Profile, ...]
-    nodes: tuple[Ints, ...]
     without_profile: tuple[RunningJob, ...]
     unloaded: tuple[Unloaded, ...]
 
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Number of ranks of each job."""
-        return tuple(len(nodes) for nodes in self.nodes)
 
-    @property
-    def node_of_rank(self) -> Ints:
-        """int32[ranks of all jobs]: the switch's node of each rank, one job after the other."""
-        return np.concatenate([np.zeros(0, np.int32), *self.nodes])
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CircuitPlanCase:
+    """The data of a circuit plan.
 
-    def application(self) -> Application:
-        """Return the traffic between nodes if every job sends its profile once, weighted by ranks."""
-        pairs = list(zip(self.nodes, self.profiles, strict=True))
-        return Application.from_edges(
-            np.concatenate([np.zeros(0, np.int32), *(at[one.sender] for at, one in pairs)]),
-            np.concatenate([np.zeros(0, np.int32), *(at[one.partner] for at, one in pairs)]),
-            np.concatenate([np.zeros(0), *(one.bytes for one in self.profiles)]),
-            vertex_weight=np.bincount(self.node_of_rank, minlength=len(self.switch.hosts)),
-            connected=False,
-        )
-
-
-def on_switch(registry: Registry, cluster: str, at: datetime | None = None) -> OnSwitch:
-    """Return the jobs that run on the optical switch of a cluster.
-
-    Parameters
+    Attributes
     ----------
-    registry : Registry
-    cluster : str
-    at : datetime, optional
-        Time; default: now.
+    application : Application
+        Traffic between ranks, or between the nodes of the switch if ranks stay.
+    machine : Machine
+        Nodes of the switch, and the limits of its circuits.
+    present : Topology or None
+        Present circuits, if known.
+    compute_seconds : float
+        Computing time of each rank.
+    node_of_rank : int32[ranks] or None
+        Node of each rank, one job after the other; None: ranks are placed, too.
+    profiles : tuple of StoredProfile
+        The profile to plan for, or the profile of each job.
+    switch : OpticalSwitch or None
+        Switch of a cluster.
+    jobs : JobsOnSwitch or None
+        The running jobs, if their ranks stay.
+    """
+
+    application: Application
+    machine: Machine
+    present: Topology | None = None
+    compute_seconds: float = 0.0
+    node_of_rank: Ints | None = None
+    profiles: tuple[StoredProfile, ...] = ()
+    switch: OpticalSwitch | None = None
+    jobs: JobsOnSwitch | None = None
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Names of the nodes; empty if they have only numbers."""
+        return () if self.switch is None else self.switch.hosts
+
+    @property
+    def compute_throughput(self) -> float:
+        """Largest throughput that computing allows if ranks stay."""
+        fullest = float(self.application.vertex_weight.max()) * self.compute_seconds
+        return 1.0 / fullest if fullest > 0.0 else math.inf
+
+
+def circuit_case(registry: Registry, request: CircuitPlanRequest) -> CircuitPlanCase:
+    """Read the data that a request names.
 
     Raises
     ------
     UnknownName
-        There is no such cluster, no observation of it until that time, or no optical switch saved for it.
+        There is no such profile or cluster, or no optical switch of it.
+    InvalidValue
+        The computing time is out of range, or ranks of the profile exchange nothing.
     """
-    switch = registry.optical.read(cluster)
-    running = registry.running(cluster, at)
+    if request.profile is None:
+        return _case_of_jobs(registry, request)
+    stored = registry.profiles.read(request.profile)
+    switch = None if request.cluster is None else registry.optical.read(request.cluster)
+    seconds = request.compute_seconds
+    if seconds is None:
+        seconds = switch.compute_seconds if switch is not None and switch.compute_seconds > 0.0 else 1.0
+    if not (math.isfinite(seconds) and seconds > 0.0):
+        raise InvalidValue("compute_seconds", f"is {seconds}, must be finite and above zero")
+    if switch is not None:
+        machine = machine_of(switch, seconds)
+    elif request.machine is not None:
+        machine = replace(request.machine, compute_speed=1.0 / seconds)
+    else:
+        raise InvalidValue("CircuitPlanRequest.machine", "a machine or a cluster is needed")
+    return CircuitPlanCase(
+        application=Application.of_profile(stored.profile),
+        machine=machine,
+        present=None if switch is None else topology_of(switch),
+        compute_seconds=seconds,
+        profiles=(stored,),
+        switch=switch,
+    )
+
+
+def _case_of_jobs(registry: Registry, request: CircuitPlanRequest) -> CircuitPlanCase:
+    """Return the case of the jobs that run on the switch; each sends its profile once, weighted by ranks."""
+    if request.cluster is None:
+        raise InvalidValue("CircuitPlanRequest.cluster", "a profile or a cluster is needed")
+    switch = registry.optical.read(request.cluster)
+    running = registry.running(request.cluster, request.at)
     without, unloaded, placed = placed_jobs(running)
     stored = registry.profiles.read_many({job.stored.profile or "" for job, _ in placed})
-    jobs: list[RunningJob] = []
-    profiles: list[Profile] = []
-    nodes: list[Ints] = []
-    apart = list(unloaded)
+    jobs, profiles, apart = [], [], list(unloaded)
+    nodes = [np.zeros(0, np.int32)]
     for job, placement in placed:
-        profile = stored[job.stored.profile or ""].profile
+        profile = stored[job.stored.profile or ""]
         try:
             nodes.append(_nodes(placement, running, switch, profile))
         except InvalidValue as error:
@@ -106,57 +166,25 @@ def on_switch(registry: Registry, cluster: str, at: datetime | None = None) -> O
             continue
         jobs.append(job)
         profiles.append(profile)
-    return OnSwitch(
-        switch=switch,
-        running=running,
-        jobs=tuple(jobs),
+    each = list(zip(nodes[1:], (one.profile for one in profiles), strict=True))
+    node_of_rank = np.concatenate(nodes)
+    return CircuitPlanCase(
+        application=Application.from_edges(
+            np.concatenate([nodes[0], *(at[one.sender] for at, one in each)]),
+            np.concatenate([nodes[0], *(at[one.partner] for at, one in each)]),
+            np.concatenate([np.zeros(0), *(one.bytes for _, one in each)]),
+            vertex_weight=np.bincount(node_of_rank, minlength=len(switch.hosts)),
+            connected=False,
+        ),
+        machine=machine_of(switch, request.compute_seconds),
+        present=topology_of(switch),
+        compute_seconds=switch.compute_seconds
+        if request.compute_seconds is None
+        else request.compute_seconds,
+        node_of_rank=node_of_rank,
         profiles=tuple(profiles),
-        nodes=tuple(nodes),
-        without_profile=without,
-        unloaded=tuple(apart),
-    )
-
-
-def next_circuits(
-    found: OnSwitch,
-    search: CircuitSearchOptions,
-    *,
-    present: Topology | None = None,
-    compute_seconds: float | None = None,
-    progress: Progress = silent,
-) -> CircuitPlanReport:
-    """Plan circuits for the jobs on a switch; ranks stay on their hosts. Nothing is saved.
-
-    All traffic between two hosts uses one path, as with forwarding by destination.
-
-    Parameters
-    ----------
-    present : Topology, optional
-        Present circuits; default: those in the registry.
-    compute_seconds : float, optional
-        Seconds per rank that replace `OpticalSwitch.compute_seconds`.
-
-    Raises
-    ------
-    InvalidValue
-        No job is on the switch, or the present circuits exceed its limits or do not connect all hosts.
-    """
-    switch = found.switch
-    if not found.jobs:
-        reason = f"no running job with a known profile is on the optical switch of {switch.cluster}"
-        raise InvalidValue("reconfigure.jobs", reason)
-    machine = machine_of(switch, compute_seconds)
-    each = switch.compute_seconds if compute_seconds is None else compute_seconds
-    application = found.application()
-    fullest = float(application.vertex_weight.max()) * each
-    return plan_next(
-        application,
-        machine,
-        search,
-        node_of_rank=found.node_of_rank,
-        present=topology_of(switch) if present is None else present,
-        compute_throughput=1.0 / fullest if fullest > 0.0 else math.inf,
-        progress=progress,
+        switch=switch,
+        jobs=JobsOnSwitch(running=running, jobs=tuple(jobs), without_profile=without, unloaded=tuple(apart)),
     )
 
 
@@ -191,57 +219,7 @@ def topology_of(switch: OpticalSwitch) -> Topology | None:
     return Topology.of(len(switch.hosts), switch.circuits) if switch.circuits else None
 
 
-def save_circuits(
-    registry: Registry,
-    planned: CircuitPlanReport,
-    profiles: Sequence[str],
-    ranks: Sequence[int],
-    *,
-    switch: OpticalSwitch | None = None,
-    jobs: Sequence[str] = (),
-) -> str:
-    """Save a circuit plan and return its id.
-
-    Parameters
-    ----------
-    registry : Registry
-    planned : CircuitPlanReport
-    profiles : sequence of str
-        Ids of the profiles; if there are jobs, one per job.
-    ranks : sequence of int
-        Number of ranks of each profile.
-    switch : OpticalSwitch, optional
-        Switch that the plan is for.
-    jobs : sequence of str
-        Ids of the jobs, as the scheduler gives them.
-
-    Raises
-    ------
-    UnknownName, InvalidValue
-        As `registry.records.circuit_plans.CircuitPlans.save`.
-    """
-    record = CircuitPlanRecord(
-        cluster=None if switch is None else switch.cluster,
-        hosts=() if switch is None else switch.hosts,
-        profiles=tuple(profiles),
-        ranks=tuple(ranks),
-        jobs=tuple(jobs),
-        plan=planned.plan,
-        parameters=planned.search.parameters,
-        wall_seconds=planned.seconds,
-        code_version=code_version(),
-    )
-    return registry.circuit_plans.save(record)
-
-
-def save_next_circuits(registry: Registry, planned: CircuitPlanReport, on: OnSwitch) -> str:
-    """Save the circuit plan for the jobs on a switch and return its id; errors as `save_circuits`."""
-    jobs = [one.stored for one in on.jobs]
-    profiles, ids = [one.profile or "" for one in jobs], [one.job.id for one in jobs]
-    return save_circuits(registry, planned, profiles, on.ranks, switch=on.switch, jobs=ids)
-
-
-def _nodes(placement: Placement, running: Running, switch: OpticalSwitch, profile: Profile) -> Ints:
+def _nodes(placement: Placement, running: Running, switch: OpticalSwitch, profile: StoredProfile) -> Ints:
     """Return the switch's node of each rank: int32[ranks].
 
     Raises
@@ -249,8 +227,8 @@ def _nodes(placement: Placement, running: Running, switch: OpticalSwitch, profil
     InvalidValue
         A host is not on the switch, or the profile has another number of ranks.
     """
-    if placement.ranks != profile.ranks:
-        reason = f"{placement.ranks} ranks are placed, the profile has {profile.ranks}"
+    if placement.ranks != profile.profile.ranks:
+        reason = f"{placement.ranks} ranks are placed, the profile has {profile.profile.ranks}"
         raise InvalidValue("profile", reason)
     number = {host: node for node, host in enumerate(switch.hosts)}
     names = [running.snapshot.fabric.names[vertex] for vertex in placement.host_of_rank.tolist()]

@@ -53,6 +53,8 @@ def command(output: str) -> None:
 
 def _show(result: DemoResult, fabric: Fabric) -> None:
     """Print the fabric, the placement, its simulation and the circuits to move."""
+    from almanac.demo.fill import OPTICAL
+
     click.echo(
         f"fabric {result.placed.case.cluster}: {len(fabric.hosts)} hosts with {len(fabric.adapters)} "
         f"adapters, {len(fabric.switches)} switches, {fabric.cable_count} cables (a real NDR fabric)"
@@ -61,10 +63,9 @@ def _show(result: DemoResult, fabric: Fabric) -> None:
     click.echo("")
     show_simulation_table(result.simulated)
     click.echo("")
-    on = result.on
+    case = result.planned.case
     click.echo(
-        f"{on.switch.cluster}: {len(on.switch.hosts)} generated hosts on an optical switch, {len(on.jobs)} "
-        f"generated jobs; circuits to move:"
+        f"{OPTICAL}: {len(case.hosts)} generated hosts on an optical switch, {len(case.profiles)} generated "
+        "jobs; circuits to move:"
     )
-    plan = circuit_plan_to_json(result.planned, on.switch.hosts, result.plan)
-    show_circuit_moves(plan["present"])
+    show_circuit_moves(circuit_plan_to_json(result.planned)["present"])

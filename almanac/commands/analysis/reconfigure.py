@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from mapping.service.circuit_search import CircuitPlanReport, CircuitSearchOptions
     from registry.model import Floats
     from registry.progress import Progress
-    from registry.records.optical_switches import OpticalSwitch
     from registry.registry import Registry
 
 MACHINE = ("nodes", "max_degree", "max_edges", "link_speed")
@@ -103,21 +101,21 @@ def command(
     given.check(profile, cluster, at)
     with open_registry() as registry, progress_bars() as progress:
         if profile is not None:
-            saved = _plan_for_profile(registry, profile, cluster, given, progress)
+            planned = _plan_for_profile(registry, profile, cluster, given, progress)
         else:
             assert cluster is not None
-            saved = _plan_for_jobs(registry, cluster, at, given, progress)
-    plan = saved.planned.plan
+            planned = _plan_for_jobs(registry, cluster, at, given, progress)
+    plan, hosts, fields = planned.plan, planned.case.hosts, _fields(planned, given)
     if output is not None:
-        write_text(output, circuit_csv(plan.circuits, saved.hosts))
+        write_text(output, circuit_csv(plan.circuits, hosts))
         note(f"circuits written to {output}")
     if routes is not None:
-        write_text(routes, route_csv(plan, saved.hosts))
+        write_text(routes, route_csv(plan, hosts))
         note(f"routes written to {routes}")
     if as_json:
-        print_json(saved.fields)
+        print_json(fields)
     else:
-        show_circuit_plan(saved.title, saved.fields)
+        show_circuit_plan(_title(planned), fields)
     if not plan.complete:
         click.get_current_context().exit(130)
 
@@ -164,6 +162,20 @@ class ReconfigureOptions:
         if self.reconfiguration_seconds is not None and self.present is None and cluster is None:
             raise click.UsageError("--reconfiguration-seconds goes with --present or --cluster")
 
+    def machine(self) -> Machine | None:
+        """Return the nodes and circuits of the options, or None if they are those of a cluster."""
+        from mapping.reconfiguration.model.problem import Machine
+
+        if self.nodes is None or self.max_degree is None or self.max_edges is None or self.link_speed is None:
+            return None
+        return Machine(
+            nodes=self.nodes,
+            max_degree=self.max_degree,
+            max_edges=self.max_edges,
+            compute_speed=1.0,
+            link_speed=self.link_speed,
+        )
+
     def search(self, start: str | Topology | None, weight: Floats | None = None) -> CircuitSearchOptions:
         """Return the options of the search.
 
@@ -190,146 +202,89 @@ class ReconfigureOptions:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedPlan:
-    """A circuit plan that was found and saved.
-
-    Attributes
-    ----------
-    planned : CircuitPlanReport
-    hosts : tuple of str
-        Names of the nodes; empty if they have only numbers.
-    title : str
-        Title of the table.
-    fields : dict
-        JSON document.
-    """
-
-    planned: CircuitPlanReport
-    hosts: tuple[str, ...]
-    title: str
-    fields: dict[str, Any]
-
-
 def _plan_for_profile(
     registry: Registry, profile: str, cluster: str | None, given: ReconfigureOptions, progress: Progress
-) -> SavedPlan:
+) -> CircuitPlanReport:
     """Find and save circuits, a partition of the ranks and routes for a profile."""
     from mapping.reconfiguration.model.problem import Application
-    from mapping.service.circuit_search import plan_circuits
-    from mapping.service.circuits import save_circuits, topology_of
+    from mapping.service.circuit_search import plan_circuits, save_circuits
+    from mapping.service.circuits import CircuitPlanRequest, circuit_case
 
-    stored = registry.profiles.read(profile)
-    switch = None if cluster is None else registry.optical.read(cluster)
-    hosts = () if switch is None else switch.hosts
-    seconds = _compute_seconds(given, switch)
-    machine = _machine(given, switch, seconds)
-    present = None if switch is None else topology_of(switch)
+    request = CircuitPlanRequest(
+        profile=profile, cluster=cluster, compute_seconds=given.compute_seconds, machine=given.machine()
+    )
+    case = circuit_case(registry, request)
+    stored = case.profiles[0].profile
     if given.present is not None:
-        present = read_circuits(given.present, machine.nodes, hosts)
+        case = replace(case, present=read_circuits(given.present, case.machine.nodes, case.hosts))
     start: str | Topology | None = given.start
     if given.start is not None and Path(given.start).is_file():
-        start = read_circuits(given.start, machine.nodes, hosts)
-    ranks = stored.profile.ranks
-    weight = None if given.weights is None else read_weights(given.weights, ranks)
-    planned = plan_circuits(
-        Application.of_profile(stored.profile, weight),
-        machine,
-        given.search(start, weight),
-        present=present,
-        progress=progress,
-    )
+        start = read_circuits(given.start, case.machine.nodes, case.hosts)
+    weight = None if given.weights is None else read_weights(given.weights, stored.ranks)
+    if weight is not None:
+        case = replace(case, application=Application.of_profile(stored, weight))
+    planned = plan_circuits(case, given.search(start, weight), progress)
     if given.compute_seconds is None:
-        _note_compute_limit(planned, seconds)
-    identity = save_circuits(registry, planned, [stored.id], [ranks], switch=switch)
-    fields = {
-        "profile": stored.profile.name,
-        "cluster": cluster,
-        "ranks": ranks,
-        "compute_seconds": seconds,
-        "weights": given.weights,
-        **circuit_plan_to_json(planned, hosts, identity),
-        "start": given.start,
-    }
-    where = "" if cluster is None else f" of {cluster}"
-    title = f"{stored.profile.name}: {ranks} ranks on {machine.nodes} nodes{where}"
-    return SavedPlan(planned=planned, hosts=hosts, title=title, fields=fields)
+        _note_compute_limit(planned)
+    return save_circuits(registry, planned)
 
 
 def _plan_for_jobs(
     registry: Registry, cluster: str, at: datetime | None, given: ReconfigureOptions, progress: Progress
-) -> SavedPlan:
+) -> CircuitPlanReport:
     """Find and save the next circuits for the running jobs of a cluster."""
-    from mapping.service.circuits import next_circuits, on_switch, save_next_circuits
+    from mapping.service.circuit_search import plan_circuits, save_circuits
+    from mapping.service.circuits import CircuitPlanRequest, circuit_case
 
-    on = on_switch(registry, cluster, at)
-    note_omitted_jobs(on)
-    switch, hosts = on.switch, on.switch.hosts
-    present = None
+    request = CircuitPlanRequest(cluster=cluster, at=at, compute_seconds=given.compute_seconds)
+    case = circuit_case(registry, request)
+    assert case.jobs is not None
+    note_omitted_jobs(case.jobs)
     if given.present is not None:
-        present = read_circuits(given.present, len(hosts), hosts)
-    if present is None and not switch.circuits:
+        case = replace(case, present=read_circuits(given.present, len(case.hosts), case.hosts))
+    if case.present is None:
         note(
             f"the present circuits of {cluster} are unknown, so the gain is unknown: give --present FILE, "
             f"or store them with `almanac cluster optical {cluster} --circuits FILE`"
         )
-    seconds = given.compute_seconds
-    planned = next_circuits(
-        on, given.search(None), present=present, compute_seconds=seconds, progress=progress
-    )
-    identity = save_next_circuits(registry, planned, on)
-    fields = {
-        **jobs_on_switch_to_json(on),
-        "compute_seconds": switch.compute_seconds if seconds is None else seconds,
-        **circuit_plan_to_json(planned, hosts, identity),
+    return save_circuits(registry, plan_circuits(case, given.search(None), progress))
+
+
+def _title(planned: CircuitPlanReport) -> str:
+    """Return the title of the table: what was planned for."""
+    case = planned.case
+    if case.jobs is not None:
+        running = case.jobs.running
+        cluster, time = running.snapshot.cluster, units.moment_text(running.at)
+        jobs = f"{len(case.jobs.jobs)} of {len(running.jobs)} running jobs"
+        return f"{cluster} at {time}: {jobs}, whose ranks stay"
+    profile, where = case.profiles[0].profile, "" if case.switch is None else f" of {case.switch.cluster}"
+    return f"{profile.name}: {profile.ranks} ranks on {case.machine.nodes} nodes{where}"
+
+
+def _fields(planned: CircuitPlanReport, given: ReconfigureOptions) -> dict[str, Any]:
+    """Return the JSON document."""
+    case, plan = planned.case, circuit_plan_to_json(planned)
+    if case.jobs is not None:
+        jobs = jobs_on_switch_to_json(case.jobs, case.profiles)
+        return {**jobs, "compute_seconds": case.compute_seconds, **plan}
+    profile = case.profiles[0].profile
+    return {
+        "profile": profile.name,
+        "cluster": None if case.switch is None else case.switch.cluster,
+        "ranks": profile.ranks,
+        "compute_seconds": case.compute_seconds,
+        "weights": given.weights,
+        **plan,
+        "start": given.start,
     }
-    time = units.moment_text(on.running.at)
-    title = f"{cluster} at {time}: {len(on.jobs)} of {len(on.running.jobs)} running jobs, whose ranks stay"
-    return SavedPlan(planned=planned, hosts=hosts, title=title, fields=fields)
 
 
-def _note_compute_limit(planned: CircuitPlanReport, seconds: float) -> None:
+def _note_compute_limit(planned: CircuitPlanReport) -> None:
     """Print a note if the default computing time limits the throughput."""
     plan = planned.plan
     if plan.compute_throughput < plan.communication_throughput:
         note(
-            f"computing limits the throughput, at the default of {seconds:g} s per rank; the circuits allow "
-            f"{plan.communication_throughput:.4g} profiles/s: give --compute-seconds"
+            f"computing limits the throughput, at the default of {planned.case.compute_seconds:g} s per rank; "
+            f"the circuits allow {plan.communication_throughput:.4g} profiles/s: give --compute-seconds"
         )
-
-
-def _compute_seconds(given: ReconfigureOptions, switch: OpticalSwitch | None) -> float:
-    """Return the computing time of each rank; if it were zero, all ranks would be placed on one node.
-
-    Raises
-    ------
-    InvalidValue
-    """
-    from registry.errors import InvalidValue
-
-    seconds = given.compute_seconds
-    if seconds is None:
-        return switch.compute_seconds if switch is not None and switch.compute_seconds > 0.0 else 1.0
-    if not (math.isfinite(seconds) and seconds > 0.0):
-        raise InvalidValue("compute_seconds", f"is {seconds}, must be finite and above zero")
-    return seconds
-
-
-def _machine(given: ReconfigureOptions, switch: OpticalSwitch | None, seconds: float) -> Machine:
-    """Return the limits of the switch, from a cluster or from options."""
-    from mapping.reconfiguration.model.problem import Machine
-    from mapping.service.circuits import machine_of
-
-    if switch is not None:
-        return machine_of(switch, seconds)
-    assert given.nodes is not None
-    assert given.max_degree is not None
-    assert given.max_edges is not None
-    assert given.link_speed is not None
-    return Machine(
-        nodes=given.nodes,
-        max_degree=given.max_degree,
-        max_edges=given.max_edges,
-        compute_speed=1.0 / seconds,
-        link_speed=given.link_speed,
-    )

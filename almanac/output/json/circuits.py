@@ -12,29 +12,21 @@ from almanac.output.printing import finite
 
 if TYPE_CHECKING:
     from mapping.service.circuit_search import CircuitPlanReport
-    from mapping.service.circuits import OnSwitch
-    from registry.model import CircuitPlan
+    from mapping.service.circuits import JobsOnSwitch
     from registry.model.circuit_plan import Circuits
+    from registry.profiles import StoredProfile
     from registry.records.optical_switches import OpticalSwitch
 
 
-def circuit_plan_to_json(planned: CircuitPlanReport, hosts: Sequence[str], identity: str) -> dict[str, Any]:
-    """Return the keys of a circuit plan in the document of ``almanac reconfigure``.
-
-    Parameters
-    ----------
-    hosts : sequence of str
-        Names of the nodes; empty if they have only numbers.
-    identity : str
-        Id of the saved plan.
-    """
-    plan, search = planned.plan, planned.search
+def circuit_plan_to_json(planned: CircuitPlanReport) -> dict[str, Any]:
+    """Return the keys of a circuit plan in the document of ``almanac reconfigure``."""
+    plan, hosts = planned.plan, planned.case.hosts
     known = not math.isnan(plan.present_throughput)
     return {
-        "configuration": identity,
+        "configuration": planned.record_id,
         **{name: getattr(plan, name) for name in ("nodes", "max_degree", "max_edges", "link_speed")},
         "paper": plan.method == "paper",
-        "start": search.parameters.get("start"),
+        "start": planned.options.parameters.get("start"),
         "seed": plan.seed,
         "complete": plan.complete,
         "hosts": list(hosts),
@@ -42,7 +34,7 @@ def circuit_plan_to_json(planned: CircuitPlanReport, hosts: Sequence[str], ident
         "compute_throughput": finite(plan.compute_throughput),
         "communication_throughput": finite(plan.communication_throughput),
         "upper_bound": {**asdict(planned.bound), "throughput": finite(planned.bound.throughput)},
-        "improvement": finite(_improvement(plan)),
+        "improvement": finite(planned.improvement),
         "circuits": [
             {"a": a, "b": b, "bytes": load}
             for (a, b), load in zip(
@@ -51,14 +43,8 @@ def circuit_plan_to_json(planned: CircuitPlanReport, hosts: Sequence[str], ident
         ],
         "node_of_rank": plan.node_of_vertex.tolist(),
         "trail": _iterations(planned),
-        "present": _moves(plan, hosts) if known else None,
+        "present": _moves(planned) if known else None,
     }
-
-
-def _improvement(plan: CircuitPlan) -> float:
-    """Return the throughput relative to that of the first topology."""
-    first = float(plan.trail_throughput[0])
-    return 1.0 if plan.throughput == first else plan.throughput / first
 
 
 def _iterations(planned: CircuitPlanReport) -> list[dict[str, Any]]:
@@ -68,22 +54,21 @@ def _iterations(planned: CircuitPlanReport) -> list[dict[str, Any]]:
     ]
 
 
-def _moves(plan: CircuitPlan, hosts: Sequence[str]) -> dict[str, Any]:
+def _moves(planned: CircuitPlanReport) -> dict[str, Any]:
     """Return the circuits to move, the gain, and after what time it exceeds the cost of moving them."""
-    saved = 1.0 / plan.present_throughput - 1.0 / plan.throughput
-    profiles = plan.reconfiguration_seconds / saved if saved > 0.0 else math.nan
+    plan, hosts = planned.plan, planned.case.hosts
     return {
         "throughput": finite(plan.present_throughput),
         "removed": named_circuits(plan.removed, hosts),
         "added": named_circuits(plan.inserted, hosts),
         "gain": finite(plan.gain),
-        "seconds_saved": saved,
-        "break_even_profiles": finite(profiles),
+        "seconds_saved": planned.seconds_saved,
+        "break_even_profiles": finite(planned.break_even_profiles),
         "break_even_seconds": finite(plan.break_even_seconds),
     }
 
 
-def jobs_on_switch_to_json(on: OnSwitch) -> dict[str, Any]:
+def jobs_on_switch_to_json(on: JobsOnSwitch, profiles: Sequence[StoredProfile]) -> dict[str, Any]:
     """Return the first keys of ``almanac reconfigure --cluster``: the fabric and its running jobs."""
     return {
         **fabric_to_json(on),
@@ -93,10 +78,10 @@ def jobs_on_switch_to_json(on: OnSwitch) -> dict[str, Any]:
                 "job": job.stored.job.id,
                 "user": job.stored.job.user,
                 "application": job.application,
-                "profile": profile.name,
-                "ranks": ranks,
+                "profile": stored.profile.name,
+                "ranks": stored.profile.ranks,
             }
-            for job, profile, ranks in zip(on.jobs, on.profiles, on.ranks, strict=True)
+            for job, stored in zip(on.jobs, profiles, strict=True)
         ],
     }
 

@@ -10,14 +10,14 @@ from almanac.output.running_jobs import link_name
 
 if TYPE_CHECKING:
     from mapping.service.advising import Advised
-    from mapping.service.circuits import OnSwitch
+    from mapping.service.circuits import JobsOnSwitch
     from mapping.service.live import Live
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
     from mapping.traffic.what_if import JobEffect, WhatIf
 
 
-def fabric_to_json(live: Live | OnSwitch) -> dict[str, Any]:
+def fabric_to_json(live: Live | JobsOnSwitch) -> dict[str, Any]:
     """Return the keys that name the fabric and its time."""
     snapshot = live.running.snapshot
     return {
@@ -28,7 +28,7 @@ def fabric_to_json(live: Live | OnSwitch) -> dict[str, Any]:
     }
 
 
-def omitted_jobs_to_json(live: Live | OnSwitch) -> dict[str, Any]:
+def omitted_jobs_to_json(live: Live | JobsOnSwitch) -> dict[str, Any]:
     """Return the number of running jobs, and those that are not included."""
     return {
         "running": len(live.running.jobs),

@@ -1,4 +1,4 @@
-"""Searches for circuits told as plans: free ones, and those under ranks that stay."""
+"""Circuit plans of searches that place ranks, and of searches under ranks that stay."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from mapping.reconfiguration.bounds import throughput_bound
-from mapping.reconfiguration.model.problem import Application
+from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.seed_topology import ring
 from mapping.reconfiguration.plan.pinned_bounds import pinned_bound
-from mapping.service.circuit_search import GIVEN, CircuitSearchOptions, plan_circuits, plan_next
+from mapping.service.circuit_search import GIVEN, CircuitPlanReport, CircuitSearchOptions, plan_circuits
+from mapping.service.circuits import CircuitPlanCase
 from registry.errors import InvalidValue
 from tests.support.reconfigure_problems import every_pair, links_of, machine
 
@@ -22,19 +23,25 @@ FEW = CircuitSearchOptions(trials=20, seed=1)
 LIMITS = machine(4, max_degree=3, max_edges=6, link_speed=2.0, compute_speed=1.0)
 
 
-def test_a_free_plan_tells_circuits_nodes_and_its_bound() -> None:
+def planned(
+    application: Application, machine: Machine, options: CircuitSearchOptions, **more: Any
+) -> CircuitPlanReport:
+    return plan_circuits(CircuitPlanCase(application=application, machine=machine, **more), options)
+
+
+def test_a_free_plan_has_circuits_nodes_and_its_bound() -> None:
     application = every_pair(6)
-    planned = plan_circuits(application, LIMITS, FEW)
-    plan = planned.plan
+    found = planned(application, LIMITS, FEW)
+    plan = found.plan
     assert (plan.nodes, plan.max_degree, plan.max_edges) == (4, 3, 6)
     assert len(plan.node_of_vertex) == 6
     assert plan.throughput == min(plan.compute_throughput, plan.communication_throughput)
     assert plan.communication_throughput == pytest.approx(2.0 / plan.link_load.max())
     assert plan.upper_bound == throughput_bound(application, LIMITS).throughput
-    assert plan.bound == planned.bound.name
+    assert plan.bound == found.bound.name
     assert plan.throughput <= plan.upper_bound * (1 + 1e-9)
     assert plan.trail_throughput.max() == plan.throughput
-    assert plan.number.tolist() == [one.number for one in planned.trail]
+    assert plan.number.tolist() == [one.number for one in found.trail]
     assert (plan.complete, plan.seed, plan.method, plan.present) == (True, 1, "best", ())
     assert math.isnan(plan.gain)
 
@@ -43,9 +50,9 @@ def test_a_free_plan_tells_circuits_nodes_and_its_bound() -> None:
 def test_the_ways_of_a_plan_are_what_loads_its_circuits(stay: bool) -> None:
     if stay:
         limits = machine(6, max_degree=3, max_edges=7)
-        plan = plan_next(every_pair(6), limits, FEW, node_of_rank=range(6), present=ring(6)).plan
+        plan = planned(every_pair(6), limits, FEW, node_of_rank=np.arange(6), present=ring(6)).plan
     else:
-        plan = plan_circuits(every_pair(6), LIMITS, FEW).plan
+        plan = planned(every_pair(6), LIMITS, FEW).plan
     routes = plan.routes
     assert routes is not None
     assert routes.of_nodes == stay
@@ -60,16 +67,15 @@ def test_the_ways_of_a_plan_are_what_loads_its_circuits(stay: bool) -> None:
     assert load.max() > 0
 
 
-def test_a_plan_of_the_paper_says_so_and_what_it_was_told() -> None:
+def test_a_plan_of_the_paper_says_so_and_has_the_options_that_were_given() -> None:
     search = CircuitSearchOptions(method="paper", start=ring(4), patience=2, skip=0.0, seed=3)
-    planned = plan_circuits(every_pair(5), LIMITS, search)
-    assert planned.plan.method == "paper"
+    assert planned(every_pair(5), LIMITS, search).plan.method == "paper"
     assert search.parameters == {"start": GIVEN, "patience": 2, "skip": 0.0}
 
 
 def test_a_free_plan_is_weighed_against_the_present_circuits() -> None:
     search = CircuitSearchOptions(trials=20, reconfiguration_seconds=3.0)
-    plan = plan_circuits(every_pair(6), LIMITS, search, present=ring(4)).plan
+    plan = planned(every_pair(6), LIMITS, search, present=ring(4)).plan
     assert set(plan.present) == links_of(ring(4))
     assert plan.gain == pytest.approx(plan.throughput / plan.present_throughput)
     if plan.gain > 1.0:
@@ -77,7 +83,7 @@ def test_a_free_plan_is_weighed_against_the_present_circuits() -> None:
     else:
         assert plan.break_even_seconds == math.inf
     with pytest.raises(InvalidValue, match=r"nodes: is 5, the machine has 4"):
-        plan_circuits(every_pair(6), LIMITS, search, present=ring(5))
+        planned(every_pair(6), LIMITS, search, present=ring(5))
 
 
 def clusters() -> Application:
@@ -88,12 +94,12 @@ def clusters() -> Application:
 @pytest.mark.parametrize("method", ["best", "paper"])
 @pytest.mark.parametrize("link_speed", [0.01, 2.0, 1e3])
 def test_circuits_that_are_there_already_gain_nothing(method: str, link_speed: float) -> None:
-    """What was found, set, and searched again: no circuit moves, and no other throughput is told for it."""
+    """What was found, set, and searched again: no circuit moves, and the throughput is the same."""
     limits = machine(4, max_degree=3, max_edges=4, link_speed=link_speed, compute_speed=1.0)
     search = CircuitSearchOptions(method=method, trials=None if method == "paper" else 40, seed=1)
-    first = plan_circuits(clusters(), limits, search).plan
+    first = planned(clusters(), limits, search).plan
     present = Topology.of(4, first.circuits)
-    again = plan_circuits(clusters(), limits, search, present=present).plan
+    again = planned(clusters(), limits, search, present=present).plan
     assert (again.removed, again.inserted) == ((), ())
     assert again.present_throughput >= again.throughput >= first.throughput
     assert again.gain == again.throughput / again.present_throughput
@@ -106,7 +112,7 @@ def test_present_circuits_that_suit_better_stay() -> None:
     complete = Topology.of(4, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
     path = Topology.of(4, [(0, 1), (1, 2), (2, 3)])
     search = CircuitSearchOptions(trials=0, start=path)
-    plan = plan_circuits(every_pair(4), limits, search, present=complete).plan
+    plan = planned(every_pair(4), limits, search, present=complete).plan
     assert (plan.circuits, plan.removed, plan.inserted, plan.gain) == (plan.present, (), (), 1.0)
     assert plan.throughput == plan.present_throughput == plan.trail_throughput[-1]
     assert plan.throughput == plan.trail_throughput.max()
@@ -115,7 +121,7 @@ def test_present_circuits_that_suit_better_stay() -> None:
 def test_circuits_that_carry_nothing_do_not_move() -> None:
     """All is best on one node: whatever circuits there are stay."""
     limits = machine(6, max_degree=3, max_edges=7, link_speed=1e-9)
-    plan = plan_circuits(every_pair(5), limits, FEW, present=ring(6)).plan
+    plan = planned(every_pair(5), limits, FEW, present=ring(6)).plan
     assert plan.link_load.tolist() == [0.0] * 6
     assert (plan.removed, plan.inserted) == ((), ())
 
@@ -127,11 +133,11 @@ def test_an_interrupt_while_the_present_circuits_are_judged_keeps_what_was_found
         raise KeyboardInterrupt
 
     monkeypatch.setattr("mapping.reconfiguration.search.best_partition.place_and_route", interrupted)
-    found = plan_circuits(every_pair(6), LIMITS, FEW, present=ring(4)).plan
+    found = planned(every_pair(6), LIMITS, FEW, present=ring(4)).plan
     assert not found.complete
     assert math.isnan(found.present_throughput)
     assert math.isnan(found.gain)
-    assert found.throughput == plan_circuits(every_pair(6), LIMITS, FEW).plan.throughput
+    assert found.throughput == planned(every_pair(6), LIMITS, FEW).plan.throughput
 
 
 def test_ranks_that_stay_get_the_next_circuits() -> None:
@@ -139,8 +145,8 @@ def test_ranks_that_stay_get_the_next_circuits() -> None:
     hosts = Application.from_edges([0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3], [1.0] * 5 + [10.0])
     limits = machine(6, max_degree=3, max_edges=7)
     search = CircuitSearchOptions(trials=50, reconfiguration_seconds=0.01)
-    planned = plan_next(hosts, limits, search, node_of_rank=[0, 0, 1, 2, 3], present=ring(6))
-    plan = planned.plan
+    found = planned(hosts, limits, search, node_of_rank=np.array([0, 0, 1, 2, 3]), present=ring(6))
+    plan = found.plan
     assert (0, 3) in plan.inserted
     assert plan.node_of_vertex.tolist() == [0, 0, 1, 2, 3]
     assert plan.gain > 1.0
@@ -153,8 +159,8 @@ def test_ranks_that_stay_get_the_next_circuits() -> None:
 def test_computing_caps_what_circuits_can_give() -> None:
     hosts = Application.from_edges([0], [3], [10.0], vertices=6, connected=False)
     limits = machine(6, max_degree=3, max_edges=7)
-    planned = plan_next(hosts, limits, FEW, node_of_rank=[0, 3], present=ring(6), compute_throughput=0.01)
-    plan = planned.plan
+    found = planned(hosts, limits, FEW, node_of_rank=np.array([0, 3]), present=ring(6), compute_seconds=100.0)
+    plan = found.plan
     assert (plan.throughput, plan.present_throughput, plan.gain) == (0.01, 0.01, 1.0)
     assert (plan.upper_bound, plan.bound) == (0.01, "compute")
     assert plan.trail_throughput.max() <= 0.01
@@ -162,7 +168,7 @@ def test_computing_caps_what_circuits_can_give() -> None:
 
 def test_unknown_present_circuits_leave_the_gain_unknown() -> None:
     hosts = Application.from_edges([0], [3], [10.0], vertices=6, connected=False)
-    plan = plan_next(hosts, machine(6), FEW, node_of_rank=[0, 3], present=None).plan
+    plan = planned(hosts, machine(6), FEW, node_of_rank=np.array([0, 3]), present=None).plan
     assert math.isnan(plan.gain)
     assert math.isnan(plan.present_throughput)
     assert plan.throughput == pytest.approx(0.1)

@@ -16,6 +16,7 @@ from mapping.reconfiguration.paper.seed_topology import chordal_ring, ring, toru
 from mapping.reconfiguration.plan import few_moves
 from mapping.reconfiguration.plan.few_moves import best_labels, relabel_nodes
 from mapping.service.circuit_search import CircuitSearchOptions, plan_circuits
+from mapping.service.circuits import CircuitPlanCase
 from registry.model import Longs
 from tests.support.reconfigure_problems import every_pair, links_of, machine
 
@@ -106,7 +107,8 @@ def test_a_plan_moves_no_more_than_what_is_missing() -> None:
     application = Application.from_edges([*range(6), 0], [1, 2, 3, 4, 5, 0, 3], np.ones(7))
     limits = machine(6, max_degree=3, max_edges=7, link_speed=1.0, compute_speed=1.0)
     present = under(np.array([0, 3, 1, 5, 2, 4]), ring(6))
-    plan = plan_circuits(application, limits, CircuitSearchOptions(trials=50), present=present).plan
+    case = CircuitPlanCase(application=application, machine=limits, present=present)
+    plan = plan_circuits(case, CircuitSearchOptions(trials=50)).plan
     assert plan.removed == ()
     assert len(plan.inserted) == 1
     assert (plan.throughput, plan.present_throughput) == (1.0, 0.5)
