@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from mapping.distances.cost_model import CostModel
 from mapping.distances.distances import LINKS
 from mapping.placement.problem.pins import apply_pins, resolve_pins
 from mapping.placement.problem.problem import Problem, host_indices
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.strategies.in_order import in_order
 from mapping.routing.routes import Routes
 from registry.errors import InvalidPlacement
@@ -63,6 +65,28 @@ class PlacementCase:
     tables: str | None = None
     profile_id: str | None = None
     job: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        fabric: Fabric,
+        profile: Profile,
+        allocation: Allocation,
+        options: SearchOptions,
+        costs: CostModel | None,
+        pins: Mapping[int, str | int] | None,
+        present: Placement | None,
+    ) -> Self:
+        """Return the case of data in memory."""
+        return cls(
+            fabric=fabric,
+            profile=profile,
+            allocation=allocation,
+            costs=costs or CostModel(),
+            default_distance=options.default_distance,
+            pins=pins or {},
+            present=present,
+        )
 
     @cached_property
     def routes(self) -> Routes:

@@ -40,102 +40,66 @@ class Method(Entry):
     weight: float = 0.0
 
 
+def _strategy(module: str, about: str, name: str = "") -> Method:
+    """Return the strategy of a module, which has its name unless another one is given."""
+    target = f"mapping.placement.strategies.{module}:place_ranks"
+    return Method(name=name or module.replace("_", "-"), target=target, about=about)
+
+
+def _refiner(module: str, about: str, weight: float = 1.0) -> Method:
+    target = f"mapping.placement.refine.{module}:refine"
+    return Method(name=module.replace("_", "-"), target=target, about=about, refines=True, weight=weight)
+
+
 STRATEGIES = Catalog(
     "strategy",
     (
-        Method(
-            name="in-order",
-            target="mapping.placement.strategies.in_order:place_ranks",
-            about="ranks fill the slots in order",
-        ),
-        Method(
-            name="random",
-            target="mapping.placement.strategies.random:place_ranks",
-            about="every choice of slots is equally likely",
-        ),
-        Method(
-            name="round-robin",
-            target="mapping.placement.strategies.round_robin:place_ranks",
-            about="ranks go to the hosts in turn (Li et al. 2020, section 5.2)",
-        ),
-        Method(
+        _strategy("in_order", "ranks fill the slots in order"),
+        _strategy("random", "every choice of slots is equally likely"),
+        _strategy("round_robin", "ranks go to the hosts in turn (Li et al. 2020, section 5.2)"),
+        _strategy(
+            "local_random",
+            "ranks that exchange most on near random hosts (Orduña et al. 2004, section 5.2)",
             name="random-local",
-            target="mapping.placement.strategies.local_random:place_ranks",
-            about="ranks that exchange most on near random hosts (Orduña et al. 2004, section 5.2)",
         ),
-        Method(
-            name="greedy",
-            target="mapping.placement.strategies.greedy:place_ranks",
-            about="heaviest edge next, on the closest free host (Hoefler and Snir 2011, Algorithm 1)",
+        _strategy(
+            "greedy", "heaviest edge next, on the closest free host (Hoefler and Snir 2011, Algorithm 1)"
         ),
-        Method(
-            name="recursive-bisection",
-            target="mapping.placement.strategies.recursive_bisection:place_ranks",
-            about="both graphs cut into halves by METIS (Hoefler and Snir 2011, Algorithm 2)",
+        _strategy(
+            "recursive_bisection", "both graphs cut into halves by METIS (Hoefler and Snir 2011, Algorithm 2)"
         ),
-        Method(
-            name="rcm",
-            target="mapping.placement.strategies.rcm:place_ranks",
-            about="both graphs in reverse Cuthill-McKee order (Hoefler and Snir 2011, section 3.3)",
+        _strategy("rcm", "both graphs in reverse Cuthill-McKee order (Hoefler and Snir 2011, section 3.3)"),
+        _strategy("multilevel", "ranks cut by METIS along the hierarchy that hosts form by distance"),
+        _strategy(
+            "spectral",
+            "ranks along a torus's axes or a hierarchy's levels by eigenvectors of the guest graph",
         ),
-        Method(
-            name="multilevel",
-            target="mapping.placement.strategies.multilevel:place_ranks",
-            about="ranks cut by METIS along the hierarchy that hosts form by distance",
+        _strategy(
+            "layout", "in order, spectral (tori) or multilevel (elsewhere): whichever has less hop-bytes"
         ),
-        Method(
-            name="spectral",
-            target="mapping.placement.strategies.spectral:place_ranks",
-            about="ranks along a torus's axes or a hierarchy's levels by eigenvectors of the guest graph",
+        _strategy(
+            "multicore",
+            "one group of ranks per host by METIS, then groups by another strategy (2011, section 3.4)",
         ),
-        Method(
-            name="layout",
-            target="mapping.placement.strategies.layout:place_ranks",
-            about="in order, spectral (tori) or multilevel (elsewhere): whichever has less hop-bytes",
+        _strategy(
+            "random_search",
+            "random exchanges from 10 random mappings, till 40 in a row fail (Orduña et al. 2004)",
         ),
-        Method(
-            name="multicore",
-            target="mapping.placement.strategies.multicore:place_ranks",
-            about="one group of ranks per host by METIS, then groups by another strategy (2011, section 3.4)",
+        _strategy(
+            "ohtma",
+            "ranks by volume, hosts by compactness, best pairs exchanged (Li et al. 2020, Algorithm 1)",
         ),
-        Method(
-            name="random-search",
-            target="mapping.placement.strategies.random_search:place_ranks",
-            about="random exchanges from 10 random mappings, till 40 in a row fail (Orduña et al. 2004)",
+        _refiner(
+            "ohtma_exchange",
+            "the best pair of all, P/2 times, then the best prefix (Li et al. 2020, lines 20 to 36)",
         ),
-        Method(
-            name="ohtma",
-            target="mapping.placement.strategies.ohtma:place_ranks",
-            about="ranks by volume, hosts by compactness, best pairs exchanged (Li et al. 2020, Algorithm 1)",
-        ),
-        Method(
-            name="ohtma-exchange",
-            target="mapping.placement.refine.ohtma_exchange:refine",
-            refines=True,
-            weight=1.0,
-            about="the best pair of all, P/2 times, then the best prefix (Li et al. 2020, lines 20 to 36)",
-        ),
-        Method(
-            name="threshold-accepting",
-            target="mapping.placement.refine.threshold_accepting:refine",
-            refines=True,
+        _refiner(
+            "threshold_accepting",
+            "random swaps, kept if congestion rises little (Hoefler and Snir 2011, section 3.5)",
             weight=3.0,
-            about="random swaps, kept if congestion rises little (Hoefler and Snir 2011, section 3.5)",
         ),
-        Method(
-            name="pair-exchange",
-            target="mapping.placement.refine.pair_exchange:refine",
-            refines=True,
-            weight=1.0,
-            about="annealed swaps and moves on hop-bytes",
-        ),
-        Method(
-            name="congestion-descent",
-            target="mapping.placement.refine.congestion_descent:refine",
-            refines=True,
-            weight=1.0,
-            about="annealed swaps and moves on a high power of link congestion",
-        ),
+        _refiner("pair_exchange", "annealed swaps and moves on hop-bytes"),
+        _refiner("congestion_descent", "annealed swaps and moves on a high power of link congestion"),
     ),
 )
 """All strategies and refiners."""
@@ -179,7 +143,7 @@ class Chain:
 
     @classmethod
     def parse(cls, text: str) -> Chain:
-        """The chain written as ``strategy:option=value,...+refiner+...``; it may begin with a refiner.
+        """Parse a chain written as ``strategy:option=value,...+refiner+...``; it may begin with a refiner.
 
         Raises
         ------

@@ -282,9 +282,9 @@ def _fields(planned: CircuitPlanReport, given: ReconfigureOptions) -> dict[str, 
 
 def _note_compute_limit(planned: CircuitPlanReport) -> None:
     """Print a note if the default computing time limits the throughput."""
-    plan = planned.plan
+    plan, seconds = planned.plan, planned.case.compute_seconds
     if plan.compute_throughput < plan.communication_throughput:
         note(
-            f"computing limits the throughput, at the default of {planned.case.compute_seconds:g} s per rank; "
-            f"the circuits allow {plan.communication_throughput:.4g} profiles/s: give --compute-seconds"
+            f"computing limits the throughput, at the default of {seconds:g} s per rank; the circuits allow "
+            f"{plan.communication_throughput:.4g} profiles/s: give --compute-seconds"
         )

@@ -30,8 +30,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.search.members import CONGESTED, Features, default_members, near_members
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.portfolio import Portfolio
-from mapping.placement.search.warm_up import warm_up
-from mapping.placement.search.workers import Member
+from mapping.placement.search.workers import Member, warm_up
 from registry.errors import InvalidValue
 from registry.model import Allocation, Fabric, Ints, Placement, Profile
 from registry.progress import Progress, silent
@@ -131,15 +130,7 @@ def remap_few(
         As `mapping.place`.
     """
     options = options or SearchOptions()
-    case = PlacementCase(
-        fabric=fabric,
-        profile=profile,
-        allocation=allocation,
-        costs=costs or CostModel(),
-        default_distance=options.default_distance,
-        pins=pins or {},
-        present=present,
-    )
+    case = PlacementCase.of(fabric, profile, allocation, options, costs, pins, present)
     return find_curve(case, options, progress)
 
 
@@ -149,45 +140,35 @@ def find_curve(case: PlacementCase, options: SearchOptions, progress: Progress =
         raise InvalidValue("PlacementCase.present", "a present placement is needed")
     if options.strategies is not None:
         raise InvalidValue("strategies", "have no effect if a placement is kept")
-    objective, deadline = parse_objective(options.objective), options.start_clock()
-    present = case.host_indices(case.present)
-    with deadline.without_compilation():
-        problem = case.problem()
-        members = _without_strategies(default_members(objective, Features.of(problem)))
-        chains = tuple(str(member.chain) for member in members + near_members(objective))
-        warm_up(problem.routes.name, chains, deadline.workers)
-    search = _CurveSearch(problem, objective, present, members, deadline, options.seed, progress)
-    return search.curve(options.moves, case.parameters)
+    return _CurveSearch(case, options, progress).curve()
 
 
 class _CurveSearch:
     """One search for a curve."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        objective: Objective,
-        present: Ints,
-        members: tuple[Member, ...],
-        deadline: Deadline,
-        seed: int,
-        progress: Progress,
-    ) -> None:
-        self._problem = problem
-        self._present = present
-        self._start = problem.apply_pins(present)
-        first = score(problem, self._start)
-        self._objective = objective.relative_to(first)
-        self._members = members
-        self._deadline = deadline
-        self._seeds = iter(np.random.SeedSequence(seed).generate_state(64).tolist())
-        self._seed = seed
+    def __init__(self, case: PlacementCase, options: SearchOptions, progress: Progress) -> None:
+        objective = parse_objective(options.objective)
+        self._deadline = options.start_clock()
+        assert case.present is not None
+        self._present = case.host_indices(case.present)
+        with self._deadline.without_compilation():
+            self._problem = case.problem()
+            self._members = _without_strategies(default_members(objective, Features.of(self._problem)))
+            members = self._members + near_members(objective)
+            warm_up(self._problem.routes.name, members, self._deadline.workers)
+        self._case = case
+        self._options = options
         self._progress = progress
+        self._seeds = iter(np.random.SeedSequence(options.seed).generate_state(64).tolist())
+        self._start = self._problem.apply_pins(self._present)
+        first = score(self._problem, self._start)
+        self._objective = objective.relative_to(first)
         self._found: list[tuple[Ints, Score]] = [(self._start, first)]
         self._steps = 0
 
-    def curve(self, moves: int | None, parameters: dict[str, str | int]) -> Curve:
+    def curve(self) -> Curve:
         """Search, and return the placements that no other with fewer moved ranks equals."""
+        moves = self._options.moves
         with self._deadline.interruptible():
             self._search(self._problem.ranks if moves is None else moves)
         first = int((self._start != self._present).sum())
@@ -201,7 +182,7 @@ class _CurveSearch:
                 points.append((moved, hosts, found))
         return Curve(
             objective=self._objective,
-            points=tuple(self._point(*one, parameters) for one in points),
+            points=tuple(self._point(*one) for one in points),
             complete=not self._deadline.interrupted,
         )
 
@@ -273,7 +254,7 @@ class _CurveSearch:
         self._found.append((hosts, found))
         return found
 
-    def _point(self, moved: int, hosts: Ints, found: Score, parameters: dict[str, str | int]) -> Point:
+    def _point(self, moved: int, hosts: Ints, found: Score) -> Point:
         """Return a point of the curve with its placement."""
         placement = Placement(
             host_of_rank=self._problem.allocation.hosts[hosts],
@@ -281,8 +262,8 @@ class _CurveSearch:
             strategy="keep",
             objective=str(self._objective),
             routing=self._problem.routes.name,
-            parameters={"moved": moved, "workers": self._deadline.workers, **parameters},
-            seed=self._seed,
+            parameters={"moved": moved, "workers": self._deadline.workers, **self._case.parameters},
+            seed=self._options.seed,
             seconds=self._deadline.elapsed,
             steps=self._steps,
             complete=not self._deadline.interrupted,

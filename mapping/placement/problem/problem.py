@@ -6,19 +6,56 @@ position in `Allocation.host_of_slot`; only the `Placement` has vertices of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import Lock
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from mapping.distances.distances import LINKS, Distances, distances
-from mapping.placement.kernels.hop_bytes_search import Guest, Hops, Near, SlotAssignment
-from mapping.placement.problem.memo import Memo
+from mapping.placement.kernels.hop_bytes_search import (
+    DICE,
+    Guest,
+    Hops,
+    Near,
+    SlotAssignment,
+    count_pairs,
+    near_groups,
+)
 from mapping.placement.problem.pins import apply_pins, check_pins
-from mapping.placement.problem.search_arrays import compact_hops, hop_unit, near_slots
 from mapping.routing.routes import Routes
 from registry.errors import InvalidValue
-from registry.model import Allocation, Bools, Floats, Ints, Longs, Profile
+from registry.model import Allocation, Bools, Fabric, Floats, Int8s, Ints, Longs, Profile
+
+Value = TypeVar("Value")
+CODES = 256
+"""Number of distances that searches distinguish, including that of a host from itself."""
+NEAR = 256
+"""Most groups at one distance that are proposed near a host."""
+SHARES = (0.0, 0.67, 0.87)
+"""Cumulative parts of the proposals to the partner's host, its nearest groups, and its second nearest."""
+SHARES_SEVERAL = (0.31, 0.77, 0.91)
+"""The same if hosts take several ranks."""
+
+
+class Memo:
+    """Computed values by name; a pickled copy is empty, since all can be computed again."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._values: dict[str, Any] = {}
+
+    def once(self, name: str, make: Callable[[], Value]) -> Value:
+        """Return a value, computed by the first caller; other threads wait for it."""
+        with self._lock:
+            if name not in self._values:
+                self._values[name] = make()
+            return cast(Value, self._values[name])
+
+    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
+        return Memo, ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,7 +176,7 @@ class Problem:
         return apply_pins(self.pins, host_of_rank, self.allocation.slots)
 
     def assign_slots(self, host_of_rank: Ints) -> SlotAssignment:
-        """The seats of a placement by host index; ranks of one host take its slots in ascending order."""
+        """Return the slots of a placement by host index; ranks of one host take its slots in order."""
         order = np.argsort(host_of_rank, kind="stable")
         hosts = host_of_rank[order]
         within = np.arange(len(hosts)) - np.searchsorted(hosts, hosts)
@@ -214,3 +251,84 @@ def host_indices(allocation: Allocation, vertices: Ints) -> Ints:
     """Return int32: the index in the allocation of hosts given as vertices of the fabric."""
     order = np.argsort(allocation.hosts)
     return order[np.searchsorted(allocation.hosts[order], vertices)].astype(np.int32)
+
+
+def arc_tails(fabric: Fabric) -> Ints:
+    """Return int32[arcs]: the vertex at which each arc begins; it ends at ``fabric.neighbour``."""
+    return np.repeat(np.arange(len(fabric), dtype=np.int32), np.diff(fabric.indptr))
+
+
+def arc_capacities(problem: Problem) -> Floats:
+    """Return float64[arcs]: bytes/s of each arc, parallel cables summed, that other jobs leave."""
+    fabric = problem.routes.fabric
+    total = np.bincount(fabric.arc_of_link, problem.link_capacity, len(fabric.neighbour))
+    return total.astype(np.float64)
+
+
+def hosts_are_neighbours(fabric: Fabric, hosts: Ints) -> bool:
+    """Return True if at least half of the given hosts (vertices) have an edge to another of them.
+
+    True for direct networks, even if an allocation has holes; False for switched ones.
+    """
+    kept = np.zeros(len(fabric), bool)
+    kept[hosts] = True
+    tail, head = arc_tails(fabric), fabric.neighbour
+    inside = kept[tail] & kept[head] & (tail != head)
+    joined = np.zeros(len(fabric), bool)
+    joined[tail[inside]] = joined[head[inside]] = True
+    return bool(2 * np.count_nonzero(joined) >= len(hosts))
+
+
+def compact_hops(distances: Distances) -> Hops:
+    """Return distances in one byte each; rounded if there are more than 255 values."""
+    if distances.codes is not None and len(distances.codes[1]) < CODES:
+        one_way, value = distances.codes[0] + np.uint8(1), distances.codes[1]
+        return _hops(distances, one_way, value)
+    between = distances.between
+    value = np.unique(between)
+    if len(value) > CODES - 1:
+        value = np.linspace(value[0], value[-1], CODES - 1)
+    middle = (value[1:] + value[:-1]) / 2
+    return _hops(distances, (1 + np.searchsorted(middle, between)).astype(np.uint8), value)
+
+
+def _hops(distances: Distances, one_way: Int8s, value: Floats) -> Hops:
+    both = [one_way] if distances.symmetric else [one_way, one_way.T]
+    padded = np.zeros(CODES)
+    padded[1 : 1 + len(value)] = value
+    return Hops(distances.group.astype(np.int32), np.ascontiguousarray(np.stack(both)), padded)
+
+
+def near_slots(hops: Hops, slot_host: Ints, first_slot: Longs) -> Near:
+    """Return the slots at the two nearest distances of each group of hosts, and of each host."""
+    groups = hops.code.shape[1]
+    of_slot = hops.group[slot_host]
+    size = np.bincount(hops.group, minlength=groups).astype(np.int64)
+    start, middle, end, group = near_groups(hops.code[0], hops.value, size, NEAR)
+    slot = np.argsort(of_slot, kind="stable").astype(np.int32)
+    several = len(slot_host) > len(hops.group)
+    return Near(
+        host_group=hops.group,
+        slot_host=slot_host,
+        first_slot=first_slot,
+        start=start,
+        middle=middle,
+        end=end,
+        group=group,
+        first=np.searchsorted(of_slot[slot], np.arange(groups + 1)).astype(np.int64),
+        slot=slot,
+        shares=np.rint(DICE * np.array(SHARES_SEVERAL if several else SHARES)).astype(np.int64),
+    )
+
+
+def hop_unit(hops: Hops) -> float:
+    """Return the unit of temperatures: the distance of the mean host beyond the nearest.
+
+    It grows with the scale of the distances and does not change if all of them change by the same amount, as
+    from links to switches. 0 if all hosts are equally far.
+    """
+    size = np.bincount(hops.group, minlength=hops.code.shape[1]).astype(np.int64)
+    pairs = count_pairs(hops.code[0], size)
+    if not pairs.any():
+        return 0.0
+    return float((pairs * hops.value).sum() / pairs.sum() - hops.value[pairs > 0].min())

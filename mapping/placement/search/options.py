@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from mapping.deadline import Deadline, check_limit
@@ -10,6 +9,7 @@ from mapping.distances.distances import EQUIVALENT_2, LINKS
 from mapping.placement.catalog import Chain
 from mapping.placement.problem.objective import parse_objective
 from mapping.placement.search.executors import THREADS, Executor
+from mapping.threads import cores
 from registry.errors import InvalidValue
 
 DEFAULT_STEP_WORKERS = 2
@@ -18,7 +18,7 @@ DEFAULT_STEP_WORKERS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What a search minimises and how long it pair_routes.
+    """What a search minimises and how long it runs.
 
     Attributes
     ----------
@@ -100,7 +100,4 @@ class SearchOptions:
 
 def default_workers(steps: int | None) -> int:
     """Return the default number of threads: one per usable processor, fixed under a limit in steps."""
-    if steps is not None:
-        return DEFAULT_STEP_WORKERS
-    usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable is not None else os.cpu_count() or 1
+    return cores() if steps is None else DEFAULT_STEP_WORKERS

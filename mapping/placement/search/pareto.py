@@ -20,8 +20,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.search.members import Features, default_members, pareto_members
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.portfolio import Portfolio
-from mapping.placement.search.warm_up import warm_up
-from mapping.placement.search.workers import MemberResult
+from mapping.placement.search.workers import MemberResult, warm_up
 from registry.model import Allocation, Fabric, Ints, Placement, Profile
 from registry.progress import Progress, silent
 
@@ -65,15 +64,9 @@ def pareto(
     InfeasibleAllocation, InvalidPlacement, DisconnectedAllocation, UnreachablePair
     InvalidValue, UnknownName
     """
-    case = PlacementCase(
-        fabric=fabric,
-        profile=profile,
-        allocation=allocation,
-        costs=costs or CostModel(),
-        pins=pins or {},
-        present=start,
-    )
-    return find_pareto_set(case, options or SearchOptions(seconds=SECONDS), progress)
+    options = options or SearchOptions(seconds=SECONDS)
+    case = PlacementCase.of(fabric, profile, allocation, options, costs, pins, start)
+    return find_pareto_set(case, options, progress)
 
 
 def find_pareto_set(
@@ -85,7 +78,7 @@ def find_pareto_set(
         problem, baselines = case.problem(LINKS), case.baselines()
         features = Features.of(problem)
         members = (*default_members(objective, features), *pareto_members(features))
-        warm_up(problem.routes.name, tuple(str(member.chain) for member in members), deadline.workers)
+        warm_up(problem.routes.name, members, deadline.workers)
     found, complete = _search(problem, baselines, deadline, options.seed, progress)
     parameters = {"workers": deadline.workers, **case.parameters}
     return tuple(

@@ -13,8 +13,7 @@ from mapping.placement.problem.objective import parse_objective
 from mapping.placement.search.members import Features, default_members
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.portfolio import Portfolio
-from mapping.placement.search.warm_up import warm_up
-from mapping.placement.search.workers import Member, MemberResult, SearchResult
+from mapping.placement.search.workers import Member, MemberResult, SearchResult, warm_up
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.progress import Progress, silent
 
@@ -65,15 +64,7 @@ def place(
         An unknown objective, routing, rails rule, distance, strategy or option, with the closest names.
     """
     options = options or SearchOptions()
-    case = PlacementCase(
-        fabric=fabric,
-        profile=profile,
-        allocation=allocation,
-        costs=costs or CostModel(),
-        default_distance=options.default_distance,
-        pins=pins or {},
-        present=start,
-    )
+    case = PlacementCase.of(fabric, profile, allocation, options, costs, pins, start)
     return find_placement(case, options, progress)
 
 
@@ -94,7 +85,7 @@ def find_placement(case: PlacementCase, options: SearchOptions, progress: Progre
             problem = case.problem()
             members = members or default_members(objective, Features.of(problem))
             routing = problem.routes.name
-            warm_up(routing, tuple(str(member.chain) for member in members), deadline.workers)
+            warm_up(routing, members, deadline.workers)
         portfolio = Portfolio(problem, objective, baselines, deadline, progress, options.executor)
         guards = [GIVEN] if options.strategies else baselines
         result = portfolio.run(members, options.seed, guards=guards)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ from mapping.placement.catalog import Chain, Link
 from mapping.placement.problem.objective import Objective, Score, better, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
-from registry.model import Ints
+from mapping.routing.catalog import DEFAULTS, build_routes, choose_routing
+from registry.model import HOST, SWITCH, Adapters, Allocation, Fabric, ForwardingTables, Ints, Links, Profile
 
 Report = Callable[[str, int, Candidate | None], None]
 """Called with a phase, the number of proposals since the last call, and the best candidate."""
@@ -131,7 +133,8 @@ def run_members(
     ------
     DisconnectedAllocation, UnreachablePair
     """
-    worker = _Worker(problem, objective, members, start, deadline, scoring_seconds, report)
+    weights = [weight for member in members for weight in member.weights]
+    worker = _Worker(problem, objective, start, deadline, scoring_seconds, report or _report_nothing, weights)
     with deadline.interruptible():
         for member in members:
             if deadline.stopped:
@@ -140,34 +143,37 @@ def run_members(
     return SearchResult(worker.results(), worker.taken, not deadline.stopped)
 
 
+@dataclass(slots=True)
 class _Worker:
-    """State of one worker: the results so far."""
+    """State of one worker: what it searches, and the results so far.
 
-    def __init__(
-        self,
-        problem: Problem,
-        objective: Objective,
-        members: tuple[Member, ...],
-        start: MemberResult,
-        deadline: Deadline,
-        scoring_seconds: float,
-        report: Report | None,
-    ) -> None:
-        self._problem = problem
-        self._objective = objective
-        self._start = start
-        self._deadline = deadline
-        self._weights = [weight for member in members for weight in member.weights]
-        self._scoring_seconds = scoring_seconds
-        self._report = report or (lambda phase, taken, found: None)
-        self._best: MemberResult | None = None
-        self._finished: list[MemberResult] = []
-        self._unscored: MemberResult | None = None
-        self.taken = 0
+    Attributes
+    ----------
+    weights : list of float
+        Shares of the refiners that have not run yet.
+    best, unscored : MemberResult or None
+        Best placement of the present member, and the one that has no score yet.
+    finished : list of MemberResult
+        Best placement of each member that came to its end.
+    taken : int
+        Proposals made.
+    """
+
+    problem: Problem
+    objective: Objective
+    start: MemberResult
+    deadline: Deadline
+    scoring_seconds: float
+    report: Report
+    weights: list[float]
+    best: MemberResult | None = None
+    unscored: MemberResult | None = None
+    finished: list[MemberResult] = field(default_factory=list)
+    taken: int = 0
 
     def results(self) -> tuple[MemberResult, ...]:
         """Return the best placement of each member so far, and the one that has no score yet."""
-        return (*self._finished, *(one for one in (self._best, self._unscored) if one is not None))
+        return (*self.finished, *(one for one in (self.best, self.unscored) if one is not None))
 
     def run(self, member: Member) -> None:
         """Run the strategy of a member, then its refiners."""
@@ -179,25 +185,25 @@ class _Worker:
             deadline = self._refiner_deadline(None if member.steps is None else member.steps[index])
             hosts = self._refine(link, MemberResult(member.number, hosts, name, None), deadline, generator)
             self._score(member.number, hosts, name)
-            self._weights = self._weights[1:]
-        if self._best is not None:
-            self._finished.append(self._best)
-        self._best = None
+            self.weights = self.weights[1:]
+        if self.best is not None:
+            self.finished.append(self.best)
+        self.best = None
 
     def _run_strategy(self, chain: Chain, generator: np.random.Generator) -> tuple[Ints, str]:
         if chain.strategy is None:
-            return self._start.host_of_rank, self._start.chain
-        self._report(str(chain.strategy), 0, None)
-        hosts = chain.strategy.strategy()(self._problem, generator)
-        return self._problem.apply_pins(hosts), str(chain.strategy)
+            return self.start.host_of_rank, self.start.chain
+        self.report(str(chain.strategy), 0, None)
+        hosts = chain.strategy.strategy()(self.problem, generator)
+        return self.problem.apply_pins(hosts), str(chain.strategy)
 
     def _refiner_deadline(self, steps: int | None) -> Deadline:
         """Return the deadline of the next refiner, whose weight is the first of the remaining ones."""
-        whole = self._deadline
+        whole = self.deadline
         if steps is not None:
             return Deadline(steps=steps, workers=whole.workers, stop=whole.stop)
-        left = whole.left - self._scoring_seconds * len(self._weights)
-        part = self._weights[0] / sum(self._weights)
+        left = whole.left - self.scoring_seconds * len(self.weights)
+        part = self.weights[0] / sum(self.weights)
         return Deadline(seconds=left * part, workers=whole.workers, stop=whole.stop)
 
     def _refine(
@@ -205,23 +211,94 @@ class _Worker:
     ) -> Ints:
         """Run a refiner from a placement and report its progress; return its last placement."""
         found, reported, before = start, 0, self.taken
-        for candidate in link.refiner()(self._problem, start.host_of_rank, deadline, generator):
-            self._unscored = found = start._replace(host_of_rank=candidate.host_of_rank)
+        for candidate in link.refiner()(self.problem, start.host_of_rank, deadline, generator):
+            self.unscored = found = start._replace(host_of_rank=candidate.host_of_rank)
             self.taken = before + deadline.taken
-            self._report(start.chain, deadline.taken - reported, candidate)
+            self.report(start.chain, deadline.taken - reported, candidate)
             reported = deadline.taken
         self.taken = before + deadline.taken
-        self._report(start.chain, deadline.taken - reported, None)
+        self.report(start.chain, deadline.taken - reported, None)
         return found.host_of_rank
 
     def _score(self, number: int, hosts: Ints, name: str) -> None:
         """Compute the exact score of a placement and keep it if it is the member's best."""
-        best = self._best
+        best = self.best
         if best is None or not np.array_equal(hosts, best.host_of_rank):
-            self._unscored = MemberResult(number, hosts, name, None)
+            self.unscored = MemberResult(number, hosts, name, None)
             begin = time.perf_counter()
-            found = score(self._problem, hosts)
-            self._scoring_seconds = time.perf_counter() - begin
-            if best is None or best.score is None or better(self._objective, found, best.score):
-                self._best = MemberResult(number, hosts, name, found)
-        self._unscored = None
+            found = score(self.problem, hosts)
+            self.scoring_seconds = time.perf_counter() - begin
+            if best is None or best.score is None or better(self.objective, found, best.score):
+                self.best = MemberResult(number, hosts, name, found)
+        self.unscored = None
+
+
+def _report_nothing(phase: str, taken: int, candidate: Candidate | None) -> None:
+    return
+
+
+@cache
+def warm_up(routing: str, members: tuple[Member, ...], workers: int) -> None:
+    """Compile the kernels of a search, or read them from disk, before its clock starts; once per process.
+
+    The members run for a few proposals on two hosts, one with two rails.
+
+    Parameters
+    ----------
+    routing : str
+        Routing; one with options or a file counts as all shortest paths, which have the same kernels.
+    members : tuple of Member
+    workers : int
+        Number of threads of a refiner.
+    """
+    profile = Profile.from_edges([0, 1], [1, 0], [1.0, 2.0])
+    fabric = _two_hosts()
+    allocation = Allocation.of(fabric, [0, 1])
+    choose_routing(fabric)
+    known = routing if routing in DEFAULTS else DEFAULTS[-1]
+    routes = build_routes(known, fabric, allocation.hosts)
+    routes.require_connected()
+    problem = Problem(profile=profile, allocation=allocation, routes=routes)
+    chains = [member.chain for member in members]
+    for first in dict.fromkeys(chain.strategy for chain in chains if chain.strategy is not None):
+        first.strategy()(problem, np.random.default_rng(0))
+    for link in dict.fromkeys(link for chain in chains for link in chain.refiners):
+        deadline = Deadline(steps=2, workers=workers)
+        list(link.refiner()(problem, problem.slot_host.copy(), deadline, np.random.default_rng(0)))
+    score(problem, problem.slot_host)
+
+
+def _two_hosts() -> Fabric:
+    """Return two hosts on one switch, with forwarding tables; the first has two adapters."""
+    adapters = Adapters(
+        names=("a1", "a2", "b"),
+        guid=np.array([1, 2, 3], np.uint64),
+        system_guid=np.array([1, 1, 3], np.uint64),
+        host=np.array([0, 0, 1]),
+        port_adapter=np.array([0, 1, 2]),
+        port_number=np.array([1, 1, 1]),
+        port_guid=np.array([1, 2, 3], np.uint64),
+        port_lid=np.array([1, 2, 3]),
+        port_lmc=np.array([0, 0, 0]),
+    )
+    links = Links.of(
+        [0, 0, 1, 2, 2, 2], [2, 2, 2, 0, 0, 1], 1.0,
+        source_port=[1, 1, 1, 1, 2, 3], target_port=[1, 2, 3, 1, 1, 1],
+        source_adapter=[0, 1, 2, -1, -1, -1], target_adapter=[-1, -1, -1, 0, 1, 2],
+    )  # fmt: skip
+    tables = ForwardingTables(
+        switch_guid=np.array([4], np.uint64),
+        ports=np.array([[255, 1, 2, 3]]),
+        lid_guid=np.array([0, 1, 2, 3], np.uint64),
+    )
+    return Fabric(
+        names=("a", "b", "s"),
+        kind=np.array([HOST, HOST, SWITCH]),
+        slots=np.array([1, 1, 0]),
+        forwards=np.array([False, False, True]),
+        guid=np.array([0, 0, 4], np.uint64),
+        lid=np.zeros(3, np.int32),
+        links=links,
+        adapters=adapters,
+        tables=tables,
+    )

@@ -31,9 +31,8 @@ import numpy as np
 
 from mapping.placement.kernels import greedy as kernel
 from mapping.placement.kernels.greedy import HostGraph, Senders
-from mapping.placement.problem.host_graph import arc_capacities, arc_tails
 from mapping.placement.problem.objective import Score, better, check_objective, score
-from mapping.placement.problem.problem import Problem
+from mapping.placement.problem.problem import Problem, arc_capacities, arc_tails
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints
 

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from mapping.placement.kernels.rcm import reverse_cuthill_mckee
-from mapping.placement.problem.host_graph import arc_tails, hosts_are_neighbours
-from mapping.placement.problem.problem import Problem
+from mapping.placement.problem.problem import Problem, arc_tails, hosts_are_neighbours
 from registry.errors import UnknownName
 from registry.model import Fabric, Ints
 

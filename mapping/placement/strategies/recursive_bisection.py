@@ -31,8 +31,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from mapping.placement.partition.bisection import bisect, repaired, subgraph, weighted_graph
-from mapping.placement.problem.host_graph import arc_capacities, arc_tails, hosts_are_neighbours
-from mapping.placement.problem.problem import Problem
+from mapping.placement.problem.problem import Problem, arc_capacities, arc_tails, hosts_are_neighbours
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools, Fabric, Ints, Longs
 

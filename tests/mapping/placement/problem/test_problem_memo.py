@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from mapping.placement.problem.memo import Memo
+from mapping.placement.problem.problem import Memo
 
 
 def test_a_value_is_made_once_by_whoever_asks_first() -> None:
