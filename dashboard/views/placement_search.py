@@ -11,6 +11,7 @@ from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, Searc
 from dashboard.widgets.messages import plain, show_error
 from mapping.evaluation.report import PlacementReport
 from mapping.placement.search.options import SearchOptions
+from mapping.service.live import with_running_jobs
 from mapping.service.placing import place
 from mapping.service.request import PlacementRequest
 from mapping.threads import cores
@@ -124,10 +125,10 @@ def _begin(
     workers = max(cores() - 1, 1)  # one core is left to the pages
     options = SearchOptions(seconds=seconds, objective=objective, moves=moves, workers=workers)
     keep = None if moves is None else subject.present
-    request = replace(subject.request, options=options, keep=keep, running=others)
+    request = replace(subject.request, options=options, keep=keep)
 
     def work(registry: Registry, progress: Progress) -> PlacementReport:
-        return place(registry, request, progress)
+        return place(registry, with_running_jobs(registry, request) if others else request, progress)
 
     searches.start(subject.key, work, base=OBJECTIVES[objective][1])
 

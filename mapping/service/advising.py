@@ -16,11 +16,11 @@ from mapping.placement.problem.objective import SAME, better, parse_objective, s
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import find_placement
 from mapping.service.live import Live, Unloaded
-from mapping.service.placing import record_of
+from mapping.service.placing import save
 from registry.errors import AlmanacError, DatabaseError
 from registry.model import Allocation, Fabric, Job, Placement
 from registry.progress import Progress, silent
-from registry.records.placements.records import PRESENT, PROPOSED
+from registry.records.placements.records import PRESENT
 from registry.registry import Registry
 from registry.running.advice import AdviceRecord
 
@@ -101,7 +101,7 @@ def _advise(
         job=load.job,
         at=live.running.at,
         present=_present_id(registry, live, load.job, present),
-        proposed=registry.placements.save(record_of(with_baselines(found), PROPOSED)) if gains else None,
+        proposed=save(registry, with_baselines(found)).record_id if gains else None,
         present_seconds=now,
         proposed_seconds=then if gains else now,
         in_background=0 if case.costs.background is None else case.costs.background.jobs,
@@ -173,7 +173,7 @@ def _present_id(registry: Registry, live: Live, job: str, present: PlacementRepo
     stored = live.job(job).present
     if stored is not None and job not in live.evaluated:
         return stored.id
-    return registry.placements.save(record_of(with_baselines(present), PRESENT))
+    return save(registry, with_baselines(present), PRESENT).record_id
 
 
 def _moves(present: Placement, found: Placement) -> int:

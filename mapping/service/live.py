@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mapping.distances.cost_model import CostModel
+from mapping.service.request import PlacementRequest
 from mapping.traffic.device_names import find_device, find_link, find_links
 from mapping.traffic.job_loads import JobTraffic, Loader, RankPairs, rank_pairs
 from mapping.traffic.shared_load import JobLoad, SharedLoad
@@ -15,6 +16,7 @@ from registry.errors import (
     AlmanacError,
     DisconnectedAllocation,
     InvalidPlacement,
+    InvalidValue,
     UnknownName,
     UnreachablePair,
 )
@@ -144,6 +146,21 @@ def traffic(
         unloaded=(*unloaded, *failed),
         evaluated=tuple(found),
     )
+
+
+def with_running_jobs(registry: Registry, request: PlacementRequest) -> PlacementRequest:
+    """Return the request with the load of all other running jobs of its cluster as background.
+
+    Raises
+    ------
+    UnknownName, InvalidValue
+        As `traffic`; the request names no cluster.
+    """
+    if request.cluster is None:
+        raise InvalidValue("PlacementRequest.cluster", "is needed for the load of running jobs")
+    live = traffic(registry, request.cluster, request.at, request.costs)
+    background = live.shared.background(request.job or "")
+    return replace(request, at=live.running.at, costs=replace(request.costs, background=background))
 
 
 def pairs_on(registry: Registry, live: Live, job: str, row: int, *, most: int | None = None) -> RankPairs:

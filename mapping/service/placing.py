@@ -9,6 +9,7 @@ import numpy as np
 
 from mapping.checks.finding import Subject
 from mapping.distances.background import Background
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.report import (
     PlacementReport,
     report_given,
@@ -17,7 +18,6 @@ from mapping.evaluation.report import (
 )
 from mapping.placement.case import PlacementCase
 from mapping.placement.partition.cores import ALL
-from mapping.service.live import traffic
 from mapping.service.request import PlacementRequest
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.fabrics import Snapshot
@@ -77,13 +77,8 @@ def evaluate(registry: Registry, request: PlacementRequest) -> PlacementReport:
     return report_given(case, case.present, case.present_name)
 
 
-def save(registry: Registry, report: PlacementReport) -> PlacementReport:
-    """Save the placement of a report and return the report with its id."""
-    return replace(report, record_id=registry.placements.save(record_of(report)))
-
-
-def record_of(report: PlacementReport, role: str = PROPOSED) -> PlacementRecord:
-    """Return the record of a placement that was found, as it is saved.
+def save(registry: Registry, report: PlacementReport, role: str = PROPOSED) -> PlacementReport:
+    """Save the placement of a report and return the report with its id.
 
     Parameters
     ----------
@@ -93,7 +88,7 @@ def record_of(report: PlacementReport, role: str = PROPOSED) -> PlacementRecord:
     case = report.case
     assert report.in_order is not None
     assert report.random is not None
-    return PlacementRecord(
+    record = PlacementRecord(
         cluster=case.cluster,
         content=case.snapshot,
         routing=case.tables,
@@ -106,6 +101,7 @@ def record_of(report: PlacementReport, role: str = PROPOSED) -> PlacementRecord:
         code_version=code_version(),
         role=role,
     )
+    return replace(report, record_id=registry.placements.save(record))
 
 
 def subject_of(registry: Registry, cluster: str, at: datetime | None = None) -> Subject:
@@ -134,21 +130,31 @@ def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:
 
     Raises
     ------
-    UnknownName, InvalidValue, InvalidPlacement
+    UnknownName, InvalidPlacement
+    InvalidValue
+        A job without hosts, or neither a job nor a cluster with hosts; a background on another fabric.
     """
     stored = registry.profiles.read(request.profile)
-    snapshot, allocation, job = _allocation(registry, request)
+    job = None if request.job is None else registry.jobs.read(request.job, request.cluster)
+    if job is not None and not job.job.hosts:
+        raise InvalidValue("PlacementRequest.job", f"job {job.job.id!r} has no hosts: it is {job.job.state}")
+    cluster = request.cluster if job is None else job.cluster
+    if cluster is None or (job is None and not request.hosts and request.keep is None):
+        raise InvalidValue("PlacementRequest.hosts", "a job, or a cluster with hosts, is needed")
+    snapshot = registry.fabrics.read(cluster, request.at)
+    hosts, slots = (request.hosts, 1) if job is None else (job.job.hosts, job.job.slots)
+    slots = slots if request.slots is None else request.slots
+    allocation = Allocation.of(snapshot.fabric, hosts, slots) if hosts else None
     present, name = None, ""
     if request.keep is not None:
         present, name = placement_on(registry, request.keep, snapshot)
-    if allocation is None:
-        assert present is not None
-        allocation = present.allocation
+        allocation = present.allocation if allocation is None else allocation
+    assert allocation is not None
     return PlacementCase(
         profile=stored.profile,
         fabric=snapshot.fabric,
         allocation=allocation,
-        costs=replace(request.costs, background=_background(registry, request, snapshot, job)),
+        costs=_with_background(registry, request, snapshot),
         default_distance=request.options.default_distance,
         present=present,
         present_name=name,
@@ -158,7 +164,7 @@ def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:
         snapshot=snapshot.id,
         tables=snapshot.routing,
         profile_id=stored.id,
-        job=job,
+        job=None if job is None else job.job.id,
     )
 
 
@@ -192,65 +198,20 @@ def _all_layouts(registry: Registry, request: PlacementRequest, case: PlacementC
     return {**{host: layout for host, layout in stored.items() if host in known}, **request.layouts}
 
 
-def _allocation(
-    registry: Registry, request: PlacementRequest
-) -> tuple[Snapshot, Allocation | None, str | None]:
-    """Return the fabric, the allocation (None: that of the present placement) and the job's id."""
-    if request.job is not None:
-        return _allocation_of_job(registry, request, request.job)
-    if request.cluster is None or not (request.hosts or request.keep is not None):
-        raise InvalidValue("PlacementRequest.hosts", "a job, or a cluster with hosts, is needed")
-    snapshot = registry.fabrics.read(request.cluster, request.at)
-    if not request.hosts:
-        return snapshot, None, None
-    slots = 1 if request.slots is None else request.slots
-    return snapshot, Allocation.of(snapshot.fabric, request.hosts, slots), None
-
-
-def _allocation_of_job(
-    registry: Registry, request: PlacementRequest, job: str
-) -> tuple[Snapshot, Allocation, str]:
-    """Return the fabric of a job's cluster, the job's allocation and its id."""
-    stored = registry.jobs.read(job, request.cluster)
-    if not stored.job.hosts:
-        raise InvalidValue("PlacementRequest.job", f"job {job!r} has no hosts: it is {stored.job.state}")
-    snapshot = registry.fabrics.read(stored.cluster, request.at)
-    slots = stored.job.slots if request.slots is None else request.slots
-    return snapshot, Allocation.of(snapshot.fabric, stored.job.hosts, slots), stored.job.id
-
-
-def _background(
-    registry: Registry, request: PlacementRequest, snapshot: Snapshot, job: str | None
-) -> Background | None:
-    """Return the load of the placements that the request names, or of all other running jobs.
+def _with_background(registry: Registry, request: PlacementRequest, snapshot: Snapshot) -> CostModel:
+    """Return the cost model with the load of the saved placements, which must be on the same fabric.
 
     Raises
     ------
-    UnknownName, InvalidValue
-    """
-    if not request.running:
-        return _load_of_placements(registry, request.background, snapshot)
-    if request.background:
-        raise InvalidValue("PlacementRequest.running", "all running jobs are the background: name no other")
-    live = traffic(registry, snapshot.cluster, request.at, request.costs)
-    if live.running.snapshot.id != snapshot.id:
-        raise InvalidValue("PlacementRequest.running", "the jobs run on another state of the fabric")
-    return live.shared.background(job or "")
-
-
-def _load_of_placements(
-    registry: Registry, others: tuple[tuple[str, float | None], ...], snapshot: Snapshot
-) -> Background | None:
-    """Return the load of saved placements, which must be on the same fabric.
-
-    Raises
-    ------
+    UnknownName
     InvalidValue
         A placement on another fabric or without an evaluation, or seconds for only some of them.
     """
+    field, others = "PlacementRequest.background", request.background
     if not others:
-        return None
-    field = "PlacementRequest.background"
+        return request.costs
+    if request.costs.background is not None:
+        raise InvalidValue(field, "the cost model has a background: name no other placements")
     found: list[Evaluation] = []
     for name, _ in others:
         stored = registry.placements.read(name)
@@ -260,8 +221,7 @@ def _load_of_placements(
             raise InvalidValue(field, f"placement {stored.id} was not evaluated")
         found.append(stored.evaluation)
     seconds = [period for _, period in others if period is not None]
-    if not seconds:
-        return Background.added(found)
-    if len(seconds) != len(others):
+    if seconds and len(seconds) != len(others):
         raise InvalidValue(field, "seconds are needed for all of the other jobs, or for none")
-    return Background.reduced(found, np.asarray(seconds))
+    background = Background.reduced(found, np.asarray(seconds)) if seconds else Background.added(found)
+    return replace(request.costs, background=background)

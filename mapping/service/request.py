@@ -30,14 +30,13 @@ class PlacementRequest:
         Present placement, by the id of a saved one or by hosts. Without a job and hosts, its hosts are the
         allocation.
     costs : CostModel
-        Routing, rails and distances; the load of other jobs is named by `background` or `running`.
+        Routing, rails, distances and the load of other jobs, such as all that run
+        (`mapping.service.live.with_running_jobs`).
     background : tuple of (str, float or None)
-        Ids of saved placements of other jobs, with the seconds in which each sends its profile; None: in
-        the same period as this one.
-    running : bool
-        Use the traffic of all other running jobs instead of `background`.
+        Other jobs by the ids of saved placements, instead of a background of the cost model, with the seconds
+        in which each sends its profile; None: in the same period as this one.
     at : datetime or None
-        Time of the fabric and the running jobs; default: now.
+        Time of the fabric; default: now.
     options : SearchOptions
     pins : mapping of int to str or int
         Rank -> the host that it must be on.
@@ -54,7 +53,6 @@ class PlacementRequest:
     keep: str | HostOrder | None = None
     costs: CostModel = field(default_factory=CostModel)
     background: tuple[tuple[str, float | None], ...] = ()
-    running: bool = False
     at: datetime | None = None
     options: SearchOptions = field(default_factory=SearchOptions)
     pins: Mapping[int, str | int] = field(default_factory=dict)

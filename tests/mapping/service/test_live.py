@@ -14,7 +14,7 @@ from mapping.placement.case import PlacementCase
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import find_placement
 from mapping.service.advising import Advised, advise_all
-from mapping.service.live import Live, Unloaded, imagine, pairs_on, traffic
+from mapping.service.live import Live, Unloaded, imagine, pairs_on, traffic, with_running_jobs
 from mapping.service.placing import place, resolve
 from mapping.service.request import PlacementRequest
 from mapping.traffic.what_if import Change
@@ -227,19 +227,21 @@ def test_an_imagined_cable_and_switch(running: Registry) -> None:
 
 def test_a_request_may_have_all_running_jobs_as_background(running: Registry) -> None:
     options = SearchOptions(steps=2000, workers=1)
-    request = PlacementRequest(profile="across", job="1", cluster="c", running=True, options=options)
+    request = PlacementRequest(profile="across", job="1", cluster="c", options=options)
+    request = with_running_jobs(running, request)
     background = resolve(running, request).costs.background
     assert background is not None
     assert background.jobs == 1
     assert background.load.sum() == 4.0 * 3
     assert place(running, request).evaluation.congestion_seconds == 12.0
-    elsewhere = PlacementRequest(profile="across", cluster="c", hosts=("a0", "b0"), slots=2, running=True)
-    beside = resolve(running, elsewhere).costs.background
+    elsewhere = PlacementRequest(profile="across", cluster="c", hosts=("a0", "b0"), slots=2)
+    beside = resolve(running, with_running_jobs(running, elsewhere)).costs.background
     assert beside is not None
     assert beside.jobs == 2
-    both = PlacementRequest(profile="across", job="1", cluster="c", running=True, background=(("p1", None),))
     with pytest.raises(InvalidValue, match="name no other"):
-        resolve(running, both)
+        resolve(running, replace(request, background=(("p1", None),)))
+    with pytest.raises(InvalidValue, match="cluster"):
+        with_running_jobs(running, replace(request, cluster=None))
 
 
 def test_nothing_running_is_an_empty_picture_and_no_error(registry: Registry) -> None:
