@@ -80,6 +80,15 @@ class WhatIf:
     jobs: tuple[JobEffect, ...]
     row_before: Ints
 
+    def jobs_by_effect(self) -> list[JobEffect]:
+        """Return the jobs that lose ranks or connections first, then those that are slowed down most."""
+
+        def order(one: JobEffect) -> tuple[bool, float]:
+            lost = one.unreachable_pairs > 0 or one.lost_ranks > 0
+            return not lost, one.unchanged_seconds - one.after_seconds
+
+        return sorted(self.jobs, key=order)
+
 
 def what_if(
     fabric: Fabric,

@@ -234,6 +234,22 @@ class Fabrics:
 
         return self._database.read(work)
 
+    def before_last_change(self, cluster: str, end: datetime | None = None) -> datetime:
+        """Return the time of the last observation until `end` whose wiring or routing is not the latest one's.
+
+        Without any, that of the first observation.
+
+        Raises
+        ------
+        UnknownName
+        """
+        observations = self.observations(cluster)
+        until = [one for one in observations if end is None or one.at <= end]
+        for one in reversed(until):
+            if (one.snapshot, one.routing) != (until[-1].snapshot, until[-1].routing):
+                return one.at
+        return (until or list(observations))[0].at
+
     def subgraph(self, cluster: str, hosts: Iterable[str], at: datetime | None = None) -> Fabric:
         """Return some hosts and all forwarding devices at a time, from the derived graph.
 

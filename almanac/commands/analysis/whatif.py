@@ -11,7 +11,6 @@ from almanac.options.common import json_option, open_registry
 from almanac.options.running_jobs import running_jobs_options
 from almanac.output.json.running_jobs import (
     changed_links_to_json,
-    jobs_by_effect,
     totals_to_json,
     what_if_to_json,
 )
@@ -102,7 +101,7 @@ def _show(live: Live, found: WhatIf, top: int) -> None:
         for row in changed_links_to_json(found, top)
     ]
     print_table("busiest links after the change", ["link", *sides.values()], links)
-    jobs = [_job_row(one, sides) for one in jobs_by_effect(found)[:top]]
+    jobs = [_job_row(one, sides) for one in found.jobs_by_effect()[:top]]
     columns = ["job", "user", *sides.values(), "unreachable pairs", "unreachable bytes", "removed hosts"]
     print_table("worst link of each job", columns, jobs)
 

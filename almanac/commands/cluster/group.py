@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +14,6 @@ from almanac.output.json.stored_data import changes_to_json, cluster_to_json, sn
 from almanac.output.printing import note, print_json, print_table, write_text
 from registry import units
 from registry.exports.catalog import FORMATS, write
-
-if TYPE_CHECKING:
-    from registry.fabrics.fabrics import ObservationInfo
 
 
 @click.group("cluster")
@@ -79,7 +75,7 @@ def changes(cluster: str, start: datetime | None, end: datetime | None, as_json:
 
     with open_registry() as registry:
         if start is None:
-            start = _before_last_change(registry.fabrics.observations(cluster), end)
+            start = registry.fabrics.before_last_change(cluster, end)
         found = registry.fabrics.changes(cluster, start, end)
     if as_json:
         print_json(changes_to_json(cluster, found))
@@ -101,15 +97,6 @@ def export(cluster: str, name: str, at: datetime | None, output: str | None) -> 
     write_text(output, write(name, snapshot.fabric))
     if output is not None:
         note(f"{name} of {cluster} at {snapshot.observed_at:%Y-%m-%d %H:%M:%S} UTC written to {output}")
-
-
-def _before_last_change(observations: tuple[ObservationInfo, ...], end: datetime | None) -> datetime:
-    """Return the time of the last observation whose wiring or routing differs from the latest one's."""
-    until = [one for one in observations if end is None or one.at <= end]
-    for one in reversed(until):
-        if (one.snapshot, one.routing) != (until[-1].snapshot, until[-1].routing):
-            return one.at
-    return (until or list(observations))[0].at
 
 
 def _time_text(time: datetime | None) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mapping.service.live import Live
     from mapping.traffic.job_loads import RankPairs
     from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
-    from mapping.traffic.what_if import JobEffect, WhatIf
+    from mapping.traffic.what_if import WhatIf
 
 
 def fabric_to_json(live: Live | JobsOnSwitch) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def what_if_to_json(live: Live, found: WhatIf, top: int) -> dict[str, Any]:
         "unchanged": totals_to_json(found.unchanged),
         "after": totals_to_json(found.after),
         "links": changed_links_to_json(found, top),
-        "jobs": [asdict(one) for one in jobs_by_effect(found)],
+        "jobs": [asdict(one) for one in found.jobs_by_effect()],
     }
 
 
@@ -148,16 +148,6 @@ def changed_links_to_json(found: WhatIf, top: int) -> list[dict[str, Any]]:
             {**fields, **{key: None if old_row < 0 else float(side[old_row]) for key, side in sides.items()}}
         )
     return rows
-
-
-def jobs_by_effect(found: WhatIf) -> list[JobEffect]:
-    """Return the jobs that lose ranks or connections first, then those that are slowed down most."""
-
-    def order(one: JobEffect) -> tuple[bool, float]:
-        lost = one.unreachable_pairs > 0 or one.lost_ranks > 0
-        return not lost, one.unchanged_seconds - one.after_seconds
-
-    return sorted(found.jobs, key=order)
 
 
 def cluster_advice_to_json(live: Live, advised: Sequence[Advised], complete: bool) -> dict[str, Any]:
