@@ -235,9 +235,9 @@ class Fabrics:
         return self._database.read(work)
 
     def before_last_change(self, cluster: str, end: datetime | None = None) -> datetime:
-        """Return the time of the last observation until `end` whose wiring or routing is not the latest one's.
+        """Return the time of the last observation that differs from the latest one until `end`.
 
-        Without any, that of the first observation.
+        Observations differ in wiring or routing. Without a difference, return the first one's time.
 
         Raises
         ------

@@ -18,10 +18,10 @@ from mapping.placement.catalog import Chain
 from mapping.placement.problem.objective import better, parse_objective, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search import portfolio
-from mapping.placement.search.executors import PROCESSES, THREADS, StopFile, worker_pool
-from mapping.placement.search.options import SearchOptions, default_workers
+from mapping.placement.search.executors import PROCESSES, THREADS, worker_pool
+from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.portfolio import Portfolio
-from mapping.placement.search.workers import Member, MemberResult, SearchResult, run_members
+from mapping.placement.search.workers import Member, SearchResult
 from registry.errors import UnknownName
 from registry.progress import Progress, silent
 from tests.support.search_problems import problem_on, ring
@@ -110,29 +110,6 @@ def test_an_interrupt_stops_all_threads_and_keeps_the_best(monkeypatch: pytest.M
     assert not better("hop-bytes", score(problem, problem.slot_host), kept)
 
 
-def test_a_worker_ends_when_it_is_stopped_and_reports_it(tmp_path: Any) -> None:
-    stop = StopFile(str(tmp_path / "stop"))
-    problem = circle()
-    chain = Chain.parse("random+pair-exchange")
-    members = tuple(
-        Member(chain=chain, number=number, seed=np.random.SeedSequence(number)) for number in (0, 1)
-    )
-    deadline = pickle.loads(pickle.dumps(Deadline(seconds=60.0, stop=stop)))
-    calls = 0
-
-    def report(*_: object) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 5:
-            stop.set()
-
-    start = MemberResult(-1, problem.slot_host, "in-order", None)
-    outcome = run_members(problem, parse_objective("hop-bytes"), members, start, deadline, 0.0, report)
-    assert not outcome.complete
-    assert {one.number for one in outcome.members} == {0}  # the second never began
-    assert outcome.steps > 0
-
-
 def test_a_task_can_be_sent_elsewhere() -> None:
     problem = pickle.loads(pickle.dumps(circle()))
     assert run(problem, workers=1).host_of_rank.tobytes() == run(circle(), workers=1).host_of_rank.tobytes()
@@ -151,9 +128,3 @@ def test_an_unknown_executor_is_reported_with_the_closest() -> None:
     with pytest.raises(UnknownName) as error, worker_pool("thread", 2):
         pass
     assert error.value.close[0] == "threads"
-
-
-def test_workers_under_steps_depend_on_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(64)), raising=False)
-    assert default_workers(1000) == 2
-    assert default_workers(None) == 64

@@ -1,0 +1,62 @@
+"""Members that one worker runs one after another, and the kernels that they load."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from mapping.deadline import Deadline
+from mapping.placement.catalog import Chain
+from mapping.placement.problem.objective import parse_objective
+from mapping.placement.search.executors import StopFile
+from mapping.placement.search.workers import Member, MemberResult, run_members, warm_up
+from tests.support.search_problems import problem_on, ring
+
+
+def test_a_worker_ends_when_it_is_stopped_and_reports_it(tmp_path: Any) -> None:
+    stop = StopFile(str(tmp_path / "stop"))
+    fabric, profile, allocation = ring(12, 12)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    chain = Chain.parse("random+pair-exchange")
+    members = tuple(
+        Member(chain=chain, number=number, seed=np.random.SeedSequence(number)) for number in (0, 1)
+    )
+    deadline = pickle.loads(pickle.dumps(Deadline(seconds=60.0, stop=stop)))
+    calls = 0
+
+    def report(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            stop.set()
+
+    start = MemberResult(-1, problem.slot_host, "in-order", None)
+    outcome = run_members(problem, parse_objective("hop-bytes"), members, start, deadline, 0.0, report)
+    assert not outcome.complete
+    assert {one.number for one in outcome.members} == {0}  # the second never began
+    assert outcome.steps > 0
+
+
+def test_members_keep_their_best_placement_and_count_steps() -> None:
+    fabric, profile, allocation = ring(6, 6)
+    problem = problem_on(fabric, profile, allocation, "shortest-paths")
+    start = MemberResult(-1, problem.slot_host[::-1].copy(), "reversed", None)
+    members = (
+        Member(chain=Chain.parse("in-order")),
+        Member(chain=Chain.parse("pair-exchange"), number=1, steps=(30,)),
+    )
+    found = run_members(problem, parse_objective("hop-bytes"), members, start, Deadline(steps=30), 0.0)
+    assert found.complete
+    assert [(one.number, one.chain) for one in found.members] == [(0, "in-order"), (1, "reversed")]
+    assert found.members[0].host_of_rank.tolist() == list(range(6))
+    assert found.steps == 30
+
+
+def test_kernels_are_loaded_once_for_the_same_members() -> None:
+    members = (Member(chain=Chain.parse("random")),)
+    warm_up("shortest-paths", members, 1)
+    hits = warm_up.cache_info().hits
+    warm_up("shortest-paths", members, 1)
+    assert warm_up.cache_info().hits == hits + 1
