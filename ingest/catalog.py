@@ -1,7 +1,8 @@
-"""The file formats that can be read: one line and one module per format.
+"""The file formats that can be read: one line per format.
 
-A format is recognised by the content of a file, never by its name. The module of a format is imported when
-it is first needed; it has the two functions described by `Parser`.
+A format is recognised by the content of a file, never by its name. Its parser, a module or an object with the
+two functions of `Parser`, is imported when it is first needed. The docstrings of parsers describe the format
+and what is special; parameters, result and errors are those of `Parser`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from registry.errors import InputError, UnknownFormat
 
 
 class Parser(Protocol):
-    """Functions that the module of every format has."""
+    """Functions that every format has."""
 
     def recognise(self, head: str, path: str) -> bool:
         """Return True if a file that begins with `head` is of the format; never raises.
@@ -32,12 +33,14 @@ class Parser(Protocol):
         """
 
     def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
-        """Read the files of one source: several for a grouped format, otherwise one.
+        """Return the data of the files of one source: several for a grouped format, otherwise one.
 
         Raises
         ------
         InputError
-            The content is invalid. No other exception is raised, whatever the bytes are.
+            The content is invalid: an unreadable line, a truncated file, something repeated or missing, or
+            values that contradict each other. Names file, line, text and reason. No other exception is
+            raised, whatever the bytes are.
         """
 
 
@@ -47,7 +50,7 @@ GROUPED, STREAMED = "grouped", "streamed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format(Entry):
-    """A format; its name is an argument of ``--format``, its target a module with the functions of `Parser`.
+    """A format; its name is an argument of ``--format``, its target has the functions of `Parser`.
 
     Attributes
     ----------
@@ -69,20 +72,34 @@ class Format(Entry):
     streamed: bool = False
 
     def parser(self) -> Parser:
-        """Import and return the module of the format."""
+        """Import and return the parser of the format."""
         return cast(Parser, self.load())
+
+
+_SHARED = {
+    "ibnetdiscover-ports": "infiniband_rows:PORTS",
+    "ibnetdiscover-list": "infiniband_rows:NODES",
+    "opensm-subnet": "infiniband_rows:SUBNET",
+    "slurm-show-topology": "slurm_topology:PRINTED",
+    "graphml": "graphs:GRAPHML",
+    "node-link": "graphs:NODE_LINK",
+    "opensm-lfts": "dialects:OPENSM_LFTS",
+    "dump-fts": "dialects:DUMP_FTS",
+    "fdbs": "dialects:FDBS",
+}
+"""Module and object of formats that share a module."""
 
 
 def _formats(kind: str, package: str, *rows: tuple[str, ...]) -> Iterator[Format]:
     """Yield the formats of a kind from rows of name, evidence, description and flags.
 
-    The module of a format is named after it, with ``_`` for ``-``.
+    The module of a format is named after it, with ``_`` for ``-``, unless it is in `_SHARED`.
     """
     for name, evidence, about, *flags in rows:
         yield Format(
             name=name,
             kind=kind,
-            target=f"{package}.{name.replace('-', '_')}",
+            target=f"{package}.{_SHARED.get(name, name.replace('-', '_'))}",
             evidence=evidence,
             about=about,
             grouped=GROUPED in flags,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from registry.errors import InvalidValue
+from registry.model import as_utc
 
 COLLECTIVES = ("ring", "tree", "recursive-doubling", "direct", "hierarchical")
 """Algorithms of `ingest.generate.collectives`."""
@@ -70,10 +71,10 @@ class Options:
     job: str | None = None
 
     def __post_init__(self) -> None:
-        for field, least in (("divide", 1), ("parts", 1), ("domain", 1)):
+        for field in ("divide", "parts", "domain"):
             number = getattr(self, field)
-            if number is not None and not (isinstance(number, int) and least <= number <= 1 << 24):
-                raise InvalidValue(f"Options.{field}", f"must be a whole number from {least} on")
+            if number is not None and not (isinstance(number, int) and 1 <= number <= 1 << 24):
+                raise InvalidValue(f"Options.{field}", "must be a whole number from 1 on")
         if self.collectives not in COLLECTIVES:
             raise InvalidValue("Options.collectives", f"must be one of {', '.join(COLLECTIVES)}")
         if len(set(self.hosts)) != len(self.hosts):
@@ -82,3 +83,7 @@ class Options:
             raise InvalidValue("Options.slots", "needs one number from 1 on, or one for each host")
         if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
             raise InvalidValue("Options.rate", "must be finite and above zero")
+
+    def time(self, modified_at: datetime) -> datetime:
+        """Return `observed_at`, UTC; default: the time of the file."""
+        return modified_at if self.observed_at is None else as_utc(self.observed_at)

@@ -16,11 +16,10 @@ from typing import Protocol
 from ingest import catalog
 from ingest.catalog import Format
 from ingest.grouping import gather
-from ingest.merging.double_counting import undo_double_counting
 from ingest.merging.identities import has_ports
-from ingest.merging.merge import Source, merge, source_fabrics
-from ingest.merging.stored import Comparison, compare_with_stored
+from ingest.merging.merge import Comparison, Source, compare_with_stored, merge
 from ingest.options import Options
+from ingest.parsed import undo_double_counting
 from ingest.reading.source import SourceGroup, read_paths
 from registry.errors import InputError, InvalidValue
 from registry.fabrics.fabrics import Snapshot
@@ -141,8 +140,7 @@ def _compare_if_poorer(
     last = registry.last_seen(cluster, time)
     if last is None or not has_ports(last.fabric):
         return intake, None
-    fabrics = source_fabrics(sources)
-    compared = compare_with_stored(cluster, intake.source, fabrics, last.fabric, last.observed_at)
+    compared = compare_with_stored(cluster, intake.source, sources, last.fabric, last.observed_at)
     # No key: a later ingest of the same files compares them again, with the fabric stored by then.
     rest = replace(intake, fabric=None, key="", warnings=(*intake.warnings, *compared.disagreements))
     return rest, compared

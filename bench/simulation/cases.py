@@ -12,7 +12,7 @@ from bench.simulation.runs import Effort, TracesMissing, side_by_side
 from bench.support.instances import real
 from bench.support.paths import DATA
 from ingest.formats.fabrics import ibnetdiscover
-from ingest.formats.routes import opensm_lfts
+from ingest.formats.routes.dialects import OPENSM_LFTS
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
 from ingest.options import Options as Reading
@@ -65,7 +65,7 @@ def fat_tree() -> Fabric:
     (scan,), (tables,) = (read_paths([FAT_TREE / name]) for name in ("ibnetdiscover.txt", "opensm-lfts.dump"))
     fabric = ibnetdiscover.parse(scan.files, Reading()).fabric
     assert fabric is not None
-    return replace(fabric, tables=opensm_lfts.parse(tables.files, Reading()).tables)
+    return replace(fabric, tables=OPENSM_LFTS.parse(tables.files, Reading()).tables)
 
 
 def programs(effort: Effort) -> dict[str, tuple[Profile, Messages]]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.support.machine import save
 from bench.support.paths import RESULTS
 from bench.support.separate_process import measure_step
-from ingest.formats.fabrics.infiniband_devices import Device
+from ingest.formats.fabrics.infiniband import Device
 from ingest.options import Options
 from ingest.pipeline import ingest, plan
 from ingest.writers.infiniband import (

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ingest.merging.disagreements import Disagreements
-from registry.model import LINK_COLUMNS, NO_PORT, Bools, Links
+from ingest.merging.identities import UNKNOWN, has_ports
+from registry.model import LINK_COLUMNS, NO_PORT, Bools, Fabric, Ints, Links
 
 CLOSE = 1e-6
 """Largest relative difference of equal capacities."""
@@ -35,7 +36,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Side:
+class Cables:
     """Cables of one source.
 
     Attributes
@@ -53,11 +54,30 @@ class Side:
     ports: bool
 
 
-def rows_of(links: Links, assumed: Bools | None) -> list[Row]:
-    """Return the links of a source as rows."""
-    columns = [getattr(links, name).tolist() for name in LINK_COLUMNS]
-    unknown = [False] * len(links) if assumed is None else assumed.tolist()
-    return [Row._make(row) for row in zip(*columns, unknown, strict=True)]
+def cables_of(fabric: Fabric, assumed: Bools | None, vertex: Ints, adapter: Ints, n: int) -> Cables:
+    """Return the cables of a source in merged numbers, without those of switches that are left out.
+
+    Parameters
+    ----------
+    assumed : bool[m] or None
+        True for links whose capacity is missing; None if no capacity is missing.
+    vertex, adapter : int32[...]
+        Merged number of each vertex (or `UNKNOWN`) and adapter of the fabric.
+    n : int
+        Number of merged vertices.
+    """
+    links, adapter = fabric.links, np.r_[adapter, NO_PORT]  # the last for NO_PORT
+    columns = {name: getattr(links, name) for name in LINK_COLUMNS}
+    columns["source"] = source = vertex[links.source]
+    columns["target"] = target = vertex[links.target]
+    columns["source_adapter"] = adapter[links.source_adapter]
+    columns["target_adapter"] = adapter[links.target_adapter]
+    columns["assumed"] = np.zeros(len(links), np.bool_) if assumed is None else assumed
+    kept = (source != UNKNOWN) & (target != UNKNOWN) & (source != target)
+    rows = zip(*(columns[name][kept].tolist() for name in Row._fields), strict=True)
+    linked = np.zeros(n, np.bool_)
+    linked[source[kept]] = linked[target[kept]] = True
+    return Cables(rows=[Row._make(row) for row in rows], linked=linked, ports=has_ports(fabric))
 
 
 def links_of(rows: Sequence[Row]) -> tuple[Links, Bools]:
@@ -72,7 +92,7 @@ def links_of(rows: Sequence[Row]) -> tuple[Links, Bools]:
     return links.take(order), np.asarray(columns[-1], np.bool_)[order]
 
 
-def merge_cables(first: Side, second: Side, names: Sequence[str], notes: Disagreements) -> list[Row]:
+def merge_cables(first: Cables, second: Cables, names: Sequence[str], notes: Disagreements) -> list[Row]:
     """Return the cables of both sources; if they disagree, the first wins.
 
     A cable of the second source only is left out if both its ends have cables in the first, unless only the
@@ -203,22 +223,3 @@ def _mean_capacity(rows: Sequence[Row]) -> float:
 
 def _close(one: float, two: float) -> bool:
     return abs(one - two) <= CLOSE * max(one, two)
-
-
-def linked_vertices(links: Links, n: int) -> Bools:
-    """Return True for each of n vertices that has a cable."""
-    linked = np.zeros(n, np.bool_)
-    linked[links.source] = linked[links.target] = True
-    return linked
-
-
-def renumbered(links: Links, vertex: np.ndarray, adapter: np.ndarray) -> Links:
-    """Return the links with other numbers of vertices and adapters."""
-    adapter = np.r_[adapter, NO_PORT].astype(np.int32)  # the last for NO_PORT
-    return replace(
-        links,
-        source=vertex[links.source],
-        target=vertex[links.target],
-        source_adapter=adapter[links.source_adapter],
-        target_adapter=adapter[links.target_adapter],
-    )

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from ingest.merging.adapters import merge_adapters
-from ingest.merging.cables import Side, linked_vertices, links_of, merge_cables, renumbered, rows_of
+from ingest.merging.cables import cables_of, links_of, merge_cables
 from ingest.merging.disagreements import Disagreements
 from ingest.merging.identities import (
     UNKNOWN,
     described,
-    has_ports,
     one_machine,
     same_adapters,
     same_vertices,
@@ -63,21 +62,10 @@ class SourceFabric:
     assumed: Bools | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Merged:
-    """One fabric merged from several sources, and one warning per disagreement."""
+def merge_fabrics(sources: Sequence[SourceFabric]) -> tuple[Fabric, tuple[str, ...]]:
+    """Return one fabric of all sources (at least one), and one warning per disagreement.
 
-    fabric: Fabric
-    warnings: tuple[str, ...]
-
-
-def merge_fabrics(sources: Sequence[SourceFabric]) -> Merged:
-    """Return one fabric of all sources; if they disagree, the earlier source wins.
-
-    Parameters
-    ----------
-    sources : sequence of SourceFabric
-        At least one.
+    If sources disagree, the earlier one wins.
 
     Raises
     ------
@@ -91,12 +79,11 @@ def merge_fabrics(sources: Sequence[SourceFabric]) -> Merged:
         warnings += notes.lines()
         before = [part.assumed.sum() for part in (merged, source) if part.assumed is not None]
         if before and assumed.sum() < max(before):
-            filled = (
-                f"{int(max(before) - assumed.sum()) // 2} capacities missing in one are taken from the other"
-            )
-            warnings.append(f"{merged.path} and {source.path}: {filled}")
+            filled = int(max(before) - assumed.sum()) // 2
+            what = f"{filled} capacities missing in one are taken from the other"
+            warnings.append(f"{merged.path} and {source.path}: {what}")
         merged = SourceFabric(path=f"{merged.path} + {source.path}", fabric=fabric, assumed=assumed)
-    return Merged(fabric=merged.fabric, warnings=tuple(warnings))
+    return merged.fabric, tuple(warnings)
 
 
 def differences(one: SourceFabric, two: SourceFabric) -> Disagreements:
@@ -112,15 +99,6 @@ def differences(one: SourceFabric, two: SourceFabric) -> Disagreements:
     return notes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Numbers:
-    """Names of the merged vertices, and the merged number of each vertex of both sources (or `UNKNOWN`)."""
-
-    names: tuple[str, ...]
-    first: Ints
-    second: Ints
-
-
 def _merge(one: SourceFabric, two: SourceFabric, notes: Disagreements) -> tuple[Fabric, Bools]:
     """Return the merged fabric of two sources, and the links whose capacity is still missing."""
     a, b = one.fabric, two.fabric
@@ -128,28 +106,20 @@ def _merge(one: SourceFabric, two: SourceFabric, notes: Disagreements) -> tuple[
     if not (same != UNKNOWN).any() and not _are_lists(a, b):
         reason = f"it has no host or switch in common with {one.path}: ingest different fabrics one by one"
         raise InputError(reason, path=two.path)
-    numbers = _numbers(a, b, same, notes)
-    adapters, adapter_of_b = merge_adapters(
-        a, b, same_adapters(a, b, same), numbers.first, numbers.second, numbers.names, notes
-    )
+    names, first, second = _numbers(a, b, same, notes)
+    adapters, adapter_of_b = merge_adapters(a, b, same_adapters(a, b, same), first, second, names, notes)
     adapter_of_a = np.arange(len(a.adapters), dtype=np.int32)
-    n = len(numbers.names)
-    links, assumed = links_of(
-        merge_cables(
-            _side(a, one.assumed, numbers.first, adapter_of_a, n),
-            _side(b, two.assumed, numbers.second, adapter_of_b, n),
-            numbers.names,
-            notes,
-        )
-    )
-    sides = (a, numbers.first, adapter_of_a), (b, numbers.second, adapter_of_b)
+    cables_a = cables_of(a, one.assumed, first, adapter_of_a, len(names))
+    cables_b = cables_of(b, two.assumed, second, adapter_of_b, len(names))
+    links, assumed = links_of(merge_cables(cables_a, cables_b, names, notes))
+    sides = (a, first, adapter_of_a), (b, second, adapter_of_b)
     fabric = Fabric(
-        names=numbers.names,
+        names=names,
         links=links,
         adapters=adapters,
-        ports=_ports(sides, links, numbers.names, notes),
+        ports=_ports(sides, links, names, notes),
         observed_at=a.observed_at or b.observed_at,
-        **_vertex_columns(a, b, numbers, notes),
+        **_vertex_columns(((a, first), (b, second)), names, notes),
     )
     return fabric, assumed
 
@@ -159,8 +129,12 @@ def _are_lists(a: Fabric, b: Fabric) -> bool:
     return not len(a.links) or not len(b.links)
 
 
-def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Disagreements) -> _Numbers:
-    """Return the merged vertices, sorted by name; note those of one source alone or with two names."""
+def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Disagreements) -> tuple[tuple[str, ...], Ints, Ints]:
+    """Return the merged vertices' names, sorted, and the merged vertex of each vertex of `a` and `b`.
+
+    The number of a vertex that is left out is `UNKNOWN`. Vertices of one source alone, and vertices with two
+    names, are noted.
+    """
     partner = {int(w): v for v, w in enumerate(same.tolist()) if w != UNKNOWN}
     gone_a = stands_for_others(a, b, partner)
     gone_b = stands_for_others(b, a, partner.values())
@@ -194,7 +168,7 @@ def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Disagreements) -> _Numbers
         first[own] = first[host]
     both = same != UNKNOWN
     second[both] = first[same[both]]
-    return _Numbers(names=tuple(name for name, *_ in named), first=first, second=second)
+    return tuple(name for name, *_ in named), first, second
 
 
 def _added(fabric: Fabric, vertices: Sequence[int], taken: set[str]) -> list[tuple[str, int, int]]:
@@ -235,38 +209,26 @@ def _name(a: Fabric, w: int, b: Fabric, v: int, notes: Disagreements) -> str:
     return one
 
 
-def _side(fabric: Fabric, assumed: Bools | None, vertex: Ints, adapter: Ints, n: int) -> Side:
-    """Return the cables of a source in merged numbers, without those of switches that are ignored."""
-    source, target = vertex[fabric.links.source], vertex[fabric.links.target]
-    kept = (source != UNKNOWN) & (target != UNKNOWN) & (source != target)
-    links = renumbered(fabric.links.take(kept), vertex, adapter)
-    return Side(
-        rows=rows_of(links, None if assumed is None else assumed[kept]),
-        linked=linked_vertices(links, n),
-        ports=has_ports(fabric),
-    )
-
-
-def _vertex_columns(a: Fabric, b: Fabric, numbers: _Numbers, notes: Disagreements) -> dict[str, Any]:
+def _vertex_columns(
+    sides: Sequence[tuple[Fabric, Ints]], names: Sequence[str], notes: Disagreements
+) -> dict[str, Any]:
     """Return the columns of `Fabric` with one entry per vertex, the first source's filled from the second."""
-    n = len(numbers.names)
+    n = len(names)
+    in_first = np.isin(np.arange(n), sides[0][1])
     columns: dict[str, Any] = {}
-    sides = ((b, numbers.second), (a, numbers.first))  # the first source last, since it wins
     for name in ("kind", "slots", "forwards"):
-        values = np.zeros(n, getattr(a, name).dtype)
-        for fabric, vertex in sides:
-            values[vertex[vertex != UNKNOWN]] = getattr(fabric, name)[vertex != UNKNOWN]
-        columns[name] = values
+        one, two = (_column(fabric, name, vertex, n) for fabric, vertex in sides)
+        columns[name] = np.where(in_first, one, two)
     for name, label in (("guid", "GUIDs"), ("lid", "LIDs")):
-        one, two = (_column(fabric, name, vertex, n) for fabric, vertex in sides[::-1])
+        one, two = (_column(fabric, name, vertex, n) for fabric, vertex in sides)
         for v in np.flatnonzero((one != two) & (one != 0) & (two != 0)).tolist():
             what = f"{one[v]} in the first and {two[v]} in the second"
             if name == "guid":
                 what = f"{format_guid(one[v])} in the first and {format_guid(two[v])} in the second"
-            notes.add(label, f"switch {numbers.names[v]} has {label[:-1]} {what}: the first is taken")
+            notes.add(label, f"switch {names[v]} has {label[:-1]} {what}: the first is taken")
         columns[name] = np.where(one != 0, one, two)
     for name in ("level", "coordinates"):
-        columns[name] = _whole(sides[::-1], name, n)
+        columns[name] = _whole(sides, name, n)
     return columns
 
 

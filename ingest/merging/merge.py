@@ -8,21 +8,27 @@ filling in what the others lack; forwarding tables must belong to the fabric.
 from __future__ import annotations
 
 import hashlib
+import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
-from ingest.merging.fabrics import SourceFabric, merge_fabrics
+from ingest.merging.fabrics import STAND_INS, SourceFabric, differences, merge_fabrics
 from ingest.merging.identities import UNKNOWN, same_vertices
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.reading.source import SourceGroup
-from registry.errors import ConfigError, InputError, UnknownName
+from registry.errors import ConfigError, InputError, PoorerSource, UnknownName
 from registry.ingest_runs.kinds import KINDS
 from registry.model import NO_ROUTE, Fabric, ForwardingTables, as_utc, format_guid
 from registry.model.intake import WITHOUT_CLUSTER, IngestedData, Intake
+from registry.units import moment_text
+
+_ACTION = re.compile(r": (it is (kept|added|left out)|the first is taken)$")
+"""End of a line: what merging does about a disagreement. A comparison merges nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,7 +92,7 @@ def merge(sources: Sequence[Source], options: Options) -> Intake:
     )
 
 
-def source_fabrics(sources: Sequence[Source]) -> list[SourceFabric]:
+def _source_fabrics(sources: Sequence[Source]) -> list[SourceFabric]:
     """Return the fabric of each source that has one."""
     return [
         SourceFabric(path=source.group.path, fabric=source.parsed.fabric, assumed=source.parsed.assumed)
@@ -112,11 +118,9 @@ def _fabric(sources: Sequence[Source]) -> tuple[Fabric | None, tuple[str, ...]]:
         return None, ()
     if all(source.parsed.incomplete for source in sources):
         raise InputError(sources[0].parsed.incomplete, path=sources[0].group.path)
-    for later in range(1, len(sources)):
-        for earlier in range(later):
-            _check_twice(sources[earlier], sources[later])
-    merged = merge_fabrics(source_fabrics(sources))
-    return merged.fabric, merged.warnings
+    for first, second in itertools.combinations(sources, 2):
+        _check_twice(first, second)
+    return merge_fabrics(_source_fabrics(sources))
 
 
 def _check_twice(first: Source, second: Source) -> None:
@@ -176,13 +180,48 @@ def _check(fabric: Fabric, tables: ForwardingTables, source: Source) -> list[str
     lid = adapters.port_lid
     routed = (tables.ports != NO_ROUTE).any(axis=0)
     by_lid = ~listed & (lid > 0) & (lid < len(owner)) & routed[np.minimum(lid, len(owner) - 1)]
-    counts = (
+    other_lid = listed & (lid != first[row])
+    other_guid = "adapter port(s) have another GUID here than in the scan: identified by their LIDs"
+    return counted(
         (len(switches) - len(tables.switch_guid), "switch(es) of the scan have no table"),
-        (int((listed & (lid != first[row])).sum()), "adapter port(s) have another LID here than in the scan"),
-        (
-            int(by_lid.sum()),
-            "adapter port(s) have another GUID here than in the scan: identified by their LIDs",
-        ),
+        (int(other_lid.sum()), "adapter port(s) have another LID here than in the scan"),
+        (int(by_lid.sum()), other_guid),
         (int((~listed & ~by_lid).sum()), "adapter port(s) of the scan are not in the tables"),
     )
-    return [f"{count} {what}" for count, what in counts if count]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Disagreements between a source without ports and the stored fabric.
+
+    Attributes
+    ----------
+    time : datetime
+        Time of the stored fabric's observation, UTC.
+    disagreements : tuple of str
+        One line per disagreement, naming both sides; empty if the two agree.
+    """
+
+    time: datetime
+    disagreements: tuple[str, ...]
+
+
+def compare_with_stored(
+    cluster: str, formats: str, sources: Sequence[Source], stored: Fabric, time: datetime
+) -> Comparison:
+    """Compare sources without ports with the last observed fabric of their cluster.
+
+    Raises
+    ------
+    PoorerSource
+        They have no host or switch in common, so that nothing can be compared.
+    """
+    known = SourceFabric(path=f"{cluster} as seen at {moment_text(time)}", fabric=stored)
+    lines: list[str] = []
+    for source in _source_fabrics(sources):
+        try:
+            found = differences(known, source).lines(without=STAND_INS)
+        except InputError as error:
+            raise PoorerSource(cluster, formats) from error
+        lines.extend(_ACTION.sub("", line) for line in found)
+    return Comparison(time=time, disagreements=tuple(lines))

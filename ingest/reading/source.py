@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from ingest.reading.compression import MAGICS, MAX_BYTES, MAX_MEMBERS, decompress, is_tar, members
 from registry.errors import InputError
@@ -25,6 +25,18 @@ MAX_STREAM = 1 << 36
 """Largest size of such a file, in bytes."""
 PIECE = 1 << 23
 """Number of bytes read at a time."""
+
+
+class Place(NamedTuple):
+    """A location in a file, for errors; `line` is None if the format has no lines."""
+
+    path: str
+    line: int | None = None
+    text: str = ""
+
+    def error(self, reason: str) -> InputError:
+        """Return an `InputError` that names the location."""
+        return InputError(reason, path=self.path, line=self.line, text=self.text or None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +195,11 @@ class SourceFile:
         if not lines[-1]:
             lines.pop()
         return lines
+
+    def places(self) -> Iterator[Place]:
+        """Yield the location of each line, with its text."""
+        for number, line in enumerate(self.lines(), start=1):
+            yield Place(self.path, number, line)
 
     def head(self, limit: int = 65536) -> str:
         """Return the first `limit` bytes as text for recognising a format; undecodable bytes are replaced."""

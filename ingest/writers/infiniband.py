@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from ingest.formats.fabrics.infiniband_devices import Device, Port
+from ingest.formats.fabrics.infiniband import Device, Port
 from ingest.rates import link_rate
 from registry.model import NO_ROUTE, ForwardingTables
 
@@ -253,7 +253,7 @@ class _Wiring:
         for device, peer, number, far in ((one, other, *ports), (other, one, *ports[::-1])):
             guid = device.guid + number if device.kind == "H" else 0
             device.ports[number] = Port(
-                number=number, peer=peer.guid, peer_port=far, rate=self._rate, guid=guid, line=0, text=""
+                number=number, peer=peer.guid, peer_port=far, rate=self._rate, guid=guid
             )
 
     def finish(self) -> list[Device]:
@@ -272,4 +272,4 @@ class _Wiring:
 
 
 def _device(kind: str, guid: int, description: str) -> Device:
-    return Device(kind=kind, guid=guid, system_guid=guid, description=description, line=0, text="")
+    return Device(kind=kind, guid=guid, system_guid=guid, description=description)

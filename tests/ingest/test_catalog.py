@@ -1,4 +1,4 @@
-"""Which format a file is: told by its content alone, by one format only, or by none."""
+"""Recognition of formats: by content alone, by one format only, or by none."""
 
 from __future__ import annotations
 

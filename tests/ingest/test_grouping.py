@@ -1,22 +1,15 @@
-"""Which files are one source, and profiles that were recorded twice over."""
+"""Which files are one source."""
 
 from __future__ import annotations
 
 import tarfile
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ingest.formats.profiles.edge_csv import csv_text
 from ingest.grouping import anchored, folder_of, gather
-from ingest.options import Options
 from ingest.pipeline import plan
 from ingest.reading.source import SourceGroup, read_paths
-from registry.errors import InputError, InvalidValue
-from registry.model import Profile
 from tests.support.inputs import DATA, archive, file
 
 
@@ -70,11 +63,11 @@ def test_the_first_file_of_a_folder_spares_the_others_the_other_formats(
 ) -> None:
     from ingest import catalog
 
-    asked: list[str] = []
+    recognised: list[str] = []
     whole = catalog.recognise
 
     def counted(group: SourceGroup) -> catalog.Format:
-        asked.append(group.path)
+        recognised.append(group.path)
         return whole(group)
 
     monkeypatch.setattr(catalog, "recognise", counted)
@@ -86,7 +79,7 @@ def test_the_first_file_of_a_folder_spares_the_others_the_other_formats(
         ("dumpi2ascii", 8),
         ("edge-csv", 1),
     ]
-    assert asked == ["d/0.txt", "d/edges.csv", "d/4.txt"]
+    assert recognised == ["d/0.txt", "d/edges.csv", "d/4.txt"]
 
 
 def test_a_folder_of_two_archives_has_an_anchor_for_each() -> None:
@@ -116,107 +109,3 @@ def test_a_pattern_of_files_in_a_tar_is_read_in_its_order(tmp_path: Path) -> Non
             (tmp_path / name).write_text("src,dst,bytes\n0,1,2\n")
             made.add(tmp_path / name, name)
     assert [profile.name for profile in plan([path]).profiles] == ["b", "a"]
-
-
-# --- recorded twice over --------------------------------------------------------------------------------
-
-
-def edges_of(profile: Profile) -> list[tuple[int, int, float, int]]:
-    columns = (profile.sender, profile.partner, profile.bytes, profile.messages)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-@st.composite
-def recordings(draw: st.DrawFn) -> Profile:
-    rows = draw(
-        st.lists(
-            st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 99), st.integers(1, 9)),
-            min_size=1,
-            max_size=9,
-        )
-    )
-    source, target, size, count = zip(*rows, strict=True)
-    return Profile.from_edges(source, target, size, ranks=draw(st.integers(6, 8)), messages=count, name="p")
-
-
-@given(recordings(), st.integers(2, 3))
-def test_a_profile_recorded_several_times_over_is_divided_to_what_it_was(
-    tmp_path_factory: pytest.TempPathFactory, once: Profile, times: int
-) -> None:
-    path = tmp_path_factory.mktemp("doubled") / "p.csv"
-    repeated = Profile.from_edges(
-        once.sender, once.partner, once.bytes * times, ranks=once.ranks, messages=once.messages * times
-    )
-    path.write_text(csv_text(repeated))
-    (found,) = plan([path], Options(divide=times)).profiles
-    assert edges_of(found) == edges_of(once)
-    assert found.ranks == once.ranks
-    if once.pairs:
-        assert found.source == f"edge-csv, divided by {times}"
-
-
-def test_what_is_no_multiple_was_not_recorded_so_often(tmp_path: Path) -> None:
-    path = tmp_path / "p.csv"
-    path.write_text("src,dst,bytes,messages\n0,1,8,2\n1,0,8,3\n")
-    with pytest.raises(InputError, match="cannot have been recorded 2 times: 1") as caught:
-        plan([path], Options(divide=2))
-    assert "1 to 0: 3 messages" in (caught.value.text or "")
-
-
-@pytest.mark.parametrize(
-    ("rows", "warned"),
-    [
-        ("0,1,8,2\n1,0,8,4\n", "even number of messages"),
-        ("0,1,8,2\n1,0,8,3\n", ""),
-        ("0,1,7,2\n1,0,8,2\n", ""),
-        ("0,1,7,1\n1,0,9,3\n0,1,7,1\n1,0,9,3\n", "every row is repeated"),
-        ("0,1,7,1\n0,1,7,1\n1,0,9,3\n1,0,9,3\n", "every row is repeated"),
-    ],
-)
-def test_what_may_be_doubled_is_said(tmp_path: Path, rows: str, warned: str) -> None:
-    path = tmp_path / "p.csv"
-    path.write_text(f"src,dst,bytes,messages\n{rows}")
-    warnings = " ".join(plan([path]).warnings)
-    assert warned in warnings if warned else not warnings
-
-
-def test_open_mpis_monitoring_is_never_said_to_be_doubled() -> None:
-    """NAS CG sends every message an even number of times."""
-    report = plan([DATA / "openmpi/npb_cg_S_16.tar.gz"], Options(kinds=("E",)))
-    assert bool((report.profiles[0].messages % 2 == 0).all())
-    assert not any("even number" in warning for warning in report.warnings)
-
-
-@given(recordings())
-def test_what_is_written_as_edges_is_read_back_with_its_silent_ranks(
-    tmp_path_factory: pytest.TempPathFactory, profile: Profile
-) -> None:
-    path = tmp_path_factory.mktemp("edges") / "p.csv"
-    path.write_text(csv_text(profile))
-    (found,) = plan([path]).profiles
-    assert edges_of(found) == edges_of(profile)
-    assert found.ranks == profile.ranks
-
-
-@pytest.mark.parametrize("told", ["x", "0", "99999999999", "-1", ""])
-def test_a_number_of_ranks_that_is_none_is_refused(tmp_path: Path, told: str) -> None:
-    path = tmp_path / "p.csv"
-    path.write_text(f"# ranks: {told}\nsrc,dst,bytes\n0,1,2\n")
-    with pytest.raises(InputError, match="invalid number of ranks") as caught:
-        plan([path])
-    assert caught.value.line == 1
-    path.write_text("# ranks: 1\nsrc,dst,bytes\n0,1,2\n")
-    with pytest.raises(InputError, match="contains rank 1, but declares 1 ranks"):
-        plan([path])
-
-
-@pytest.mark.parametrize("values", [{"divide": 0}, {"parts": 0}, {"domain": -1}, {"collectives": "star"}])
-def test_options_out_of_range_are_refused(values: dict[str, object]) -> None:
-    with pytest.raises(InvalidValue):
-        Options(**values)  # type: ignore[arg-type]
-
-
-def test_bytes_that_are_fractions_survive_the_way_through_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "p.csv"
-    path.write_text(csv_text(Profile.from_edges([0, 1], [1, 0], [0.1, 1e300], messages=[1, 1])))
-    assert np.array_equal(plan([path]).profiles[0].bytes, [0.1, 1e300])

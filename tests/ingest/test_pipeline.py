@@ -34,7 +34,7 @@ PROFILE = DATA / "openmpi/npb_cg_S_16.tar.gz"
 
 
 class Shelf:
-    """A registry that only remembers what it was asked to save."""
+    """A registry that only remembers the intakes that it saves."""
 
     def __init__(self) -> None:
         self.saved: list[Intake] = []
@@ -253,17 +253,17 @@ def test_an_error_of_the_database_comes_through(tree: Path) -> None:
         ingest(Broken(), [tree], HERE)
 
 
-def test_progress_tells_each_source(tree: Path) -> None:
-    told: list[tuple[str, float, float | None]] = []
+def test_progress_reports_each_source(tree: Path) -> None:
+    reports: list[tuple[str, float, float | None]] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        told.append((Path(phase).name, done, total))
+        reports.append((Path(phase).name, done, total))
 
     ingest(Shelf(), [tree], HERE, progress=progress)
-    assert told == [("scan.txt", 0, 2), ("tables.txt", 1, 2), ("checking", 2, 2)]
+    assert reports == [("scan.txt", 0, 2), ("tables.txt", 1, 2), ("checking", 2, 2)]
 
 
-def test_a_call_that_fails_before_saving_is_told_with_what_was_recognised(tree: Path) -> None:
+def test_a_call_that_fails_before_saving_is_recorded_with_the_recognised_formats(tree: Path) -> None:
     (tree / "tables.txt").write_text((tree / "tables.txt").read_text()[:-20])
     shelf = Shelf()
     with pytest.raises(InputError) as caught:
@@ -274,7 +274,7 @@ def test_a_call_that_fails_before_saving_is_told_with_what_was_recognised(tree: 
     assert attempt.formats == ("ibnetdiscover", "opensm-lfts")
 
 
-def test_a_dry_run_that_fails_is_told_to_nobody(tree: Path) -> None:
+def test_a_dry_run_that_fails_is_not_recorded(tree: Path) -> None:
     shelf = Shelf()
     with pytest.raises(InputError):
         ingest(shelf, [tree / "missing"], HERE, dry_run=True)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from ingest.formats.fabrics import ibnetdiscover
-from ingest.formats.routes import opensm_lfts
+from ingest.formats.routes.dialects import OPENSM_LFTS
 from ingest.options import Options
 from ingest.reading.source import SourceFile
 from registry.model import Fabric
@@ -34,7 +34,7 @@ def infiniband(name: str) -> Fabric:
     scan, tables = (_source(DATA / "infiniband" / name / file) for file in SCANS[name])
     fabric = ibnetdiscover.parse([scan], Options()).fabric
     assert fabric is not None
-    return replace(fabric, tables=opensm_lfts.parse([tables], Options()).tables)
+    return replace(fabric, tables=OPENSM_LFTS.parse([tables], Options()).tables)
 
 
 def _source(path: Path) -> SourceFile:

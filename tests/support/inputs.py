@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import tarfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
+from registry.model import Profile
 from tests.support import paths
 
 DATA = paths.DATA
@@ -38,6 +40,23 @@ def archive(name: str) -> list[SourceFile]:
     with tarfile.open(path) as opened:
         files = [(info.name, opened.extractfile(info)) for info in opened if info.isreg()]
         return [file(handle.read(), f"{path}!{member}") for member, handle in files if handle is not None]
+
+
+def tar(entries: dict[str, bytes], *, mode: str = "w") -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, data in entries.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime = len(data), 1_700_000_000
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def tar_of(info: tarfile.TarInfo) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(info)
+    return buffer.getvalue()
 
 
 def parse(
@@ -77,3 +96,23 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
     i, j = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
     lines[i], lines[j] = lines[j], lines[i]
     return b"\n".join(lines)
+
+
+def edges_of(profile: Profile) -> list[tuple[int, int, float, int]]:
+    """Return sender, receiver, bytes and messages of each pair."""
+    columns = (profile.sender, profile.partner, profile.bytes, profile.messages)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@st.composite
+def recordings(draw: st.DrawFn) -> Profile:
+    """Return a small profile with messages, some ranks of which are silent."""
+    rows = draw(
+        st.lists(
+            st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 99), st.integers(1, 9)),
+            min_size=1,
+            max_size=9,
+        )
+    )
+    source, target, size, count = zip(*rows, strict=True)
+    return Profile.from_edges(source, target, size, ranks=draw(st.integers(6, 8)), messages=count, name="p")

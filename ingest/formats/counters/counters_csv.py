@@ -11,10 +11,10 @@ import csv
 import re
 from collections.abc import Sequence
 
-from ingest.formats.counters.fields import LARGEST, Counters, Port, read_at
+from ingest.formats.counters.fields import LARGEST, Counters, Port
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import COUNTERS, CounterSweep
 
@@ -33,68 +33,59 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return one sweep of the counters of all listed ports.
-
-    Raises
-    ------
-    InputError
-        A missing or unknown column, a row with a wrong number of cells, a cell that is no GUID, port or
-        count, a port listed twice, or no rows.
-    """
+    """Return one sweep of the counters of all listed ports; an unknown column is an error."""
     (file,) = files
     names: list[str] = []
     ports: dict[Port, Counters] = {}
-    for number, line in enumerate(file.lines(), 1):
-        if not line.strip() or line.startswith("#"):
+    for place in file.places():
+        if not place.text.strip() or place.text.startswith("#"):
             continue
-        cells = [cell.strip() for cell in _cells(line, file.path, number)]
+        cells = _cells(place)
         if not names:
-            names = _names(cells, file.path, number)
+            names = _names(cells, place)
             continue
         if len(cells) != len(names):
-            reason = f"{len(cells)} cells under {len(names)} columns"
-            raise InputError(reason, path=file.path, line=number, text=line)
+            raise place.error(f"{len(cells)} cells under {len(names)} columns")
         row = dict(zip(names, cells, strict=True))
-        key = _key(row, file.path, number, line)
+        key = _key(row, place)
         if key in ports:
-            raise InputError("the port is listed twice", path=file.path, line=number, text=line)
-        ports[key] = _counters(row, file.path, number)
+            raise place.error("the port is listed twice")
+        ports[key] = _counters(row, place)
     if not ports:
         raise InputError("no port counters found", path=file.path)
-    return Parsed(counters=(CounterSweep.of(read_at(file, options), ports),))
+    return Parsed(counters=(CounterSweep.of(options.time(file.modified_at), ports),))
 
 
-def _cells(line: str, path: str, number: int) -> list[str]:
+def _cells(place: Place) -> list[str]:
     try:
-        return next(csv.reader([line], strict=True))
+        return [cell.strip() for cell in next(csv.reader([place.text], strict=True))]
     except (csv.Error, StopIteration) as error:
-        raise InputError(f"a row cannot be read: {error}", path=path, line=number, text=line) from error
+        raise place.error(f"a row cannot be read: {error}") from error
 
 
-def _names(cells: list[str], path: str, line: int) -> list[str]:
+def _names(cells: list[str], place: Place) -> list[str]:
     names = [cell.lower() for cell in cells]
     unknown = [name for name in names if name not in COUNTERS and name not in _KEYS]
     missing = [name for name in _KEYS if name not in names]
     if unknown or missing or len(set(names)) != len(names):
         fault = f"unknown counter {unknown[0]!r}" if unknown else "a column name is repeated"
-        reason = f"column {missing[0]} is missing" if missing else fault
-        raise InputError(reason, path=path, line=line, text=",".join(cells))
+        raise place.error(f"column {missing[0]} is missing" if missing else fault)
     return names
 
 
-def _key(row: dict[str, str], path: str, line: int, text: str) -> Port:
+def _key(row: dict[str, str], place: Place) -> Port:
     guid, port = _GUID.fullmatch(row["guid"]), _NUMBER.fullmatch(row["port"])
     if guid is None or port is None or not int(guid[1], 16) or int(port[0]) > 254:
-        raise InputError("invalid GUID or port number", path=path, line=line, text=text)
+        raise place.error("invalid GUID or port number")
     return int(guid[1], 16), 0, int(port[0])
 
 
-def _counters(row: dict[str, str], path: str, line: int) -> Counters:
+def _counters(row: dict[str, str], place: Place) -> Counters:
     counters: Counters = {}
     for name, cell in row.items():
         if name in _KEYS or not cell:
             continue
         if not _NUMBER.fullmatch(cell) or int(cell) > LARGEST:
-            raise InputError(f"{name} is not a valid count", path=path, line=line, text=cell)
+            raise place._replace(text=cell).error(f"{name} is not a valid count")
         counters[name] = int(cell), False
     return counters

@@ -7,12 +7,7 @@ saturate: they stop at their largest value. Extended counters have 64 bits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import NamedTuple
-
-from ingest.options import Options
-from ingest.reading.source import SourceFile
-from registry.model import as_utc
 
 WORD_BYTES = 4
 LARGEST = (1 << 63) - 1
@@ -34,6 +29,21 @@ class Field(NamedTuple):
     name: str
     bits: int
     unit: int = 1
+
+    def value(self, count: int, *, extended: bool) -> tuple[int, bool]:
+        """Return the bytes or events of a printed number, and True if the counter is saturated.
+
+        Parameters
+        ----------
+        count : int
+            Printed number.
+        extended : bool
+            True if the counter is known to have 64 bits. Otherwise it is taken as a classic one: an extended
+            counter shows the largest 32-bit value by chance once in four thousand million counts.
+        """
+        full = count == (1 << (64 if extended else self.bits)) - 1 or count == (1 << 64) - 1
+        value = count * self.unit
+        return (value, full) if value <= LARGEST else (LARGEST, True)
 
 
 FIELDS: Mapping[str, Field] = {
@@ -65,26 +75,3 @@ SPLIT = frozenset(
 """Parts of the packet counters: neither stored nor reported."""
 ALL_PORTS = 255
 """Port number for the sums over all ports of a device."""
-
-
-def counted(field: Field, count: int, *, extended: bool) -> tuple[int, bool]:
-    """Return the value of a counter in bytes or events, and True if it is saturated.
-
-    Parameters
-    ----------
-    field : Field
-        The counter.
-    count : int
-        Printed number.
-    extended : bool
-        True if the counter is known to have 64 bits. Otherwise it is taken as a classic one: an extended
-        counter shows the largest 32-bit value by chance once in four thousand million counts.
-    """
-    full = count == (1 << (64 if extended else field.bits)) - 1 or count == (1 << 64) - 1
-    value = count * field.unit
-    return (value, full) if value <= LARGEST else (LARGEST, True)
-
-
-def read_at(file: SourceFile, options: Options) -> datetime:
-    """Return the time of the counters: the caller's (default: the file's), since tools print none."""
-    return as_utc(options.observed_at) if options.observed_at is not None else file.modified_at

@@ -17,10 +17,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, Port, counted, read_at
+from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, Port
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import CounterSweep
 
@@ -39,18 +39,13 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return one sweep of the counters of all listed ports.
-
-    Raises
-    ------
-    InputError
-        An unreadable or truncated line, a port or counter listed twice, or no port.
-    """
+    """Return one sweep of the counters of all listed ports."""
     (file,) = files
     ports: dict[Port, Counters] = {}
     odd: Counter[str] = Counter()
     errors = False
-    for number, line in enumerate(file.lines(), 1):
+    for place in file.places():
+        line = place.text
         if not line.strip() or _ASIDE.fullmatch(line):
             continue
         if head := _HEAD.fullmatch(line):
@@ -58,43 +53,38 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             continue
         found = _PORT.fullmatch(line)
         if found is None:
-            raise InputError(
-                "not a line of port counters: expected the output of ibqueryerrors",
-                path=file.path,
-                line=number,
-                text=line,
-            )
+            raise place.error("not a line of port counters: expected the output of ibqueryerrors")
         if found[2] == "ALL":
             continue
         key = int(found[1], 16), 0, int(found[2])
         if not key[0] or key[2] >= ALL_PORTS:
-            raise InputError("invalid GUID or port number", path=file.path, line=number, text=line)
+            raise place.error("invalid GUID or port number")
         if key in ports:
-            raise InputError("the port is listed twice", path=file.path, line=number, text=line)
-        ports[key] = _counters(found[3], odd, file.path, number)
+            raise place.error("the port is listed twice")
+        ports[key] = _counters(place._replace(text=found[3]), odd)
     if not ports:
         raise InputError("no port counters found", path=file.path)
-    return Parsed(
-        counters=(CounterSweep.of(read_at(file, options), ports),), warnings=tuple(_warnings(errors, odd))
-    )
+    sweep = CounterSweep.of(options.time(file.modified_at), ports)
+    return Parsed(counters=(sweep,), warnings=tuple(_warnings(errors, odd)))
 
 
-def _counters(text: str, odd: Counter[str], path: str, line: int) -> Counters:
-    """Return the counters of one line; unknown ones are counted in `odd`."""
+def _counters(place: Place, odd: Counter[str]) -> Counters:
+    """Return the counters in the rest of a line; unknown ones are counted in `odd`."""
+    text = place.text
     pairs: dict[str, int] = {}
     index = 0
     while index < len(text.rstrip()):
         found = _COUNTER.match(text, index)
         if found is None:
-            raise InputError("a counter is invalid or truncated", path=path, line=line, text=text[index:])
+            raise place._replace(text=text[index:]).error("a counter is invalid or truncated")
         if found[1] in pairs:
-            raise InputError("a counter is listed twice", path=path, line=line, text=found[0].strip())
+            raise place._replace(text=found[0].strip()).error("a counter is listed twice")
         pairs[found[1]] = int(found[2])
         index = found.end()
     odd.update(name for name in pairs if name not in FIELDS and name not in SPLIT)
     wide = bool(SPLIT & pairs.keys())  # only the extended counters have these
     return {
-        FIELDS[name].name: counted(FIELDS[name], count, extended=wide)
+        FIELDS[name].name: FIELDS[name].value(count, extended=wide)
         for name, count in pairs.items()
         if name in FIELDS
     }

@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, Port, counted, read_at
+from ingest.formats.counters.fields import ALL_PORTS, FIELDS, SPLIT, Counters, Port
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import CounterSweep
 
@@ -40,7 +40,7 @@ class _Block(NamedTuple):
 
     kind: str
     key: Port
-    line: int
+    place: Place
     pairs: dict[str, int]
 
 
@@ -50,14 +50,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return one sweep of the counters of all ports in the files, with the time of the youngest file.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a block without LID or counters (a truncated file), a port's counters of one kind
-        listed twice, or no counters.
-    """
+    """Return one sweep of the counters of all ports in the files, with the time of the youngest file."""
     ports: dict[Port, Counters] = {}
     wide: set[tuple[Port, str]] = set()
     seen: set[tuple[Port, str]] = set()
@@ -66,7 +59,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     for file in files:
         for block in _blocks(file, odd):
             if (block.key, block.kind) in seen:
-                raise InputError("the port's counters are listed twice", path=file.path, line=block.line)
+                raise block.place.error("the port's counters are listed twice")
             seen.add((block.key, block.kind))
             if block.key[2] == ALL_PORTS:
                 sums += 1
@@ -76,9 +69,9 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if not ports:
         reason = "only sums over all ports found" if sums else "no port counters found"
         raise InputError(reason, path=files[0].path)
-    warnings = [f"{sums} sum(s) over all ports of a device are ignored"] if sums else []
+    warnings = counted((sums, "sum(s) over all ports of a device are ignored"))
     warnings += [f"{name}: {count} not stored" for name, count in sorted(odd.items())]
-    time = max(read_at(file, options) for file in files)
+    time = max(options.time(file.modified_at) for file in files)
     return Parsed(counters=(CounterSweep.of(time, ports),), warnings=tuple(warnings))
 
 
@@ -90,7 +83,7 @@ def _enter(block: _Block, counters: Counters, wide: set[tuple[Port, str]]) -> No
             continue
         field = FIELDS[name]
         if (block.key, field.name) not in wide:
-            counters[field.name] = counted(field, count, extended=extended)
+            counters[field.name] = field.value(count, extended=extended)
         if extended:
             wide.add((block.key, field.name))
 
@@ -99,41 +92,36 @@ def _blocks(file: SourceFile, odd: Counter[str]) -> list[_Block]:
     """Return the blocks of a file; unsupported kinds are counted in `odd`."""
     blocks: list[_Block] = []
     pairs: dict[str, int] | None = None
-    for number, line in enumerate(file.lines(), 1):
+    for place in file.places():
+        line = place.text
         head = _HEAD.fullmatch(line)
         if head is not None:
             pairs = {}
             if head[1] in _NEEDED:
-                blocks.append(_Block(head[1], _key(head, file.path, number), number, pairs))
+                blocks.append(_Block(head[1], _key(head, place), place, pairs))
             else:
                 odd[f"{head[1]} counters"] += 1
         elif line.strip() and not line.startswith("#"):
             found = _LINE.fullmatch(line)
             if found is None or pairs is None:
-                raise InputError(
-                    "not a line of port counters: expected the output of perfquery",
-                    path=file.path,
-                    line=number,
-                    text=line,
-                )
+                raise place.error("not a line of port counters: expected the output of perfquery")
             if found[1] in _SELECTORS:
                 continue
             if found[1] in pairs:
-                raise InputError("a counter is listed twice", path=file.path, line=number, text=line)
+                raise place.error("a counter is listed twice")
             pairs[found[1]] = int(found[2], 0)
     for block in blocks:
         if _NEEDED[block.kind] not in block.pairs:
-            reason = f"{_NEEDED[block.kind]} is missing: the file seems truncated"
-            raise InputError(reason, path=file.path, line=block.line)
+            raise block.place.error(f"{_NEEDED[block.kind]} is missing: the file seems truncated")
     if blocks and not file.data.endswith(b"\n"):
         raise InputError("the last line has no line end: the file seems truncated", path=file.path)
     return blocks
 
 
-def _key(head: re.Match[str], path: str, line: int) -> Port:
+def _key(head: re.Match[str], place: Place) -> Port:
     if head[2] is None:
-        raise InputError("the LID of the device is missing", path=path, line=line, text=head[0])
+        raise place.error("the LID of the device is missing")
     lid, port = int(head[2]), int(head[3])
     if not 0 < lid <= MAX_LID or port > ALL_PORTS:
-        raise InputError("invalid LID or port number", path=path, line=line, text=head[0])
+        raise place.error("invalid LID or port number")
     return 0, lid, port

@@ -12,15 +12,15 @@ Blue Gene/P project", IBM J. Res. & Dev. 52 (2008).
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 
-from ingest.formats.fabrics.draft import Draft, Place, unknown_rates
-from ingest.formats.fabrics.grids import Position, grid_links
+from ingest.formats.fabrics.draft import Draft, Position, grid_links
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
 DEFAULT_RATE = 425e6
@@ -41,29 +41,20 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the partition's nodes and links.
-
-    Raises
-    ------
-    InputError
-        Missing or repeated sizes, an invalid row or one outside the sizes, a repeated rank or core, or
-        missing ranks.
-    """
+    """Return the partition's nodes and links; a rank outside the sizes or a missing one is an error."""
     (file,) = files
     sizes: tuple[int, ...] = ()
     wrap: tuple[bool, ...] = ()
     cores: Counter[Position] = Counter()
     ranks: dict[int, Place] = {}
     taken: set[Position] = set()
-    for number, line in enumerate(file.lines(), start=1):
-        place = Place(file.path, number, line)
+    for place in file.places():
+        line = place.text
         if (head := _HEAD.fullmatch(line)) is not None:
             if sizes:
                 raise place.error("sizes and torus flags are repeated")
-            sizes, wrap = (
-                tuple(int(head[at]) for at in range(1, 5)),
-                tuple(head[at] == "1" for at in (5, 6, 7)),
-            )
+            sizes = tuple(int(digits) for digits in head.groups()[:4])
+            wrap = tuple(flag == "1" for flag in head.groups()[4:])
             if not all(0 < size <= MAX_SIZE for size in sizes):
                 raise place.error(f"a size is not from 1 to {MAX_SIZE}")
         elif line.strip() and not line.lstrip().startswith("#"):
@@ -92,19 +83,14 @@ def _fabric(
     path: str, cores: Counter[Position], sizes: tuple[int, ...], wrap: Sequence[bool], options: Options
 ) -> Parsed:
     """Return the fabric of the nodes and their cores."""
-    rate = options.rate or DEFAULT_RATE
     draft = Draft()
     for at, slots in cores.items():
         draft.host(_name(at), Place(path), slots=slots, forwards=True, coordinates=at)
-    for step in grid_links(list(cores), sizes[:3], wrap):
-        draft.cable(_name(step.a), _name(step.b))
-    fabric, warnings, assumed = draft.fabric(path, default_rate=rate)
-    missing = sizes[0] * sizes[1] * sizes[2] - len(cores)
-    if missing:
-        warnings.append(f"{missing} node(s) of the partition have no rank: their links are ignored")
-    if options.rate is None:
-        warnings += unknown_rates(len(draft.cables), rate, None)
-    return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(warnings))
+    for a, b in grid_links(list(cores), sizes[:3], wrap):
+        draft.cable(_name(a), _name(b))
+    missing = math.prod(sizes[:3]) - len(cores)
+    notes = counted((missing, "node(s) of the partition have no rank: their links are ignored"))
+    return draft.parsed(path, options, default_rate=DEFAULT_RATE, warnings=notes)
 
 
 def _name(at: Position) -> str:

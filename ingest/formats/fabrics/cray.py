@@ -19,15 +19,15 @@ nodes are hosts like others. Nodes of ``xtprocadmin`` without coordinates are ig
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from ingest.formats.fabrics.draft import UNIT_RATE, Draft, Place, unknown_rates
-from ingest.formats.fabrics.grids import Position, grid_links
+from ingest.formats.fabrics.draft import Draft, Position, grid_links
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
 MOST_ON_A_TORUS = 2
@@ -50,8 +50,7 @@ _RECOGNISED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Node:
+class _Node(NamedTuple):
     at: Position
     up: bool
     place: Place
@@ -63,13 +62,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of one machine.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a repeated node, no coordinates, or a mixture of XC and torus nodes.
-    """
+    """Return the fabric of one machine; nodes without coordinates are an error."""
     nodes: dict[int, _Node] = {}
     names: dict[int, str] = {}
     for file in files:
@@ -80,26 +73,20 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if not nodes:
         reason = "xtprocadmin contains no coordinates: ingest it together with the output of xtdb2proc"
         raise InputError(reason, path=files[0].path)
-    without = len(names.keys() - nodes.keys())
-    down = sum(not node.up for node in nodes.values())
     draft, notes = _draft(nodes, names)
-    rate = options.rate or UNIT_RATE
-    fabric, odd, assumed = draft.fabric(files[0].path, default_rate=rate)
-    if without:
-        notes.append(f"{without} node(s) have a name but no coordinates and are ignored")
-    if down:
-        notes.append(f"{down} node(s) are not up; their routers work")
-    if options.rate is None:
-        notes += unknown_rates(len(draft.cables), rate, None)
-    return Parsed(fabric=fabric, assumed=assumed, warnings=(*notes, *odd))
+    notes += counted(
+        (len(names.keys() - nodes.keys()), "node(s) have a name but no coordinates and are ignored"),
+        (sum(not node.up for node in nodes.values()), "node(s) are not up; their routers work"),
+    )
+    return draft.parsed(files[0].path, options, warnings=notes)
 
 
 def _read_nodes(file: SourceFile, nodes: dict[int, _Node]) -> None:
     """Read the lines of xtdb2proc."""
-    for number, line in enumerate(file.lines(), start=1):
+    for place in file.places():
+        line = place.text
         if not line.strip() or line.startswith("#"):
             continue
-        place = Place(file.path, number, line)
         if _PAIRS.fullmatch(line) is None:
             raise place.error("expected key=value pairs separated by commas: the file seems truncated")
         pairs = {match[1]: match[2].strip("'") for match in _PAIR.finditer(line)}
@@ -115,10 +102,10 @@ def _read_nodes(file: SourceFile, nodes: dict[int, _Node]) -> None:
 def _read_names(file: SourceFile, names: dict[int, str]) -> None:
     """Read the table of xtprocadmin."""
     used = set(names.values())
-    for number, line in enumerate(file.lines(), start=1):
+    for place in file.places():
+        line = place.text
         if not line.strip() or line.startswith("#") or _TABLE.fullmatch(line):
             continue
-        place = Place(file.path, number, line)
         match = _NODE.fullmatch(line)
         if match is None or int(match[1]) != int(match[2], 16):
             raise place.error("not a row of xtprocadmin, or its two numbers differ")
@@ -167,14 +154,12 @@ def _torus(found: Sequence[Position]) -> tuple[list[tuple[Position, Position]], 
     sizes = [max(at[axis] for at in found) - low[axis] + 1 for axis in range(3)]
     shift = {tuple(value - lowest for value, lowest in zip(at, low, strict=True)): at for at in found}
     wrap = [size > 2 for size in sizes]
-    links = [(shift[step.a], shift[step.b]) for step in grid_links(list(shift), sizes, wrap)]
+    links = [(shift[a], shift[b]) for a, b in grid_links(list(shift), sizes, wrap)]
     notes = [
         f"a torus of {' x '.join(map(str, sizes))}: axes of more than two positions are taken to be rings"
     ]
-    holes = sizes[0] * sizes[1] * sizes[2] - len(found)
-    if holes:
-        notes.append(f"{holes} position(s) of the torus have no node: their links are ignored")
-    return links, notes
+    holes = math.prod(sizes) - len(found)
+    return links, notes + counted((holes, "position(s) of the torus have no node: their links are ignored"))
 
 
 def _dragonfly(found: Sequence[Position]) -> Iterator[tuple[Position, Position]]:

@@ -5,15 +5,17 @@ InfiniBand scans identify devices by GUID, see `ingest.formats.fabrics.infiniban
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ingest.options import Options
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place
 from registry.errors import InputError
-from registry.model import HOST, NO_PORT, SWITCH, Bools, Fabric, Links
+from registry.model import HOST, NO_PORT, SWITCH, Bools, Fabric, Links, Longs
 
 UNIT_RATE = 1.0
 """Bytes/s of a cable if neither the source nor the user gives a rate: seconds are then bytes."""
@@ -21,17 +23,8 @@ MAX_NAME = 255
 """Largest length of a device's name, in characters."""
 MAX_VERTICES = 1 << 22
 
-
-class Place(NamedTuple):
-    """A location in a file, for errors."""
-
-    path: str
-    line: int | None = None
-    text: str | None = None
-
-    def error(self, reason: str) -> InputError:
-        """Return an `InputError` that names the location."""
-        return InputError(reason, path=self.path, line=self.line, text=self.text)
+Position = tuple[int, ...]
+"""Coordinates of a vertex of a mesh or torus."""
 
 
 class _Vertex(NamedTuple):
@@ -40,7 +33,7 @@ class _Vertex(NamedTuple):
     slots: int
     guid: int
     level: int
-    coordinates: tuple[int, ...] | None
+    coordinates: Position | None
 
 
 class _Cable(NamedTuple):
@@ -50,14 +43,6 @@ class _Cable(NamedTuple):
     a_port: int
     b_port: int
     cables: int
-
-
-class Drafted(NamedTuple):
-    """A fabric, its warnings, and its links without a rate, as in `ingest.parsed.Parsed`."""
-
-    fabric: Fabric
-    warnings: list[str]
-    assumed: Bools
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +59,7 @@ class Draft:
         *,
         slots: int = 1,
         forwards: bool = False,
-        coordinates: tuple[int, ...] | None = None,
+        coordinates: Position | None = None,
     ) -> None:
         """Add a host; adding it again has no effect.
 
@@ -92,7 +77,7 @@ class Draft:
         *,
         guid: int = 0,
         level: int = 1,
-        coordinates: tuple[int, ...] | None = None,
+        coordinates: Position | None = None,
     ) -> None:
         """Add a switch; adding it again has no effect. Raises `InputError` as `host` does."""
         self._add(name, _Vertex(SWITCH, True, 0, guid, level, coordinates), place)
@@ -110,25 +95,29 @@ class Draft:
         """Add a full-duplex cable between two vertices; `rate` is in bytes/s of one cable and direction."""
         self.cables.append(_Cable(a, b, rate, a_port, b_port, cables))
 
-    def fabric(
+    def parsed(
         self,
         path: str,
+        options: Options,
         *,
-        default_rate: float,
+        default_rate: float = UNIT_RATE,
+        warnings: Sequence[str] = (),
         levels: bool = False,
-        observed_at: datetime | None = None,
-    ) -> Drafted:
+    ) -> Parsed:
         """Return the fabric, with names sorted.
 
         Parameters
         ----------
         path : str
             Path of the file, for errors.
+        options : Options
+            Options of the ingest; `rate` replaces `default_rate`.
         default_rate : float
             Bytes/s of cables without a rate.
+        warnings : sequence of str
+            Warnings so far; those of the fabric follow.
         levels : bool
             True if the levels of switches are known.
-        observed_at : datetime, optional
 
         Raises
         ------
@@ -139,16 +128,20 @@ class Draft:
         kept = [cable for cable in self.cables if cable.a != cable.b]
         if not kept:
             raise InputError("no cable between two devices found", path=path)
-        links = _links(kept, {name: index for index, name in enumerate(names)}, default_rate)
+        rate = options.rate or default_rate
+        links = _links(kept, {name: index for index, name in enumerate(names)}, rate)
         unknown = np.tile([cable.rate is None for cable in kept], 2)
         columns = _columns([self.vertices[name] for name in names], levels)
-        fabric = Fabric(names=names, links=links, observed_at=observed_at, **columns)
-        counts = (
+        notes = [] if options.rate else unknown_rates(sum(cable.rate is None for cable in self.cables), rate)
+        notes += counted(
             (len(self.cables) - len(kept), "cable(s) lead from a device back to itself and are ignored"),
             (len(names) - len(np.unique(links.source)), "device(s) have no cable"),
         )
-        warnings = [f"{count} {what}" for count, what in counts if count]
-        return Drafted(fabric, warnings, unknown[links.order()])
+        return Parsed(
+            fabric=Fabric(names=names, links=links, **columns),
+            assumed=unknown[links.order()],
+            warnings=(*warnings, *notes),
+        )
 
     def _add(self, name: str, vertex: _Vertex, place: Place) -> None:
         before = self.vertices.get(name)
@@ -174,30 +167,65 @@ def check_name(name: str, place: Place) -> str:
     return name
 
 
-def unknown_rates(count: int, default_rate: float, given: float | None) -> list[str]:
-    """Return the warning about cables without a rate, or an empty list."""
-    if not count:
-        return []
-    whose = "as requested" if given is not None else "is assumed, change it with --rate"
-    unit = ", so seconds are bytes" if given is None and default_rate == UNIT_RATE else ""
-    return [f"{count} cable(s) have no rate in the file: {default_rate:g} bytes/s each {whose}{unit}"]
+def unknown_rates(count: int, rate: float, *, given: bool = False) -> list[str]:
+    """Return the warning about cables without a rate, if any; `given` is True if the caller gave the rate."""
+    whose = "as requested" if given else "is assumed, change it with --rate"
+    unit = ", so seconds are bytes" if not given and rate == UNIT_RATE else ""
+    return counted((count, f"cable(s) have no rate in the file: {rate:g} bytes/s each {whose}{unit}"))
+
+
+def attached_to_one(source: Longs, target: Longs, n: int) -> Bools:
+    """Return True for vertices with exactly one neighbour (bool[n]); all False if every vertex has one.
+
+    Sources without the kinds of their vertices are read so: these are hosts attached to a switch; if there
+    are none (a torus), every vertex is a host that forwards.
+    """
+    ends = np.unique(np.concatenate([source * n + target, target * n + source]))
+    one = np.bincount(ends // n, minlength=n) == 1
+    return np.zeros(n, np.bool_) if one.all() else one
+
+
+def grid_links(
+    positions: Sequence[Position], sizes: Sequence[int], wrap: Sequence[bool]
+) -> Iterator[tuple[Position, Position]]:
+    """Yield the links between neighbours along each axis, each once.
+
+    A link exists if both positions exist. Along an axis that wraps, the last position is beside the first:
+    with two positions there are two links between them, with one position none.
+
+    Parameters
+    ----------
+    positions : sequence of tuple of int
+        Different positions, each from 0 to `sizes` - 1.
+    sizes : sequence of int
+        Size of each axis.
+    wrap : sequence of bool
+        True for axes that close to rings.
+    """
+    there = set(positions)
+    for position in positions:
+        for axis, size in enumerate(sizes):
+            beside = (position[axis] + 1) % size
+            if size == 1 or (beside == 0 and not wrap[axis]):
+                continue
+            other = (*position[:axis], beside, *position[axis + 1 :])
+            if other in there:
+                yield position, other
 
 
 def _links(cables: Sequence[_Cable], index: dict[str, int], default_rate: float) -> Links:
     """Return both directions of each cable."""
-    a = np.array([index[cable.a] for cable in cables], np.int32)
-    b = np.array([index[cable.b] for cable in cables], np.int32)
-    a_port = np.array([cable.a_port for cable in cables], np.int32)
-    b_port = np.array([cable.b_port for cable in cables], np.int32)
-    count = np.array([cable.cables for cable in cables], np.int32)
-    rate = np.array([default_rate if cable.rate is None else cable.rate for cable in cables], np.float64)
+    a, b = [index[cable.a] for cable in cables], [index[cable.b] for cable in cables]
+    a_port, b_port = [cable.a_port for cable in cables], [cable.b_port for cable in cables]
+    count = [cable.cables for cable in cables]
+    capacity = [(cable.rate or default_rate) * cable.cables for cable in cables]
     return Links.of(
-        np.r_[a, b],
-        np.r_[b, a],
-        np.r_[rate * count, rate * count],
-        source_port=np.r_[a_port, b_port],
-        target_port=np.r_[b_port, a_port],
-        cables=np.r_[count, count],
+        a + b,
+        b + a,
+        capacity * 2,
+        source_port=a_port + b_port,
+        target_port=b_port + a_port,
+        cables=count * 2,
     )
 
 

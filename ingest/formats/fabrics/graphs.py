@@ -1,4 +1,4 @@
-"""Conversion of a networkx graph read from a file of any format to a `Fabric`.
+"""Graphs of networkx, Gephi, igraph, yEd and D3: GraphML and node-link JSON.
 
 A graph written by Fabric Almanac is restored completely. In other graphs an edge is a cable: ``capacity`` is
 its bytes/s, ``cables`` the number of cables; weights are ignored. ``kind`` (``host`` or ``switch``) or
@@ -9,15 +9,20 @@ hosts attached to a switch; if all or no nodes have one neighbour, every node is
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from ingest.formats.fabrics.draft import UNIT_RATE, Place, check_name, unknown_rates
+from ingest.formats.fabrics.draft import UNIT_RATE, check_name, unknown_rates
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
+from ingest.reading.json_text import Spot, load_json
+from ingest.reading.source import Place, SourceFile
+from ingest.reading.xml_text import load_xml
 from registry.errors import InputError, InvalidValue
 from registry.exports.graphml import LISTS
 from registry.interchange import from_networkx
@@ -25,35 +30,99 @@ from registry.model import Fabric
 
 MAX_GRAPH_BYTES = 1 << 28
 """Largest file of a graph, in bytes: the graph in memory is about twenty times as large."""
+_NODES = re.compile(r'"nodes"\s*:\s*\[\s*(\{[^{}]*"id"|\])')
+_EDGES = re.compile(r'"(edges|links)"\s*:\s*\[|"multigraph"\s*:')
 
 
-def read_graph(read: Callable[[], Any], path: str) -> nx.Graph[Any]:
-    """Return the graph that a reader of networkx makes of a file.
+@dataclass(frozen=True, slots=True)
+class GraphFormat:
+    """A format of graphs; it has the functions of `ingest.catalog.Parser`.
 
-    Raises
-    ------
-    InputError
+    Attributes
+    ----------
+    begins : callable
+        Returns True if a text begins as the format does.
+    load : callable
+        Returns the graph of a file, as a reader of networkx makes it.
     """
-    try:
-        graph = read()
-    except InputError:
-        raise
-    except Exception as error:  # the readers let KeyError, TypeError and others pass
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(f"networkx cannot read the graph: {reason}", path=path) from error
-    if not isinstance(graph, nx.Graph):
-        raise InputError("expected one graph in the file", path=path)
-    return graph
+
+    begins: Callable[[str], bool]
+    load: Callable[[SourceFile], Any]
+
+    def recognise(self, head: str, path: str) -> bool:
+        """Return True if the text begins as the format does."""
+        return self.begins(head)
+
+    def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
+        """Return the fabric of one graph; the graph of a profile is an error, and so are several graphs."""
+        (file,) = files
+        try:
+            graph = self.load(file)
+        except InputError:
+            raise
+        except Exception as error:  # the readers let KeyError, TypeError and others pass
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise InputError(f"networkx cannot read the graph: {reason}", path=file.path) from error
+        if not isinstance(graph, nx.Graph):
+            raise InputError("expected one graph in the file", path=file.path)
+        return _fabric(graph, file.path, options)
 
 
-def graph_fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
-    """Return the fabric of a graph.
+def _is_graphml(head: str) -> bool:
+    return head.lstrip().startswith("<") and "<graphml" in head[:8192]
 
-    Raises
-    ------
-    InputError
-        The graph is a profile's, has no edges, or has attributes that a fabric cannot have.
-    """
+
+def _load_graphml(file: SourceFile) -> Any:
+    if len(file.data) > MAX_GRAPH_BYTES:
+        raise InputError(f"more than {MAX_GRAPH_BYTES} bytes of GraphML", path=file.path)
+    load_xml(file)
+    return nx.parse_graphml(file.text())
+
+
+def _is_node_link(head: str) -> bool:
+    begins = head.lstrip().startswith("{")
+    return begins and _NODES.search(head) is not None and _EDGES.search(head) is not None
+
+
+def _load_node_link(file: SourceFile) -> Any:
+    """Return the graph of a JSON object; raise `InputError` for a repeated node and an edge of no node."""
+    root = Spot(file.path)
+    content = root.object(load_json(file, limit=MAX_GRAPH_BYTES))
+    key = "edges" if "edges" in content else "links"
+    ids: set[str] = set()
+    for index, value in enumerate(root.at("nodes").list(content.get("nodes"))):
+        spot = root.at("nodes").at(index)
+        node = spot.object(value).get("id")
+        if isinstance(node, bool) or not isinstance(node, (str, int)) or str(node) in ids:
+            raise spot.error("the id is missing or repeated", node)
+        ids.add(str(node))
+    for index, value in enumerate(root.at(key).list(content.get(key))):
+        spot = root.at(key).at(index)
+        edge = spot.object(value)
+        for end in ("source", "target"):
+            if isinstance(edge.get(end), (list, dict)) or str(edge.get(end)) not in ids:
+                raise spot.at(end).error("is not the id of a node", edge.get(end))
+        edge.pop("key", None)
+    if not isinstance(content.get("graph", {}), (dict, list)):
+        raise InputError("the attributes of the graph are not an object", path=file.path)
+    content["multigraph"] = True
+    return nx.node_link_graph(content, edges=key)
+
+
+GRAPHML = GraphFormat(_is_graphml, _load_graphml)
+"""GraphML. It has no lists: lists in a node's attributes are JSON text. The name of a node is its id."""
+
+NODE_LINK = GraphFormat(_is_node_link, _load_node_link)
+"""Node-link JSON of networkx and D3.
+
+An object with ``nodes`` (each with an ``id``) and ``edges`` or ``links`` (each with ``source`` and
+``target``), and optionally ``directed``, ``multigraph`` and ``graph``. Two edges between one pair are
+parallel cables, whatever the value of ``multigraph``.
+"""
+
+
+def _fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
+    """Return the fabric of a graph; raise `InputError` if it is a profile's or has no edges."""
     place = Place(path)
     if graph.graph.get("type") == "profile":
         raise place.error("this is the graph of a profile: give its edges as CSV")
@@ -63,7 +132,7 @@ def graph_fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
     graph.remove_edges_from(loops)
     if not graph.number_of_edges():
         raise place.error("the graph has no edges")
-    notes = [f"{len(loops)} edge(s) lead from a node to itself and are ignored"] if loops else []
+    notes = counted((len(loops), "edge(s) lead from a node to itself and are ignored"))
     notes += _kinds(graph)
     default = options.rate or UNIT_RATE
     without = 0
@@ -74,7 +143,7 @@ def graph_fabric(graph: nx.Graph[Any], path: str, options: Options) -> Parsed:
     if without == graph.number_of_edges() and any("weight" in data for *_, data in graph.edges(data=True)):
         notes.append("weights of edges are ignored: the bytes/s of an edge is its attribute capacity")
     if options.rate is None:
-        notes += unknown_rates(without, default, None)
+        notes += unknown_rates(without, default)
     graph.graph["type"] = "fabric"
     try:
         fabric = from_networkx(graph)

@@ -12,13 +12,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingest.formats.fabrics.infiniband import AGGREGATION_NODE
-from ingest.formats.fabrics.infiniband_devices import Device, Location, Port
-from ingest.formats.fabrics.rows import Rows, ran_at, read_lines
+from ingest.formats.fabrics.infiniband import AGGREGATION_NODE, Device, Port
+from ingest.formats.fabrics.rows import Rows, lid_of, ran_at, read_lines
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.rates import printed_rate
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.model.ports import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
 
 TOOL = "ibdiagnet2.net_dump"
@@ -41,13 +40,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Read one dump.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a truncated file, ends of a cable that contradict each other.
-    """
+    """Return the fabric of one dump."""
     (file,) = files
     dump = _Dump(file.path)
     warnings = read_lines(file, TOOL, dump.read, _BEGINS)
@@ -63,15 +56,15 @@ class _Dump:
         self._switch: Device | None = None
         self._far: list[tuple[int, int, str, int]] = []
 
-    def read(self, number: int, line: str) -> bool:
+    def read(self, place: Place) -> bool:
         """Read one line; return True if it is one of the tool's."""
-        location = number, line
+        line = place.text
         head = _HEAD.fullmatch(line)
         if head is not None:
-            guid, lid = int(head[3], 16), self.rows.lid(int(head[4]), location)
+            guid, lid = int(head[3], 16), lid_of(int(head[4]), place)
             if guid in self.rows.devices:
-                raise self.rows.error("the switch is already in the file", *location)
-            self._switch = self.rows.device(guid, "S", head[1], location, lid=lid)
+                raise place.error("the switch is already in the file")
+            self._switch = self.rows.device(guid, "S", head[1], place, lid=lid)
             return True
         if _TITLE.fullmatch(line):
             return True
@@ -79,57 +72,46 @@ class _Dump:
         if len(cells) != _COLUMNS or cells[2] not in _STATES or not _is_number(cells[1]):
             return False
         if self._switch is None:
-            raise self.rows.error("a port without the line of its switch", *location)
-        self._port(self._switch, cells, location)
+            raise place.error("a port without the line of its switch")
+        self._port(self._switch, cells, place)
         return True
 
-    def _port(self, switch: Device, cells: Sequence[str], location: Location) -> None:
+    def _port(self, switch: Device, cells: Sequence[str], place: Place) -> None:
         """Read the row of a switch's port."""
         number, state = int(cells[1]), _STATES[cells[2]]
         if state == DOWN:
             state = _PHYSICAL.get(cells[3], DOWN)
         if state != ACTIVE:
-            self.rows.note(switch, number, state, 0.0, location)
+            self.rows.note(switch, number, state, 0.0, place)
         far = _HEX.fullmatch(cells[9])
         if not cells[9] and not cells[10]:
             return
         if far is None or not _is_number(cells[10]) or not _is_number(cells[11]):
-            raise self.rows.error("the other end of the cable is unreadable", *location)
+            raise place.error("the other end of the cable is unreadable")
         if len(cells[12]) < 2 or cells[12][0] != '"' or cells[12][-1] != '"':
-            raise self.rows.error("the row is incomplete: the file seems truncated", *location)
+            raise place.error("the row is incomplete: the file seems truncated")
         peer, peer_port = int(far[1], 16), int(cells[10])
         rate = printed_rate(cells[5], cells[6])
-        end = Port(
-            number=number, peer=peer, peer_port=peer_port, rate=rate, line=location[0], text=location[1]
-        )
+        end = Port(number=number, peer=peer, peer_port=peer_port, rate=rate, place=place)
         self.rows.plug(switch, end)
         self._far.append((switch.guid, number, cells[12][1:-1], int(cells[11])))
 
     def join(self) -> None:
-        """Add the adapters, which have no block.
-
-        Raises
-        ------
-        InputError
-            A switch at the other end of a cable has no block.
-        """
+        """Add the adapters, which have no block; raise `InputError` for a switch without one."""
         boxes: dict[tuple[int, int], set[str]] = defaultdict(set)
         for switch, number, _, lid in self._far:
             box = _CHIP.sub("", self.rows.devices[switch].description)
             boxes[self.rows.devices[switch].ports[number].peer, lid].add(box)
         for switch, number, description, lid in self._far:
             port = self.rows.devices[switch].ports[number]
-            location = port.line, port.text
             known = self.rows.devices.get(port.peer)
             if known is not None and known.kind == "S":
                 continue
             # a port of an adapter has its own LID, and all its planes belong to one box
             is_switch = port.peer_port > MAX_ADAPTER_PORT or (lid and len(boxes[port.peer, lid]) > 1)
             if is_switch and AGGREGATION_NODE not in description:
-                raise self.rows.error(
-                    "the switch at the other end has no block: the file seems truncated", *location
-                )
-            adapter = self.rows.device(port.peer, "H", description, location)
+                raise port.place.error("the switch at the other end has no block: the file seems truncated")
+            adapter = self.rows.device(port.peer, "H", description, port.place)
             end = replace(port, number=port.peer_port, peer=switch, peer_port=number, lid=lid)
             self.rows.plug(adapter, end)
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from ingest.formats.fabrics.infiniband_devices import Device, Location, Port
-from ingest.formats.fabrics.rows import GIVE_A_SCAN, Rows, read_lines
+from ingest.formats.fabrics.infiniband import Device, Port
+from ingest.formats.fabrics.rows import GIVE_A_SCAN, Rows, lid_of, read_lines
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.rates import printed_rate
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.model.ports import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
 
 TOOL = "iblinkinfo"
@@ -50,18 +51,21 @@ class _Link(NamedTuple):
 
 
 class _Cable(NamedTuple):
-    """One end of a cable as printed; GUIDs are those of ports, 0 if they are not printed."""
+    """A device's end of a cable, without its peer, and the other end as printed.
 
-    near: int
-    number: int
-    guid: int
-    lid: int
-    rate: float | None
+    GUIDs are those of ports, 0 if they are not printed.
+    """
+
+    device: Device
+    port: Port
     far_guid: int
     far_lid: int
-    far_number: int
     far_description: str
-    location: Location
+
+    @property
+    def far_key(self) -> int:
+        """Number that identifies the other end: its GUID, or its LID below zero."""
+        return self.far_guid or -self.far_lid
 
 
 def recognise(head: str, path: str) -> bool:
@@ -71,14 +75,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Read one report.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a truncated file, ends of a cable that contradict each other, or LIDs that do not
-        identify the other end of a cable.
-    """
+    """Return the fabric of one report; LIDs that do not identify the other end of a cable are an error."""
     (file,) = files
     lines = file.lines()
     report = _Report(file.path, _switches(lines))
@@ -114,9 +111,9 @@ class _Report:
         self._device: Device | None = None
         self._lids: dict[int, dict[int, Device]] = defaultdict(dict)  # by LID, then GUID
 
-    def read(self, number: int, line: str) -> bool:
+    def read(self, place: Place) -> bool:
         """Read one line; return True if it is one of the tool's."""
-        location = number, line
+        line = place.text
         head = _HEAD.fullmatch(line)
         if head is not None:
             self._head = head[1], head[3], int(head[2] or "0", 16)
@@ -127,39 +124,39 @@ class _Report:
         far = _FAR.fullmatch(match[7]) if match else None
         if match is None or link is None or far is None:
             return False
-        lid = self.rows.lid(int(match[4]), location)
+        lid = lid_of(int(match[4]), place)
         guid = int(match[1] or match[3] or "0", 16)
-        device = self._owner(match, guid, lid, location)
-        self._port(device, int(match[5]), (guid, lid), link, far, location)
+        device = self._owner(match, guid, lid, place)
+        self._port(device, int(match[5]), (guid, lid), link, far, place)
         return True
 
-    def _owner(self, match: re.Match[str], guid: int, lid: int, location: Location) -> Device:
+    def _owner(self, match: re.Match[str], guid: int, lid: int, place: Place) -> Device:
         """Return the device of a row; in a report of lines the row itself contains it."""
         number = int(match[5])
         if match[1]:
             self._head = None
             switch, description = guid in self._switches, match[2]
             if not switch:
-                device = self.rows.adapter_of_port(guid, number, description, location)
+                device = self.rows.adapter_of_port(guid, number, description, place)
             else:
-                device = self.rows.device(guid, "S", description, location, lid=lid)
+                device = self.rows.device(guid, "S", description, place, lid=lid)
         elif self._head is None:
-            raise self.rows.error("a port without the CA, Switch or Router line of its device", *location)
+            raise place.error("a port without the CA, Switch or Router line of its device")
         else:
-            device = self._of_block(self._head, guid, lid, location)
+            device = self._of_block(self._head, guid, lid, place)
         self._lids[lid][device.guid] = device
         return device
 
-    def _of_block(self, head: tuple[str, str, int], guid: int, lid: int, location: Location) -> Device:
+    def _of_block(self, head: tuple[str, str, int], guid: int, lid: int, place: Place) -> Device:
         word, description, switch_guid = head
         if self._device is None:
             known = switch_guid or guid
             if known in self.rows.devices:
-                raise self.rows.error("the device is already in the file", *location)
-            self._device = self.rows.device(known, _KINDS[word], description, location, lid=lid)
+                raise place.error("the device is already in the file")
+            self._device = self.rows.device(known, _KINDS[word], description, place, lid=lid)
             self._device.anonymous = word != "Switch"
         if word == "Switch" and self._device.lid != lid:
-            raise self.rows.error("a switch with two LIDs", *location)
+            raise place.error("a switch with two LIDs")
         return self._device
 
     def _port(
@@ -169,7 +166,7 @@ class _Report:
         own: tuple[int, int],
         link: _Link,
         far: re.Match[str],
-        location: Location,
+        place: Place,
     ) -> None:
         """Add a port's state and its cable."""
         width, speed = link.width, link.speed
@@ -177,24 +174,13 @@ class _Report:
         rate = printed_rate(width, speed)
         could_be = _could_be(width, speed, far[5] or "")
         if state != ACTIVE or could_be > (rate or 0.0) or far[6]:
-            self.rows.note(device, number, state, could_be, location)
+            self.rows.note(device, number, state, could_be, place)
         if far[6]:
             return
         guid, lid = (0, 0) if device.kind == "S" else own
-        self.cables.append(
-            _Cable(
-                near=device.guid,
-                number=number,
-                guid=guid,
-                lid=lid,
-                rate=rate,
-                far_guid=int(far[1] or "0", 16),
-                far_lid=self.rows.lid(int(far[2]), location),
-                far_number=int(far[3]),
-                far_description=far[4].strip(),
-                location=location,
-            )
-        )
+        end = Port(number=number, peer=0, peer_port=int(far[3]), rate=rate, guid=guid, lid=lid, place=place)
+        far_guid, far_lid = int(far[1] or "0", 16), lid_of(int(far[2]), place)
+        self.cables.append(_Cable(device, end, far_guid, far_lid, far[4].strip()))
 
     def join(self) -> None:
         """Add the cables to the devices' ports, and adapters that a report of switches omits.
@@ -206,30 +192,19 @@ class _Report:
         """
         ends: dict[int, set[int]] = defaultdict(set)
         for cable in self.cables:
-            ends[cable.far_guid or -cable.far_lid].add(cable.far_number)
+            ends[cable.far_key].add(cable.port.peer_port)
         whole = any(device.kind != "S" for device in self.rows.devices.values())
-        owners = {port: device for device in self.rows.devices.values() for port in (device.guid,)}
-        owners |= {cable.guid: owners[cable.near] for cable in self.cables if cable.guid}
+        owners = dict(self.rows.devices)
+        owners |= {cable.port.guid: cable.device for cable in self.cables if cable.port.guid}
         for cable in self.cables:
-            device = self.rows.devices[cable.near]
             peer = owners.get(cable.far_guid) if cable.far_guid else self._by_lid(cable)
-            if peer is None and (whole or len(ends[cable.far_guid or -cable.far_lid]) > 1):
+            if peer is None and (whole or len(ends[cable.far_key]) > 1):
                 reason = (
                     "the device at the other end is not in the file: it is truncated, or lists only adapters"
                 )
-                raise self.rows.error(reason, *cable.location)
-            peer = peer or self._adapter(cable)
-            end = Port(
-                number=cable.number,
-                peer=peer.guid,
-                peer_port=cable.far_number,
-                rate=cable.rate,
-                guid=cable.guid,
-                lid=cable.lid,
-                line=cable.location[0],
-                text=cable.location[1],
-            )
-            self.rows.plug(device, end)
+                raise cable.port.place.error(reason)
+            cable.port.peer = (peer or self._adapter(cable)).guid
+            self.rows.plug(cable.device, cable.port)
 
     def _by_lid(self, cable: _Cable) -> Device | None:
         found = list(self._lids[cable.far_lid].values()) if cable.far_lid else []
@@ -237,26 +212,24 @@ class _Report:
             found = [device for device in found if device.description == cable.far_description]
         if not cable.far_lid or len(found) > 1:
             reason = "the LID does not identify the other end: use iblinkinfo -l or ibnetdiscover"
-            raise self.rows.error(reason, *cable.location)
+            raise cable.port.place.error(reason)
         return found[0] if found else None
 
     def _adapter(self, cable: _Cable) -> Device:
         """Return the adapter at the far end, in a report with only switches."""
-        key = cable.far_guid or -cable.far_lid
-        device = self.rows.device(key, "H", cable.far_description, cable.location)
-        device.anonymous = True
-        end = Port(
-            number=cable.far_number,
-            peer=cable.near,
-            peer_port=cable.number,
-            rate=cable.rate,
+        port = cable.port
+        adapter = self.rows.device(cable.far_key, "H", cable.far_description, port.place)
+        adapter.anonymous = True
+        end = replace(
+            port,
+            number=port.peer_port,
+            peer=cable.device.guid,
+            peer_port=port.number,
             guid=cable.far_guid,
             lid=cable.far_lid,
-            line=cable.location[0],
-            text=cable.location[1],
         )
-        self.rows.plug(device, end)
-        return device
+        self.rows.plug(adapter, end)
+        return adapter
 
 
 def _link(text: str) -> _Link | None:

@@ -13,13 +13,12 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ingest.formats.fabrics.infiniband import UNCONFIGURED_LID, build_fabric
-from ingest.formats.fabrics.infiniband_devices import Device, Port
-from ingest.formats.fabrics.rows import MAX_PORT
+from ingest.formats.fabrics.infiniband import MAX_PORT, Device, Port, build_fabric
+from ingest.formats.fabrics.rows import lid_of
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.rates import link_rate
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
 DEFAULT_RATE = link_rate(4, "SDR")
@@ -62,88 +61,78 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Read one scan.
+    """Return the fabric of one scan; a scan that found only its own device is an error.
 
     The time of the fabric is that of the line ``Topology file: generated on ...``. The tool prints local time
     without a zone; it is taken as UTC.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a truncated file, ends of a cable that contradict each other, a repeated device or
-        port, or a scan that found only its own device.
     """
     (file,) = files
-    scan = _Scan(file.path)
-    for number, line in enumerate(file.lines(), start=1):
-        scan.read(number, line)
-    scan.finish()
-    rate = DEFAULT_RATE if options.rate is None else options.rate
-    built = build_fabric(
-        list(scan.devices.values()), path=file.path, default_rate=rate, observed_at=scan.observed_at
+    scan = _Scan()
+    for place in file.places():
+        scan.read(place)
+    scan.finish(file.path)
+    return build_fabric(
+        list(scan.devices.values()),
+        path=file.path,
+        default_rate=options.rate or DEFAULT_RATE,
+        warnings=scan.warnings(),
+        observed_at=scan.observed_at,
     )
-    return Parsed(fabric=built.fabric, assumed=built.assumed, warnings=(*scan.warnings(), *built.warnings))
 
 
 class _Scan:
     """The devices read so far, line by line."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self) -> None:
         self.devices: dict[int, Device] = {}
         self.observed_at: datetime | None = None
         self._current: Device | None = None
-        self._identity: dict[str, tuple[int, int, str]] = {}
+        self._identity: dict[str, tuple[int, Place]] = {}
         self._started = False
         self._grouped = False
         self._before = 0
-        self._after: list[tuple[int, str]] = []
+        self._after: list[Place] = []
         self._diagnostics = 0
 
-    def read(self, number: int, line: str) -> None:
+    def read(self, place: Place) -> None:
         """Read one line."""
+        line = place.text
         if len(line) > MAX_LINE:
-            raise self._error(f"longer than {MAX_LINE} characters", number, line)
+            raise place.error(f"longer than {MAX_LINE} characters")
         if (match := _PORT.fullmatch(line)) is not None:
-            self._port(match, number, line)
+            self._port(match, place)
         elif (match := _IDENTITY.fullmatch(line)) is not None:
-            self._continue(number, line)
-            self._identity[match[1]] = (int(match[2], 16), number, line)
+            self._continue()
+            self._identity[match[1]] = (int(match[2], 16), place)
         elif (match := _DEVICE.fullmatch(line)) is not None:
-            self._device(match, number, line)
+            self._device(match, place)
         elif _ASIDE.fullmatch(line) is not None:
             self._aside(line)
         elif line.startswith(("< ", "> ")) and self._started:
-            raise self._error("output of ibnetdiscover --diff: ingest the scan itself", number, line)
+            raise place.error("output of ibnetdiscover --diff: ingest the scan itself")
         elif self._started:
-            self._after.append((number, line))
+            self._after.append(place)
         else:
             self._before += 1
 
-    def finish(self) -> None:
+    def finish(self, path: str) -> None:
         """Raise `InputError` if the text ends within a record."""
-        for number, line in self._after:
-            if _CUT_OFF.match(line):
-                raise self._error("incomplete line of ibnetdiscover: the file seems truncated", number, line)
+        for place in self._after:
+            if _CUT_OFF.match(place.text):
+                raise place.error("incomplete line of ibnetdiscover: the file seems truncated")
         if self._identity:
-            _, number, line = next(iter(self._identity.values()))
-            raise self._error(
-                "a record without its Switch, Ca or Rt line: the file seems truncated", number, line
-            )
+            _, place = next(iter(self._identity.values()))
+            raise place.error("a record without its Switch, Ca or Rt line: the file seems truncated")
         if not self.devices:
-            raise InputError("the scan contains no devices: the file seems truncated", path=self.path)
+            raise InputError("the scan contains no devices: the file seems truncated", path=path)
 
     def warnings(self) -> list[str]:
         """Return the numbers of skipped lines."""
-        return [
-            f"{count} line(s) {what}"
-            for count, what in (
-                (self._before, "before the scan were skipped"),
-                (len(self._after), "after the scan were skipped"),
-                (self._diagnostics, "are the tool's own diagnostics: parts of the fabric may be missing"),
-            )
-            if count
-        ]
+        return counted(
+            (self._before, "line(s) before the scan were skipped"),
+            (len(self._after), "line(s) after the scan were skipped"),
+            (self._diagnostics, "line(s) are the tool's own diagnostics: parts of the fabric may be missing"),
+        )
 
     def _aside(self, line: str) -> None:
         """Read a comment, a heading, a blank line or a diagnostic."""
@@ -157,79 +146,67 @@ class _Scan:
         elif line.strip() and not line.startswith(("#", "Non-Chassis", "Hostname")):
             self._diagnostics += 1
 
-    def _continue(self, number: int, line: str) -> None:
+    def _continue(self) -> None:
         """Note that a record continues; an unreadable line before is then an error."""
         self._started = True
         if self._after:
-            raise self._error("not a line of ibnetdiscover", *self._after[0])
+            raise self._after[0].error("not a line of ibnetdiscover")
 
-    def _device(self, match: re.Match[str], number: int, line: str) -> None:
+    def _device(self, match: re.Match[str], place: Place) -> None:
         """Read the Switch, Ca or Rt line of a device."""
-        self._continue(number, line)
+        self._continue()
         kind = {"Switch": "S", "Ca": "H", "Rt": "R"}[match[1]]
         guid = int(match[4], 16)
         printed = self._identity.get({"S": "switchguid", "H": "caguid", "R": "rtguid"}[kind])
         if kind != match[3] or guid == 0 or (printed is not None and printed[0] != guid):
-            raise self._error("the record's GUIDs or kinds contradict each other", number, line)
+            raise place.error("the record's GUIDs or kinds contradict each other")
         self._current = Device(
             kind=kind,
             guid=guid,
             system_guid=self._identity["sysimgguid"][0] if "sysimgguid" in self._identity else 0,
             description=match[5].strip(),
-            lid=self._lid(match[6], number, line) if match[6] else 0,
-            line=number,
-            text=line,
+            lid=lid_of(int(match[6] or 0), place),
+            place=place,
         )
         self._identity = {}
         before = self.devices.setdefault(guid, self._current)
         # Grouped output prints the switches of a chassis twice: by slot and in a list of all.
         if before is not self._current and not self._grouped:
-            raise self._error(f"the device is already in line {before.line}", number, line)
+            raise place.error(f"the device is already in line {before.place.line}")
 
-    def _port(self, match: re.Match[str], number: int, line: str) -> None:
+    def _port(self, match: re.Match[str], place: Place) -> None:
         """Read the line of a port."""
-        self._continue(number, line)
+        self._continue()
         device = self._current
         if device is None or self._identity:
-            raise self._error("a port without the Switch, Ca or Rt line of its device", number, line)
+            raise place.error("a port without the Switch, Ca or Rt line of its device")
         port = Port(
             number=int(match[1]),
             peer=int(match[4], 16),
             peer_port=int(match[5]),
-            rate=self._rate(match[9], match[10], number, line),
-            guid=int(match[2], 16) if match[2] else 0,
-            lid=self._lid(match[6], number, line) if match[6] else 0,
-            lmc=int(match[7]) if match[7] else 0,
-            line=number,
-            text=line,
+            rate=_rate(match[9], match[10], place),
+            guid=int(match[2] or "0", 16),
+            lid=lid_of(int(match[6] or 0), place),
+            lmc=int(match[7] or 0),
+            place=place,
         )
         if not (0 < port.number <= MAX_PORT and 0 < port.peer_port <= MAX_PORT and port.lmc < 8):
-            raise self._error("a port number or LMC is out of range", number, line)
+            raise place.error("a port number or LMC is out of range")
         first = self.devices[device.guid]
         before = device.ports.setdefault(port.number, port)
         printed = first.ports.get(port.number, port)
         if before is not port or (printed.peer, printed.peer_port) != (port.peer, port.peer_port):
-            raise self._error(f"the port is already in line {printed.line}", number, line)
+            raise place.error(f"the port is already in line {printed.place.line}")
 
-    def _rate(self, width: str | None, speed: str | None, number: int, line: str) -> float | None:
-        """Return the rate; None if it is missing or printed as question marks (unknown to the tool)."""
-        if width is None or speed is None or "?" in width + speed:
-            return None
-        try:
-            return link_rate(int(width[:-1]), speed)
-        except KeyError:
-            raise self._error(
-                f"{width}{speed} is not a width and speed of InfiniBand", number, line
-            ) from None
 
-    def _lid(self, digits: str, number: int, line: str) -> int:
-        lid = int(digits)
-        if lid > UNCONFIGURED_LID:
-            raise self._error(f"LID {lid} is out of range", number, line)
-        return 0 if lid == UNCONFIGURED_LID else lid
-
-    def _error(self, reason: str, number: int, line: str) -> InputError:
-        return InputError(reason, path=self.path, line=number, text=line)
+def _rate(width: str | None, speed: str | None, place: Place) -> float | None:
+    """Return the rate; None if it is missing or printed as question marks (unknown to the tool)."""
+    if width is None or speed is None or "?" in width + speed:
+        return None
+    try:
+        return link_rate(int(width[:-1]), speed)
+    except KeyError:
+        raise place.error(f"{width}{speed} is not a width and speed of InfiniBand") from None
 
 
 def _time(match: re.Match[str]) -> datetime | None:

@@ -11,12 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.formats.fabrics.draft import Place
 from ingest.formats.fabrics.trees import Branch, tree
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
-from registry.errors import InputError
+from ingest.reading.source import Place, SourceFile
 
 MAX_LEVELS = 8
 _ROW = re.compile(r"\s*(\S+)((?:[ \t]+\d{1,9})+)\s*", re.ASCII)
@@ -36,20 +34,13 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of one file.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a wrong number of positions, or a repeated host.
-    """
+    """Return the fabric of one file."""
     (file,) = files
-    lines = file.lines()
-    levels = _HEAD.fullmatch(lines[0])
+    head, *places = file.places()
+    levels = _HEAD.fullmatch(head.text)
     if levels is None:
-        reason = f"expected a number of levels from 1 to {MAX_LEVELS}"
-        raise InputError(reason, path=file.path, line=1, text=lines[0])
-    hosts, first = _rows(file.path, lines, int(levels[1]))
+        raise head.error(f"expected a number of levels from 1 to {MAX_LEVELS}")
+    hosts, first = _rows(places, int(levels[1]))
     below: dict[Way, dict[Way, None]] = {}
     for way in hosts:
         for depth in range(len(way)):
@@ -67,16 +58,15 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     return tree(file.path, branches, options)
 
 
-def _rows(path: str, lines: Sequence[str], levels: int) -> tuple[dict[Way, list[str]], dict[Way, Place]]:
+def _rows(places: Sequence[Place], levels: int) -> tuple[dict[Way, list[str]], dict[Way, Place]]:
     """Return the hosts at the end of each path, and the location of the first of them."""
     hosts: dict[Way, list[str]] = {}
     first: dict[Way, Place] = {}
     seen: set[str] = set()
-    for number, line in enumerate(lines[1:], start=2):
-        if not line.strip():
+    for place in places:
+        if not place.text.strip():
             continue
-        place = Place(path, number, line)
-        row = _ROW.fullmatch(line)
+        row = _ROW.fullmatch(place.text)
         if row is None or not _fits(row, levels):
             raise place.error(f"expected a host and {levels} position(s)")
         if row[1] in seen:

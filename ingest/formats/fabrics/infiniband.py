@@ -1,35 +1,114 @@
-"""Conversion of the devices of an InfiniBand scan to a `Fabric`, for all tools.
+"""Devices of an InfiniBand scan, and their conversion to a `Fabric`, for all tools.
 
 A host is a machine and its channel adapters are its rails. Node descriptions show which adapters belong to
-one machine, see `ingest.formats.fabrics.infiniband_devices`.
+one machine.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.formats.fabrics.infiniband_devices import Device, Port, vertex_names
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place
 from registry.errors import InputError
-from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports
+from registry.model import HOST, NO_PORT, SWITCH, Adapters, Bools, Fabric, Links, Ports, format_guid
 
 AGGREGATION_NODE = "Aggregation Node"
 """Part of the description of a switch's in-network computing (SHARP) end point, which is no machine."""
 UNCONFIGURED_LID = 0xFFFF
 """LID printed for a port that no subnet manager has configured, besides 0."""
+MAX_PORT = 254
+"""Highest port number of a device; 255 means no route in a forwarding table."""
+NO_PLACE = Place("")
+"""Location of devices that are not read from a file."""
+
+_NAMELESS = re.compile(
+    r"(MT\d+|Mellanox|ConnectX\S*|InfiniHost|localhost(\.localdomain\S*)?|\(none\))(\s|$)"
+    r"|(HCA-\d+|mlx\d+_\d+|mthca\d+|hfi1_\d+|qib\d+|ib\w*\d+)$"
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """A fabric and warnings about its scan; `assumed` as in `ingest.parsed.Parsed`."""
+@dataclass(slots=True, kw_only=True)
+class Port:
+    """One end of a cable as printed in a scan.
 
-    fabric: Fabric
-    warnings: tuple[str, ...]
-    assumed: Bools
+    Attributes
+    ----------
+    number : int
+        Number of the port.
+    peer : int
+        Node GUID of the device at the other end.
+    peer_port : int
+        Number of the port at the other end.
+    rate : float or None
+        Data bytes/s; None if the scan prints none.
+    lanes : int
+        Width, needed if the speed is unknown; 0 if unknown.
+    guid, lid, lmc : int
+        GUID, LID and LMC of an adapter's or router's port; 0 if unknown or not configured.
+    place : Place
+        Location in the scan, for errors.
+    """
+
+    number: int
+    peer: int
+    peer_port: int
+    rate: float | None
+    lanes: int = 0
+    guid: int = 0
+    lid: int = 0
+    lmc: int = 0
+    place: Place = NO_PLACE
+
+
+class PortNote(NamedTuple):
+    """State of a port and its possible rate, see `registry.model.ports.Ports`."""
+
+    number: int
+    state: int
+    could_be: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Device:
+    """A switch, a channel adapter or a router with its ports that are up.
+
+    Attributes
+    ----------
+    kind : str
+        ``S``, ``H`` or ``R``, as in ``"S-0002c90000100800"``.
+    guid, system_guid : int
+        Node GUID and system image GUID; the latter is 0 if the scan prints none.
+    description : str
+        Node description.
+    lid : int
+        LID of a switch's port 0.
+    place : Place
+        Location in the scan, for errors.
+    ports : dict of int to Port
+        Connected ports by number.
+    notes : list of PortNote
+        Ports that are down or could be faster.
+    anonymous : bool
+        True if `guid` is not the node GUID but that of a port, since the scan prints none of adapters.
+    """
+
+    kind: str
+    guid: int
+    system_guid: int = 0
+    description: str
+    lid: int = 0
+    place: Place = NO_PLACE
+    ports: dict[int, Port] = field(default_factory=dict)
+    notes: list[PortNote] = field(default_factory=list)
+    anonymous: bool = False
 
 
 def build_fabric(
@@ -37,9 +116,10 @@ def build_fabric(
     *,
     path: str,
     default_rate: float,
-    observed_at: datetime | None,
-    links_needed: bool = True,
-) -> Built:
+    warnings: Sequence[str] = (),
+    observed_at: datetime | None = None,
+    incomplete: str = "",
+) -> Parsed:
     """Return the fabric of the devices of one scan.
 
     Switches forward and hosts do not. A router has no ranks and forwards nothing between ports of its own
@@ -54,9 +134,12 @@ def build_fabric(
         Path of the file, for errors.
     default_rate : float
         Data bytes/s of a cable of 4 lanes if neither end prints a rate.
-    observed_at : datetime or None
-    links_needed : bool
-        True if a device without cables is an error.
+    warnings : sequence of str
+        Warnings so far; those of the fabric follow.
+    observed_at : datetime, optional
+        Time of the scan.
+    incomplete : str
+        Reason why there are no cables; if empty, there must be some.
 
     Raises
     ------
@@ -65,23 +148,19 @@ def build_fabric(
         no cables (a scan that found only its own device).
     """
     by_guid = {device.guid: device for device in devices}
-    _check_both_ends(by_guid, path)
-    kept = [device for device in devices if not _is_aggregation(device)]
-    if links_needed and not any(device.ports for device in kept):
-        raise InputError(
-            f"the scan found only itself: {len(devices)} device(s) and no links; is the port down?",
-            path=path,
-            line=(devices[0].line or None) if devices else None,
-        )
-    names = vertex_names(kept, path)
+    _check_both_ends(by_guid)
+    kept = [device for device in devices if device.kind != "H" or AGGREGATION_NODE not in device.description]
+    if not incomplete and not any(device.ports for device in kept):
+        reason = f"the scan found only itself: {len(devices)} device(s) and no links; is the port down?"
+        raise InputError(reason, path=path, line=devices[0].place.line if devices else None)
+    names = _vertex_names(kept)
     order = sorted(set(names.values()))
     vertex = {name: index for index, name in enumerate(order)}
     vertex_of = {guid: vertex[name] for guid, name in names.items()}
     adapters, adapter_of = _adapters(kept, vertex_of)
-    links, assumed, warnings = _links(kept, by_guid, vertex_of, adapter_of, default_rate)
+    links, assumed, notes = _links(kept, by_guid, vertex_of, adapter_of, default_rate)
     routers = sum(device.kind == "R" for device in kept)
-    if routers:
-        warnings.append(f"{routers} router(s) are stored as switches that do not forward")
+    notes += counted((routers, "router(s) are stored as switches that do not forward"))
     fabric = Fabric(
         names=tuple(order),
         links=links,
@@ -90,10 +169,10 @@ def build_fabric(
         observed_at=observed_at,
         **_vertex_columns(kept, vertex_of, len(order)),
     )
-    return Built(fabric=fabric, warnings=tuple(warnings), assumed=assumed)
+    return Parsed(fabric=fabric, assumed=assumed, incomplete=incomplete, warnings=(*warnings, *notes))
 
 
-def mirror(devices: Mapping[int, Device], path: str) -> None:
+def add_second_ends(devices: Mapping[int, Device]) -> None:
     """Add the second end of each cable, for scans that print a cable once.
 
     Raises
@@ -105,8 +184,7 @@ def mirror(devices: Mapping[int, Device], path: str) -> None:
         for port in list(device.ports.values()):
             peer = devices.get(port.peer)
             if peer is None:
-                reason = "the device at the other end is not in the file: it seems truncated"
-                raise InputError(reason, path=path, line=port.line or None, text=port.text)
+                raise port.place.error("the device at the other end is not in the file: it seems truncated")
             if port.peer_port not in peer.ports:
                 peer.ports[port.peer_port] = Port(
                     number=port.peer_port,
@@ -114,12 +192,11 @@ def mirror(devices: Mapping[int, Device], path: str) -> None:
                     peer_port=port.number,
                     rate=port.rate,
                     lanes=port.lanes,
-                    line=port.line,
-                    text=port.text,
+                    place=port.place,
                 )
 
 
-def _check_both_ends(devices: Mapping[int, Device], path: str) -> None:
+def _check_both_ends(devices: Mapping[int, Device]) -> None:
     """Raise `InputError` unless every cable is printed at both ends and they name each other."""
     for device in devices.values():
         for port in device.ports.values():
@@ -128,15 +205,10 @@ def _check_both_ends(devices: Mapping[int, Device], path: str) -> None:
             if back is None:
                 missing = "device" if peer is None else f"port {port.peer_port} of the device"
                 reason = f"the {missing} at the other end is not in the file: it seems truncated"
-                raise InputError(reason, path=path, line=port.line or None, text=port.text)
+                raise port.place.error(reason)
             if (back.peer, back.peer_port) != (device.guid, port.number):
-                where = f", line {back.line}," if back.line else ""
-                reason = f"the other end of this cable{where} leads elsewhere"
-                raise InputError(reason, path=path, line=port.line or None, text=port.text)
-
-
-def _is_aggregation(device: Device) -> bool:
-    return device.kind == "H" and AGGREGATION_NODE in device.description
+                where = f", line {back.place.line}," if back.place.line else ""
+                raise port.place.error(f"the other end of this cable{where} leads elsewhere")
 
 
 def _vertex_columns(devices: Sequence[Device], vertex_of: Mapping[int, int], n: int) -> dict[str, Any]:
@@ -194,35 +266,28 @@ def _links(
             if port.peer not in vertex_of:
                 continue
             source, target = vertex_of[device.guid], vertex_of[port.peer]
-            rates = {port.rate, by_guid[port.peer].ports[port.peer_port].rate} - {None}
             if source == target:
                 loops += 1
                 continue
+            printed = port.rate, by_guid[port.peer].ports[port.peer_port].rate
+            rates = {rate for rate in printed if rate is not None}
             unknown += not rates
             differing += len(rates) > 1
-            rate = min(
-                (rate for rate in rates if rate is not None), default=default_rate * (port.lanes or 4) / 4
-            )
+            rate = min(rates, default=default_rate * (port.lanes or 4) / 4)
             ends = adapter_of.get(device.guid, NO_PORT), adapter_of.get(port.peer, NO_PORT)
             rows.append((source, target, rate, port.number, port.peer_port, *ends, not rates))
     columns = list(zip(*rows, strict=True)) if rows else [()] * 8
-    warnings = [
-        f"{count} cable(s) {what}"
-        for count, what in (
-            (unknown // 2, f"have no width and speed: {default_rate:g} bytes/s are assumed"),
-            (differing // 2, "have different rates at their two ends: the lower one is used"),
-            (-(-loops // 2), "lead from a device back to itself or its own host and are ignored"),
-        )
-        if count
-    ]
+    warnings = counted(
+        (unknown // 2, f"cable(s) have no width and speed: {default_rate:g} bytes/s are assumed"),
+        (differing // 2, "cable(s) have different rates at their two ends: the lower one is used"),
+        (-(-loops // 2), "cable(s) lead from a device back to itself or its own host and are ignored"),
+    )
     links = Links.of(
-        np.array(columns[0], np.int32),
-        np.array(columns[1], np.int32),
-        np.array(columns[2], np.float64),
-        source_port=np.array(columns[3], np.int32),
-        target_port=np.array(columns[4], np.int32),
-        source_adapter=np.array(columns[5], np.int32),
-        target_adapter=np.array(columns[6], np.int32),
+        *columns[:3],
+        source_port=columns[3],
+        target_port=columns[4],
+        source_adapter=columns[5],
+        target_adapter=columns[6],
     )
     order = links.order()
     return links.take(order), np.array(columns[7], np.bool_)[order], warnings
@@ -240,3 +305,51 @@ def _ports(devices: Sequence[Device], vertex_of: Mapping[int, int], adapter_of: 
         return Ports()
     vertex, adapter, number, state, could_be = (np.array(column) for column in zip(*rows, strict=True))
     return Ports(vertex=vertex, adapter=adapter, number=number, state=state, could_be=could_be)
+
+
+def _vertex_names(devices: Sequence[Device]) -> dict[int, str]:
+    """Return the name of each device's vertex, by node GUID; the adapters of a host share one."""
+    names = _host_names([device for device in devices if device.kind == "H"])
+    others = [device for device in devices if device.kind != "H"]
+    taken = Counter(set(names.values()))
+    taken.update(device.description for device in others)
+    used = set(names.values())
+    for device in others:
+        guid = format_guid(device.guid)
+        name = device.description or f"guid-{guid}"
+        if taken[device.description] > 1 and device.description:
+            name = f"{name} [{guid}]"
+        if name in used:
+            raise device.place.error(f"another device already has the name {name!r}")
+        used.add(name)
+        names[device.guid] = name
+    return names
+
+
+def _host_names(adapters: Sequence[Device]) -> dict[int, str]:
+    """Return the name of each adapter's host, by node GUID.
+
+    The name of a host is the description up to the first blank. An adapter whose description has no machine's
+    name (its model, its own device name, ``localhost``) belongs to the machine of a named adapter with the
+    same system image GUID, or else to one machine with all nameless adapters of that GUID.
+    """
+    named: dict[int, set[str]] = {}
+    names: dict[int, str] = {}
+    nameless = []
+    for adapter in adapters:
+        if not adapter.description or _NAMELESS.match(adapter.description):
+            nameless.append(adapter)
+            continue
+        name = adapter.description.split(maxsplit=1)[0]
+        names[adapter.guid] = name
+        named.setdefault(adapter.system_guid, set()).add(name)
+    for adapter in nameless:
+        system = adapter.system_guid
+        owners = named.get(system, set()) if system else set()
+        if len(owners) == 1:
+            names[adapter.guid] = next(iter(owners))
+        elif system or adapter.guid > 0:
+            names[adapter.guid] = f"guid-{format_guid(system or adapter.guid)}"
+        else:
+            names[adapter.guid] = f"lid{adapter.guid}"
+    return names

@@ -16,13 +16,14 @@ topoparser.cpp.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 
+from ingest.formats.fabrics.draft import attached_to_one
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import HOST, SWITCH, Fabric, Links, Longs
 
@@ -43,14 +44,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Read one map.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a repeated vertex or name, a neighbour that is no vertex, a weight of 0, or a
-        truncated file.
-    """
+    """Return the fabric of one map; a neighbour that is no vertex and a weight of 0 are errors."""
     (file,) = files
     reader = _Reader(file)
     count, weighted = reader.head()
@@ -59,11 +53,9 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     arcs, warnings = _both_directions(arcs)
     if not len(arcs):
         raise InputError("the map has no edges", path=file.path)
-    rate = options.rate
-    if rate is None:
-        rate = DEFAULT_RATE
+    if options.rate is None:
         warnings.append("the map contains no rates: 1 byte/s per cable is assumed, so seconds are bytes")
-    fabric = _fabric(names, arcs, rate)
+    fabric = _fabric(names, arcs, options.rate or DEFAULT_RATE)
     assumed = np.full(len(fabric.links), options.rate is None)
     return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(warnings))
 
@@ -72,34 +64,34 @@ class _Reader:
     """The lines of a map, with errors that name them."""
 
     def __init__(self, file: SourceFile) -> None:
-        self.path = file.path
-        self.lines = file.lines()
-        while self.lines and not self.lines[-1].strip():
-            self.lines.pop()
+        self.places = list(file.places())
+        while not self.places[-1].text.strip():
+            self.places.pop()
 
     def head(self) -> tuple[int, bool]:
         """Return the number of vertices, and True if edges have weights."""
-        match = _HEAD.fullmatch(self.lines[0])
+        head = self.places[0]
+        match = _HEAD.fullmatch(head.text)
         if match is None or not 0 < int(match[1]) <= MAX_VERTICES:
-            raise self._error("expected 'num: N' with N vertices", 1)
-        count = int(match[1])
-        if len(self.lines) != 2 * count + 1:
-            reason = f"{count} vertices need {2 * count + 1} lines, the file has {len(self.lines)}"
-            raise InputError(reason, path=self.path, line=len(self.lines))
+            raise head.error("expected 'num: N' with N vertices")
+        count, lines = int(match[1]), len(self.places)
+        if lines != 2 * count + 1:
+            reason = f"{count} vertices need {2 * count + 1} lines, the file has {lines}"
+            raise InputError(reason, path=head.path, line=lines)
         return count, bool(match[2])
 
     def names(self, count: int) -> tuple[str, ...]:
         """Return the name of each vertex."""
         names: dict[int, str] = {}
         seen: set[str] = set()
-        for line in range(2, count + 2):
-            match = _NAME.fullmatch(self.lines[line - 1])
+        for place in self.places[1 : count + 1]:
+            match = _NAME.fullmatch(place.text)
             if match is None:
-                raise self._error("expected 'vertex name'", line)
-            vertex = self._vertex(match[1], count, names, line)
+                raise place.error("expected 'vertex name'")
+            vertex = _vertex(match[1], count, names, place)
             name = match[2].rstrip()
             if name in seen:
-                raise self._error(f"two vertices are named {name!r}", line)
+                raise place.error(f"two vertices are named {name!r}")
             seen.add(name)
             names[vertex] = name
         return tuple(names[vertex] for vertex in range(count))
@@ -107,42 +99,38 @@ class _Reader:
     def arcs(self, count: int, weighted: bool) -> Longs:
         """Return the source, target and weight of each edge as listed (int64[arcs, 3])."""
         rows: list[tuple[int, int, int]] = []
-        seen: dict[int, str] = {}
+        seen: set[int] = set()
         pattern = _WEIGHTED if weighted else _NEIGHBOURS
-        for line in range(count + 2, 2 * count + 2):
-            match = pattern.fullmatch(self.lines[line - 1])
+        for place in self.places[count + 1 :]:
+            match = pattern.fullmatch(place.text)
             if match is None:
                 edges = "neighbour(weight) ..." if weighted else "neighbour ..."
-                raise self._error(f"expected 'vertex {edges}'", line)
-            source = self._vertex(match[1], count, seen, line)
-            seen[source] = ""
+                raise place.error(f"expected 'vertex {edges}'")
+            source = _vertex(match[1], count, seen, place)
+            seen.add(source)
             for edge in _EDGE.finditer(match[2]):
                 target, weight = int(edge[1]), int(edge[2] or 1)
                 if target >= count or weight == 0:
                     wrong = f"the neighbour {target} is no vertex" if weight else "an edge has weight 0"
-                    raise self._error(wrong, line)
+                    raise place.error(wrong)
                 rows.append((source, target, weight))
         return np.array(rows, np.int64).reshape(-1, 3)
 
-    def _vertex(self, digits: str, count: int, seen: dict[int, str], line: int) -> int:
-        vertex = int(digits)
-        if vertex >= count:
-            raise self._error(f"vertex {vertex} is not below {count}", line)
-        if vertex in seen:
-            raise self._error(f"vertex {vertex} is repeated", line)
-        return vertex
 
-    def _error(self, reason: str, line: int) -> InputError:
-        return InputError(reason, path=self.path, line=line, text=self.lines[line - 1])
+def _vertex(digits: str, count: int, seen: Container[int], place: Place) -> int:
+    vertex = int(digits)
+    if vertex >= count:
+        raise place.error(f"vertex {vertex} is not below {count}")
+    if vertex in seen:
+        raise place.error(f"vertex {vertex} is repeated")
+    return vertex
 
 
 def _both_directions(arcs: Longs) -> tuple[Longs, list[str]]:
     """Return the arcs without loops, mirrored if the whole map lists each edge once, and warnings."""
-    warnings = []
     loops = arcs[:, 0] == arcs[:, 1]
-    if loops.any():
-        warnings.append(f"{int(loops.sum())} edge(s) lead from a vertex to itself and are ignored")
-        arcs = arcs[~loops]
+    warnings = counted((int(loops.sum()), "edge(s) lead from a vertex to itself and are ignored"))
+    arcs = arcs[~loops]
     pairs = {(int(source), int(target)) for source, target, _ in arcs}
     single = sum((target, source) not in pairs for source, target in pairs)
     if pairs and single == len(pairs):
@@ -160,15 +148,13 @@ def _fabric(names: tuple[str, ...], arcs: Longs, rate: float) -> Fabric:
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
     source, target = rank[arcs[:, 0]], rank[arcs[:, 1]]
-    ends = np.unique(np.concatenate([source * n + target, target * n + source]))
-    hanging = np.bincount(ends // n, minlength=n) == 1
-    direct = not hanging.any() or bool(hanging.all())
-    host = np.ones(n, np.bool_) if direct else hanging
+    attached = attached_to_one(source, target, n)
+    host = attached if attached.any() else np.ones(n, np.bool_)
     return Fabric(
         names=tuple(names[vertex] for vertex in order),
         kind=np.where(host, HOST, SWITCH).astype(np.uint8),
         slots=host.astype(np.int32),
-        forwards=np.ones(n, np.bool_) if direct else ~hanging,
+        forwards=~attached,
         guid=np.zeros(n, np.uint64),
         lid=np.zeros(n, np.int32),
         links=Links.of(source, target, arcs[:, 2] * rate),

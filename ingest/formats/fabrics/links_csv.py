@@ -21,29 +21,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.formats.fabrics.draft import UNIT_RATE, Place, check_name, unknown_rates
+from ingest.formats.fabrics.draft import UNIT_RATE, attached_to_one, check_name, unknown_rates
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import HOST, NO_PORT, SWITCH, Adapters, Fabric, Links
 
 FORMAT = "links-csv"
-COLUMNS = frozenset(
-    {
-        "source",
-        "target",
-        "capacity",
-        "cables",
-        "source_port",
-        "target_port",
-        "source_guid",
-        "target_guid",
-        "source_kind",
-        "source_slots",
-        "source_forwards",
-    }
-)
+_OPTIONAL = "cables source_port target_port source_guid target_guid source_kind source_slots source_forwards"
+COLUMNS = frozenset(("source", "target", "capacity", *_OPTIONAL.split()))
 _KINDS = {"host": HOST, "switch": SWITCH}
 _TRUTH = {"1": True, "0": False, "true": True, "false": False}
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
@@ -78,13 +65,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of one file.
-
-    Raises
-    ------
-    InputError
-        Missing columns, an unreadable cell, different values for a vertex in two rows, or no link.
-    """
+    """Return the fabric of one file; different values for a vertex in two rows are an error."""
     (file,) = files
     links: list[_Link] = []
     vertices: dict[str, _Vertex] = {}
@@ -106,7 +87,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     notes += [f"the columns {', '.join(sorted(unknown))} are ignored"] if unknown else []
     rate = options.rate or UNIT_RATE
     without = sum(link.capacity is None for link in links)
-    notes += unknown_rates(without, rate, options.rate)
+    notes += unknown_rates(without, rate, given=options.rate is not None)
     fabric, kinds = _fabric(links, vertices, rate)
     assumed = np.ones(len(links), np.bool_) if without == len(links) else None
     return Parsed(fabric=fabric, assumed=assumed, warnings=(*notes, *kinds))
@@ -146,17 +127,10 @@ def _link(source: str, row: Mapping[str, str], place: Place) -> _Link:
     cables = _whole(row, "cables", place)
     if cables == 0:
         raise place.error("a row of no cables")
-    ports = tuple(_whole(row, name, place) for name in ("source_port", "target_port"))
-    guids = tuple(_guid(row, name, place) for name in ("source_guid", "target_guid"))
-    return _Link(
-        source,
-        target,
-        _capacity(row, place),
-        1 if cables is None else cables,
-        (NO_PORT if ports[0] is None else ports[0], NO_PORT if ports[1] is None else ports[1]),
-        (guids[0], guids[1]),
-        place,
-    )
+    ports = _port(row, "source_port", place), _port(row, "target_port", place)
+    guids = _guid(row, "source_guid", place), _guid(row, "target_guid", place)
+    capacity = _capacity(row, place)
+    return _Link(source, target, capacity, 1 if cables is None else cables, ports, guids, place)
 
 
 def _whole(row: Mapping[str, str], name: str, place: Place) -> int | None:
@@ -164,6 +138,11 @@ def _whole(row: Mapping[str, str], name: str, place: Place) -> int | None:
     if text and not _DIGITS.fullmatch(text):
         raise place.error(f"{name} is not a whole number: {text!r}")
     return int(text) if text else None
+
+
+def _port(row: Mapping[str, str], name: str, place: Place) -> int:
+    number = _whole(row, name, place)
+    return NO_PORT if number is None else number
 
 
 def _guid(row: Mapping[str, str], name: str, place: Place) -> int:
@@ -209,7 +188,7 @@ def _both_ways(links: list[_Link]) -> tuple[list[_Link], list[str]]:
             for link in links
         ]
         return links + mirrored, ["the file lists each cable once: the other direction is added"]
-    return links, [f"{single} pair(s) are linked in one direction only and stay so"] if single else []
+    return links, counted((single, "pair(s) are linked in one direction only and stay so"))
 
 
 def _fabric(links: list[_Link], vertices: Mapping[str, _Vertex], rate: float) -> tuple[Fabric, list[str]]:
@@ -254,15 +233,13 @@ def _vertex_kinds(
     """Return the kind of each vertex, guessed from its neighbours if it is not given, and warnings."""
     if None not in kinds:
         return np.array(kinds, np.uint8), []
-    n = len(kinds)
-    ends = np.unique(np.concatenate([source * n + target, target * n + source]))
-    hanging = np.bincount(ends // n, minlength=n) == 1
-    if not hanging.any() or bool(hanging.all()):
-        guessed = np.full(n, HOST, np.uint8)
-        note = "every vertex without a kind is taken as a host that forwards"
-    else:
-        guessed = np.where(hanging, HOST, SWITCH).astype(np.uint8)
+    attached = attached_to_one(source, target, len(kinds))
+    if attached.any():
+        guessed = np.where(attached, HOST, SWITCH)
         note = "vertices without a kind are taken as hosts if they have one neighbour, else as switches"
+    else:
+        guessed = np.full(len(kinds), HOST)
+        note = "every vertex without a kind is taken as a host that forwards"
     known = [guess if kind is None else kind for kind, guess in zip(kinds, guessed.tolist(), strict=True)]
     return np.array(known, np.uint8), [note]
 

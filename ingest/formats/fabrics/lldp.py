@@ -23,11 +23,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ingest.formats.fabrics.draft import Draft, Place, check_name, unknown_rates
+from ingest.formats.fabrics.draft import Draft, check_name
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.json_text import Spot, load_json
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import NO_PORT
 
@@ -192,13 +192,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of all files.
-
-    Raises
-    ------
-    InputError
-        An unreadable file, two files of one device, or no neighbours.
-    """
+    """Return the fabric of all files; two files of one device are an error, and so are no neighbours."""
     reports: dict[str, list[Report]] = {}
     for file in files:
         name = _own_name(file.path)
@@ -210,10 +204,9 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     reports, notes = _renamed(reports)
     cables, odd = _cables(reports)
     draft = Draft()
-    path = files[0].path
     hosts = _hosts(reports, cables)
     for name in sorted({end for cable in cables for end in (cable.a, cable.b)} | set(reports)):
-        (draft.host if name in hosts else draft.switch)(name, Place(path))
+        (draft.host if name in hosts else draft.switch)(name, Place(files[0].path))
     for cable in cables:
         draft.cable(
             cable.a,
@@ -222,11 +215,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             a_port=port_number(cable.a_port),
             b_port=port_number(cable.b_port),
         )
-    rate = options.rate or DEFAULT_RATE
-    fabric, warnings, assumed = draft.fabric(path, default_rate=rate)
-    if options.rate is None:
-        warnings += unknown_rates(sum(cable.rate is None for cable in cables), rate, None)
-    return Parsed(fabric=fabric, assumed=assumed, warnings=(*notes, *odd, *warnings))
+    return draft.parsed(files[0].path, options, default_rate=DEFAULT_RATE, warnings=(*notes, *odd))
 
 
 def port_number(name: str) -> int:

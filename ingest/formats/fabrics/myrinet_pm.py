@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.formats.fabrics.draft import UNIT_RATE, Draft, Place, unknown_rates
+from ingest.formats.fabrics.draft import Draft
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
 _END = r"(\d{1,5})\.(\d{1,3})"
@@ -31,28 +31,21 @@ def recognise(head: str, path: str) -> bool:
     """Return True if there is a cable between switches, and all whole lines are of the format."""
     lines = [line.split("#", 1)[0].rstrip("\r") for line in head.split("\n")[:-1] or [head]]
     given = [line for line in lines if line.strip()]
+    patterns = (_HOST, _CABLE, _SEARCH)
     return any(_CABLE.fullmatch(line) for line in given) and all(
-        pattern is not None
-        for pattern in (_HOST.fullmatch(li) or _CABLE.fullmatch(li) or _SEARCH.fullmatch(li) for li in given)
+        any(pattern.fullmatch(line) for pattern in patterns) for line in given
     )
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of one configuration.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a repeated host, a port with two cables, or missing host numbers.
-    """
+    """Return the fabric of one configuration; a missing number of a host is an error."""
     (file,) = files
     draft = Draft()
     taken: dict[End, Place] = {}
     numbers: set[int] = set()
     searches = 0
-    for number, line in enumerate(file.lines(), start=1):
-        place = Place(file.path, number, line)
-        bare = line.split("#", 1)[0]
+    for place in file.places():
+        bare = place.text.split("#", 1)[0]
         if (host := _HOST.fullmatch(bare)) is not None:
             if int(host[1]) in numbers or host[2] in draft.vertices:
                 raise place.error("the host or its number is repeated")
@@ -70,13 +63,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             raise place.error("expected a host, a cable of a switch or a search line")
     if not numbers or max(numbers) != len(numbers) - 1:
         raise InputError("host numbers are missing: the file seems truncated", path=file.path)
-    rate = options.rate or UNIT_RATE
-    fabric, warnings, assumed = draft.fabric(file.path, default_rate=rate)
-    if searches:
-        warnings.append(f"{searches} search line(s) are ignored")
-    if options.rate is None:
-        warnings += unknown_rates(len(draft.cables), rate, None)
-    return Parsed(fabric=fabric, assumed=assumed, warnings=tuple(warnings))
+    notes = counted((searches, "search line(s) are ignored"))
+    return draft.parsed(file.path, options, warnings=notes)
 
 
 def _end(switch: str, port: str, taken: dict[End, Place], draft: Draft, place: Place) -> End:

@@ -15,10 +15,10 @@ import csv
 from collections.abc import Sequence
 
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
-from registry.model import IntendedWiring, as_utc
+from registry.model import IntendedWiring
 
 COLUMNS = ("startdevice", "startport", "enddevice", "endport", "linktype")
 _NEEDED = COLUMNS[:4]
@@ -34,49 +34,43 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the intended wiring of one file, valid since the caller's time (default: the file's).
 
-    Raises
-    ------
-    InputError
-        A missing column, a row with a wrong number of cells, an empty cell, a cable from a port to itself, a
-        port with two cables, or no cables.
+    A cable from a port to itself, a port with two cables and an empty cell are errors.
     """
     (file,) = files
     names: list[str] = []
     rows: list[tuple[_End, _End, str]] = []
     taken: dict[_End, int] = {}
     repeated = 0
-    for number, line in enumerate(file.lines(), 1):
-        if not line.strip() or (names and line.startswith("#")):
+    for place in file.places():
+        if not place.text.strip() or (names and place.text.startswith("#")):
             continue
-        cells = _cells(line, file.path, number)
+        cells = _cells(place)
         if not names:
-            names = _header(line, file.path, number)
+            names = _header(place)
             continue
-        near, far, kind = _row(cells, names, file.path, number, line)
+        near, far, kind = _row(cells, names, place)
         if near in taken and taken.get(near) == taken.get(far):
             repeated += 1
             continue
         for end in (near, far):
             if end in taken:
-                reason = f"{' '.join(end)} has another cable in line {taken[end]}"
-                raise InputError(reason, path=file.path, line=number, text=line)
-            taken[end] = number
+                raise place.error(f"{' '.join(end)} has another cable in line {taken[end]}")
+            taken[end] = place.line or 0
         rows.append((near, far, kind))
     if not rows:
         raise InputError("no cables found", path=file.path)
-    warnings = (f"{repeated} cable(s) are listed twice",) if repeated else ()
-    return Parsed(intended=_wiring(rows, file, options), warnings=warnings)
+    warnings = counted((repeated, "cable(s) are listed twice"))
+    return Parsed(intended=_wiring(rows, file, options), warnings=tuple(warnings))
 
 
 def _wiring(rows: Sequence[tuple[_End, _End, str]], file: SourceFile, options: Options) -> IntendedWiring:
-    since = as_utc(options.observed_at) if options.observed_at is not None else file.modified_at
     return IntendedWiring(
         source=tuple(near[0] for near, _, _ in rows),
         source_port=tuple(near[1] for near, _, _ in rows),
         target=tuple(far[0] for _, far, _ in rows),
         target_port=tuple(far[1] for _, far, _ in rows),
         kind=tuple(kind for _, _, kind in rows),
-        declared_at=since,
+        declared_at=options.time(file.modified_at),
     )
 
 
@@ -84,30 +78,28 @@ def _names(line: str) -> list[str]:
     return [name.strip().strip('"').lower() for name in line.lstrip("# ").split(",")]
 
 
-def _header(line: str, path: str, number: int) -> list[str]:
-    names = _names(line)
+def _header(place: Place) -> list[str]:
+    names = _names(place.text)
     missing = [name for name in _NEEDED if name not in names]
     if missing or len(set(names)) != len(names):
-        reason = f"column {missing[0]} is missing" if missing else "a column is repeated"
-        raise InputError(reason, path=path, line=number, text=line)
+        raise place.error(f"column {missing[0]} is missing" if missing else "a column is repeated")
     return names
 
 
-def _cells(line: str, path: str, number: int) -> list[str]:
+def _cells(place: Place) -> list[str]:
     try:
-        return [cell.strip() for cell in next(csv.reader([line], strict=True))]
+        return [cell.strip() for cell in next(csv.reader([place.text], strict=True))]
     except (csv.Error, StopIteration) as error:
-        raise InputError(f"unreadable row: {error}", path=path, line=number, text=line) from error
+        raise place.error(f"unreadable row: {error}") from error
 
 
-def _row(cells: list[str], names: list[str], path: str, number: int, line: str) -> tuple[_End, _End, str]:
+def _row(cells: list[str], names: list[str], place: Place) -> tuple[_End, _End, str]:
     if len(cells) != len(names):
-        reason = f"{len(cells)} cells, but there are {len(names)} columns"
-        raise InputError(reason, path=path, line=number, text=line)
+        raise place.error(f"{len(cells)} cells, but there are {len(names)} columns")
     row = dict(zip(names, cells, strict=True))
     near, far = (row["startdevice"], row["startport"]), (row["enddevice"], row["endport"])
     if not all((*near, *far)):
-        raise InputError("a device or port is empty", path=path, line=number, text=line)
+        raise place.error("a device or port is empty")
     if near == far:
-        raise InputError("the cable leads back to its own port", path=path, line=number, text=line)
+        raise place.error("the cable leads back to its own port")
     return near, far, row.get("linktype", "")

@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ingest.formats.fabrics.infiniband import build_fabric
-from ingest.formats.fabrics.infiniband_devices import Device, Port
+from ingest.formats.fabrics.infiniband import Device, Port, build_fabric
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.rates import link_rate
 from ingest.reading.json_text import Spot, load_json
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import NO_PORT, NO_ROUTE, ForwardingTables
 
@@ -52,11 +52,7 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one network, with its routes if the file of logical paths is given.
 
-    Raises
-    ------
-    InputError
-        No file of nodes, or two; invalid ids, ports or edges; an edge without its opposite; routes that are
-        incomplete or depend on the source.
+    An edge without its opposite is an error, and so are routes that are incomplete or depend on the source.
     """
     nodes: tuple[SourceFile, dict[str, Any]] | None = None
     paths: tuple[SourceFile, dict[str, Any]] | None = None
@@ -91,17 +87,15 @@ def _parsed(
     network = content.get("network_info")
     ethernet = isinstance(network, dict) and network.get("network_type") == _ETHERNET
     rate = options.rate or (ETHERNET_RATE if ethernet else DEFAULT_RATE)
-    built = build_fabric(list(devices.values()), path=file.path, default_rate=rate, observed_at=None)
-    notes = [f"{physical} file(s) of physical paths, computed by netloc, are ignored"] if physical else []
+    parsed = build_fabric(list(devices.values()), path=file.path, default_rate=rate)
+    notes = counted((physical, "file(s) of physical paths, computed by netloc, are ignored"))
     tables = None
     if paths is not None:
         spot = Spot(paths[0].path, "path_info")
         tables = _tables(spot.object(paths[1].get("path_info")), devices, edges, spot)
         if tables is None:
             notes.append("the file of paths contains no routes")
-    return Parsed(
-        fabric=built.fabric, assumed=built.assumed, tables=tables, warnings=(*notes, *built.warnings)
-    )
+    return replace(parsed, tables=tables, warnings=(*notes, *parsed.warnings))
 
 
 def _devices(value: Any, spot: Spot) -> dict[str, Device]:
@@ -125,11 +119,9 @@ def _devices(value: Any, spot: Spot) -> dict[str, Device]:
         found[key] = Device(
             kind="S" if kind == _SWITCH_TYPE else "H",
             guid=guid,
-            system_guid=0,
             description=name,
             lid=lid,
-            line=0,
-            text=here.way,
+            place=Place(spot.path, text=here.way),
         )
     return found
 
@@ -158,8 +150,7 @@ def _edges(value: Any, devices: Mapping[str, Device], spot: Spot) -> dict[str, t
             rate=_rate(edge, here),
             guid=source.guid if host else 0,
             lid=source.lid if host else 0,
-            line=0,
-            text=here.way,
+            place=Place(spot.path, text=here.way),
         )
         found[key] = ends[0], ports[0], ends[1]
     return found

@@ -11,17 +11,14 @@ unconfirmed sample: other values count as unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from xml.etree.ElementTree import Element, ParseError
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
 
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import fromstring
-
-from ingest.formats.fabrics.infiniband import build_fabric
-from ingest.formats.fabrics.infiniband_devices import Device, Port
+from ingest.formats.fabrics.infiniband import Device, Port, build_fabric
 from ingest.options import Options
-from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place, SourceFile
+from ingest.reading.xml_text import load_xml
 from registry.errors import InputError
 
 DEFAULT_RATE = 12.5e9
@@ -39,16 +36,11 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of one report.
-
-    Raises
-    ------
-    InputError
-        Invalid XML, a document type or entities, a truncated report, a wrong number of links or nodes, a node
-        with two descriptions, or a port with two links.
-    """
+    """Return the fabric of one report; another number of links or nodes than it states is an error."""
     (file,) = files
-    root = _root(file)
+    root = load_xml(file)
+    if root.tag != "Report":
+        raise InputError(f"not a report: begins with <{root.tag[:40]}>", path=file.path)
     devices: dict[int, Device] = {}
     _count(root, "Nodes/FIs", "ConnectedFICount", "Node", file)
     _count(root, "Nodes/Switches", "ConnectedSwitchCount", "Node", file)
@@ -67,30 +59,12 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         _cable([_device(end, devices, file) for end in ends], ends, value, file)
     if not devices:
         raise InputError("the report contains no nodes", path=file.path)
-    built = build_fabric(
+    return build_fabric(
         list(devices.values()),
         path=file.path,
         default_rate=options.rate or DEFAULT_RATE,
-        observed_at=None,
+        warnings=counted((unread, "link(s) have an unreadable rate")),
     )
-    notes = (f"{unread} link(s) have an unreadable rate",) if unread else ()
-    return Parsed(fabric=built.fabric, assumed=built.assumed, warnings=(*notes, *built.warnings))
-
-
-def _root(file: SourceFile) -> Element:
-    file.text()
-    try:
-        root: Element = fromstring(file.data, forbid_dtd=True)
-    except ParseError as error:
-        line = error.position[0] if hasattr(error, "position") else None
-        raise InputError(f"invalid or truncated XML: {error}", path=file.path, line=line) from error
-    except DefusedXmlException as error:
-        raise InputError("document types and entities are not allowed", path=file.path) from error
-    except (ValueError, LookupError) as error:
-        raise InputError(f"unreadable XML: {error}", path=file.path) from error
-    if root.tag != "Report":
-        raise InputError(f"not a report: begins with <{root.tag[:40]}>", path=file.path)
-    return root
 
 
 def _count(root: Element, where: str, name: str, what: str, file: SourceFile) -> None:
@@ -112,7 +86,7 @@ def _device(element: Element, devices: dict[int, Device], file: SourceFile) -> D
     name = _text(element, "NodeDesc", file, "")
     device = devices.get(guid)
     if device is None:
-        device = Device(kind=kind, guid=guid, system_guid=0, description=name, line=0, text=name)
+        device = Device(kind=kind, guid=guid, description=name, place=Place(file.path, text=name))
         devices[guid] = device
     elif (device.kind, device.description) != (kind, name):
         raise _error(f"the node is {device.description!r} elsewhere in the file", element, file)
@@ -121,23 +95,23 @@ def _device(element: Element, devices: dict[int, Device], file: SourceFile) -> D
 
 def _cable(ends: Sequence[Device], elements: Sequence[Element], rate: float | None, file: SourceFile) -> None:
     """Add the link between two ports."""
-    numbers = [_text(element, "PortNum", file) for element in elements]
-    for (at, number), element in zip(enumerate(numbers), elements, strict=True):
-        if not re.fullmatch(r"\d{1,3}", number, re.ASCII) or not 0 < int(number) <= MAX_PORT:
-            raise _error("PortNum is not a port number", element, file)
-        if int(number) in ends[at].ports:
+    numbers = [_port_number(element, file) for element in elements]
+    for device, number, element, peer, peer_port in zip(
+        ends, numbers, elements, ends[::-1], numbers[::-1], strict=True
+    ):
+        if number in device.ports:
             raise _error("the port already has a link", element, file)
-        other = 1 - at
-        if not re.fullmatch(r"\d{1,3}", numbers[other], re.ASCII):
-            raise _error("PortNum is not a port number", elements[other], file)
-        ends[at].ports[int(number)] = Port(
-            number=int(number),
-            peer=ends[other].guid,
-            peer_port=int(numbers[other]),
-            rate=rate,
-            line=0,
-            text=element.get("id", ""),
+        place = Place(file.path, text=element.get("id", ""))
+        device.ports[number] = Port(
+            number=number, peer=peer.guid, peer_port=peer_port, rate=rate, place=place
         )
+
+
+def _port_number(element: Element, file: SourceFile) -> int:
+    number = _text(element, "PortNum", file)
+    if not re.fullmatch(r"\d{1,3}", number, re.ASCII) or not 0 < int(number) <= MAX_PORT:
+        raise _error("PortNum is not a port number", element, file)
+    return int(number)
 
 
 def _text(element: Element, name: str, file: SourceFile, default: str | None = None) -> str:
@@ -149,5 +123,5 @@ def _text(element: Element, name: str, file: SourceFile, default: str | None = N
 
 
 def _error(reason: str, element: Element, file: SourceFile) -> InputError:
-    ways: Iterator[str] = (f"{key}={value}" for key, value in element.attrib.items())
-    return InputError(reason, path=file.path, text=" ".join((element.tag, *ways)))
+    attributes = [f"{key}={value}" for key, value in element.attrib.items()]
+    return InputError(reason, path=file.path, text=" ".join((element.tag, *attributes)))

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ingest.formats.fabrics.infiniband import UNCONFIGURED_LID, build_fabric, mirror
-from ingest.formats.fabrics.infiniband_devices import Device, Location, Port, PortNote
+from ingest.formats.fabrics.infiniband import (
+    MAX_PORT,
+    UNCONFIGURED_LID,
+    Device,
+    Port,
+    PortNote,
+    add_second_ends,
+    build_fabric,
+)
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.rates import link_rate
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
 MAX_LINE = 2048
 """Largest length of a line, in characters."""
-MAX_PORT = 254
-"""Highest port number of a device; 255 means no route in a forwarding table."""
 DEFAULT_RATE = link_rate(4, "HDR")
 """Data bytes/s of a cable without a rate in the source: 4xHDR."""
 GIVE_A_SCAN = "ingest it together with a source of the cables (ibnetdiscover, iblinkinfo, opensm-subnet.lst)"
@@ -29,14 +35,14 @@ _RAN_AT = re.compile(r"# Running timestamp\s*: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) 
 
 
 def read_lines(
-    file: SourceFile, tool: str, read: Callable[[int, str], bool], begins: re.Pattern[str]
+    file: SourceFile, tool: str, read: Callable[[Place], bool], begins: re.Pattern[str]
 ) -> list[str]:
     """Pass the lines of a file to a function, and return warnings.
 
     Parameters
     ----------
     read : callable
-        Reads the number and text of a line; returns True if the line is one of the tool's.
+        Reads a line; returns True if the line is one of the tool's.
     begins : pattern
         Start of a row of the tool, to recognise truncated rows.
 
@@ -51,61 +57,31 @@ def read_lines(
         A foreign line between the tool's lines, a truncated last line, or one that is too long.
     """
     before = diagnostics = 0
-    started, foreign = False, list[Location]()
-    for number, line in enumerate(file.lines(), start=1):
+    started, foreign = False, list[Place]()
+    for place in file.places():
+        line = place.text
         if len(line) > MAX_LINE:
-            raise InputError(f"longer than {MAX_LINE} characters", path=file.path, line=number, text=line)
+            raise place.error(f"longer than {MAX_LINE} characters")
         if not line.strip() or line.startswith("#"):
             continue
-        if read(number, line):
+        if read(place):
             started = True
             if foreign:
-                index, text = foreign[0]
-                raise InputError(f"not a line of {tool}", path=file.path, line=index, text=text)
+                raise foreign[0].error(f"not a line of {tool}")
         elif _DIAGNOSTIC.fullmatch(line):
             diagnostics += 1
         elif started:
-            foreign.append((number, line))
+            foreign.append(place)
         else:
             before += 1
-    for number, line in foreign:
-        if begins.match(line):
-            reason = f"incomplete line of {tool}: the file seems truncated"
-            raise InputError(reason, path=file.path, line=number, text=line)
+    for place in foreign:
+        if begins.match(place.text):
+            raise place.error(f"incomplete line of {tool}: the file seems truncated")
     return counted(
         (before, "line(s) before the scan were skipped"),
         (len(foreign), "line(s) after the scan were skipped"),
         (diagnostics, "line(s) are the tool's own diagnostics: parts of the fabric may be missing"),
     )
-
-
-def read_rows(
-    file: SourceFile,
-    tool: str,
-    row: re.Pattern[str],
-    take: Callable[[re.Match[str], Location], None],
-    begins: re.Pattern[str],
-) -> list[str]:
-    """Read a file whose rows match one pattern, and return warnings as `read_lines` does.
-
-    Parameters
-    ----------
-    take : callable
-        Receives the match of a row, and its number and text.
-    """
-
-    def read(number: int, line: str) -> bool:
-        match = row.fullmatch(line)
-        if match is not None:
-            take(match, (number, line))
-        return match is not None
-
-    return read_lines(file, tool, read, begins)
-
-
-def counted(*counts: Location) -> list[str]:
-    """Return the warnings whose count is not 0."""
-    return [f"{count} {what}" for count, what in counts if count]
 
 
 def ran_at(lines: Iterable[str]) -> datetime | None:
@@ -121,6 +97,17 @@ def ran_at(lines: Iterable[str]) -> datetime | None:
     return None
 
 
+def lid_of(lid: int, place: Place) -> int:
+    """Return the LID, 0 if none is configured; raise `InputError` if it is out of range."""
+    if not 0 <= lid <= UNCONFIGURED_LID:
+        raise place.error(f"LID {lid} is out of range")
+    return 0 if lid == UNCONFIGURED_LID else lid
+
+
+def _where(place: Place) -> str:
+    return f"line {place.line}" if place.line else "an entry before"
+
+
 class Rows:
     """The devices read so far, identified by their own GUID or that of one of their ports."""
 
@@ -130,15 +117,12 @@ class Rows:
         self._owner: dict[int, int] = {}
         self._last: Device | None = None
 
-    def error(self, reason: str, number: int, line: str) -> InputError:
-        return InputError(reason, path=self.path, line=number or None, text=line)
-
     def device(
         self,
         guid: int,
         kind: str,
         description: str,
-        location: Location,
+        place: Place,
         *,
         system_guid: int = 0,
         lid: int = 0,
@@ -151,24 +135,22 @@ class Rows:
             The GUID is 0, or kind, name or LID differ from before.
         """
         if guid == 0:
-            raise self.error("a device without a GUID", *location)
+            raise place.error("a device without a GUID")
         made = Device(
             kind=kind,
             guid=guid,
             system_guid=system_guid,
             description=description.strip(),
             lid=lid if kind == "S" else 0,
-            line=location[0],
-            text=location[1],
+            place=place,
         )
         known = self.devices.setdefault(guid, made)
         if (known.kind, known.description, known.lid) != (made.kind, made.description, made.lid):
-            where = f"line {known.line}" if known.line else "an entry before"
-            raise self.error(f"{where} contradicts this description of the device", *location)
+            raise place.error(f"{_where(known.place)} contradicts this description of the device")
         return known
 
     def adapter_of_port(
-        self, port_guid: int, number: int, description: str, location: Location, kind: str = "H"
+        self, port_guid: int, number: int, description: str, place: Place, kind: str = "H"
     ) -> Device:
         """Return the adapter (or router) with a port, for scans that print only the GUIDs of ports.
 
@@ -187,7 +169,7 @@ class Rows:
         ):
             device = last
         else:
-            device = self.device(port_guid, kind, description, location)
+            device = self.device(port_guid, kind, description, place)
             device.anonymous = True
         self._owner[port_guid] = device.guid
         self._last = device
@@ -201,52 +183,31 @@ class Rows:
         InputError
             A number is out of range, or the port is already connected.
         """
-        location = port.line, port.text
         if not (0 < port.number <= MAX_PORT and 0 < port.peer_port <= MAX_PORT and 0 <= port.lmc < 8):
-            raise self.error("a port number or LMC is out of range", *location)
-        port.lid = self.lid(port.lid, location)
+            raise port.place.error("a port number or LMC is out of range")
+        port.lid = lid_of(port.lid, port.place)
         before = device.ports.setdefault(port.number, port)
         if before is not port:
-            where = f"line {before.line}" if before.line else "an entry before"
-            raise self.error(f"the port is already in {where}", *location)
+            raise port.place.error(f"the port is already in {_where(before.place)}")
 
-    def note(self, device: Device, number: int, state: int, could_be: float, location: Location) -> None:
+    def note(self, device: Device, number: int, state: int, could_be: float, place: Place) -> None:
         """Add the state and possible rate of a port."""
         if not 0 < number <= MAX_PORT:
-            raise self.error("a port number is out of range", *location)
+            raise place.error("a port number is out of range")
         if any(note.number == number for note in device.notes):
-            raise self.error("the port is already in the file", *location)
+            raise place.error("the port is already in the file")
         device.notes.append(PortNote(number, state, could_be))
-
-    def lid(self, lid: int, location: Location) -> int:
-        """Return the LID, 0 if none is configured."""
-        if not 0 <= lid <= UNCONFIGURED_LID:
-            raise self.error(f"LID {lid} is out of range", *location)
-        return 0 if lid == UNCONFIGURED_LID else lid
 
     def build(
         self,
         options: Options,
-        warnings: Iterable[str] = (),
+        warnings: Sequence[str] = (),
         *,
         observed_at: datetime | None = None,
         once: bool = False,
         incomplete: str = "",
     ) -> Parsed:
-        """Return the fabric of the devices.
-
-        Parameters
-        ----------
-        options : Options
-            Options of the ingest.
-        warnings : iterable of str
-            Warnings so far.
-        observed_at : datetime, optional
-            Time of the scan.
-        once : bool
-            True if the scan prints a cable at one end only.
-        incomplete : str
-            Reason why there are no cables; if empty, there must be some.
+        """Return the fabric of the devices; `once` is True if the scan prints a cable at one end only.
 
         Raises
         ------
@@ -259,17 +220,56 @@ class Rows:
             for port in device.ports.values():
                 port.peer = self._owner.get(port.peer, port.peer)
         if once:
-            mirror(self.devices, self.path)
-        built = build_fabric(
+            add_second_ends(self.devices)
+        return build_fabric(
             list(self.devices.values()),
             path=self.path,
-            default_rate=DEFAULT_RATE if options.rate is None else options.rate,
+            default_rate=options.rate or DEFAULT_RATE,
+            warnings=warnings,
             observed_at=observed_at,
-            links_needed=not incomplete,
-        )
-        return Parsed(
-            fabric=built.fabric,
-            assumed=built.assumed,
             incomplete=incomplete,
-            warnings=(*warnings, *built.warnings),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFormat:
+    """A format whose rows match one pattern; it has the functions of `ingest.catalog.Parser`.
+
+    Attributes
+    ----------
+    tool : str
+        Name of the tool, for errors.
+    recognised : pattern
+        Part of a row that identifies the format.
+    row, begins : pattern
+        Whole row, and the start of one, to recognise truncated rows.
+    take : callable
+        Adds a row to the devices; takes the devices, the match of the row and its location.
+    incomplete : str
+        Reason why the format contains no cables; empty if it contains them.
+    """
+
+    tool: str
+    recognised: re.Pattern[str]
+    row: re.Pattern[str]
+    begins: re.Pattern[str]
+    take: Callable[[Rows, re.Match[str], Place], None]
+    incomplete: str = ""
+
+    def recognise(self, head: str, path: str) -> bool:
+        """Return True if the text contains a row of the tool."""
+        return self.recognised.search(head) is not None
+
+    def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
+        """Return the devices of one file."""
+        (file,) = files
+        rows = Rows(file.path)
+
+        def read(place: Place) -> bool:
+            match = self.row.fullmatch(place.text)
+            if match is not None:
+                self.take(rows, match, place)
+            return match is not None
+
+        warnings = read_lines(file, self.tool, read, self.begins)
+        return rows.build(options, warnings, incomplete=self.incomplete)

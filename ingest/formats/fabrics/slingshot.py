@@ -20,11 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ingest.formats.fabrics.draft import Draft, Place, unknown_rates
+from ingest.formats.fabrics.draft import Draft
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.reading.json_text import Spot, load_json
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import NO_PORT
 
@@ -133,8 +133,8 @@ def read_table(file: SourceFile) -> dict[str, Row]:
     """
     names: list[str] = []
     rows: dict[str, Row] = {}
-    for number, line in enumerate(file.lines(), start=1):
-        place, found = Place(file.path, number, line), cells(line)
+    for place in file.places():
+        line, found = place.text, cells(place.text)
         if not line.strip().startswith("|") or set(line) <= set("|-+ :="):
             continue
         if not names:
@@ -230,14 +230,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of one machine.
-
-    Raises
-    ------
-    InputError
-        A repeated template or table, missing keys or columns, a port that is no xname or has two links, or
-        rows whose other end is missing.
-    """
+    """Return the fabric of one machine; a second template or table is an error."""
     template: Template | None = None
     rows: dict[str, Row] | None = None
     for file in files:
@@ -248,25 +241,18 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             template = read_template(file)
         else:
             rows = read_table(file)
-    path, notes = files[0].path, []
+    notes: list[str] = []
     if template is None:
         template = Template(links=dict(_pairs(rows or {})))
         notes.append("the table contains no hosts: ingest it together with the template")
     elif rows is not None:
         notes += _matched(template, rows)
     draft = Draft()
-    rated, down = _cables(template, rows or {}, draft)
-    rate = options.rate or DEFAULT_RATE
-    fabric, odd, assumed = draft.fabric(path, default_rate=rate)
-    if down:
-        notes.append(f"{down} link(s) are not up and ignored")
-    if template.edge:
-        notes.append(
-            f"{len(template.edge)} edge port(s): the template contains no nodes, each is taken as a host"
-        )
-    if options.rate is None:
-        notes += unknown_rates(len(draft.cables) - rated, rate, None)
-    return Parsed(fabric=fabric, assumed=assumed, warnings=(*notes, *odd))
+    notes += counted(
+        (_cables(template, rows or {}, draft), "link(s) are not up and ignored"),
+        (len(template.edge), "edge port(s): the template contains no nodes, each is taken as a host"),
+    )
+    return draft.parsed(files[0].path, options, default_rate=DEFAULT_RATE, warnings=notes)
 
 
 def _matched(template: Template, rows: Mapping[str, Row]) -> list[str]:
@@ -281,17 +267,16 @@ def _matched(template: Template, rows: Mapping[str, Row]) -> list[str]:
             continue
         del template.links[(a, b)]
     listed = {end for ends in template.links for end in ends}
-    counts = (
+    return counted(
         (lacking, "link(s) of the template are not in the table and ignored"),
         (elsewhere, "link(s) lead elsewhere in the table and are ignored"),
         (len(rows.keys() - listed), "port(s) of the table have no such link in the template"),
     )
-    return [f"{count} {what}" for count, what in counts if count]
 
 
-def _cables(template: Template, rows: Mapping[str, Row], draft: Draft) -> tuple[int, int]:
-    """Add all devices and cables to the draft; return how many have a rate, and how many are not up."""
-    rated = down = 0
+def _cables(template: Template, rows: Mapping[str, Row], draft: Draft) -> int:
+    """Add all devices and cables to the draft, and return the number of links that are not up."""
+    down = 0
     for name, place in template.switches.items():
         draft.switch(name, place)
     for (a, b), place in template.links.items():
@@ -302,14 +287,13 @@ def _cables(template: Template, rows: Mapping[str, Row], draft: Draft) -> tuple[
             down += 1
             continue
         rate = min((row.rate for row in ends if row.rate), default=None)
-        rated += rate is not None
         numbers = [rows[end].number if end in rows else template.number.get(end, NO_PORT) for end in (a, b)]
         switches = switch_of(a, place), switch_of(b, place)
         draft.cable(*switches, rate=rate, a_port=numbers[0], b_port=numbers[1])
     for port, place in template.edge.items():
         draft.host(port, place)
         draft.cable(switch_of(port, place), port, a_port=template.number.get(port, NO_PORT))
-    return rated, down
+    return down
 
 
 def _pairs(rows: Mapping[str, Row]) -> Iterator[tuple[Ends, Place]]:

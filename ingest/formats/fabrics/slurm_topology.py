@@ -1,13 +1,16 @@
-"""Slurm's ``topology.conf`` of the tree and block plugins (`slurm_show_topology`: what ``scontrol`` prints).
+"""Slurm's ``topology.conf`` of the tree and block plugins, and the output of ``scontrol show topology``.
 
 Lines contain ``Key=Value`` words: ``SwitchName= Nodes= | Switches= LinkSpeed=`` for a switch, ``BlockName=
 Nodes=`` for a block, ``BlockSizes=`` once. Keys are not case-sensitive, host lists are those of Slurm and
 ClusterShell, ``#`` begins a comment, ``\\`` at the end of a line continues it. A file named by ``Include``
 must be part of the same ingest and is found by its base name; no other file is opened.
 
-``LinkSpeed`` has no unit in Slurm, which does not use it; it is taken as Gbit/s. ``scontrol`` prints 1 if
-none is set, and the hosts of all leaves below in the line of a higher switch. Source: topology.conf(5);
+``LinkSpeed`` has no unit in Slurm, which does not use it; it is taken as Gbit/s. Source: topology.conf(5);
 tested with Slurm 22.05.
+
+``scontrol show topology`` prints the same words with the level of each switch, 1 if no speed is set, and the
+hosts of all leaves below in the line of a higher switch; they are assigned to the leaves. Its output for one
+node (``scontrol show topology NODE``) lists only the switches above it, and is rejected.
 """
 
 from __future__ import annotations
@@ -16,12 +19,11 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ingest.formats.fabrics.draft import Place
 from ingest.formats.fabrics.trees import GIGABIT, Branch, block_branches, tree
 from ingest.formats.jobs.hostlists import expand
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
 _WORD = re.compile(r'\s*([A-Za-z]+)=("[^"]*"|\S*)')
@@ -37,17 +39,13 @@ _UNSET = "1"
 
 def recognise(head: str, path: str) -> bool:
     """Return True if a line begins with a switch or block, and none is of ``scontrol show topology``."""
-    return _RECOGNISED.search(head) is not None and not printed(head)
+    return _RECOGNISED.search(head) is not None and _PRINTED.search(head) is None
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one configuration, with the files that it includes.
 
-    Raises
-    ------
-    InputError
-        An unreadable line or host list, a repeated or missing switch or block, a switch above itself, a
-        missing included file, or both switches and blocks.
+    Both switches and blocks are an error, a missing included file, and what `trees.tree` rejects.
     """
     given = {posixpath.basename(file.path.replace("\\", "/").rsplit("!", 1)[-1]) for file in files}
     switches: dict[str, Branch] = {}
@@ -78,9 +76,19 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     return tree(path, branches, options, warnings)
 
 
-def printed(head: str) -> bool:
-    """Return True if the text is the output of ``scontrol show topology``: levels follow the names."""
-    return _PRINTED.search(head) is not None
+class PrintedTopology:
+    """Format of ``scontrol show topology``; it has the functions of `ingest.catalog.Parser`."""
+
+    def recognise(self, head: str, path: str) -> bool:
+        """Return True if a line has a switch's name, level and link speed in the order of the command."""
+        return _PRINTED.search(head) is not None
+
+    def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
+        """Return the fabric of one output; a switch without its own line is an error."""
+        return parse(files, options)
+
+
+PRINTED = PrintedTopology()
 
 
 def _lines(file: SourceFile) -> Iterator[tuple[Place, str]]:

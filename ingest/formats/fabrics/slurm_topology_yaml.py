@@ -12,13 +12,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ingest.formats.fabrics.draft import Place
 from ingest.formats.fabrics.trees import Branch, block_branches, tree
 from ingest.formats.jobs.hostlists import expand
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.json_text import Spot
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from ingest.reading.yaml_text import load_yaml
 
 MAX_SIZE = 1 << 30
@@ -37,14 +36,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of the default topology.
-
-    Raises
-    ------
-    InputError
-        Invalid YAML, missing or unknown keys, an invalid host list, or content that
-        `ingest.formats.fabrics.trees.tree` rejects.
-    """
+    """Return the fabric of the default topology; missing and unknown keys are errors."""
     (file,) = files
     root = Spot(file.path)
     found = root.list(load_yaml(file))

@@ -13,12 +13,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ingest.formats.fabrics.draft import Place
 from ingest.formats.fabrics.trees import Branch, tree
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.reading.json_text import Spot, load_json
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from ingest.reading.yaml_text import load_yaml
 
 TIER = re.compile(r"fabric\.topograph\.run/tier-(\d)")
@@ -40,13 +39,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of the labels.
-
-    Raises
-    ------
-    InputError
-        Neither JSON nor YAML, no list of nodes, or a switch below two others of one tier or on two tiers.
-    """
+    """Return the fabric of the labels; a switch below two others, or on two tiers, is an error."""
     (file,) = files
     root = Spot(file.path)
     begins = file.head(4096).lstrip()[:1]
@@ -62,12 +55,11 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             without += 1
             continue
         tree_of.add(name, tiers, spot)
-    counts = (
+    warnings = counted(
         (without, "node(s) have no label of a switch and are ignored"),
         (domains, "node(s) name a domain of accelerators, which is ignored"),
     )
-    branches = tree_of.branches(file.path)
-    return tree(file.path, branches, options, [f"{count} {what}" for count, what in counts if count])
+    return tree(file.path, tree_of.branches(file.path), options, warnings)
 
 
 class _Tiers:

@@ -14,13 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ingest.formats.fabrics.draft import Place
 from ingest.formats.fabrics.trees import Branch, tree
 from ingest.formats.jobs.hostlists import expand
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
 from ingest.reading.json_text import Spot
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from ingest.reading.yaml_text import load_yaml
 from registry.errors import InputError
 
@@ -31,20 +30,11 @@ _TREE = re.compile(r"^[ \t]+(switches|nodes|capacity_blocks):", re.MULTILINE)
 
 def recognise(head: str, path: str) -> bool:
     """Return True if the text has the model's keys at the start of a line."""
-    return _RECOGNISED.search(head) is not None and (
-        _BLOCKS.search(head) is not None or _TREE.search(head) is not None
-    )
+    return _RECOGNISED.search(head) is not None and bool(_BLOCKS.search(head) or _TREE.search(head))
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the fabric of one model.
-
-    Raises
-    ------
-    InputError
-        Invalid YAML, a block on an undescribed switch, an invalid host list, or content that
-        `ingest.formats.fabrics.trees.tree` rejects.
-    """
+    """Return the fabric of one model; a block on an undescribed switch is an error."""
     (file,) = files
     root = Spot(file.path)
     model = root.object(load_yaml(file))
@@ -62,7 +52,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         for child in branch.switches:  # leaves need no description
             branches.setdefault(child, Branch(place=branch.place))
     isolated = _blocks(model, root, branches) + _capacity_blocks(model, root, branches, blocks_of)
-    warnings = [f"{isolated} host(s) are below no switch and ignored"] if isolated else []
+    warnings = counted((isolated, "host(s) are below no switch and ignored"))
     return tree(file.path, branches, options, warnings)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ingest.formats.fabrics.draft import UNIT_RATE, Draft, Place, unknown_rates
+from ingest.formats.fabrics.draft import Draft
 from ingest.options import Options
-from ingest.parsed import Parsed
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place
 
 GIGABIT = 1e9 / 8
 """Bytes/s of one Gbit/s."""
@@ -53,8 +54,6 @@ def tree(path: str, branches: Mapping[str, Branch], options: Options, warnings: 
         Path of the file, for errors.
     branches : mapping of str to Branch
         Switches by name.
-    options : Options
-        Options of the ingest.
     warnings : sequence of str
         Warnings so far; those of the tree follow.
 
@@ -66,22 +65,15 @@ def tree(path: str, branches: Mapping[str, Branch], options: Options, warnings: 
     """
     level = _levels(branches)
     draft = Draft()
-    rated = 0
     for name, branch in branches.items():
         draft.switch(name, branch.place, level=level[name])
         for child in branch.switches:
-            speed = branch.speed or branches[child].speed
-            rated += speed is not None
-            draft.cable(name, child, rate=options.rate or speed)
+            draft.cable(name, child, rate=options.rate or branch.speed or branches[child].speed)
         for host in branch.hosts:
             draft.host(host, branch.place)
-            rated += branch.speed is not None
             draft.cable(name, host, rate=options.rate or branch.speed)
-    default = options.rate or UNIT_RATE
-    fabric, odd, assumed = draft.fabric(path, default_rate=default, levels=True)
-    unknown = 0 if options.rate else len(draft.cables) - rated
-    notes = _shape(branches) + unknown_rates(unknown, default, None)
-    return Parsed(fabric=fabric, assumed=np.ones_like(assumed), warnings=(*warnings, *notes, *odd))
+    parsed = draft.parsed(path, options, warnings=(*warnings, *_shape(branches)), levels=True)
+    return replace(parsed, assumed=np.ones_like(parsed.assumed))
 
 
 def _shape(branches: Mapping[str, Branch]) -> list[str]:
@@ -89,15 +81,12 @@ def _shape(branches: Mapping[str, Branch]) -> list[str]:
     above = Counter(child for branch in branches.values() for child in (*branch.switches, *branch.hosts))
     several = sum(count > 1 for count in above.values())
     roots = sum(name not in above for name in branches)
-    notes = [
-        "a scheduler's view of the network, not its cables: one link is assumed between each switch and its "
-        "children"
+    view = "a scheduler's view of the network, not its cables"
+    return [
+        f"{view}: one link is assumed between each switch and its children",
+        *counted((several, "device(s) are below several switches")),
+        *counted((roots if roots > 1 else 0, "trees without a connection")),
     ]
-    if several:
-        notes.append(f"{several} device(s) are below several switches")
-    if roots > 1:
-        notes.append(f"{roots} trees without a connection")
-    return notes
 
 
 def _levels(branches: Mapping[str, Branch]) -> dict[str, int]:

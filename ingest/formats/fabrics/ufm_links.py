@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.formats.fabrics.infiniband import AGGREGATION_NODE
-from ingest.formats.fabrics.infiniband_devices import Device, Port
+from ingest.formats.fabrics.infiniband import AGGREGATION_NODE, Device, Port
 from ingest.formats.fabrics.rows import Rows
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.rates import WIDTHS
 from ingest.reading.json_text import Spot, load_json
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 
 LANES = tuple(str(width) for width in WIDTHS)
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]{1,16})")
@@ -33,13 +32,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Read one list.
-
-    Raises
-    ------
-    InputError
-        Invalid JSON, a link without its ends, or ends that contradict each other.
-    """
+    """Return the fabric of one list."""
     (file,) = files
     rows = Rows(file.path)
     top = Spot(file.path)
@@ -48,20 +41,14 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         link = spot.object(item)
         source = _end(rows, link, "source", spot)
         target = _end(rows, link, "destination", spot)
-        name = str(link.get("name", ""))
+        place = Place(file.path, text=str(link.get("name", "")))
         width = str(link.get("width", "")).lower().removesuffix("x")
         lanes = int(width) if width in LANES else 0
         for (device, number), (peer, peer_port) in ((source, target), (target, source)):
             known = device.ports.get(number)
             if known is None or (known.peer, known.peer_port) != (peer.guid, peer_port):
                 end = Port(
-                    number=number,
-                    peer=peer.guid,
-                    peer_port=peer_port,
-                    rate=None,
-                    lanes=lanes,
-                    line=0,
-                    text=name,
+                    number=number, peer=peer.guid, peer_port=peer_port, rate=None, lanes=lanes, place=place
                 )
                 rows.plug(device, end)
     return rows.build(options)
@@ -78,7 +65,8 @@ def _end(rows: Rows, link: dict[str, object], end: str, spot: Spot) -> tuple[Dev
     switch = _PORT_BEHIND.fullmatch(described)
     adapter = _ADAPTER.fullmatch(label) is not None or AGGREGATION_NODE in described or switch is None
     name = described if adapter or switch is None else _device(switch)
-    return rows.device(int(guid[1], 16), "H" if adapter else "S", name, (0, described)), int(number)
+    place = Place(spot.path, text=described)
+    return rows.device(int(guid[1], 16), "H" if adapter else "S", name, place), int(number)
 
 
 def _device(match: re.Match[str]) -> str:

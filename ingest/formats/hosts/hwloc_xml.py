@@ -23,7 +23,7 @@ import numpy as np
 
 from ingest.options import Options
 from ingest.parsed import Parsed
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError, InvalidValue
 from registry.model import Floats
 from registry.model.host_layout import HostLayout
@@ -61,7 +61,7 @@ class _Element:
 
     tag: str
     attributes: dict[str, str]
-    line: int
+    place: Place
     cpus: int
     children: list[_Element] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
@@ -73,6 +73,41 @@ class _Element:
             element = waiting.pop()
             yield element
             waiting += reversed(element.children)
+
+    def objects(self, kind: str) -> list[_Element]:
+        """Return the objects of a type: this element, if it is one, and those below."""
+        return [e for e in self.walk() if e.tag == "object" and e.attributes.get("type") == kind]
+
+    def words(self, tag: str) -> list[str]:
+        """Return the words of all children with a tag."""
+        texts = ["".join(child.text) for child in self.children if child.tag == tag]
+        return " ".join(texts).split()
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """Return an attribute that is a whole number of at most nine digits."""
+        text = self.attributes.get(name)
+        if text is None and default is not None:
+            return default
+        if text is None or not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise self.place._replace(text=text or "").error(f"{name} is not a whole number")
+        return int(text)
+
+    def threads(self, name: str) -> int:
+        """Return a set of threads as bits: words of 32, the highest first; ``0xf...f`` means all above."""
+        value = 0
+        for index, word in enumerate(self.attributes[name].split(",")):
+            if index == 0 and word == "0xf...f":
+                value = -1
+                continue
+            try:
+                bits = int(word, 16) if word else 0
+            except ValueError:
+                bits = -1
+            if not 0 <= bits < 1 << 32 or index > 1 << 12:
+                place = self.place._replace(text=self.attributes[name])
+                raise place.error(f"{name} is not a set of hardware threads")
+            value = value << 32 | bits
+        return value
 
     def info(self, name: str) -> str:
         """Return the value of a direct ``info`` child; empty if there is none."""
@@ -89,48 +124,34 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the layout of one host.
-
-    Raises
-    ------
-    InputError
-        As `read_layout`.
-    """
+    """Return the layout of one host; an unknown version of the XML, entities and no cores are errors."""
     (file,) = files
     return Parsed(layouts=(read_layout(file),))
 
 
 def read_layout(file: SourceFile) -> HostLayout:
-    """Return the layout of the host in the file.
-
-    Raises
-    ------
-    InputError
-        Invalid XML, not hwloc's XML, an unknown version, entities, no cores, or an invalid number.
-    """
+    """Return the layout of the host in a file; raises `InputError` as `parse` does."""
     root = _tree(file)
-    version = _version(root, file)
+    version = _version(root)
     machine = next((e for e in root.walk() if e.tag == "object"), None)
     if machine is None:
-        raise InputError("the topology contains no object", path=file.path, line=root.line)
-    objects = [element for element in root.walk() if element.tag == "object"]
-    allowed = _cpus(machine, "allowed_cpuset", file) if "allowed_cpuset" in machine.attributes else -1
-    cores = [cpus for cpus in _cores(objects) if cpus & allowed]
+        raise root.place.error("the topology contains no object")
+    allowed = machine.threads("allowed_cpuset") if "allowed_cpuset" in machine.attributes else -1
+    cores = [cpus for cpus in _cores(root) if cpus & allowed]
     if not cores:
-        raise InputError("the topology contains no core", path=file.path, line=machine.line)
+        raise machine.place.error("the topology contains no core")
     nodes = [
-        _Node(_number(e, "os_index", file), _number(e, "gp_index", file, -1), e.cpus & machine.cpus)
-        for e in objects
-        if e.attributes.get("type") == "NUMANode"
+        _Node(e.number("os_index"), e.number("gp_index", -1), e.cpus & machine.cpus)
+        for e in root.objects("NUMANode")
     ]
     domain_of_core, used = _domains(cores, nodes, file)
-    nics = list(_nics(machine, version, file))
+    nics = list(_nics(machine, version))
     try:
         return HostLayout(
             core_domain=np.array(domain_of_core),
             core_cpu=np.array([_lowest(cpus & allowed) for cpus in cores]),
             domain_node=np.array([nodes[n].os_index for n in used] if nodes else [-1]),
-            distance=_distance(root, machine, nodes, used, file),
+            distance=_distance(root, machine, nodes, used),
             nic_name=tuple(nic.name for nic in nics),
             nic_fabric=np.array([nic.fabric for nic in nics], np.bool_),
             nic_guid=np.array([nic.guid for nic in nics], np.uint64),
@@ -145,22 +166,22 @@ def read_layout(file: SourceFile) -> HostLayout:
 def _tree(file: SourceFile) -> _Element:
     """Return the elements of the file."""
     parser = expat.ParserCreate()
-    above = _Element(tag="", attributes={}, line=0, cpus=-1)
+    above = _Element(tag="", attributes={}, place=Place(file.path), cpus=-1)
     stack = [above]
 
     def begin(tag: str, attributes: dict[str, str]) -> None:
-        line = parser.CurrentLineNumber
+        place = Place(file.path, parser.CurrentLineNumber)
         if len(stack) > MAX_DEPTH:
-            raise InputError("elements are nested too deep", path=file.path, line=line)
-        element = _Element(tag=tag, attributes=attributes, line=line, cpus=stack[-1].cpus)
+            raise place.error("elements are nested too deep")
+        element = _Element(tag=tag, attributes=attributes, place=place, cpus=stack[-1].cpus)
         if "cpuset" in attributes:
-            element.cpus = _cpus(element, "cpuset", file)
+            element.cpus = element.threads("cpuset")
         stack[-1].children.append(element)
         stack.append(element)
 
     def refuse(name: str, *others: object) -> None:
-        reason = f"the file declares the entity {name!r}: entities are not allowed"
-        raise InputError(reason, path=file.path, line=parser.CurrentLineNumber)
+        place = Place(file.path, parser.CurrentLineNumber)
+        raise place.error(f"the file declares the entity {name!r}: entities are not allowed")
 
     parser.StartElementHandler = begin
     parser.EndElementHandler = lambda tag: stack.pop()
@@ -173,21 +194,21 @@ def _tree(file: SourceFile) -> _Element:
     return above.children[0]
 
 
-def _version(root: _Element, file: SourceFile) -> int:
+def _version(root: _Element) -> int:
     text = root.attributes.get("version", "1")
     if root.tag != "topology":
-        raise InputError(f"expected hwloc's XML, found <{root.tag}>", path=file.path, line=root.line)
+        raise root.place.error(f"expected hwloc's XML, found <{root.tag}>")
     major = text.split(".")[0]
     if major not in ("1", "2", "3"):
         reason = "unknown version of hwloc's XML: versions 1, 2 and 3 are supported"
-        raise InputError(reason, path=file.path, line=root.line, text=text)
+        raise root.place._replace(text=text).error(reason)
     return int(major)
 
 
-def _cores(objects: list[_Element]) -> list[int]:
+def _cores(root: _Element) -> list[int]:
     """Return the threads of each core; without cores, each thread is a core."""
     for kind in ("Core", "PU"):
-        found = [e.cpus for e in objects if e.attributes.get("type") == kind and "cpuset" in e.attributes]
+        found = [element.cpus for element in root.objects(kind) if "cpuset" in element.attributes]
         if found:
             return found
     return []
@@ -207,50 +228,49 @@ def _domains(cores: list[int], nodes: list[_Node], file: SourceFile) -> tuple[li
     return [used.index(n) for n in of_core], used
 
 
-def _distance(
-    root: _Element, machine: _Element, nodes: list[_Node], used: list[int], file: SourceFile
-) -> Floats:
+def _distance(root: _Element, machine: _Element, nodes: list[_Node], used: list[int]) -> Floats:
     """Return the latencies between the used nodes (float64[d, d])."""
     for element in root.walk():
         if element.tag == "distances2" and element.attributes.get("type") == "NUMANode":
-            if _number(element, "kind", file, 0) & MEANS_LATENCY:
-                return _distances2(element, nodes, used, file)
-        elif element.tag == "distances" and _is_of_nodes(element, machine, len(nodes), file):
-            base = float(_decimal(element, "latency_base", file))
-            values = [_decimal(e, "value", file) for e in element.children if e.tag == "latency"]
-            return base * _square(element, values, len(nodes), file)[np.ix_(used, used)]
+            if element.number("kind", 0) & MEANS_LATENCY:
+                return _distances2(element, nodes, used)
+        elif element.tag == "distances" and _is_of_nodes(element, machine, len(nodes)):
+            base = _decimal(element, "latency_base")
+            values = [_decimal(e, "value") for e in element.children if e.tag == "latency"]
+            return base * _square(element, values, len(nodes))[np.ix_(used, used)]
     count = max(len(used), 1)
     return np.where(np.eye(count, dtype=bool), LOCAL, REMOTE)
 
 
-def _distances2(element: _Element, nodes: list[_Node], used: list[int], file: SourceFile) -> Floats:
+def _distances2(element: _Element, nodes: list[_Node], used: list[int]) -> Floats:
     """Return the distances of a ``distances2`` element."""
+    row = {int(text): at for at, text in enumerate(_digits(element, "indexes", "an index"))}
+    values = [float(text) for text in _digits(element, "u64values", "a distance")]
     by_os = element.attributes.get("indexing", "os") == "os"
-    place = {}
-    for at, text in enumerate(_words(element, "indexes")):
-        if not text.isascii() or not text.isdigit():
-            raise InputError("an index is not a number", path=file.path, line=element.line, text=text)
-        place[int(text)] = at
-    values = []
-    for text in _words(element, "u64values"):
-        if not text.isascii() or not text.isdigit():
-            raise InputError("a distance is not a number", path=file.path, line=element.line, text=text)
-        values.append(float(text))
     keys = [nodes[n].os_index if by_os else nodes[n].gp_index for n in used]
-    if any(key not in place for key in keys):
-        raise InputError("the distances lack a NUMA node", path=file.path, line=element.line)
-    rows = [place[key] for key in keys]
-    return _square(element, values, len(place), file)[np.ix_(rows, rows)]
+    if any(key not in row for key in keys):
+        raise element.place.error("the distances lack a NUMA node")
+    rows = [row[key] for key in keys]
+    return _square(element, values, len(row))[np.ix_(rows, rows)]
 
 
-def _is_of_nodes(element: _Element, machine: _Element, nodes: int, file: SourceFile) -> bool:
+def _digits(element: _Element, tag: str, what: str) -> list[str]:
+    """Return the numbers of all children with a tag."""
+    words = element.words(tag)
+    for text in words:
+        if not text.isascii() or not text.isdigit():
+            raise element.place._replace(text=text).error(f"{what} is not a number")
+    return words
+
+
+def _is_of_nodes(element: _Element, machine: _Element, nodes: int) -> bool:
     """Return True if distances of version 1 are those of all NUMA nodes.
 
     They concern objects a number of levels below. hwloc 2 writing version 1 may count one group too many, so
     nodes on the way there are accepted, too.
     """
-    at, depth = machine, min(_number(element, "relative_depth", file), MAX_DEPTH)
-    if element not in machine.children or _number(element, "nbobjs", file) != nodes:
+    at, depth = machine, min(element.number("relative_depth"), MAX_DEPTH)
+    if element not in machine.children or element.number("nbobjs") != nodes:
         return False
     for _ in range(depth):
         at = next((child for child in at.children if child.tag == "object"), at)
@@ -259,31 +279,30 @@ def _is_of_nodes(element: _Element, machine: _Element, nodes: int, file: SourceF
     return False
 
 
-def _square(element: _Element, values: list[float], side: int, file: SourceFile) -> Floats:
+def _square(element: _Element, values: list[float], side: int) -> Floats:
     if len(values) != side * side:
-        reason = f"{len(values)} distances for {side} NUMA nodes"
-        raise InputError(reason, path=file.path, line=element.line)
+        raise element.place.error(f"{len(values)} distances for {side} NUMA nodes")
     return np.array(values, np.float64).reshape(side, side)
 
 
-def _nics(machine: _Element, version: int, file: SourceFile) -> Iterator[_Nic]:
+def _nics(machine: _Element, version: int) -> Iterator[_Nic]:
     """Yield the network devices, and the fabric adapters without one."""
     for element in machine.walk():
         kind = element.attributes.get("type")
         if kind == "OSDev":
-            fabric, network = _is_device(element, version, file)
+            fabric, network = _is_device(element, version)
             if fabric or network:
                 guid = _guid(element.info("NodeGUID"))
                 yield _Nic(element.attributes.get("name", ""), fabric, guid, element.cpus)
         elif kind == "PCIDev" and element.attributes.get("pci_type", "")[:4] in FABRIC_CLASSES:
-            devices = [e for e in element.walk() if e.attributes.get("type") == "OSDev"]
-            if not any(any(_is_device(device, version, file)) for device in devices):
+            devices = element.objects("OSDev")
+            if not any(any(_is_device(device, version)) for device in devices):
                 yield _Nic(element.attributes.get("pci_busid", ""), True, 0, element.cpus)
 
 
-def _is_device(element: _Element, version: int, file: SourceFile) -> tuple[bool, bool]:
+def _is_device(element: _Element, version: int) -> tuple[bool, bool]:
     """Return True if a device is of OpenFabrics, and True if it is an ordinary network device."""
-    kind, fabric, network = _number(element, "osdev_type", file), OPENFABRICS[version], NETWORK[version]
+    kind, fabric, network = element.number("osdev_type"), OPENFABRICS[version], NETWORK[version]
     if version < 3:
         return kind == fabric, kind == network
     return bool(kind & fabric), bool(kind & network)
@@ -295,52 +314,19 @@ def _near(nics: list[_Nic], cpus_of_domain: list[int]) -> np.ndarray:
     return np.array(near, np.bool_).reshape(len(nics), len(cpus_of_domain))
 
 
-def _cpus(element: _Element, name: str, file: SourceFile) -> int:
-    """Return a set of threads as bits: words of 32, the highest first; ``0xf...f`` first means all above."""
-    value = 0
-    for place, word in enumerate(element.attributes[name].split(",")):
-        if place == 0 and word == "0xf...f":
-            value = -1
-            continue
-        try:
-            bits = int(word, 16) if word else 0
-        except ValueError:
-            bits = -1
-        if not 0 <= bits < 1 << 32 or place > 1 << 12:
-            reason = f"{name} is not a set of hardware threads"
-            raise InputError(reason, path=file.path, line=element.line, text=element.attributes[name])
-        value = value << 32 | bits
-    return value
-
-
 def _lowest(cpus: int) -> int:
     return (cpus & -cpus).bit_length() - 1
 
 
-def _number(element: _Element, name: str, file: SourceFile, default: int | None = None) -> int:
-    """Return a whole number of at most nine digits."""
-    text = element.attributes.get(name)
-    if text is None and default is not None:
-        return default
-    if text is None or not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise InputError(f"{name} is not a whole number", path=file.path, line=element.line, text=text)
-    return int(text)
-
-
-def _decimal(element: _Element, name: str, file: SourceFile) -> float:
+def _decimal(element: _Element, name: str) -> float:
     text = element.attributes.get(name, "")
     try:
         return float(text)
     except ValueError as error:
-        raise InputError(f"{name} is not a number", path=file.path, line=element.line, text=text) from error
+        raise element.place._replace(text=text).error(f"{name} is not a number") from error
 
 
 def _guid(text: str) -> int:
     """Return a GUID such as ``0002:c903:0001:2345``, or 0 if the text is not one."""
     digits = text.replace(":", "")
     return int(digits, 16) if len(digits) == 16 and all(c in "0123456789abcdef" for c in digits) else 0
-
-
-def _words(element: _Element, tag: str) -> list[str]:
-    """Return the words of all children with a tag."""
-    return [word for child in element.children if child.tag == tag for word in "".join(child.text).split()]

@@ -17,15 +17,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.reading.source import SourceFile
+from ingest.options import Options
+from ingest.parsed import Parsed, counted
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import NO_ROUTE, ForwardingTables, Guids, Int8s, Longs
 
 MAX_LID = 0xFFFF
 MAX_CELLS = 1 << 30
 """Largest number of table entries (switches times LIDs) of one ingest; each takes one byte."""
-
-
 MAX_BLOCK = 1 << 26
 """Largest table of one switch, in characters, if a file is read piece by piece."""
 
@@ -53,13 +53,19 @@ class Block(NamedTuple):
     line: int
     body: list[str]
 
+    def place(self, row: int) -> Place:
+        """Return the location of a line of the body; -1 is the last line."""
+        return Place(self.path, self.line + row % len(self.body), self.body[row])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Details of one format of tables.
+    """Details of one format of tables; it has the functions of `ingest.catalog.Parser`.
 
     Attributes
     ----------
+    recognised : pattern
+        Heading of a switch's block as it identifies the format.
     head : pattern
         First line of a block, in multi-line mode; its group ``guid`` is the switch's GUID.
     max_lid : callable
@@ -74,26 +80,32 @@ class Dialect:
         Text in the lines of LIDs without a route; empty if such LIDs have no lines.
     same_lids : bool
         True if every block has the same highest LID, so that one with fewer is truncated.
+    lists_owners : bool
+        True if the format lists the owners of LIDs.
     """
 
+    recognised: re.Pattern[str]
     head: re.Pattern[str]
     max_lid: Callable[[re.Match[str], str], int]
-    rows: Callable[[Block, list[str]], tuple[int, int]]
+    rows: Callable[[Block], tuple[int, int]]
     lid: Column
     port: Column
     owner: Column
     dead: str = ""
     same_lids: bool = False
+    lists_owners: bool = True
+
+    def recognise(self, head: str, path: str) -> bool:
+        """Return True if the text contains the heading of a switch's block in the format."""
+        return self.recognised.search(head) is not None
+
+    def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
+        """Return the tables of all switches; a LID with two owners is an error."""
+        return _read(files, self)
 
 
-def read(files: Sequence[SourceFile], dialect: Dialect) -> tuple[ForwardingTables, tuple[str, ...]]:
-    """Return the tables of all files, and warnings.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a truncated block, a LID or switch listed twice, or a LID with two owners.
-    """
+def _read(files: Sequence[SourceFile], dialect: Dialect) -> Parsed:
+    """Return the tables of all files."""
     owner = np.zeros(MAX_LID + 1, np.uint64)
     reader, tables, cells = _Reader(dialect), list[_Table](), 0
     for file in files:
@@ -112,9 +124,12 @@ def read(files: Sequence[SourceFile], dialect: Dialect) -> tuple[ForwardingTable
     rows = _rows(tables, same_lids=dialect.same_lids)
     owner = owner[: rows.shape[1]]
     ownerless = int(((rows != NO_ROUTE).any(axis=0) & (owner == 0)).sum())
-    warnings = (f"{ownerless} routed LID(s) have no known port",) if ownerless else ()
+    warnings = counted((ownerless, "routed LID(s) have no known port"))
+    if not dialect.lists_owners:
+        warnings = ["the file does not list the owners of LIDs: those of the scan are used"]
     guids = np.array([table.guid for table in tables], np.uint64)
-    return ForwardingTables(switch_guid=guids, ports=rows, lid_guid=owner), warnings
+    tables_of_all = ForwardingTables(switch_guid=guids, ports=rows, lid_guid=owner)
+    return Parsed(tables=tables_of_all, warnings=tuple(warnings))
 
 
 class _Table(NamedTuple):
@@ -215,11 +230,8 @@ def _check_beginning(path: str, text: str, heads: Sequence[re.Match[str]]) -> No
 def _block(path: str, line: int, head: re.Match[str], text: str, dialect: Dialect) -> Block:
     max_lid = dialect.max_lid(head, text)
     if max_lid > MAX_LID or max_lid < 0:
-        fault = (
-            "incomplete table: the LIDs do not start at 0"
-            if max_lid < 0
-            else f"LID {max_lid} is out of range"
-        )
+        start = "incomplete table: the LIDs do not start at 0"
+        fault = start if max_lid < 0 else f"LID {max_lid} is out of range"
         raise InputError(fault, path=path, line=line, text=head[0])
     return Block(path, int(head["guid"], 16), max_lid, line, text.rstrip().split("\n"))
 
@@ -234,7 +246,7 @@ class _Reader:
     def read(self, block: Block, ports: Int8s, owner: Guids) -> None:
         """Fill in the ports of one switch, and the owners of LIDs."""
         body = block.body
-        first, last = self._dialect.rows(block, body)
+        first, last = self._dialect.rows(block)
         where = np.arange(first, last)
         if self._dialect.dead:
             where = where[[self._dialect.dead not in body[row] for row in where]]
@@ -242,8 +254,7 @@ class _Reader:
 
         def reject(wrong: NDArray[np.bool_], reason: str) -> None:
             if wrong.any():
-                row = int(where[wrong.argmax()])
-                raise InputError(reason, path=block.path, line=block.line + row, text=body[row])
+                raise block.place(int(where[wrong.argmax()])).error(reason)
 
         reject(np.r_[False, lids[1:] <= lids[:-1]][: len(lids)], "LIDs must increase from line to line")
         reject(lids > block.max_lid, f"the LID is above the table's highest, {block.max_lid}")
@@ -266,9 +277,7 @@ class _Reader:
             )
         except ValueError:
             bad = next(row for row in where.tolist() if not self._is_row(body[row]))
-            raise InputError(
-                "not a line of a forwarding table", path=block.path, line=block.line + bad, text=body[bad]
-            ) from None
+            raise block.place(bad).error("not a line of a forwarding table") from None
 
     def _is_row(self, row: str) -> bool:
         columns = (self._dialect.lid, self._dialect.port, self._dialect.owner)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ingest.formats.routes import dump_fts, fdbs
+from ingest.formats.routes.dialects import DUMP_FTS, FDBS
 from mapping.routing import forwarding_tables
 from registry.model import Fabric
 from tests.support.infiniband_data import infiniband
@@ -54,7 +54,7 @@ def test_half_of_the_load_takes_the_way_of_each_lid() -> None:
 
 @pytest.mark.parametrize(
     ("parser", "name"),
-    [(fdbs, "opensm.fdbs.gz"), (dump_fts, "dump_fts.txt.gz"), (dump_fts, "dump_fts-n.txt.gz")],
+    [(FDBS, "opensm.fdbs.gz"), (DUMP_FTS, "dump_fts.txt.gz"), (DUMP_FTS, "dump_fts-n.txt.gz")],
     ids=["fdbs", "dump_fts", "dump_fts -n"],
 )
 def test_tables_that_name_no_owners_split_the_load_alike(parser: object, name: str) -> None:

@@ -18,14 +18,13 @@ from scipy.sparse.csgraph import shortest_path
 
 from ingest.catalog import Parser
 from ingest.formats.fabrics import (
-    graphml,
     ibnetdiscover,
     libtopomap,
     links_csv,
-    node_link,
     slurm_topology,
     slurm_topology_yaml,
 )
+from ingest.formats.fabrics.graphs import GRAPHML, NODE_LINK
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree, k_ary_n_tree, three_level
 from ingest.generate.percs import percs
@@ -43,8 +42,8 @@ from tests.support.inputs import damaged, file, parse, read, survives
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 
 READERS: dict[str, Parser] = {
-    "node-link": node_link,
-    "graphml": graphml,
+    "node-link": NODE_LINK,
+    "graphml": GRAPHML,
     "csv": links_csv,
     "libtopomap": libtopomap,
     "slurm-topology": slurm_topology,

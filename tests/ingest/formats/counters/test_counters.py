@@ -168,7 +168,7 @@ def test_blocks_of_other_counters_are_counted_and_left_out() -> None:
     assert parsed.warnings == ("PortRcvErrorDetails counters: 1 not stored",)
 
 
-def test_a_collectors_csv_tells_pauses_and_marks() -> None:
+def test_a_collectors_csv_has_pauses_and_marks() -> None:
     sweep = sweep_of(counters_csv, CSV)
     assert by_port(sweep, "pfc_rcv_pauses") == {(0x2C90000100100, 9): 3, (0x2C90000100100, 10): 0}
     assert by_port(sweep, "ecn_marked")[0x2C90000100100, 10] == NOT_COUNTED
@@ -179,8 +179,8 @@ def test_a_collectors_csv_tells_pauses_and_marks() -> None:
 def test_the_time_is_the_callers_else_the_files(parser: Parser) -> None:
     text = {ibqueryerrors: ALL, perfquery: QUERY, counters_csv: CSV}[parser]  # type: ignore[index]
     assert sweep_of(parser, text).at == WHEN
-    told = datetime(2025, 5, 5, tzinfo=UTC)
-    assert sweep_of(parser, text, Options(observed_at=told)).at == told
+    time = datetime(2025, 5, 5, tzinfo=UTC)
+    assert sweep_of(parser, text, Options(observed_at=time)).at == time
 
 
 @pytest.mark.parametrize(

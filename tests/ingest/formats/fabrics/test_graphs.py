@@ -12,7 +12,8 @@ from hypothesis import given, settings
 
 from ingest.catalog import FORMATS as FILE_FORMATS
 from ingest.catalog import Parser
-from ingest.formats.fabrics import graphml, ibnetdiscover, node_link
+from ingest.formats.fabrics import ibnetdiscover
+from ingest.formats.fabrics.graphs import GRAPHML, NODE_LINK
 from ingest.options import Options
 from ingest.parsed import Parsed
 from registry.errors import InputError
@@ -63,7 +64,7 @@ def test_an_exported_scan_of_a_real_fabric_comes_back_whole(format: str) -> None
 
 @pytest.mark.parametrize("name", ["graphs/leaves.graphml", "graphs/leaves.json"])
 def test_a_plain_graph_has_hosts_where_nodes_have_one_neighbour(name: str) -> None:
-    parsed = parse(graphml if name.endswith("ml") else node_link, read(name))
+    parsed = parse(GRAPHML if name.endswith("ml") else NODE_LINK, read(name))
     fabric = fabric_of(parsed)
     assert [fabric.names[host] for host in fabric.hosts] == [f"node{k}" for k in range(1, 7)]
     assert fabric.forwards.tolist() == (fabric.kind == 1).tolist()
@@ -103,7 +104,7 @@ def test_an_edge_runs_both_ways_unless_the_graph_is_directed(format: str) -> Non
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_parallel_edges_are_parallel_cables_and_kinds_are_as_told(format: str) -> None:
+def test_parallel_edges_are_parallel_cables_and_kinds_are_those_of_the_file(format: str) -> None:
     graph: nx.MultiGraph[str] = nx.MultiGraph()
     graph.add_node("s", kind="switch")
     graph.add_node("h", kind="host", slots=4, forwards=False)
@@ -146,7 +147,7 @@ def test_graphs_that_are_no_fabric_are_refused(format: str, graph: nx.Graph[Any]
 
 
 def test_attributes_that_the_types_refuse_are_refused() -> None:
-    graph: nx.Graph[Any] = to_networkx(fabric_of(parse(graphml, read("graphs/leaves.graphml"))))
+    graph: nx.Graph[Any] = to_networkx(fabric_of(parse(GRAPHML, read("graphs/leaves.graphml"))))
     for name, value in (
         ("coordinates", "[1"),
         ("kind", "router"),
@@ -160,7 +161,7 @@ def test_attributes_that_the_types_refuse_are_refused() -> None:
         with pytest.raises(
             InputError, match=r"is not a list|is neither|is not a whole number|not a valid fabric"
         ):
-            parse(node_link, json.dumps(broken))
+            parse(NODE_LINK, json.dumps(broken))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_attributes_that_the_types_refuse_are_refused() -> None:
 )
 def test_what_is_no_graphml_is_refused(text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        parse(graphml, text)
+        parse(GRAPHML, text)
 
 
 NODES = '"nodes": [{"id": "a"}, {"id": "b"}]'
@@ -201,11 +202,11 @@ NODES = '"nodes": [{"id": "a"}, {"id": "b"}]'
 )
 def test_a_wrong_node_link_file_is_refused(text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        parse(node_link, text)
+        parse(NODE_LINK, text)
 
 
 def test_ids_that_are_numbers_may_be_named_as_numbers_or_text() -> None:
     text = '{"nodes": [{"id": 1}, {"id": 2}], "links": [{"source": 1, "target": 2, "capacity": 5}]}'
-    fabric = fabric_of(parse(node_link, text))
+    fabric = fabric_of(parse(NODE_LINK, text))
     assert fabric.names == ("1", "2")
     assert np.array_equal(fabric.links.capacity, [5.0, 5.0])

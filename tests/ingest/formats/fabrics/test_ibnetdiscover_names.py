@@ -58,7 +58,7 @@ def test_the_same_description_for_all_adapters_of_a_host_is_one_host() -> None:
     assert fabric.slots[host] == 1
 
 
-def test_switches_of_one_name_are_told_apart_by_guid() -> None:
+def test_switches_of_one_name_are_distinguished_by_guid() -> None:
     fabric = fabric_of(TREE.replace("leaf02", "leaf01"))
     leaves = [name for name in fabric.names if name.startswith("leaf")]
     assert leaves == ["leaf01 [0x0002c90000100300]", "leaf01 [0x0002c90000100400]"]

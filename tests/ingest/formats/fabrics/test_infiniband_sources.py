@@ -1,4 +1,4 @@
-"""One InfiniBand fabric as every tool prints it: the same fabric, as far as each tells."""
+"""One InfiniBand fabric as every tool prints it: the same fabric, except for what a tool does not print."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parsed(name: str, format: str, options: Options | None = None) -> Parsed:
     return parse(catalog.FORMATS.find(format).parser(), read(name), options, path=name)
 
 
-def told(folder: str, name: str) -> Fabric:
+def printed(folder: str, name: str) -> Fabric:
     fabric = parsed(f"infiniband/{folder}/{name}", SOURCES[name]).fabric
     assert fabric is not None
     return fabric
@@ -62,7 +62,7 @@ def test_every_tool_is_here_for_a_fabric_with_all_of_them() -> None:
 
 @pytest.mark.parametrize(("folder", "name"), CASES)
 def test_the_fabric_is_that_of_ibnetdiscover(folder: str, name: str) -> None:
-    scan, fabric = fabric_of(raw(f"infiniband/{folder}/ibnetdiscover.txt")), told(folder, name)
+    scan, fabric = fabric_of(raw(f"infiniband/{folder}/ibnetdiscover.txt")), printed(folder, name)
     assert same(fabric, scan)
     assert np.array_equal(fabric.guid, scan.guid)
     assert np.array_equal(fabric.lid, scan.lid)
@@ -73,7 +73,7 @@ def test_the_fabric_is_that_of_ibnetdiscover(folder: str, name: str) -> None:
 
 @pytest.mark.parametrize(("folder", "name"), CASES)
 def test_adapters_have_the_guids_that_the_tool_prints_or_none(folder: str, name: str) -> None:
-    scan, fabric = fabric_of(raw(f"infiniband/{folder}/ibnetdiscover.txt")), told(folder, name)
+    scan, fabric = fabric_of(raw(f"infiniband/{folder}/ibnetdiscover.txt")), printed(folder, name)
     if "subnet" in name:
         assert np.array_equal(fabric.adapters.guid, scan.adapters.guid)
         assert np.array_equal(fabric.adapters.system_guid, scan.adapters.system_guid)
@@ -83,7 +83,7 @@ def test_adapters_have_the_guids_that_the_tool_prints_or_none(folder: str, name:
 
 
 @pytest.mark.parametrize(("name", "format"), ALL)
-def test_nothing_of_a_whole_file_is_odd_but_speeds_that_it_does_not_tell(name: str, format: str) -> None:
+def test_a_whole_file_has_no_warnings_except_for_missing_speeds(name: str, format: str) -> None:
     found = parsed(name, format)
     assert found.assumed is not None
     assert found.assumed.all() == found.assumed.any() == bool(found.warnings)
@@ -96,7 +96,7 @@ def test_nothing_of_a_whole_file_is_odd_but_speeds_that_it_does_not_tell(name: s
 @pytest.mark.parametrize("name", ["iblinkinfo.txt", "iblinkinfo-l.txt", "ibnetdiscover-p.txt"])
 @pytest.mark.parametrize("folder", ["fattree2-64-ftree", "mixed-speeds-oversubscribed"])
 def test_ports_without_a_link_are_those_of_the_raw_text(folder: str, name: str) -> None:
-    text, fabric = raw(f"infiniband/{folder}/{name}"), told(folder, name)
+    text, fabric = raw(f"infiniband/{folder}/{name}"), printed(folder, name)
     ports = fabric.ports
     if name == "ibnetdiscover-p.txt":
         wanted = Counter(re.findall(r"^SW +(\d+) +(\d+) 0x\S+ 4x SDR +'", text, re.M))
@@ -112,7 +112,7 @@ def test_ports_without_a_link_are_those_of_the_raw_text(folder: str, name: str) 
 
 def test_what_both_ends_could_do_is_kept_of_every_port_that_says_so() -> None:
     name = "mixed-speeds-oversubscribed"
-    fabric = told(name, "iblinkinfo-l.txt")
+    fabric = printed(name, "iblinkinfo-l.txt")
     lines = raw(f"infiniband/{name}/iblinkinfo-l.txt").splitlines()
     text = "\n".join(line for line in lines if "Aggregation Node" not in line)
     wanted: Counter[float] = Counter()
@@ -127,7 +127,7 @@ def test_what_both_ends_could_do_is_kept_of_every_port_that_says_so() -> None:
 
 
 @pytest.mark.parametrize(("name", "format"), DIAGNOSTICS.items())
-def test_ibdiagnet_and_ufm_tell_the_cables_of_ibnetdiscover(name: str, format: str) -> None:
+def test_ibdiagnet_and_ufm_have_the_cables_of_ibnetdiscover(name: str, format: str) -> None:
     scan, fabric = (
         fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt")),
         parsed(name, format).fabric,
@@ -137,10 +137,10 @@ def test_ibdiagnet_and_ufm_tell_the_cables_of_ibnetdiscover(name: str, format: s
     assert np.array_equal(fabric.guid, scan.guid)
     for column in ("source", "target", "source_port", "target_port", "source_adapter", "target_adapter"):
         assert np.array_equal(getattr(fabric.links, column), getattr(scan.links, column))
-    assert np.array_equal(fabric.links.capacity, scan.links.capacity)  # 4xHDR, told or the default
+    assert np.array_equal(fabric.links.capacity, scan.links.capacity)  # 4xHDR, printed or the default
 
 
-def test_net_dump_tells_lids_and_down_ports() -> None:
+def test_net_dump_has_lids_and_down_ports() -> None:
     scan = fabric_of(raw("infiniband/fattree2-64-ftree/ibnetdiscover.txt"))
     fabric = parsed("formats/ibdiagnet2.net_dump", "ibdiagnet-net").fabric
     assert fabric is not None

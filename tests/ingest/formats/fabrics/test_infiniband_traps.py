@@ -35,7 +35,7 @@ def parsed(format: str, text: str, options: Options | None = None) -> Parsed:
     return parse(catalog.FORMATS.find(format).parser(), text, options)
 
 
-def told(format: str, text: str) -> Fabric:
+def scanned(format: str, text: str) -> Fabric:
     fabric = parsed(format, text).fabric
     assert fabric is not None
     return fabric
@@ -61,17 +61,17 @@ def state_of(fabric: Fabric, name: str, number: int) -> tuple[str, float]:
 def test_ports_next_to_each_other_are_one_adapter_and_others_are_not() -> None:
     text = PORTS.replace("0x0002c90000f03f01", "0x0002c90000f04002").replace("node0063", "node0064")
     text = re.sub(r"(75\s+)1(\s+0x0002c90000f04002)", r"\g<1>2\2", text)
-    one = told("ibnetdiscover-ports", text)
+    one = scanned("ibnetdiscover-ports", text)
     (host,) = one.vertices(["node0064"])
     assert (one.adapters.host == host).sum() == 1
     assert (one.adapters.port_adapter == np.flatnonzero(one.adapters.host == host)[0]).sum() == 2
-    apart = told("ibnetdiscover-ports", text.replace("f04002", "f14002"))
+    apart = scanned("ibnetdiscover-ports", text.replace("f04002", "f14002"))
     assert (apart.adapters.host == apart.vertices(["node0064"])[0]).sum() == 2
 
 
 def test_a_router_forwards_nothing() -> None:
     text = re.sub(r"CA(\s+76\s+1 0x0002c90000f04001)", r"RT\1", PORTS)
-    fabric = told("ibnetdiscover-ports", text)
+    fabric = scanned("ibnetdiscover-ports", text)
     assert len(fabric.hosts) == 63
     assert (~fabric.forwards).sum() == 64
     assert len(fabric.switches) == 13
@@ -123,7 +123,7 @@ def switches_only(text: str) -> str:
 
 @pytest.mark.parametrize("text", [BLOCKS, LINES], ids=["blocks", "lines"])
 def test_reports_of_switches_alone_know_adapters_by_the_ports_they_hang_on(text: str) -> None:
-    fabric = told("iblinkinfo", switches_only(text))
+    fabric = scanned("iblinkinfo", switches_only(text))
     assert fabric.names == SCAN.names
     assert fabric.cable_count == SCAN.cable_count
     assert np.array_equal(fabric.adapters.port_lid, SCAN.adapters.port_lid)
@@ -140,7 +140,7 @@ def test_a_report_of_switches_that_lacks_one_is_cut_off(text: str) -> None:
     refused("iblinkinfo", cut, "the other end is not in the file")
 
 
-def test_a_report_of_adapters_alone_tells_no_network() -> None:
+def test_a_report_of_adapters_alone_is_no_network() -> None:
     refused(
         "iblinkinfo",
         BLOCKS.split("Switch:")[0],
@@ -160,7 +160,7 @@ def test_a_report_of_down_ports_alone_is_for_beside_another_source() -> None:
 
 def test_more_settings_and_numbers_of_connectors_are_read_over() -> None:
     more = BLOCKS.replace("LinkUp)==>", "LinkUp) (HOQ:18 VL_Stall:7)==>").replace("[  ] ==", "[12] ==")
-    assert same(told("iblinkinfo", more), SCAN)
+    assert same(scanned("iblinkinfo", more), SCAN)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_states_of_ports() -> None:
     text = text.replace("Active/  LinkUp", "  Init/  LinkUp", 1).replace(
         '[  ] "" ( )', '"Port not available"', 1
     )
-    fabric = told("iblinkinfo", text)
+    fabric = scanned("iblinkinfo", text)
     assert state_of(fabric, "node0064", 1)[0] == "initialize"
     assert sorted(PORT_STATES[state] for state in fabric.ports.state[fabric.ports.down]) == (
         ["disabled"] + ["down"] * 62 + ["training"]
@@ -190,10 +190,10 @@ def test_states_of_ports() -> None:
 
 
 def test_what_a_link_could_be_is_of_both_width_and_speed() -> None:
-    fabric = told("iblinkinfo", BLOCKS.replace("(Could be 12X )", "( Could be 106.25 Gbps)", 1))
+    fabric = scanned("iblinkinfo", BLOCKS.replace("(Could be 12X )", "( Could be 106.25 Gbps)", 1))
     assert state_of(fabric, "node0064", 1) == ("active", printed_rate("4x", "NDR"))
     assert state_of(fabric, "node0063", 1) == ("active", printed_rate("12x", "HDR"))
-    plain = told("iblinkinfo", BLOCKS.replace("(Could be 12X )", "( )"))
+    plain = scanned("iblinkinfo", BLOCKS.replace("(Could be 12X )", "( )"))
     assert len(plain.ports) == len(plain.ports.down) == 64
 
 
@@ -203,14 +203,14 @@ def test_blocks_without_lids_ask_for_lines_which_need_none() -> None:
         "iblinkinfo", without, "the LID does not identify the other end: use iblinkinfo -l or ibnetdiscover"
     )
     lines = re.sub(r" +\d+( +\d+\[  \])", r"  0\1", LINES)
-    fabric = told("iblinkinfo", lines)
+    fabric = scanned("iblinkinfo", lines)
     assert fabric.cable_count == 96
     assert not fabric.lid.any()
 
 
-def test_two_devices_of_one_lid_are_told_apart_by_name() -> None:
+def test_two_devices_of_one_lid_are_distinguished_by_name() -> None:
     text = re.sub(r"( )75( +\d+\[  \])", r"\g<1>76\2", BLOCKS)
-    assert told("iblinkinfo", text).cable_count == 96
+    assert scanned("iblinkinfo", text).cable_count == 96
     refused(
         "iblinkinfo",
         text.replace("node0063", "node0064"),
@@ -237,19 +237,19 @@ def test_reports_that_contradict_themselves(pattern: str, by: str, reason: str) 
 
 
 def test_numbers_of_the_subnet_manager_are_hexadecimal() -> None:
-    fabric = told("opensm-subnet", SUBNET)
+    fabric = scanned("opensm-subnet", SUBNET)
     assert int(fabric.links.source_port.max()) == 12  # PN:0C
     assert int(fabric.adapters.port_lid.max()) == 76  # LID:004C
 
 
 def test_names_may_hold_braces() -> None:
     name = "{leaf} LID:0001 PN:01 } { 01"
-    assert name in told("opensm-subnet", SUBNET.replace("{leaf01}", f"{{{name}}}")).names
+    assert name in scanned("opensm-subnet", SUBNET.replace("{leaf01}", f"{{{name}}}")).names
 
 
 def test_links_that_are_not_active_are_kept_with_their_state() -> None:
     text = SUBNET.replace("LOG=ACT", "LOG=INI", 1)
-    fabric = told("opensm-subnet", text)
+    fabric = scanned("opensm-subnet", text)
     assert fabric.cable_count == 96
     assert state_of(fabric, "leaf01", 1) == ("initialize", 0.0)
 
@@ -316,8 +316,8 @@ def database(*, changes: dict[tuple[str, int], str] | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_a_database_with_ports_tells_all() -> None:
-    fabric = told("ibdiagnet-db", database())
+def test_a_database_with_ports_is_complete() -> None:
+    fabric = scanned("ibdiagnet-db", database())
     assert fabric.names == ("host1", "host2", 'switch, "one"')
     assert set(fabric.links.capacity.tolist()) == {50e9}
     assert fabric.cable_count == 2
@@ -335,11 +335,11 @@ def test_a_database_with_ports_tells_all() -> None:
 
 def test_a_link_of_a_database_below_what_both_ends_support() -> None:
     slow = {("0xa1", 1): "0xb1,1,7,2,19,1024,1,5,4,3841", ("0xa3", 1): "0xa3,1,0,2,19,1024,0,5,4,1793"}
-    fabric = told("ibdiagnet-db", database(changes=slow))
+    fabric = scanned("ibdiagnet-db", database(changes=slow))
     assert state_of(fabric, 'switch, "one"', 3) == ("down", 0.0)
     assert len(fabric.ports) == 1  # the switch's end supports no more than HDR
     slow["0xa3", 1] = "0xa3,1,0,2,19,1024,0,5,4,3841"
-    fabric = told("ibdiagnet-db", database(changes=slow))
+    fabric = scanned("ibdiagnet-db", database(changes=slow))
     assert state_of(fabric, "host1", 1) == state_of(fabric, 'switch, "one"', 1) == ("active", 50e9)
     assert sorted(set(fabric.links.capacity.tolist())) == [25e9, 50e9]
 
@@ -347,12 +347,12 @@ def test_a_link_of_a_database_below_what_both_ends_support() -> None:
 @pytest.mark.parametrize(("physical", "state"), [("3", "disabled"), ("4", "training"), ("2", "down")])
 def test_states_of_ports_of_a_database(physical: str, state: str) -> None:
     changes = {("0xa3", 3): f"0xa3,3,0,2,19,1,0,{physical},1,3841"}
-    assert state_of(told("ibdiagnet-db", database(changes=changes)), 'switch, "one"', 3)[0] == state
+    assert state_of(scanned("ibdiagnet-db", database(changes=changes)), 'switch, "one"', 3)[0] == state
 
 
 def test_columns_are_found_by_name_in_any_order() -> None:
     text = DATABASE.replace("NodeGuid1,PortNum1,NodeGuid2,PortNum2", "nodeguid1, PORTNUM1,NodeGUID2,PortNum2")
-    assert same(told("ibdiagnet-db", text), told("ibdiagnet-db", DATABASE))
+    assert same(scanned("ibdiagnet-db", text), scanned("ibdiagnet-db", DATABASE))
 
 
 def test_a_database_without_links_is_for_beside_another_source() -> None:
@@ -390,15 +390,15 @@ def test_a_section_that_does_not_end_is_cut_off() -> None:
 
 
 def test_guids_of_neighbours_without_leading_zeros() -> None:
-    assert same(told("ibdiagnet-net", NET.replace(": 0x0002c9", ": 0x2c9")), told("ibdiagnet-net", NET))
+    assert same(scanned("ibdiagnet-net", NET.replace(": 0x0002c9", ": 0x2c9")), scanned("ibdiagnet-net", NET))
 
 
 def test_labels_of_ports_may_be_anything() -> None:
     text = swap(NET, r"^   1/(\d+) ", r"   sw1p\1s2 ")
-    assert same(told("ibdiagnet-net", text), told("ibdiagnet-net", NET))
+    assert same(scanned("ibdiagnet-net", text), scanned("ibdiagnet-net", NET))
 
 
-def test_comments_at_the_head_tell_the_time() -> None:
+def test_comments_at_the_head_have_the_time() -> None:
     head = "# This file was made\n# Running timestamp : 2022-08-25 17:45:38 UTC +0000\n\n"
     found = parsed("ibdiagnet-net", head + NET)
     assert found.fabric is not None
@@ -414,7 +414,7 @@ def test_the_chips_of_a_box_are_planes_and_stay_switches_of_their_own() -> None:
         " : Neighbor Description\n" + row.format(n=n)
         for n in range(1, 5)
     )
-    fabric = told("ibdiagnet-net", text)
+    fabric = scanned("ibdiagnet-net", text)
     assert len(fabric.switches) == 4
     assert len(fabric.hosts) == 1
     assert fabric.cable_count == 4
@@ -423,7 +423,7 @@ def test_the_chips_of_a_box_are_planes_and_stay_switches_of_their_own() -> None:
 
 def test_disabled_ports_and_links_that_come_up() -> None:
     text = NET.replace("DOWN : POLLING ", "DOWN : DISABLED", 1).replace(": ACT ", ": INI ", 1)
-    fabric = told("ibdiagnet-net", text)
+    fabric = scanned("ibdiagnet-net", text)
     assert state_of(fabric, "leaf08", 13) == ("disabled", 0.0)
     assert state_of(fabric, "leaf08", 1) == ("initialize", 0.0)
 
@@ -513,7 +513,7 @@ def test_a_line_without_an_end_is_refused(format: str, text: str) -> None:
 
 def test_comments_between_the_rows_are_read_over() -> None:
     text = NET.replace('"leaf07", Mellanox', '# a comment\n"leaf07", Mellanox')
-    assert same(told("ibdiagnet-net", text), told("ibdiagnet-net", NET))
+    assert same(scanned("ibdiagnet-net", text), scanned("ibdiagnet-net", NET))
 
 
 def test_the_tools_own_diagnostics_are_counted() -> None:

@@ -68,7 +68,7 @@ def test_a_direct_network_has_hosts_that_forward() -> None:
     assert (len(pair.hosts), bool(pair.forwards.all())) == (2, True)
 
 
-def test_an_assumed_rate_is_said() -> None:
+def test_an_assumed_rate_has_a_warning() -> None:
     assert parse(libtopomap, MAP).warnings == (
         "the map contains no rates: 1 byte/s per cable is assumed, so seconds are bytes",
     )

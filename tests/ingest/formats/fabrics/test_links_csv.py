@@ -1,4 +1,4 @@
-"""A fabric as CSV, a row a link: what is told, what is taken where it is not, what is refused."""
+"""A fabric as CSV with one row per link: given values, assumed values, and errors."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_capacities_the_callers_rate_is_taken() -> None:
     assert any("--rate" in line for line in parse(links_csv, text).warnings)
 
 
-def test_other_columns_are_not_read_which_is_said() -> None:
+def test_other_columns_are_ignored_with_a_warning() -> None:
     text = "source,target,capacity,colour\na,b,1,red\n"
     assert "the columns colour are ignored" in parse(links_csv, text).warnings
 

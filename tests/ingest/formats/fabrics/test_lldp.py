@@ -76,7 +76,7 @@ def test_all_files_of_a_site_are_one_fabric_with_each_cable_once() -> None:
     assert not parsed.assumed.any()
 
 
-def test_both_shapes_tell_the_same() -> None:
+def test_both_shapes_give_the_same_fabric() -> None:
     for name in ("leaf1", "node1", "spine1"):
         objects = fabric_of(site({f"{name}.json": read(f"lldp/{name}.json")}))
         lists = fabric_of(site({f"{name}.json0": read(f"lldp/{name}.json0")}))
@@ -86,7 +86,7 @@ def test_both_shapes_tell_the_same() -> None:
 
 
 @given(st.sets(st.sampled_from(ALL), min_size=1))
-def test_any_part_of_the_files_tells_the_cables_of_the_devices_that_it_has(names: set[str]) -> None:
+def test_any_part_of_the_files_gives_the_cables_of_its_devices(names: set[str]) -> None:
     parsed = site({f"{name}.json0": read(f"lldp/{name}.json0") for name in sorted(names)})
     assert cables(fabric_of(parsed)) == {cable for cable in SITE if cable[0] in names or cable[2] in names}
     assert parsed.warnings == ()
@@ -108,7 +108,7 @@ def test_a_file_under_another_name_is_that_of_the_device_that_its_neighbours_see
     assert parsed.warnings == ("the file named - is that of node3, according to its neighbours",)
 
 
-def test_a_cable_that_one_end_alone_reports_is_kept_and_told() -> None:
+def test_a_cable_that_one_end_alone_reports_is_kept_with_a_warning() -> None:
     parsed = site(
         {
             "sw1.json": neighbours(("swp1", "sw2", "swp1"), ("swp2", "sw2", "swp2")),
@@ -116,8 +116,8 @@ def test_a_cable_that_one_end_alone_reports_is_kept_and_told() -> None:
         }
     )
     assert cables(fabric_of(parsed)) == {("sw1", 1, "sw2", 1), ("sw1", 2, "sw2", 2)}
-    (told, *_) = parsed.warnings
-    assert told == (
+    (warning, *_) = parsed.warnings
+    assert warning == (
         "1 cable(s) are reported by one end only, although the other end's file is there; "
         "the first: sw1 swp2 sees sw2 swp2"
     )
@@ -135,7 +135,7 @@ def test_ends_known_by_address_only_are_joined_in_order() -> None:
     assert fabric.hosts.tolist() == [0]
 
 
-def test_hosts_are_told_by_the_names_of_their_ports_then_by_capabilities_then_by_their_neighbours() -> None:
+def test_hosts_are_known_by_the_names_of_ports_then_by_capabilities_then_by_neighbours() -> None:
     def hosts(text: str) -> list[str]:
         fabric = fabric_of(site({"sw.json": text}))
         return [fabric.names[host] for host in fabric.hosts]
@@ -155,13 +155,13 @@ def test_a_neighbour_without_a_name_is_called_by_its_id() -> None:
     assert fabric_of(site({"sw.json": text})).names == ("aa:bb", "sw")
 
 
-def test_several_neighbours_of_one_port_are_told() -> None:
+def test_several_neighbours_of_one_port_have_a_warning() -> None:
     parsed = site({"sw.json": neighbours(("swp1", "a", "eth0"), ("swp1", "b", "eth0"))})
     assert cables(fabric_of(parsed)) == {("a", 0, "sw", 1), ("b", 0, "sw", 1)}
     assert "1 port(s) have several neighbours: each is taken as a cable" in parsed.warnings
 
 
-def test_a_rate_that_is_not_told_is_the_callers_and_a_told_one_is_not() -> None:
+def test_a_missing_rate_is_the_callers_and_a_reported_one_is_kept() -> None:
     text = neighbours(("swp1", "a", "eth0"))
     parsed = site({"sw.json": text}, Options(rate=5e10))
     assert set(fabric_of(parsed).links.capacity.tolist()) == {5e10}
@@ -169,8 +169,8 @@ def test_a_rate_that_is_not_told_is_the_callers_and_a_told_one_is_not() -> None:
     assert parsed.assumed.all()
     silent = site({"sw.json": text})
     assert "1 cable(s) have no rate in the file: 1.25e+09 bytes/s each is assumed" in silent.warnings[0]
-    told = site({"node1.json": read("lldp/node1.json")}, Options(rate=5e10))
-    assert set(fabric_of(told).links.capacity.tolist()) == {1.25e9}
+    parsed = site({"node1.json": read("lldp/node1.json")}, Options(rate=5e10))
+    assert set(fabric_of(parsed).links.capacity.tolist()) == {1.25e9}
 
 
 @pytest.mark.parametrize(

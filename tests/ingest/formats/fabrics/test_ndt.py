@@ -32,9 +32,9 @@ def test_every_row_of_the_sample_is_a_cable() -> None:
     assert (len(plan), plan.declared_at) == (96, WHEN)
 
 
-def test_the_time_since_when_it_holds_may_be_told() -> None:
-    told = datetime(2025, 5, 5, tzinfo=UTC)
-    assert plan_of(PLAN, Options(observed_at=told)).declared_at == told
+def test_the_time_may_be_given() -> None:
+    since = datetime(2025, 5, 5, tzinfo=UTC)
+    assert plan_of(PLAN, Options(observed_at=since)).declared_at == since
 
 
 @pytest.mark.parametrize(

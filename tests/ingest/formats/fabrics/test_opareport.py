@@ -38,7 +38,7 @@ def test_the_sample_is_the_fat_tree_whose_scan_is_at_hand() -> None:
     assert (links.source_adapter >= 0).sum() == 64
 
 
-def test_a_rate_that_is_missing_or_cannot_be_read_is_assumed_and_told() -> None:
+def test_a_missing_or_unreadable_rate_is_assumed_with_a_warning() -> None:
     parsed = parse(opareport, REPORT.replace("<Rate>100g</Rate>", "<Rate>fast</Rate>"), Options(rate=5e9))
     assert parsed.fabric is not None
     assert set(parsed.fabric.links.capacity.tolist()) == {5e9}

@@ -75,7 +75,7 @@ def test_the_table_has_the_links_between_switches_with_their_speeds() -> None:
     assert not table.assumed.any()
 
 
-def test_together_the_table_tells_rates_and_what_is_down() -> None:
+def test_together_the_table_adds_rates_and_links_that_are_down() -> None:
     first = ROWS[0].split(" | ")
     rows = [ROWS[0].replace("True", "False"), *(row.replace("BS_200G", "BS_100G") for row in ROWS[1:])]
     result = parsed(TEMPLATE, "\n".join([HEAD, *rows]))

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import catalog
-from ingest.formats.fabrics import slurm_show_topology, slurm_topology, slurm_topology_yaml
-from ingest.formats.fabrics.draft import Place
+from ingest.formats.fabrics import slurm_topology, slurm_topology_yaml
 from ingest.formats.fabrics.trees import Branch, block_branches
 from ingest.options import Options
 from ingest.parsed import Parsed
+from ingest.reading.source import Place
 from registry.errors import InputError
 from registry.interchange import to_networkx
 from registry.model import Fabric
@@ -46,7 +46,7 @@ def test_the_tree_of_a_real_cluster_is_read() -> None:
 
 
 def test_what_scontrol_prints_is_the_tree_that_the_file_describes() -> None:
-    printed = fabric_of(parse(slurm_show_topology, read("slurm/scontrol_show_topology.txt")))
+    printed = fabric_of(parse(slurm_topology.PRINTED, read("slurm/scontrol_show_topology.txt")))
     written = fabric_of(conf(read("formats/topology.conf").decode()))
     assert printed.names == written.names
     assert below(printed) == below(written)
@@ -55,7 +55,7 @@ def test_what_scontrol_prints_is_the_tree_that_the_file_describes() -> None:
 
 def test_what_scontrol_prints_for_one_node_is_no_whole_tree() -> None:
     with pytest.raises(InputError, match="'leaf01' is not described") as caught:
-        parse(slurm_show_topology, read("slurm/scontrol_show_topology_node0042.txt"))
+        parse(slurm_topology.PRINTED, read("slurm/scontrol_show_topology_node0042.txt"))
     assert caught.value.line == 2
 
 
@@ -206,7 +206,7 @@ def test_a_wrong_yaml_is_refused(text: str, reason: str) -> None:
         parse(slurm_topology_yaml, text)
 
 
-def test_the_formats_are_told_apart() -> None:
+def test_the_formats_are_distinguished() -> None:
     for name, known in (
         ("formats/topology.conf", "slurm-topology"),
         ("slurm/scontrol_show_topology.txt", "slurm-show-topology"),

@@ -50,11 +50,11 @@ def test_slurm_takes_the_topology_of_an_observed_fabric(name: str, tmp_path: Pat
             timeout=60,
         )
     assert done.returncode == 0, done.stderr
-    told, meant = parse(slurm_topology, done.stdout).fabric, parse(slurm_topology, written).fabric
-    assert told is not None
+    printed, meant = parse(slurm_topology, done.stdout).fabric, parse(slurm_topology, written).fabric
+    assert printed is not None
     assert meant is not None
-    assert below(told) == below(meant)
-    assert host_distances(told) == host_distances(meant)
+    assert below(printed) == below(meant)
+    assert host_distances(printed) == host_distances(meant)
     log = (tmp_path / "slurmctld.log").read_text().replace(str(tmp_path), "").lower()
     said = [line for line in log.splitlines() if "error" in line or "warn" in line]
     assert not [line for line in said if "topology" in line or "switch" in line]

@@ -96,7 +96,7 @@ def test_cores_that_are_not_allowed_are_left_out() -> None:
     assert layout.core_cpu.tolist() == [3]
 
 
-def test_threads_are_cores_where_no_core_is_told() -> None:
+def test_threads_are_cores_if_the_file_has_no_cores() -> None:
     objects = "".join(f'<object type="PU" os_index="{i}" cpuset="0x{1 << i:08x}"/>' for i in range(4))
     assert layout_of(xml(objects)).core_cpu.tolist() == [0, 1, 2, 3]
 
@@ -183,7 +183,7 @@ def test_damaged_files_are_read_or_refused(content: bytes) -> None:
     assert refused is None or refused.reason
 
 
-def test_the_format_is_told_by_its_first_element() -> None:
+def test_the_format_is_recognised_by_its_first_element() -> None:
     for content in (*TWO_RAILS, FOUR_CORES):
         assert recognise(file(content).head(), "any.name")
     for text in ("", "<?xml version='1.0'?><graphml/>", "topology", "switches: 3"):

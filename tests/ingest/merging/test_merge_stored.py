@@ -1,4 +1,4 @@
-"""A scheduler's tree or a plain graph after a scan: compared with what is stored, told, and not kept."""
+"""A scheduler's tree or a plain graph after a scan: compared with the stored fabric, and not saved."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def scanned(registry: Registry) -> Registry:
     return registry
 
 
-def test_a_tree_that_fits_the_scan_is_told_to_agree(scanned: Registry, tmp_path: Path) -> None:
+def test_a_tree_that_fits_the_scan_has_no_disagreements(scanned: Registry, tmp_path: Path) -> None:
     before = scanned.fabrics.read("ft")
     report = given(scanned, tmp_path, TREE)
     assert report.compared is not None
@@ -46,7 +46,7 @@ def test_a_tree_that_fits_the_scan_is_told_to_agree(scanned: Registry, tmp_path:
     assert len(scanned.fabrics.observations("ft")) == 1
 
 
-def test_what_an_operators_file_has_wrong_is_told_and_replaces_nothing(
+def test_disagreements_of_an_operators_file_are_reported_and_replace_nothing(
     scanned: Registry, tmp_path: Path
 ) -> None:
     wrong = TREE.replace("node[0001-0008]", "node[0001-0007]")

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from ingest.formats.fabrics import ibnetdiscover
-from ingest.formats.routes import linear_tables, opensm_lfts
+from ingest.formats.routes import dialects, linear_tables
 from ingest.generate.fat_trees import three_level
 from ingest.writers.infiniband import (
     director_tree,
@@ -33,7 +33,7 @@ DUMP = opensm_lfts_text(TREE, TABLES)
 
 
 def tables_of(text: str | bytes) -> ForwardingTables:
-    tables = parse(opensm_lfts, text, path="dump").tables
+    tables = parse(dialects.OPENSM_LFTS, text, path="dump").tables
     assert tables is not None
     return tables
 
@@ -176,7 +176,7 @@ def test_the_same_tables_in_another_dress(text: str) -> None:
 
 @pytest.mark.parametrize("ending", [" # unknown node and type", " # ", ""])
 def test_lids_without_a_known_owner_are_read_and_counted(ending: str) -> None:
-    parsed = parse(opensm_lfts, re.sub(r" # .*", ending, DUMP))
+    parsed = parse(dialects.OPENSM_LFTS, re.sub(r" # .*", ending, DUMP))
     assert parsed.tables is not None
     assert np.array_equal(parsed.tables.ports, TABLES.ports)
     assert not parsed.tables.lid_guid.any()
@@ -191,7 +191,7 @@ def test_an_owner_known_in_one_table_only_is_kept() -> None:
 
 def fails(text: str, reason: str) -> InputError:
     with pytest.raises(InputError, match=reason) as caught:
-        parse(opensm_lfts, text, path="dump")
+        parse(dialects.OPENSM_LFTS, text, path="dump")
     assert caught.value.path == "dump"
     return caught.value
 
@@ -255,11 +255,11 @@ def test_tables_too_large_to_hold_are_an_error(monkeypatch: pytest.MonkeyPatch) 
 
 @given(st.binary(max_size=400))
 def test_arbitrary_bytes_only_ever_raise_input_errors(data: bytes) -> None:
-    survives(opensm_lfts, [file(data)])
-    survives(opensm_lfts, [file(DUMP.encode()[:120] + data)])
+    survives(dialects.OPENSM_LFTS, [file(data)])
+    survives(dialects.OPENSM_LFTS, [file(DUMP.encode()[:120] + data)])
 
 
 @settings(max_examples=300)
 @given(damaged(DUMP.encode()))
 def test_damaged_dumps_only_ever_raise_input_errors(data: bytes) -> None:
-    survives(opensm_lfts, [file(data)])
+    survives(dialects.OPENSM_LFTS, [file(data)])
