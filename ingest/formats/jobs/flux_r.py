@@ -39,11 +39,7 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the job of one file.
 
-    Raises
-    ------
-    InputError
-        Not R of version 1, invalid or inconsistent host lists or id sets, or a file without a name for the
-        job's id.
+    Inconsistent host lists and id sets, and a file whose name is not a job's id, are errors.
     """
     (file,) = files
     root = Spot(file.path)

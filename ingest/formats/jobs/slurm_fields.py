@@ -1,20 +1,22 @@
-"""States, times, ids and slots of Slurm's jobs, in the notation of all its tools."""
+"""Jobs, states, times, ids and slots in the notation of all tools of Slurm."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from ingest.formats.jobs.hostlists import expand
+from ingest.parsed import Parsed
 from registry.errors import InputError, InvalidValue
 from registry.model import Job, as_utc
 from registry.model.rank_order import shared
 
 NOTHING = frozenset({"", "(null)", "null", "none", "n/a", "unknown", "none assigned"})
 """Texts for a missing value in Slurm's output, in lower case."""
+_OTHER_STEPS = frozenset({"batch", "extern", "interactive"})
 LAUNCHERS = frozenset({"orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy", "pmi_proxy"})
 """Names of steps that run an MPI launcher's daemons, one per host, instead of the application's ranks."""
 MAX_JOBS = 1 << 20
@@ -24,15 +26,9 @@ MAX_JOB_HOSTS = 1 << 24
 _BEFORE_START = frozenset(
     {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"}
 )
-_BEFORE_END = _BEFORE_START | {
-    "RUNNING",
-    "SUSPENDED",
-    "COMPLETING",
-    "RESIZING",
-    "SIGNALING",
-    "STAGE_OUT",
-    "STOPPED",
-}
+_BEFORE_END = _BEFORE_START.union(
+    ("RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
+)
 _STATE = re.compile(r"[A-Z_]+")
 _TASKS = re.compile(r"(\d{1,9})(?:\(x(\d{1,9})\))?", re.A)
 _DISTRIBUTIONS = ("block", "cyclic", "plane", "arbitrary")
@@ -55,26 +51,99 @@ class Where:
 
 
 @dataclass(slots=True)
-class Room:
-    """Remaining numbers of jobs and hosts for a file; a few letters can name many thousand hosts."""
+class JobList:
+    """Jobs of one file by id, within limits: a few letters can name many thousand hosts.
+
+    Attributes
+    ----------
+    path : str
+        Path of the file, for errors.
+    requeued : bool
+        True if the file may contain several runs of a job; the last one is kept.
+    runs : int
+        Number of ignored earlier runs of requeued jobs.
+    """
 
     path: str
-    jobs: int = MAX_JOBS
-    hosts: int = MAX_JOB_HOSTS
+    requeued: bool = False
+    runs: int = 0
+    _jobs: dict[str, Job] = field(default_factory=dict)
+    jobs_left: int = MAX_JOBS
+    hosts_left: int = MAX_JOB_HOSTS
 
-    def take(self, job: Job) -> None:
-        """Count a job.
+    def add(self, job: Job, where: Where) -> None:
+        """Add a job.
 
         Raises
         ------
         InputError
-            There are too many jobs or hosts.
+            There are too many jobs or hosts, or the job is repeated.
         """
-        self.jobs -= 1
-        self.hosts -= len(job.hosts)
-        if self.jobs < 0 or self.hosts < 0:
+        self.jobs_left -= 1
+        self.hosts_left -= len(job.hosts)
+        if self.jobs_left < 0 or self.hosts_left < 0:
             reason = f"more than {MAX_JOBS} jobs or {MAX_JOB_HOSTS} hosts of jobs: split the file by time"
             raise InputError(reason, path=self.path)
+        if job.id in self._jobs:
+            if not self.requeued:
+                raise where.error(f"job {job.id} is repeated")
+            self.runs += 1
+        self._jobs[job.id] = job
+
+    def parsed(self, *notes: tuple[int, str]) -> Parsed:
+        """Return the jobs with warnings; raise `InputError` if there are no jobs."""
+        if not self._jobs:
+            raise InputError("no jobs found", path=self.path)
+        runs = (self.runs, "earlier runs of requeued jobs are ignored")
+        return Parsed(jobs=tuple(self._jobs.values()), warnings=counted(*notes, runs))
+
+
+def counted(*notes: tuple[int, str]) -> tuple[str, ...]:
+    """Return warnings from counts and what they count, except zeros."""
+    return tuple(f"{count} {what}" for count, what in notes if count)
+
+
+def cells_between_bars(
+    line: str, columns: Sequence[str], free_text: Sequence[str], where: Where
+) -> dict[str, str]:
+    """Return the cells of a row by column; surplus ones are joined again.
+
+    Parameters
+    ----------
+    line : str
+        Cells separated by ``|``.
+    columns : sequence of str
+        Names of the columns.
+    free_text : sequence of str
+        Columns in which users may write ``|``, the most likely first: surplus cells are from there.
+    where : Where
+        Location of the row, for errors.
+    """
+    cells = line.split("|")
+    surplus = len(cells) - len(columns)
+    free = next((columns.index(name) for name in free_text if name in columns), None)
+    if surplus < 0 or (surplus and free is None):
+        raise where.error(f"the row has {len(cells)} cells, not {len(columns)}: is it truncated?")
+    if surplus and free is not None:
+        cells[free : free + surplus + 1] = ["|".join(cells[free : free + surplus + 1])]
+    return dict(zip(columns, cells, strict=True))
+
+
+def present(text: str) -> str:
+    """Return the text; empty if Slurm prints it for a missing value."""
+    return "" if text.lower() in NOTHING else text
+
+
+def is_application(step: str, name: str) -> bool:
+    """Return True if a step, such as ``4711.0``, runs the application's ranks; `name` is that of the step."""
+    return step.rpartition(".")[2] not in _OTHER_STEPS and name not in LAUNCHERS
+
+
+def parse_count(text: str, column: str, where: Where) -> int:
+    """Return the whole number of a cell; 0 if it is empty."""
+    if text and not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise where.error(f"{column} is not a number: {text!r}")
+    return int(text or 0)
 
 
 def parse_hosts(text: str, where: Where) -> tuple[str, ...]:
@@ -130,12 +199,12 @@ def het_id(job: str, offset: str) -> str:
     return f"{job}+{offset}"
 
 
-def even(ranks: int, hosts: int) -> tuple[int, ...]:
+def even_slots(ranks: int, hosts: int) -> tuple[int, ...]:
     """Return the same number of slots for each host, just enough for the ranks; at least one."""
     return (max(1, -(-ranks // hosts)),) * hosts if hosts else ()
 
 
-def lay_out(ranks: int, room: Sequence[int]) -> tuple[int, ...]:
+def ranks_by_host(ranks: int, room: Sequence[int]) -> tuple[int, ...]:
     """Return the ranks on each host by Slurm's rule (`shared`), at least one; 0 ranks fill the CPUs."""
     if not ranks:
         return tuple(max(1, slots) for slots in room)
@@ -158,7 +227,7 @@ def make_job(
     where: Where,
     *,
     state: str,
-    times: tuple[datetime | None, datetime | None, datetime | None],
+    times: Sequence[datetime | None],
     hosts: Sequence[str],
     slots: Sequence[int],
     ranks: int,
@@ -174,10 +243,8 @@ def make_job(
     ----------
     where : Where
         Location of the job, for errors.
-    state : str
-        State of the job.
-    times : (submitted, started, ended)
-        Times of the job; None if unknown.
+    times : sequence of datetime or None
+        Times of submission, start and end; None if unknown.
     hosts : sequence of str
         Hosts in the scheduler's order.
     slots : sequence of int
@@ -191,7 +258,7 @@ def make_job(
     """
     submitted, started, ended = times
     if not all(slots) or sum(slots) < ranks:
-        slots, guessed = even(ranks, len(hosts)), True
+        slots, guessed = even_slots(ranks, len(hosts)), True
     try:
         return Job(
             state=state,

@@ -12,36 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ingest.formats.jobs.slurm_fields import (
-    LAUNCHERS,
-    NOTHING,
-    Room,
-    Where,
-    array_id,
-    even,
-    het_id,
-    lay_out,
-    make_job,
-    parse_distribution,
-    parse_epoch,
-    parse_hosts,
-    parse_state,
-    parse_tasks_per_node,
-)
+from ingest.formats.jobs import slurm_fields as slurm
+from ingest.formats.jobs.slurm_fields import Where
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.json_items import items
 from ingest.reading.source import SourceFile
-from registry.errors import InputError
 from registry.model import Job
 
 FORMAT = "slurm-json"
-_OTHER_STEPS = frozenset({"batch", "extern", "interactive"})
 _ALLOCATED = "allocated"
 _DIGITS = 12
 """Largest number: times are seconds since 1970."""
-
-Times = tuple[datetime | None, datetime | None, datetime | None]
 
 
 def recognise(head: str, path: str) -> bool:
@@ -50,29 +32,15 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the jobs of one file.
-
-    Raises
-    ------
-    InputError
-        Invalid or truncated JSON, no list of jobs, or a job without required fields.
-    """
+    """Return the jobs of one file; a job without required fields is an error."""
     (file,) = files
-    jobs: dict[str, Job] = {}
-    room = Room(file.path)
-    again = 0
+    found = slurm.JobList(file.path, requeued=True)
     for index, record in enumerate(items(file, "jobs")):
         where = Where(file.path, text=f"jobs[{index}]")
         if not isinstance(record, dict):
             raise where.error("a job is not a JSON object")
-        job = _accounted(record, where) if "time" in record else _queued(record, where)
-        room.take(job)
-        again += job.id in jobs
-        jobs[job.id] = job
-    if not jobs:
-        raise InputError("no jobs found", path=file.path)
-    warnings = (f"{again} earlier runs of requeued jobs are ignored",) if again else ()
-    return Parsed(jobs=tuple(jobs.values()), warnings=warnings)
+        found.add(_accounted(record, where) if "time" in record else _queued(record, where), where)
+    return found.parsed()
 
 
 def _queued(record: Mapping[str, Any], where: Where) -> Job:
@@ -86,7 +54,7 @@ def _queued(record: Mapping[str, Any], where: Where) -> Job:
     task = record.get("array_task_id")
     if _optional(task, where) is None:
         task = record.get("array_task_string")
-    return make_job(
+    return slurm.make_job(
         where,
         id=_id(
             record,
@@ -101,7 +69,7 @@ def _queued(record: Mapping[str, Any], where: Where) -> Job:
         state=_state(record.get("job_state"), where),
         times=_times(record, ("submit_time", "start_time", "end_time"), where),
         hosts=names,
-        slots=slots or even(ranks, len(names)),
+        slots=slots or slurm.even_slots(ranks, len(names)),
         guessed=not slots,
         ranks=ranks,
         source=FORMAT,
@@ -115,7 +83,7 @@ def _accounted(record: Mapping[str, Any], where: Where) -> Job:
     largest: Any = max(steps, key=lambda step: _number(_get(step, "tasks", "count"), where), default={})
     ranks = _number(_get(largest, "tasks", "count"), where)
     on = _number(_get(largest, "nodes", "count"), where) if ranks else 0
-    return make_job(
+    return slurm.make_job(
         where,
         id=_id(
             record,
@@ -130,10 +98,10 @@ def _accounted(record: Mapping[str, Any], where: Where) -> Job:
         state=_state(_get(record, "state", "current"), where),
         times=_times(record.get("time"), ("submission", "start", "end"), where),
         hosts=names,
-        slots=even(ranks or _allocated_cpus(record, where), on or len(names))[:1] * len(names),
+        slots=slurm.even_slots(ranks or _allocated_cpus(record, where), on or len(names))[:1] * len(names),
         guessed=True,
         ranks=ranks,
-        distribution=parse_distribution(_text(_get(steps[0], "task", "distribution"))) if steps else "",
+        distribution=slurm.parse_distribution(_text(_get(steps[0], "task", "distribution"))) if steps else "",
         source=FORMAT,
     )
 
@@ -141,12 +109,12 @@ def _accounted(record: Mapping[str, Any], where: Where) -> Job:
 def _id(record: Mapping[str, Any], array: tuple[Any, Any], het: tuple[Any, Any], where: Where) -> str:
     """Return the job's id as text: (job, task) of an array, (job, offset) of a heterogeneous job."""
     if _number(het[0], where):
-        return het_id(str(_number(het[0], where)), str(_number(het[1], where)))
+        return slurm.het_id(str(_number(het[0], where)), str(_number(het[1], where)))
     job, task = _number(array[0], where), array[1]
     if job and isinstance(task, str) and task:
-        return array_id(str(job), task)
+        return slurm.array_id(str(job), task)
     if job and _optional(task, where) is not None:
-        return array_id(str(job), str(_number(task, where)))
+        return slurm.array_id(str(job), str(_number(task, where)))
     own = _number(record.get("job_id"), where)
     if not own:
         raise where.error("the job has no job_id")
@@ -159,7 +127,7 @@ def _queued_slots(
     """Return the number of ranks on each host; empty if unknown."""
     per_host = record.get("tasks_per_node")
     if isinstance(per_host, str) and per_host:
-        return parse_tasks_per_node(per_host, len(names), where)
+        return slurm.parse_tasks_per_node(per_host, len(names), where)
     if _number(per_host, where):
         return (_number(per_host, where),) * len(names)
     if not cpus:
@@ -167,7 +135,7 @@ def _queued_slots(
     width = _number(record.get("cpus_per_task"), where) or 1
     if set(cpus) != set(names):
         raise where.error("the nodes of job_resources lack hosts of the job")
-    return lay_out(_number(record.get("tasks"), where), [cpus[name] // width for name in names])
+    return slurm.ranks_by_host(_number(record.get("tasks"), where), [cpus[name] // width for name in names])
 
 
 def _cpus_by_host(record: Mapping[str, Any], where: Where) -> dict[str, int]:
@@ -197,8 +165,7 @@ def _is_application(step: Any) -> bool:
     number = _get(about, "id")
     if isinstance(number, dict):
         number = number.get("step_id")
-    name = str(number).rpartition(".")[2]
-    return name not in _OTHER_STEPS and _text(_get(about, "name")) not in LAUNCHERS
+    return slurm.is_application(str(number), _text(_get(about, "name")))
 
 
 def _allocated_cpus(record: Mapping[str, Any], where: Where) -> int:
@@ -208,9 +175,8 @@ def _allocated_cpus(record: Mapping[str, Any], where: Where) -> int:
     return 0
 
 
-def _times(record: Any, keys: tuple[str, str, str], where: Where) -> Times:
-    submitted, started, ended = (parse_epoch(_number(_get(record, key), where), where) for key in keys)
-    return submitted, started, ended
+def _times(record: Any, keys: Sequence[str], where: Where) -> list[datetime | None]:
+    return [slurm.parse_epoch(_number(_get(record, key), where), where) for key in keys]
 
 
 def _hosts(value: Any, where: Where) -> tuple[str, ...]:
@@ -219,13 +185,13 @@ def _hosts(value: Any, where: Where) -> tuple[str, ...]:
         value = value.get("range") or value.get("list")
     if isinstance(value, list):
         value = ",".join(_text(name) for name in value)
-    return parse_hosts(_text(value), where)
+    return slurm.parse_hosts(_text(value), where)
 
 
 def _state(value: Any, where: Where) -> str:
     """Return the first word of a list; the others are flags."""
     first = value[0] if isinstance(value, list) and value else value
-    return parse_state(_text(first), where)
+    return slurm.parse_state(_text(first), where)
 
 
 def _number(value: Any, where: Where) -> int:
@@ -246,8 +212,7 @@ def _optional(value: Any, where: Where) -> int | None:
 
 
 def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else ""
-    return "" if text.lower() in NOTHING else text
+    return slurm.present(value) if isinstance(value, str) else ""
 
 
 def _list(value: Any, where: Where) -> list[Any]:

@@ -13,24 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
-from ingest.formats.jobs.slurm_fields import (
-    LAUNCHERS,
-    NOTHING,
-    Room,
-    Where,
-    even,
-    make_job,
-    parse_distribution,
-    parse_hosts,
-    parse_state,
-    parse_time,
-)
+from ingest.formats.jobs import slurm_fields as slurm
+from ingest.formats.jobs.slurm_fields import Where
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
-from registry.errors import InputError
 from registry.model import Job
 
 FORMAT = "slurm-sacct"
@@ -42,7 +30,6 @@ _NEEDED = ("jobid", "state", "nodelist")
 _COUNTS = ("ntasks", "alloccpus", "ncpus")
 _FREE_TEXT = ("submitline", "jobname", "comment", "admincomment", "systemcomment", "workdir")
 """Columns in which users may write ``|``, the most likely first."""
-_OTHER_STEPS = frozenset({"batch", "extern", "interactive"})
 
 
 @dataclass(slots=True)
@@ -51,19 +38,13 @@ class _Row:
     cells: dict[str, str]
 
     def text(self, column: str) -> str:
-        value = self.cells.get(column, "").strip()
-        return "" if value.lower() in NOTHING else value
+        return slurm.present(self.cells.get(column, "").strip())
 
     def count(self, column: str) -> int:
-        value = self.text(column)
-        if not value:
-            return 0
-        if not (value.isascii() and value.isdigit() and len(value) < 10):
-            raise self.where.error(f"column {column} is not a number: {value!r}")
-        return int(value)
+        return slurm.parse_count(self.text(column), f"column {column}", self.where)
 
-    def time(self, column: str) -> datetime | None:
-        return parse_time(self.text(column), self.where)
+    def is_application(self) -> bool:
+        return slurm.is_application(self.text("jobid"), self.text("jobname"))
 
 
 @dataclass(slots=True)
@@ -82,37 +63,25 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the jobs of one file.
-
-    Raises
-    ------
-    InputError
-        Missing or truncated column names, a row with a wrong number of cells, an unreadable cell, or a step
-        without its job.
-    """
+    """Return the jobs of one file; a step without its job, and truncated column names, are errors."""
     (file,) = files
     records: dict[str, _Record] = {}
-    again = 0
+    found = slurm.JobList(file.path)
     for row in _rows(file):
         identity = row.text("jobid")
         job_id, _, step = identity.partition(".")
         if not job_id or not job_id[0].isdigit():
             raise row.where.error("the row has no job number")
         if not step:
-            again += job_id in records
+            found.runs += job_id in records
             records[job_id] = _Record(row)
         elif job_id in records:
             records[job_id].steps.append(row)
         else:
             raise row.where.error(f"step {identity} precedes the row of its job")
-    if not records:
-        raise InputError("no jobs found", path=file.path)
-    jobs, room = [], Room(file.path)
     for job_id, record in records.items():
-        jobs.append(_job(job_id, record))
-        room.take(jobs[-1])
-    warnings = (f"{again} earlier runs of requeued jobs are ignored",) if again else ()
-    return Parsed(jobs=tuple(jobs), warnings=warnings)
+        found.add(_job(job_id, record), record.job.where)
+    return found.parsed()
 
 
 def _rows(file: SourceFile) -> Iterator[_Row]:
@@ -124,7 +93,7 @@ def _rows(file: SourceFile) -> Iterator[_Row]:
         if not columns:
             columns = _columns(line, where)
         else:
-            yield _Row(where, dict(zip(columns, _cells(line, columns, where), strict=True)))
+            yield _Row(where, slurm.cells_between_bars(line, columns, _FREE_TEXT, where))
 
 
 def _columns(line: str, where: Where) -> list[str]:
@@ -141,54 +110,36 @@ def _columns(line: str, where: Where) -> list[str]:
     return columns
 
 
-def _cells(line: str, columns: list[str], where: Where) -> list[str]:
-    """Return the cells of a row; surplus ones come from text with ``|`` and go back into that column."""
-    cells = line.split("|")
-    surplus = len(cells) - len(columns)
-    free = [columns.index(name) for name in _FREE_TEXT if name in columns]
-    if surplus < 0 or (surplus and not free):
-        raise where.error(f"the row has {len(cells)} cells, not {len(columns)}: is it truncated?")
-    if surplus:
-        at = free[0]
-        cells[at : at + surplus + 1] = ["|".join(cells[at : at + surplus + 1])]
-    return cells
-
-
 def _job(job_id: str, record: _Record) -> Job:
     """Return the job of a row and its steps."""
     row = record.job
-    hosts = parse_hosts(row.text("nodelist"), row.where)
+    hosts = slurm.parse_hosts(row.text("nodelist"), row.where)
     if hosts and "nnodes" in row.cells and len(hosts) != row.count("nnodes"):
         raise row.where.error(f"NodeList names {len(hosts)} hosts, but NNodes is {row.text('nnodes')}")
-    steps = [step for step in record.steps if _is_application(step)]
+    steps = [step for step in record.steps if step.is_application()]
     largest = max(steps, key=lambda step: step.count("ntasks"), default=None)
     ranks = largest.count("ntasks") if largest else 0
-    return make_job(
+    return slurm.make_job(
         row.where,
         id=job_id,
         name=row.cells.get("jobname", ""),
         user=row.text("user"),
         account=row.text("account"),
         partition=row.text("partition"),
-        state=parse_state(row.text("state"), row.where),
-        times=(row.time("submit"), row.time("start"), row.time("end")),
+        state=slurm.parse_state(row.text("state"), row.where),
+        times=[slurm.parse_time(row.text(name), row.where) for name in ("submit", "start", "end")],
         hosts=hosts,
         slots=_slots(row, largest, ranks, len(hosts)),
         guessed=True,
         ranks=ranks,
-        distribution=parse_distribution(steps[0].text("layout")) if steps else "",
+        distribution=slurm.parse_distribution(steps[0].text("layout")) if steps else "",
         source=FORMAT,
     )
-
-
-def _is_application(step: _Row) -> bool:
-    name = step.text("jobid").rpartition(".")[2]
-    return name not in _OTHER_STEPS and step.text("jobname") not in LAUNCHERS
 
 
 def _slots(job: _Row, step: _Row | None, ranks: int, hosts: int) -> tuple[int, ...]:
     """Return even shares of the ranks over the hosts of their step, or else of the job's CPUs."""
     if step is None or not ranks:
-        return even(job.count("alloccpus") or job.count("ncpus"), hosts)
-    on = len(parse_hosts(step.text("nodelist"), step.where)) or hosts
-    return even(ranks, on)[:1] * hosts
+        return slurm.even_slots(job.count("alloccpus") or job.count("ncpus"), hosts)
+    on = len(slurm.parse_hosts(step.text("nodelist"), step.where)) or hosts
+    return slurm.even_slots(ranks, on)[:1] * hosts

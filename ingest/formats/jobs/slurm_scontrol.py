@@ -13,22 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from ingest.formats.jobs import slurm_fields as slurm
 from ingest.formats.jobs.hostlists import expand
-from ingest.formats.jobs.slurm_fields import (
-    NOTHING,
-    Room,
-    Where,
-    array_id,
-    even,
-    het_id,
-    lay_out,
-    make_job,
-    parse_hosts,
-    parse_state,
-    parse_time,
-)
+from ingest.formats.jobs.slurm_fields import Where
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -43,13 +33,52 @@ _CPUS = re.compile(r"(?:^|\s)Nodes=(\S+) CPU_IDs=(\S*)")
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.A)
 _COUNT = re.compile(r"(\d{1,9})(?:-\d{1,9})?", re.A)
 _WITHOUT_DETAILS = (
-    "{} jobs have no CPUs per host, as printed by `scontrol show jobs -d`: their ranks are assumed to be "
+    "jobs have no CPUs per host, as printed by `scontrol show jobs -d`: their ranks are assumed to be "
     "even over the hosts, and a completing job may run on more hosts than it still lists"
 )
+_PER_NODE = "NtasksPerN:B:S:C"
 _NEEDED = ("JobState", "NodeList", "NumNodes", "NumCPUs")
+_TIMES = ("SubmitTime", "StartTime", "EndTime")
 
-Lines = list[tuple[int, str]]
-Fields = dict[str, tuple[int, str]]
+
+@dataclass(slots=True)
+class _Record:
+    """A record: its numbered lines, and the first line number and value of each key."""
+
+    path: str
+    lines: list[tuple[int, str]]
+    fields: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def where(self, key: str) -> Where:
+        """Return the location of a field."""
+        number, value = self.fields[key]
+        return Where(self.path, number, f"{key}={value}")
+
+    def raw(self, key: str) -> str:
+        """Return the value of a field; empty if it is missing."""
+        return self.fields.get(key, (0, ""))[1]
+
+    def text(self, key: str) -> str:
+        """Return the value of a field; empty if it is missing or Slurm prints it for a missing value."""
+        return slurm.present(self.raw(key))
+
+    def time(self, key: str) -> datetime | None:
+        """Return the time of a field; None if it is missing."""
+        return slurm.parse_time(self.raw(key), self.where(key)) if key in self.fields else None
+
+    def count(self, key: str) -> int:
+        """Return the first number of ``64``, ``2-2`` or ``4:0:*:*``; 0 if it is missing."""
+        first = self.text(key).split(":")[0]
+        if first == "*" or not slurm.present(first):
+            return 0
+        found = _COUNT.fullmatch(first)
+        if found is None:
+            raise self.where(key).error("not a number")
+        return int(found.group(1))
+
+    def has_slots(self) -> bool:
+        """Return True if the record has tasks per node, or the CPUs of each host."""
+        return bool(self.count(_PER_NODE)) or any(_CPUS.search(line) for _, line in self.lines)
 
 
 def recognise(head: str, path: str) -> bool:
@@ -61,137 +90,111 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the jobs of one file.
-
-    Raises
-    ------
-    InputError
-        A line outside records, a truncated record, an unreadable field, or a repeated job.
-    """
+    """Return the jobs of one file; a line outside records, and a repeated job, are errors."""
     (file,) = files
-    jobs: dict[str, Job] = {}
-    room = Room(file.path)
+    found = slurm.JobList(file.path)
     guessed = 0
     for record in _records(file):
-        fields = _fields(record)
-        job = _job(record, fields, file.path)
-        if job.id in jobs:
-            raise InputError(f"job {job.id} is repeated", path=file.path, line=record[0][0])
-        room.take(job)
-        jobs[job.id] = job
-        exact = _count(fields, "NtasksPerN:B:S:C", file.path) or any(_CPUS.search(line) for _, line in record)
-        guessed += bool(job.hosts) and not exact
-    if not jobs:
-        raise InputError("no jobs found", path=file.path)
-    return Parsed(jobs=tuple(jobs.values()), warnings=(_WITHOUT_DETAILS.format(guessed),) if guessed else ())
+        job = _job(record)
+        found.add(job, Where(file.path, *record.lines[0]))
+        guessed += bool(job.hosts) and not record.has_slots()
+    return found.parsed((guessed, _WITHOUT_DETAILS))
 
 
-def _records(file: SourceFile) -> Iterator[Lines]:
-    """Yield the numbered lines of each record; records are separated by empty lines."""
-    record: Lines = []
+def _records(file: SourceFile) -> Iterator[_Record]:
+    """Yield the records, which are separated by empty lines."""
+    record = _Record(file.path, [])
     started = False
-    for number, line in enumerate(file.lines(), start=1):
+    for number, line in enumerate([*file.lines(), ""], start=1):
         if _RECORD.match(line) or not line.strip():
-            if record:
+            if record.lines:
+                _read_fields(record)
                 yield record
-            record = [(number, line)] if line.strip() else []
-            started = started or bool(record)
-        elif record:
-            record.append((number, line))
+            record = _Record(file.path, [(number, line)] if line.strip() else [])
+            started = started or bool(record.lines)
+        elif record.lines:
+            record.lines.append((number, line))
         elif started or not line.startswith("#"):
             raise InputError("a line outside of any job's record", path=file.path, line=number, text=line)
-    if record:
-        yield record
 
 
-def _job(record: Lines, fields: Fields, path: str) -> Job:
-    """Return the job of a record."""
-    start = Where(path, *record[0])
-    for key in _NEEDED:
-        if key not in fields:
-            raise start.error(f"the record has no {key}=: it is truncated")
-    names, slots = _hosts_and_slots(record, fields, path)
-    return make_job(
-        start,
-        id=_id(fields),
-        name=fields.get("JobName", (0, ""))[1],
-        user=_text(fields, "UserId").split("(")[0],
-        account=_text(fields, "Account"),
-        partition=_text(fields, "Partition"),
-        state=parse_state(*_at(fields, "JobState", path)),
-        times=(
-            _time(fields, "SubmitTime", path),
-            _time(fields, "StartTime", path),
-            _time(fields, "EndTime", path),
-        ),
-        hosts=names,
-        slots=slots,
-        guessed=not _tells_slots(record, fields, path),
-        ranks=_count(fields, "NumTasks", path),
-        source=FORMAT,
-    )
-
-
-def _tells_slots(record: Lines, fields: Fields, path: str) -> bool:
-    """Return True if a record has tasks per node, or the CPUs of each host."""
-    return bool(_count(fields, "NtasksPerN:B:S:C", path) or _cpus_by_host(record, path))
-
-
-def _fields(record: Lines) -> Fields:
-    """Return the first line number and value of each key."""
-    fields: Fields = {}
-    for number, line in record:
+def _read_fields(record: _Record) -> None:
+    """Read the fields from the lines of a record."""
+    for number, line in record.lines:
         keys = list(_KEY.finditer(line))[::-1]
         while keys:
             key = keys.pop()
             while key.group(1) == "JobName" and keys and keys[-1].group(1) not in _AFTER_NAME:
                 keys.pop()
             value = line[key.end() : keys[-1].start() if keys else None].strip()
-            fields.setdefault(key.group(1), (number, value))
-    return fields
+            record.fields.setdefault(key.group(1), (number, value))
 
 
-def _id(fields: Fields) -> str:
-    if "HetJobId" in fields and "HetJobOffset" in fields:
-        return het_id(fields["HetJobId"][1], fields["HetJobOffset"][1])
-    if "ArrayJobId" in fields and "ArrayTaskId" in fields:
-        return array_id(fields["ArrayJobId"][1], fields["ArrayTaskId"][1])
-    return fields["JobId"][1]
+def _job(record: _Record) -> Job:
+    """Return the job of a record."""
+    start = Where(record.path, *record.lines[0])
+    for key in _NEEDED:
+        if key not in record.fields:
+            raise start.error(f"the record has no {key}=: it is truncated")
+    names, slots = _hosts_and_slots(record)
+    return slurm.make_job(
+        start,
+        id=_id(record),
+        name=record.raw("JobName"),
+        user=record.text("UserId").split("(")[0],
+        account=record.text("Account"),
+        partition=record.text("Partition"),
+        state=slurm.parse_state(record.raw("JobState"), record.where("JobState")),
+        times=[record.time(key) for key in _TIMES],
+        hosts=names,
+        slots=slots,
+        guessed=not record.has_slots(),
+        ranks=record.count("NumTasks"),
+        source=FORMAT,
+    )
 
 
-def _hosts_and_slots(record: Lines, fields: Fields, path: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _id(record: _Record) -> str:
+    if {"HetJobId", "HetJobOffset"} <= record.fields.keys():
+        return slurm.het_id(record.raw("HetJobId"), record.raw("HetJobOffset"))
+    if {"ArrayJobId", "ArrayTaskId"} <= record.fields.keys():
+        return slurm.array_id(record.raw("ArrayJobId"), record.raw("ArrayTaskId"))
+    return record.raw("JobId")
+
+
+def _hosts_and_slots(record: _Record) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the hosts of a job and the number of ranks on each.
 
     While a job is completing, its NodeList shrinks to the hosts still being cleaned; the lines of ``-d``
     still list all of them.
     """
-    text, where = _at(fields, "NodeList", path)
-    names = parse_hosts(text, where)
-    cpus = _cpus_by_host(record, path)
-    if "COMPLETING" in fields["JobState"][1] and set(names) < set(cpus):
+    where = record.where("NodeList")
+    names = slurm.parse_hosts(record.raw("NodeList"), where)
+    cpus = _cpus_by_host(record)
+    if "COMPLETING" in record.raw("JobState") and set(names) < set(cpus):
         names = tuple(cpus)
-    elif names and len(names) != _count(fields, "NumNodes", path):
-        raise where.error(f"names {len(names)} hosts, but NumNodes={_text(fields, 'NumNodes')}")
+    elif names and len(names) != record.count("NumNodes"):
+        raise where.error(f"names {len(names)} hosts, but NumNodes={record.text('NumNodes')}")
     elif cpus and set(cpus) != set(names):
         raise where.error("the record's CPU_IDs lines lack hosts of its NodeList")
-    ranks = _count(fields, "NumTasks", path)
-    per_host = _count(fields, "NtasksPerN:B:S:C", path)
+    per_host = record.count(_PER_NODE)
     if per_host:
         return names, (per_host,) * len(names)
+    ranks = record.count("NumTasks")
     if cpus:
-        width = max(1, _count(fields, "CPUs/Task", path))
-        return names, lay_out(ranks, [cpus[name] // width for name in names])
-    return names, even(ranks, len(names))
+        width = max(1, record.count("CPUs/Task"))
+        return names, slurm.ranks_by_host(ranks, [cpus[name] // width for name in names])
+    return names, slurm.even_slots(ranks, len(names))
 
 
-def _cpus_by_host(record: Lines, path: str) -> dict[str, int]:
+def _cpus_by_host(record: _Record) -> dict[str, int]:
     """Return the allocated CPUs of each host, printed with ``-d``."""
     cpus: dict[str, int] = {}
-    for number, line in record:
+    for number, line in record.lines:
         for found in _CPUS.finditer(line):
-            where = Where(path, number, line)
+            where = Where(record.path, number, line)
             count = _cpu_count(found.group(2), where)
-            for name in expand(found.group(1), path=path, line=number):
+            for name in expand(found.group(1), path=record.path, line=number):
                 if name in cpus:
                     raise where.error(f"the CPUs of host {name} are repeated")
                 cpus[name] = count
@@ -207,30 +210,3 @@ def _cpu_count(text: str, where: Where) -> int:
         first = int(found.group(1))
         count += max(0, int(found.group(2) or first) - first + 1)
     return count
-
-
-def _text(fields: Fields, key: str) -> str:
-    value = fields[key][1] if key in fields else ""
-    return "" if value.lower() in NOTHING else value
-
-
-def _at(fields: Fields, key: str, path: str) -> tuple[str, Where]:
-    """Return the value of a field, and its location."""
-    number, value = fields[key]
-    return value, Where(path, number, f"{key}={value}")
-
-
-def _time(fields: Fields, key: str, path: str) -> datetime | None:
-    return parse_time(*_at(fields, key, path)) if key in fields else None
-
-
-def _count(fields: Fields, key: str, path: str) -> int:
-    """Return the first number of ``64``, ``2-2`` or ``4:0:*:*``; 0 if there is none."""
-    value, where = _at(fields, key, path) if key in fields else ("", Where(path))
-    first = value.split(":")[0]
-    if first == "*" or first.lower() in NOTHING:
-        return 0
-    found = _COUNT.fullmatch(first)
-    if found is None:
-        raise where.error("not a number")
-    return int(found.group(1))

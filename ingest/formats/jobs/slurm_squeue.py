@@ -13,56 +13,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import pairwise
 
-from ingest.formats.jobs.slurm_fields import (
-    NOTHING,
-    Room,
-    Where,
-    even,
-    make_job,
-    parse_hosts,
-    parse_state,
-    parse_time,
-)
+from ingest.formats.jobs import slurm_fields as slurm
+from ingest.formats.jobs.slurm_fields import Where
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
-from registry.errors import InputError
 from registry.model import Job
 
 FORMAT = "slurm-squeue"
 STATES = {
-    "BF": "BOOT_FAIL",
-    "CA": "CANCELLED",
-    "CD": "COMPLETED",
-    "CF": "CONFIGURING",
-    "CG": "COMPLETING",
-    "DL": "DEADLINE",
-    "F": "FAILED",
-    "NF": "NODE_FAIL",
-    "OOM": "OUT_OF_MEMORY",
-    "PD": "PENDING",
-    "PR": "PREEMPTED",
-    "R": "RUNNING",
-    "RD": "RESV_DEL_HOLD",
-    "RF": "REQUEUE_FED",
-    "RH": "REQUEUE_HOLD",
-    "RQ": "REQUEUED",
-    "RS": "RESIZING",
-    "RV": "REVOKED",
-    "S": "SUSPENDED",
-    "SE": "SPECIAL_EXIT",
-    "SI": "SIGNALING",
-    "SO": "STAGE_OUT",
-    "ST": "STOPPED",
-    "TO": "TIMEOUT",
-}
+    "BF": "BOOT_FAIL", "CA": "CANCELLED", "CD": "COMPLETED", "CF": "CONFIGURING",
+    "CG": "COMPLETING", "DL": "DEADLINE", "F": "FAILED", "NF": "NODE_FAIL", "OOM": "OUT_OF_MEMORY",
+    "PD": "PENDING", "PR": "PREEMPTED", "R": "RUNNING", "RD": "RESV_DEL_HOLD", "RF": "REQUEUE_FED",
+    "RH": "REQUEUE_HOLD", "RQ": "REQUEUED", "RS": "RESIZING", "RV": "REVOKED", "S": "SUSPENDED",
+    "SE": "SPECIAL_EXIT", "SI": "SIGNALING", "SO": "STAGE_OUT", "ST": "STOPPED", "TO": "TIMEOUT",
+}  # fmt: skip
 """Compact states, squeue(1)."""
 _STATE_WIDTH = 8
 """Letters of a state in the long table."""
 _HOSTS = ("NODELIST", "NODELIST(REASON)")
+_TIMES = ("SUBMIT_TIME", "START_TIME", "END_TIME")
 _FREE_TEXT = ("COMMAND", "NAME", "COMMENT", "WORK_DIR")
 """Columns in which users may write ``|``, the most likely first."""
 _ID = re.compile(r"\d[\d_+]*(?:\[[\d,%:-]*\.{0,3}\]?)?", re.A)
@@ -79,33 +51,19 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the jobs of one file.
-
-    Raises
-    ------
-    InputError
-        Missing columns, a row that does not fit them, an unreadable cell, or a repeated job.
-    """
+    """Return the jobs of one file; a row that does not fit the columns, and a repeated job, are errors."""
     (file,) = files
-    jobs: dict[str, Job] = {}
-    room = Room(file.path)
+    found = slurm.JobList(file.path)
     cleaning = without = 0
     for cells, where in _rows(file):
         job = _job(cells, where)
-        if job.id in jobs:
-            raise where.error(f"job {job.id} is repeated")
-        room.take(job)
-        jobs[job.id] = job
+        found.add(job, where)
         cleaning += job.state == "COMPLETING" and _hosts_text(cells) != ""
         without += bool(job.hosts) and "CPUS" not in cells
-    if not jobs:
-        raise InputError("no jobs found", path=file.path)
-    notes = (
+    return found.parsed(
         (without, "job(s) without CPUs: one rank per host is assumed; use `scontrol show jobs -d` instead"),
         (cleaning, "completing job(s) list only the hosts still being cleaned: read without hosts"),
     )
-    warnings = tuple(f"{count} {what}" for count, what in notes if count)
-    return Parsed(jobs=tuple(jobs.values()), warnings=warnings)
 
 
 def _is_title(line: str) -> bool:
@@ -131,16 +89,11 @@ def _rows(file: SourceFile) -> Iterator[tuple[dict[str, str], Where]]:
 
 
 def _between_bars(title: str, line: str, where: Where) -> dict[str, str]:
-    columns, cells = [name.strip() for name in title.split("|")], line.split("|")
-    surplus = len(cells) - len(columns)
-    free = [columns.index(name) for name in _FREE_TEXT if name in columns]
+    columns = [name.strip() for name in title.split("|")]
     if len(set(columns)) != len(columns):
         raise where.error("a column is repeated")
-    if surplus < 0 or (surplus and not free):
-        raise where.error(f"the row has {len(cells)} cells, not {len(columns)}: is it truncated?")
-    if surplus:
-        cells[free[0] : free[0] + surplus + 1] = ["|".join(cells[free[0] : free[0] + surplus + 1])]
-    return {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
+    cells = slurm.cells_between_bars(line, columns, _FREE_TEXT, where)
+    return {name: cell.strip() for name, cell in cells.items()}
 
 
 def _by_width(title: str, line: str, where: Where) -> dict[str, str]:
@@ -157,7 +110,7 @@ def _by_width(title: str, line: str, where: Where) -> dict[str, str]:
 
 def _hosts_text(cells: Mapping[str, str]) -> str:
     text = next(cells[name] for name in _HOSTS if name in cells)
-    return "" if text.lower() in NOTHING or _WHY.fullmatch(text) else text
+    return "" if _WHY.fullmatch(text) else slurm.present(text)
 
 
 def _job(cells: Mapping[str, str], where: Where) -> Job:
@@ -165,10 +118,10 @@ def _job(cells: Mapping[str, str], where: Where) -> Job:
     if not _ID.fullmatch(cells["JOBID"]):
         raise where.error(f"not a job's number: {cells['JOBID']!r}")
     state = _state(cells, where)
-    hosts = () if state == "COMPLETING" else parse_hosts(_hosts_text(cells), where)
-    if hosts and cells.get("NODES") and len(hosts) != _count(cells, "NODES", where):
+    hosts = () if state == "COMPLETING" else slurm.parse_hosts(_hosts_text(cells), where)
+    if hosts and cells.get("NODES") and len(hosts) != slurm.parse_count(cells["NODES"], "NODES", where):
         raise where.error(f"names {len(hosts)} hosts, but NODES is {cells['NODES']}")
-    return make_job(
+    return slurm.make_job(
         where,
         id=cells["JOBID"],
         name=cells.get("NAME", ""),
@@ -176,13 +129,9 @@ def _job(cells: Mapping[str, str], where: Where) -> Job:
         account=cells.get("ACCOUNT", ""),
         partition=cells.get("PARTITION", ""),
         state=state,
-        times=(
-            _time(cells, "SUBMIT_TIME", where),
-            _time(cells, "START_TIME", where),
-            _time(cells, "END_TIME", where),
-        ),
+        times=[slurm.parse_time(cells.get(name, ""), where) for name in _TIMES],
         hosts=hosts,
-        slots=even(_count(cells, "CPUS", where), len(hosts)),
+        slots=slurm.even_slots(slurm.parse_count(cells.get("CPUS", ""), "CPUS", where), len(hosts)),
         guessed=True,
         ranks=0,
         source=FORMAT,
@@ -192,17 +141,6 @@ def _job(cells: Mapping[str, str], where: Where) -> Job:
 def _state(cells: Mapping[str, str], where: Where) -> str:
     """Return the state of a compact word, or of one that the long table has truncated."""
     short = cells.get("ST", "")
-    word = STATES.get(short) or parse_state(cells.get("STATE", short), where)
+    word = STATES.get(short) or slurm.parse_state(cells.get("STATE", short), where)
     whole = [name for name in STATES.values() if len(word) == _STATE_WIDTH and name.startswith(word)]
     return whole[0] if len(whole) == 1 else word
-
-
-def _time(cells: Mapping[str, str], name: str, where: Where) -> datetime | None:
-    return parse_time(cells.get(name, ""), where)
-
-
-def _count(cells: Mapping[str, str], name: str, where: Where) -> int:
-    text = cells.get(name, "")
-    if text and not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise where.error(f"{name} is not a number: {text!r}")
-    return int(text or 0)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ingest.formats.jobs.slurm_fields import LAUNCHERS, Where, make_job, parse_distribution
+from ingest.formats.jobs.slurm_fields import LAUNCHERS, Where, counted, make_job, parse_distribution
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -49,10 +49,7 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the jobs of one file, without hosts.
 
-    Raises
-    ------
-    InputError
-        A line before the first step, a step without its tasks, a repeated step, or no step of an application.
+    A step without its tasks, a repeated step, and no step of an application, are errors.
     """
     (file,) = files
     steps = list(_steps(file))
@@ -81,18 +78,15 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         )
         for step in largest.values()
     )
-    notes = (
+    warnings = counted(
         (
             len(jobs),
             "job(s) get their ranks and distribution: `scontrol show jobs -d` has hosts and the rest",
         ),
         (len(steps) - len(plain), "step(s) of scripts and daemons are ignored"),
-        (
-            len(plain) - len(single),
-            "step(s) of heterogeneous jobs are ignored: they have other job numbers",
-        ),
+        (len(plain) - len(single), "step(s) of heterogeneous jobs are ignored: they have other job numbers"),
     )
-    return Parsed(jobs=jobs, warnings=tuple(f"{count} {what}" for count, what in notes if count))
+    return Parsed(jobs=jobs, warnings=warnings)
 
 
 def _steps(file: SourceFile) -> Iterator[_Step | None]:

@@ -12,13 +12,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ingest.formats.placements.orders import MAX_RANKS
+from ingest.formats.placements.orders import MAX_RANKS, placement
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
-from registry.model import HostOrder
 
 FORMAT = "flux-taskmap"
 _BLOCK = r"\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
@@ -35,13 +34,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the tasks of one file.
-
-    Raises
-    ------
-    InputError
-        Not a task map, another version, a node beyond the given hosts, or no hosts given.
-    """
+    """Return the hosts of the tasks of one file; a node beyond the given hosts is an error."""
     (file,) = files
     spot = Spot(file.path)
     value = load_json(file)
@@ -61,9 +54,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         if len(hosts) + nodes * each * repeat > MAX_RANKS:
             raise here.error(f"places more than {MAX_RANKS} ranks")
         hosts += [host for host in options.hosts[first : first + nodes] for _ in range(each)] * repeat
-    if not hosts:
-        raise InputError("no ranks found", path=file.path)
-    return Parsed(placements=(HostOrder(hosts=tuple(hosts), source=FORMAT),))
+    return placement(hosts, file, FORMAT)
 
 
 def _numbers(block: Any, spot: Spot) -> tuple[int, int, int, int]:

@@ -15,12 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.formats.placements.orders import HOST, MAX_RANKS, head_lines, significant
+from ingest.formats.placements.orders import HOST, MAX_RANKS, head_lines, lines_of_one_kind, placement
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
-from registry.model import HostOrder
 
 FORMAT = "hostfile"
 _PLAIN = re.compile(rf"({HOST})()")
@@ -38,34 +37,18 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one file.
-
-    Raises
-    ------
-    InputError
-        An unreadable line or one of another kind than the first, a host repeated with ``slots=``, no ranks,
-        or too many.
-    """
+    """Return the hosts of the ranks of one file; a host that is repeated with ``slots=`` is an error."""
     (file,) = files
     hosts: list[str] = []
     seen: set[str] = set()
-    kind: re.Pattern[str] | None = None
-    for number, line in significant(file):
-        kind = kind or next((kind for kind in _KINDS if kind.fullmatch(line)), None)
-        found = kind.fullmatch(line) if kind else None
-        if found is None:
-            reason = (
-                "expected a host with its number of ranks" if kind is None else "not of the first line's kind"
-            )
-            raise InputError(reason, path=file.path, line=number, text=line)
+    for number, found in lines_of_one_kind(file, _KINDS, "a host with its number of ranks"):
         host, count = found.group(1), int(found.group(2) or 1)
-        if kind is _SLOTS and host in seen:
+        if found.re is _SLOTS and host in seen:
             reason = f"host {host} is repeated with slots=: the launcher merges such lines and moves ranks"
-            raise InputError(reason, path=file.path, line=number, text=line)
+            raise InputError(reason, path=file.path, line=number, text=found.string)
         if len(hosts) + count > MAX_RANKS:
-            raise InputError(f"places more than {MAX_RANKS} ranks", path=file.path, line=number, text=line)
+            reason = f"places more than {MAX_RANKS} ranks"
+            raise InputError(reason, path=file.path, line=number, text=found.string)
         hosts.extend([host] * count)
         seen.add(host)
-    if not hosts:
-        raise InputError("no ranks found", path=file.path)
-    return Parsed(placements=(HostOrder(hosts=tuple(hosts), source=FORMAT),))
+    return placement(hosts, file, FORMAT)

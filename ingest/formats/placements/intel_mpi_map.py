@@ -8,19 +8,19 @@ are ignored. Source: published outputs of Intel MPI 2018 to 2021.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from ingest.formats.placements.orders import HOST, RankHost, by_rank
+from ingest.formats.placements.orders import HOST, RankHost, placement_by_rank
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 
 FORMAT = "intel-mpi-map"
-_SAYS = r"\[0\] MPI startup\(\): "
-_TITLE = re.compile(_SAYS + r"Rank\s+Pid\s+Node name\s+Pin cpu\s*")
-_ROW = re.compile(_SAYS + rf"(\d{{1,8}})\s+(\d+)\s+({HOST})\s+(\{{?[\d,+-].*)", re.A)
-_OTHER_ROW = re.compile(_SAYS + r"\d+\s", re.A)
+_PREFIX = r"\[0\] MPI startup\(\): "
+_TITLE = re.compile(_PREFIX + r"Rank\s+Pid\s+Node name\s+Pin cpu\s*")
+_ROW = re.compile(_PREFIX + rf"(\d{{1,8}})\s+(\d+)\s+({HOST})\s+(\{{?[\d,+-].*)", re.A)
+_OTHER_ROW = re.compile(_PREFIX + r"\d+\s", re.A)
 
 
 def recognise(head: str, path: str) -> bool:
@@ -29,29 +29,18 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one output.
-
-    Raises
-    ------
-    InputError
-        No table, an unreadable row, or a repeated or missing rank.
-    """
+    """Return the hosts of the ranks of one output."""
     (file,) = files
-    hosts_of_ranks: dict[int, RankHost] = {}
+    return placement_by_rank(_rows(file), file, FORMAT)
+
+
+def _rows(file: SourceFile) -> Iterator[RankHost]:
     within = False
     for number, line in enumerate(file.lines(), start=1):
         if _TITLE.fullmatch(line):
             within = True
-            continue
-        row = _ROW.fullmatch(line) if within else None
-        if row is None:
-            if within and _OTHER_ROW.match(line):
-                reason = "expected a row of rank, process, host and CPUs"
-                raise InputError(reason, path=file.path, line=number, text=line)
-            continue
-        rank = int(row[1])
-        if rank in hosts_of_ranks:
-            reason = f"rank {rank} is repeated, first in line {hosts_of_ranks[rank].line}"
+        elif within and (row := _ROW.fullmatch(line)) is not None:
+            yield RankHost(int(row[1]), row[3], number, line)
+        elif within and _OTHER_ROW.match(line):
+            reason = "expected a row of rank, process, host and CPUs"
             raise InputError(reason, path=file.path, line=number, text=line)
-        hosts_of_ranks[rank] = RankHost(row[3], number)
-    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))

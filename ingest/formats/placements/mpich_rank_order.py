@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ingest.formats.placements.orders import HOST, MAX_RANKS, RankHost, by_rank, filled, significant
+from ingest.formats.placements.orders import HOST, MAX_RANKS, RankHost, filled, placement_by_rank, significant
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -44,39 +44,29 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the hosts of the ranks of one file.
 
-    Raises
-    ------
-    InputError
-        A line that is not a list, a repeated or missing rank, more ranks than slots, no hosts, or other hosts
-        in the file than given by the caller.
+    More ranks than slots, and other hosts in the file than those given by the caller, are errors.
     """
     (file,) = files
-    hosts = _hosts(file)
-    slots = filled(file, options, hosts)
-    hosts_of_ranks: dict[int, RankHost] = {}
-    for line, rank in _ranks(file):
-        if rank in hosts_of_ranks:
-            reason = f"rank {rank} has two slots, the first in line {hosts_of_ranks[rank].line}"
-            raise InputError(reason, path=file.path, line=line)
-        if len(hosts_of_ranks) == len(slots):
-            reason = f"more ranks than slots of the hosts ({len(slots)})"
-            raise InputError(reason, path=file.path, line=line)
-        hosts_of_ranks[rank] = RankHost(slots[len(hosts_of_ranks)], line)
-    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))
+    return placement_by_rank(_rows(file, filled(file, options, _hosts(file))), file, FORMAT)
 
 
-def _ranks(file: SourceFile) -> Iterator[tuple[int, int]]:
-    """Yield the line and rank of each slot."""
+def _rows(file: SourceFile, slots: Sequence[str]) -> Iterator[RankHost]:
+    """Yield the rank of each slot with the host of the slot."""
+    free = iter(slots)
     for number, text in significant(file):
         if _LIST.fullmatch(text) is None:
-            raise InputError(
-                "expected a list of ranks separated by commas", path=file.path, line=number, text=text
-            )
+            reason = "expected a list of ranks separated by commas"
+            raise InputError(reason, path=file.path, line=number, text=text)
         for found in _RANGE.finditer(text):
             first, last = int(found[1]), int(found[2] or found[1])
             if last < first or last >= MAX_RANKS:
                 raise InputError("invalid range of ranks", path=file.path, line=number, text=found[0])
-            yield from ((number, rank) for rank in range(first, last + 1))
+            for rank in range(first, last + 1):
+                host = next(free, None)
+                if host is None:
+                    reason = f"more ranks than slots of the hosts ({len(slots)})"
+                    raise InputError(reason, path=file.path, line=number)
+                yield RankHost(rank, host, number)
 
 
 def _hosts(file: SourceFile) -> tuple[tuple[str, int], ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ingest.formats.placements.orders import HOST, RankHost, by_rank
+from ingest.formats.placements.orders import HOST, RankHost, placement_by_rank
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -34,30 +34,18 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one report.
-
-    Raises
-    ------
-    InputError
-        No ranks, a missing rank or one on two hosts, a process outside any node, or two jobs.
-    """
+    """Return the hosts of the ranks of one report; a process outside any node, and two jobs, are errors."""
     (file,) = files
-    hosts_of_ranks: dict[int, RankHost] = {}
-    for rank, placed in _seats(file):
-        before = hosts_of_ranks.setdefault(rank, placed)
-        if before.host != placed.host:
-            reason = f"rank {rank} is on {placed.host}, but on {before.host} in line {before.line}"
-            raise InputError(reason, path=file.path, line=placed.line)
-    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))
+    return placement_by_rank(_rows(file), file, FORMAT, repeats=True)
 
 
-def _seats(file: SourceFile) -> Iterator[tuple[int, RankHost]]:
+def _rows(file: SourceFile) -> Iterator[RankHost]:
     """Yield each rank with its host, as often as it occurs in the file."""
     host: str | None = None
     jobs: set[tuple[str, str]] = set()
     for number, line in enumerate(file.lines(), start=1):
         if (bound := _BOUND.fullmatch(line)) is not None:
-            yield int(bound[2]), RankHost(bound[1], number)
+            yield RankHost(int(bound[2]), bound[1], number, line)
         elif (node := _NODE.fullmatch(line)) is not None:
             host = node[1]
         elif (process := _PROCESS.fullmatch(line) or _PROC.fullmatch(line)) is not None:
@@ -66,4 +54,4 @@ def _seats(file: SourceFile) -> Iterator[tuple[int, RankHost]]:
             jobs.add((process[1], process[2]))
             if len(jobs) > 1:
                 raise InputError("maps of two jobs", path=file.path, line=number, text=line)
-            yield int(process[3]), RankHost(host, number)
+            yield RankHost(int(process[3]), host, number, line)

@@ -7,9 +7,9 @@ here both are errors. The CPUs within a host are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from ingest.formats.placements.orders import HOST, RankHost, by_rank, head_lines, significant
+from ingest.formats.placements.orders import HOST, RankHost, head_lines, placement_by_rank, significant
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -27,25 +27,18 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one file.
-
-    Raises
-    ------
-    InputError
-        An unreadable line, a relative host (``+n0``), or a repeated or missing rank.
-    """
+    """Return the hosts of the ranks of one file; relative hosts (``+n0``) are errors."""
     (file,) = files
-    hosts_of_ranks: dict[int, RankHost] = {}
+    return placement_by_rank(_rows(file), file, FORMAT)
+
+
+def _rows(file: SourceFile) -> Iterator[RankHost]:
     for number, line in significant(file):
         found = _LINE.fullmatch(line)
         if found is None:
             raise InputError("expected `rank N=HOST slot=CPU`", path=file.path, line=number, text=line)
-        rank, host = int(found.group(1)), found.group(2)
+        host = found.group(2)
         if host.startswith("+"):
             reason = f"host {host} is relative to an allocation that is not in the file; use the host's name"
             raise InputError(reason, path=file.path, line=number, text=line)
-        if rank in hosts_of_ranks:
-            reason = f"rank {rank} is placed twice, first in line {hosts_of_ranks[rank].line}"
-            raise InputError(reason, path=file.path, line=number, text=line)
-        hosts_of_ranks[rank] = RankHost(host, number)
-    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))
+        yield RankHost(int(found.group(1)), host, number, line)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ingest.options import Options
+from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import HostOrder
@@ -17,10 +19,12 @@ MAX_RANKS = 1 << 24
 
 
 class RankHost(NamedTuple):
-    """Host of a rank, with the line of the file."""
+    """A rank and its host, with the number and text of the line in the file."""
 
+    rank: int
     host: str
     line: int
+    text: str | None = None
 
 
 def significant(file: SourceFile) -> Iterator[tuple[int, str]]:
@@ -37,23 +41,70 @@ def head_lines(head: str, limit: int = 100) -> list[str]:
     return list(itertools.islice((text for text in texts if text), limit))
 
 
-def by_rank(hosts_of_ranks: Mapping[int, RankHost], file: SourceFile, format: str) -> HostOrder:
-    """Return the hosts of ranks 0, 1, ...
+def kind_of(line: str, kinds: Sequence[re.Pattern[str]]) -> re.Pattern[str] | None:
+    """Return the first pattern that a line matches."""
+    return next((kind for kind in kinds if kind.fullmatch(line)), None)
+
+
+def lines_of_one_kind(
+    file: SourceFile, kinds: Sequence[re.Pattern[str]], expected: str
+) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield the number and match of each line with content; all must be of the kind of the first line.
 
     Raises
     ------
     InputError
-        There are no ranks, or a rank is missing.
+        The first line is of no kind (it is not what is `expected`), or a line is of another kind.
     """
-    if not hosts_of_ranks:
+    kind: re.Pattern[str] | None = None
+    for number, line in significant(file):
+        kind = kind or kind_of(line, kinds)
+        found = kind.fullmatch(line) if kind else None
+        if found is None:
+            reason = f"expected {expected}" if kind is None else "not of the first line's kind"
+            raise InputError(reason, path=file.path, line=number, text=line)
+        yield number, found
+
+
+def placement(hosts: Sequence[str], file: SourceFile, format: str) -> Parsed:
+    """Return the placement of ranks 0, 1, ... on these hosts; raise `InputError` if there are none."""
+    if not hosts:
         raise InputError("no ranks found", path=file.path)
-    ranks = max(hosts_of_ranks) + 1
-    if ranks > len(hosts_of_ranks):
-        first = next(rank for rank in range(ranks) if rank not in hosts_of_ranks)
-        last = hosts_of_ranks[ranks - 1].line
-        reason = f"{ranks - len(hosts_of_ranks)} of {ranks} ranks are missing, rank {first} first"
-        raise InputError(reason, path=file.path, line=last)
-    return HostOrder(hosts=tuple(hosts_of_ranks[rank].host for rank in range(ranks)), source=format)
+    return Parsed(placements=(HostOrder(hosts=tuple(hosts), source=format),))
+
+
+def placement_by_rank(
+    rows: Iterable[RankHost], file: SourceFile, format: str, *, repeats: bool = False
+) -> Parsed:
+    """Return a placement from ranks in any order.
+
+    Parameters
+    ----------
+    rows : iterable of RankHost
+    file : SourceFile
+        File of the rows, for errors.
+    format : str
+        Name of the format.
+    repeats : bool
+        True to accept repeated ranks on the same host.
+
+    Raises
+    ------
+    InputError
+        There are no ranks, or a rank is repeated or missing.
+    """
+    found: dict[int, RankHost] = {}
+    for row in rows:
+        first = found.setdefault(row.rank, row)
+        if first is not row and not (repeats and first.host == row.host):
+            reason = f"rank {row.rank} is repeated on {row.host}, first in line {first.line} on {first.host}"
+            raise InputError(reason, path=file.path, line=row.line, text=row.text)
+    ranks = max(found, default=-1) + 1
+    if ranks > len(found):
+        missing = next(rank for rank in range(ranks) if rank not in found)
+        reason = f"{ranks - len(found)} of {ranks} ranks are missing, rank {missing} first"
+        raise InputError(reason, path=file.path, line=found[ranks - 1].line)
+    return placement([found[rank].host for rank in range(ranks)], file, format)
 
 
 def filled(file: SourceFile, options: Options, listed: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
@@ -74,10 +125,10 @@ def filled(file: SourceFile, options: Options, listed: Sequence[tuple[str, int]]
         Neither the file nor the caller has hosts, or both do and differ.
     """
     counts = options.slots * len(options.hosts) if len(options.slots) == 1 else options.slots
-    asked = tuple(zip(options.hosts, counts, strict=True))
-    if not asked and not listed:
+    given = tuple(zip(options.hosts, counts, strict=True))
+    if not given and not listed:
         reason = "contains no hosts: give them with --hosts, and --slots if a host has more than one rank"
         raise InputError(reason, path=file.path)
-    if asked and listed and asked != tuple(listed):
+    if given and listed and given != tuple(listed):
         raise InputError("the hosts or slots in the file differ from those given", path=file.path)
-    return tuple(host for host, count in asked or listed for _ in range(count))
+    return tuple(host for host, count in given or listed for _ in range(count))

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
-from ingest.formats.placements.orders import RankHost, by_rank, head_lines
+from ingest.formats.placements.orders import RankHost, head_lines, placement_by_rank
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -17,7 +18,7 @@ from registry.errors import InputError
 
 FORMAT = "placement-csv"
 _NEEDED = ("rank", "host")
-_DIGITS = 8
+_RANK = re.compile(r"\d{1,8}", re.A)
 
 
 def recognise(head: str, path: str) -> bool:
@@ -27,55 +28,40 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one file.
-
-    Raises
-    ------
-    InputError
-        A missing column, a row with a wrong number of cells, a rank that is not a number, repeated or
-        missing, or a host without a name.
-    """
+    """Return the hosts of the ranks of one file; a row with a wrong number of cells is an error."""
     (file,) = files
+    return placement_by_rank(_rows(file), file, FORMAT)
+
+
+def _rows(file: SourceFile) -> Iterator[RankHost]:
+    """Yield the rank and host of each row after the column names."""
     reader = csv.reader(io.StringIO(file.text(), newline=""))
     names: list[str] = []
-    hosts_of_ranks: dict[int, RankHost] = {}
     try:
         for cells in reader:
+            text = ",".join(cells)
             if not cells or (not names and cells[0].startswith("#")):
                 continue
-            if not names:
-                names = _names(cells)
-                _check_columns(names, file.path, reader.line_num)
-            else:
-                _rank_host(cells, names, hosts_of_ranks, file.path, reader.line_num)
+            if names:
+                fault, row = "", dict(zip(names, (cell.strip() for cell in cells), strict=False))
+                if len(cells) != len(names):
+                    fault = f"{len(cells)} cells, but there are {len(names)} columns"
+                elif not _RANK.fullmatch(row["rank"]):
+                    fault = "rank is not a number"
+                elif not row["host"]:
+                    fault = "host has no name"
+                if fault:
+                    raise InputError(fault, path=file.path, line=reader.line_num, text=text)
+                yield RankHost(int(row["rank"]), row["host"], reader.line_num, text)
+                continue
+            names = _names(cells)
+            for name in _NEEDED:
+                if names.count(name) != 1:
+                    reason = f"expected one column {name}"
+                    raise InputError(reason, path=file.path, line=reader.line_num, text=text)
     except csv.Error as error:
         raise InputError(f"invalid CSV: {error}", path=file.path, line=reader.line_num) from error
-    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))
 
 
 def _names(cells: Sequence[str]) -> list[str]:
     return [cell.strip().strip('"').lower() for cell in cells]
-
-
-def _check_columns(names: Sequence[str], path: str, line: int) -> None:
-    for name in _NEEDED:
-        if names.count(name) != 1:
-            raise InputError(f"expected one column {name}", path=path, line=line, text=",".join(names))
-
-
-def _rank_host(
-    cells: Sequence[str], names: Sequence[str], hosts_of_ranks: dict[int, RankHost], path: str, line: int
-) -> None:
-    """Add the rank and host of a row."""
-    text = ",".join(cells)
-    if len(cells) != len(names):
-        reason = f"{len(cells)} cells, but there are {len(names)} columns"
-        raise InputError(reason, path=path, line=line, text=text)
-    rank, host = (cells[names.index(name)].strip() for name in _NEEDED)
-    if not (rank.isascii() and rank.isdigit() and len(rank) <= _DIGITS):
-        raise InputError("rank is not a number", path=path, line=line, text=text)
-    if not host:
-        raise InputError("host has no name", path=path, line=line, text=text)
-    if int(rank) in hosts_of_ranks:
-        raise InputError(f"rank {int(rank)} is placed twice", path=path, line=line, text=text)
-    hosts_of_ranks[int(rank)] = RankHost(host, line)

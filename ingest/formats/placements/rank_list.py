@@ -14,9 +14,16 @@ A file must use one of them. Tested with Slurm 22.05, MPICH's hydra 4.0.2 and Op
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from ingest.formats.placements.orders import HOST, RankHost, by_rank, head_lines, significant
+from ingest.formats.placements.orders import (
+    HOST,
+    RankHost,
+    head_lines,
+    kind_of,
+    lines_of_one_kind,
+    placement_by_rank,
+)
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -41,39 +48,20 @@ def recognise(head: str, path: str) -> bool:
     """Return True if all complete lines are of one kind."""
     text, _, rest = head.rpartition("\n")
     lines = head_lines(text or rest)
-    kind = _kind(lines[0]) if lines else None
+    kind = kind_of(lines[0], _KINDS) if lines else None
     return kind is not None and all(kind.fullmatch(line) for line in lines)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the hosts of the ranks of one file.
-
-    Raises
-    ------
-    InputError
-        An unreadable line or one of another kind than the first, or a rank that is repeated, missing or
-        labelled with another rank.
-    """
+    """Return the hosts of the ranks of one file; a rank that is labelled with another one is an error."""
     (file,) = files
-    hosts_of_ranks: dict[int, RankHost] = {}
-    kind: re.Pattern[str] | None = None
-    for number, line in significant(file):
-        kind = kind or _kind(line)
-        found = kind.fullmatch(line) if kind else None
-        if found is None:
-            reason = "expected a rank and its host" if kind is None else "not of the first line's kind"
-            raise InputError(reason, path=file.path, line=number, text=line)
-        rank = int(found["rank"])
-        label = found.groupdict().get("label")
+    return placement_by_rank(_rows(file), file, FORMAT)
+
+
+def _rows(file: SourceFile) -> Iterator[RankHost]:
+    for number, found in lines_of_one_kind(file, _KINDS, "a rank and its host"):
+        rank, label = int(found["rank"]), found.groupdict().get("label")
         if label is not None and int(label) != rank:
             reason = f"rank {rank} is labelled {label}: ranks were reordered, or lines were mixed"
-            raise InputError(reason, path=file.path, line=number, text=line)
-        if rank in hosts_of_ranks:
-            reason = f"rank {rank} is repeated, first in line {hosts_of_ranks[rank].line}"
-            raise InputError(reason, path=file.path, line=number, text=line)
-        hosts_of_ranks[rank] = RankHost(found["host"], number)
-    return Parsed(placements=(by_rank(hosts_of_ranks, file, FORMAT),))
-
-
-def _kind(line: str) -> re.Pattern[str] | None:
-    return next((kind for kind in _KINDS if kind.fullmatch(line)), None)
+            raise InputError(reason, path=file.path, line=number, text=found.string)
+        yield RankHost(rank, found["host"], number, found.string)

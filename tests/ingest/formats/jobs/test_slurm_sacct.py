@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.jobs import slurm_sacct
-from ingest.formats.jobs.slurm_fields import Room
+from ingest.formats.jobs import slurm_fields, slurm_sacct
+from ingest.formats.jobs.slurm_fields import JobList
 from registry.errors import InputError
 from registry.model import Job
 from tests.support.inputs import damaged, file, parse, read, survives
@@ -144,7 +144,7 @@ def test_jobs_and_their_hosts_are_bounded(
         for number in (1, 2, 3)
     ]
     text = "\n".join((HEAD, *rows)) + "\n"
-    monkeypatch.setattr(slurm_sacct, "Room", partial(Room, jobs=jobs, hosts=hosts))
+    monkeypatch.setattr(slurm_fields, "JobList", partial(JobList, jobs_left=jobs, hosts_left=hosts))
     if fits:
         assert len(parse(slurm_sacct, text).jobs) == 3
     else:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.formats.jobs import slurm_scontrol
-from ingest.formats.jobs.slurm_fields import lay_out, parse_distribution
+from ingest.formats.jobs.slurm_fields import parse_distribution, ranks_by_host
 from registry.errors import InputError
 from registry.model import Job
 from tests.support.inputs import damaged, file, parse, read, survives
@@ -126,7 +126,7 @@ def _rank_by_rank(ranks: int, room: list[int]) -> list[int]:
 
 @given(st.integers(1, 60), st.lists(st.integers(0, 6), min_size=1, max_size=6))
 def test_ranks_are_laid_out_as_slurm_does(ranks: int, room: list[int]) -> None:
-    assert lay_out(ranks, room) == tuple(max(1, count) for count in _rank_by_rank(ranks, room))
+    assert ranks_by_host(ranks, room) == tuple(max(1, count) for count in _rank_by_rank(ranks, room))
 
 
 def test_hosts_keep_the_schedulers_order() -> None:

@@ -81,7 +81,7 @@ def test_the_hosts_are_those_of_a_comment_or_of_the_caller() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("0,1,0\n", 1, "rank 0 has two slots, the first in line 1"),
+        ("0,1,0\n", 1, "rank 0 is repeated on c, first in line 1 on b"),
         ("0,1\n3\n", 2, "1 of 4 ranks are missing, rank 2 first"),
         ("0-6\n", 1, "more ranks than slots of the hosts (6)"),
         ("3-1\n", 1, "invalid range of ranks"),
