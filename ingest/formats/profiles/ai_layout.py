@@ -39,11 +39,8 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one step.
 
-    Raises
-    ------
-    InputError
-        Invalid TOML, an unknown key, a value of the wrong type, sizes whose product is not the number of
-        ranks, or missing bytes for a dimension in use.
+    An unknown key, sizes whose product is not the number of ranks, and missing bytes for a dimension in use,
+    are errors.
     """
     (file,) = files
     document = _Table(_load(file), "", file)

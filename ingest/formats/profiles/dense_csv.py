@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile
-from ingest.formats.profiles.number_rows import read_rows
+from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile, read_rows
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -47,14 +46,7 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the profile of one file.
-
-    Raises
-    ------
-    InputError
-        A row with a wrong number of cells, a cell that is not a number, a matrix that is not square, an entry
-        below zero, or more than `MAX_DENSE` ranks.
-    """
+    """Return the profile of one file; a matrix that is not square, and one above `MAX_DENSE`, are errors."""
     (file,) = files
     text = file.text()
     first = next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")

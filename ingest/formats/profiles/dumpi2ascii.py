@@ -21,37 +21,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import NamedTuple
 
 import numpy as np
 
 from ingest.formats.profiles.dumpi_groups import UNKNOWN, WORLD, Made, members_of
-from ingest.formats.profiles.shared import MAX_RANKS, missing_text, place, self_edge_warnings, stem
+from ingest.formats.profiles.shared import (
+    MAX_RANKS,
+    missing_ranks,
+    missing_text,
+    place,
+    profile_of,
+    self_edge_warnings,
+    stem,
+)
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
-from registry.model import Profile
 
 FORMAT = "dumpi2ascii"
-SENDS = frozenset(
-    f"MPI_{call}"
-    for call in (
-        *("Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend"),
-        *("Sendrecv", "Sendrecv_replace"),
-    )
-)
+SENDS = frozenset({
+    "MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend",
+    "MPI_Sendrecv", "MPI_Sendrecv_replace",
+})  # fmt: skip
 PERSISTENT = frozenset({"MPI_Send_init", "MPI_Bsend_init", "MPI_Ssend_init", "MPI_Rsend_init"})
 ONE_SIDED = frozenset({"MPI_Put", "MPI_Get", "MPI_Accumulate"})
-COLLECTIVE = frozenset(
-    f"MPI_{call}"
-    for call in (
-        *("Allreduce", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw", "Barrier", "Bcast"),
-        *("Reduce", "Reduce_scatter", "Gather", "Gatherv", "Scatter", "Scatterv", "Scan", "Exscan"),
-    )
-)
+COLLECTIVE = frozenset({
+    "MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw",
+    "MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Reduce_scatter", "MPI_Gather", "MPI_Gatherv",
+    "MPI_Scatter", "MPI_Scatterv", "MPI_Scan", "MPI_Exscan",
+})  # fmt: skip
 SIZES: Mapping[str, int] = {
     **dict.fromkeys(("MPI_CHAR", "MPI_SIGNED_CHAR", "MPI_UNSIGNED_CHAR", "MPI_BYTE", "MPI_PACKED"), 1),
     **dict.fromkeys(("MPI_SHORT", "MPI_UNSIGNED_SHORT"), 2),
@@ -108,39 +110,25 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of all ranks' files.
 
-    Raises
-    ------
-    InputError
-        A send through an unknown communicator or of an unknown type, one-sided calls, a truncated file, a
-        rank in two files, or missing ranks unless `Options.allow_missing_ranks` is set.
+    Sends through an unknown communicator or of an unknown type, one-sided calls, truncated files, and a rank
+    in two files are errors.
     """
     traces = [_read(file) for file in files]
     by_rank = _by_rank(traces)
-    ranks = 1 + max(by_rank)
-    ranks = max([ranks, *(trace.size for trace in traces if trace.size is not None)])
-    missing = tuple(rank for rank in range(ranks) if rank not in by_rank)
-    if missing and not options.allow_missing_ranks:
-        raise InputError(missing_text(missing, ranks), path=place(files))
+    ranks = max([1 + max(by_rank), *(trace.size for trace in traces if trace.size is not None)])
+    missing = missing_ranks(by_rank, range(ranks), place(files), options)
     groups = members_of({rank: trace.made for rank, trace in by_rank.items()}, ranks)
-    rows = np.array(list(_edges(by_rank, groups, ranks)), np.int64).reshape(-1, 4)
+    rows = np.array(list(_edges(by_rank, groups)), np.int64).reshape(-1, 4)
+    source, target, size, messages = rows.T
     name = stem(place(files))
-    profile = Profile.from_edges(
-        rows[:, 0],
-        rows[:, 1],
-        rows[:, 2],
-        ranks=ranks,
-        messages=rows[:, 3],
-        name=options.name or name,
-        application=name,
-        missing_ranks=missing,
-    )
+    profile = profile_of((source, target, size, messages), ranks, name, FORMAT, options, missing=missing)
     warnings = list(self_edge_warnings(profile))
     if missing:
         warnings.append(missing_text(missing, ranks))
     collectives = sum(trace.collectives for trace in traces)
     if collectives:
         warnings.append(f"{collectives} calls of collectives are ignored: their messages are not recorded")
-    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=tuple(warnings))
+    return Parsed(profiles=(profile,), warnings=tuple(warnings))
 
 
 def _by_rank(traces: Sequence[_Trace]) -> dict[int, _Trace]:
@@ -160,18 +148,18 @@ def _by_rank(traces: Sequence[_Trace]) -> dict[int, _Trace]:
 
 
 def _edges(
-    by_rank: Mapping[int, _Trace], groups: Mapping[tuple[int, int], Sequence[int]], ranks: int
+    by_rank: Mapping[int, _Trace], groups: Mapping[tuple[int, int], Sequence[int]]
 ) -> Iterator[tuple[int, int, int, int]]:
     for rank, trace in by_rank.items():
         for (comm, dest), (size, messages, line) in trace.sends.items():
             members = groups.get((rank, comm))
-            if members is None:
-                reason = "a message goes through a communicator whose ranks are not in the files"
-                raise InputError(reason, path=trace.file.path, line=line)
-            if dest >= len(members):
+            if members is not None and dest < len(members):
+                yield rank, members[dest], size, messages
+                continue
+            reason = "a message goes through a communicator whose ranks are not in the files"
+            if members is not None:
                 reason = f"a message goes to rank {dest} of a communicator of {len(members)}"
-                raise InputError(reason, path=trace.file.path, line=line)
-            yield rank, members[dest], size, messages
+            raise InputError(reason, path=trace.file.path, line=line)
 
 
 def _read(file: SourceFile) -> _Trace:

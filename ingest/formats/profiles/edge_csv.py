@@ -9,24 +9,13 @@ with the time of each message is a trace (`ingest.formats.profiles.trace_csv`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.formats.profiles.columns import (
-    LARGEST,
-    RANK,
-    RANKS,
-    TIMES,
-    Column,
-    declared_ranks,
-    head_names,
-    read_columns,
-    split,
-    unread,
-)
-from ingest.formats.profiles.shared import self_edge_warnings, stem
+from ingest.formats.profiles import columns
+from ingest.formats.profiles.columns import LARGEST, RANK, Column
+from ingest.formats.profiles.shared import profile_of, self_edge_warnings, stem
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -44,43 +33,31 @@ _TEXTS = {"kind": "U12"}
 
 def recognise(head: str, path: str) -> bool:
     """Return True if the first line except comments names the columns, but no column of times."""
-    names = head_names(head)
-    return set(_NEEDED) <= names and names.isdisjoint(TIMES)
+    names = columns.head_names(head)
+    return set(_NEEDED) <= names and names.isdisjoint(columns.TIMES)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the profile of one file.
-
-    Raises
-    ------
-    InputError
-        A missing column, a row with a wrong number of cells, a cell that is not a number, not finite,
-        negative or not a rank, or no rows.
-    """
+    """Return the profile of one file; a missing column, an invalid cell, and no rows, are errors."""
     (file,) = files
-    table = split(file, _NEEDED)
-    names, declared = table.names, declared_ranks(file, table.header)
+    table = columns.split(file, _NEEDED)
+    names, declared = table.names, columns.declared_ranks(file, table.header)
     if not table.body.strip():
         if not declared:
             raise InputError("no edges found after the column names", path=file.path, line=table.header)
-        return _silent(file, declared, options)
-    rows = read_columns(table, _NUMBERS, _TEXTS)
+        silent = profile_of(([], [], [], None), declared, stem(file.path), FORMAT, options)
+        return Parsed(profiles=(silent,), warnings=("no rank sends anything",))
+    rows = columns.read_columns(table, _NUMBERS, _TEXTS)
     ranks = int(max(rows["src"].max(), rows["dst"].max())) + 1
     if declared and declared < ranks:
         raise InputError(f"contains rank {ranks - 1}, but declares {declared} ranks", path=file.path)
     traffic = rows["kind"] != NOT_TRAFFIC if "kind" in names else np.ones(len(rows), np.bool_)
     kept = rows[traffic]
-    profile = Profile.from_edges(
-        kept["src"],
-        kept["dst"],
-        kept["bytes"],
-        ranks=declared or ranks,
-        messages=kept["messages"] if "messages" in names else None,
-        name=options.name or stem(file.path),
-        application=stem(file.path),
-    )
+    messages = kept["messages"] if "messages" in names else None
+    edges = kept["src"], kept["dst"], kept["bytes"], messages
+    profile = profile_of(edges, declared or ranks, stem(file.path), FORMAT, options)
     warnings = (*_warnings(names, traffic), *_repeats(rows, names), *self_edge_warnings(profile))
-    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=warnings)
+    return Parsed(profiles=(profile,), warnings=warnings)
 
 
 def csv_text(profile: Profile) -> str:
@@ -93,16 +70,9 @@ def csv_text(profile: Profile) -> str:
     rows = zip(
         profile.sender.tolist(), profile.partner.tolist(), sizes, profile.messages.tolist(), strict=True
     )
-    lines = [f"{RANKS} {profile.ranks}", "src,dst,bytes,messages"]
+    lines = [f"{columns.RANKS} {profile.ranks}", "src,dst,bytes,messages"]
     lines += [f"{source},{target},{size},{count}" for source, target, size, count in rows]
     return "\n".join(lines) + "\n"
-
-
-def _silent(file: SourceFile, ranks: int, options: Options) -> Parsed:
-    """Return a profile of ranks without traffic."""
-    name = stem(file.path)
-    profile = Profile.from_edges([], [], [], ranks=ranks, name=options.name or name, application=name)
-    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=("no rank sends anything",))
 
 
 def _repeats(rows: NDArray[np.void], names: Sequence[str]) -> Iterator[str]:
@@ -125,4 +95,4 @@ def _warnings(names: Sequence[str], traffic: Bools) -> Iterator[str]:
     left_out = int((~traffic).sum())
     if left_out:
         yield f"{left_out} rows of kind {NOT_TRAFFIC} are ignored: arguments of calls, not traffic"
-    yield from unread(names, COLUMNS)
+    yield from columns.unread(names, COLUMNS)

@@ -1,23 +1,27 @@
-"""Profiles from matrices and graphs: matrices of bytes, and patterns that METIS cuts into parts."""
+"""Rows of numbers, and profiles from matrices: of bytes, or patterns that METIS cuts into parts."""
 
 from __future__ import annotations
 
+import io
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ingest.formats.profiles.shared import MAX_RANKS, place, self_edge_warnings, stem
+from ingest.formats.profiles.shared import MAX_RANKS, place, profile_of, self_edge_warnings, stem
 from ingest.generate.matrices import pattern_traffic
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
-from registry.model import Profile
+from registry.model import Floats
 
 MAX_DENSE = 1 << 14
 """Largest number of ranks of a dense matrix: 2 GiB as float64."""
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.A)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,53 +54,41 @@ def matrix_profile(
     entries: Entries,
     warnings: Sequence[str] = (),
 ) -> Parsed:
-    """Return the profile of a matrix of bytes, or of products with the matrix.
+    """Return the profile of a matrix of bytes, or with `Options.parts` of products with the matrix.
 
     Raises
     ------
     InputError
         A negative entry, more than `MAX_RANKS` rows, more parts than rows.
     """
-    name, ranks, messages = stem(place(files)), entries.ranks, entries.messages
-    row, column = np.asarray(entries.row), np.asarray(entries.column)
     if options.parts is not None:
-        return _product(files, options, format, row, column, ranks, warnings)
+        return _product(files, options, format, entries, warnings)
+    row, column, messages = np.asarray(entries.row), np.asarray(entries.column), entries.messages
     source, target = (column, row) if options.transposed else (row, column)
     values = np.asarray(entries.size, np.float64)
-    if ranks > MAX_RANKS:
-        raise InputError(f"has {ranks} ranks, more than {MAX_RANKS}", path=place(files))
+    if entries.ranks > MAX_RANKS:
+        raise InputError(f"has {entries.ranks} ranks, more than {MAX_RANKS}", path=place(files))
     if len(values) and not (bool(np.isfinite(values).all()) and values.min() >= 0):
         reason = "an entry is negative or not finite: it cannot be bytes; is this the matrix of a solver?"
         raise InputError(f"{reason} Use --parts P to cut it into P parts", path=place(files))
     kept = values > 0
     if messages is not None:
-        kept |= np.asarray(messages) > 0
-    profile = Profile.from_edges(
-        source[kept],
-        target[kept],
-        values[kept],
-        ranks=ranks,
-        messages=None if messages is None else np.asarray(messages)[kept],
-        name=options.name or name,
-        application=name,
-    )
-    notes = (*warnings, *self_edge_warnings(profile))
-    return Parsed(profiles=(replace(profile, source=format),), warnings=notes)
+        messages = np.asarray(messages)
+        kept |= messages > 0
+        messages = messages[kept]
+    edges = source[kept], target[kept], values[kept], messages
+    profile = profile_of(edges, entries.ranks, stem(place(files)), format, options)
+    return Parsed(profiles=(profile,), warnings=(*warnings, *self_edge_warnings(profile)))
 
 
 def _product(
-    files: Sequence[SourceFile],
-    options: Options,
-    format: str,
-    row: np.ndarray,
-    column: np.ndarray,
-    rows: int,
-    warnings: Sequence[str],
+    files: Sequence[SourceFile], options: Options, format: str, entries: Entries, warnings: Sequence[str]
 ) -> Parsed:
     """Return the profile of products with the matrix, cut into parts."""
-    parts, name = options.parts or 1, stem(place(files))
+    parts, rows, name = options.parts or 1, entries.ranks, stem(place(files))
     if parts > rows:
         raise InputError(f"cannot be cut into {parts} parts: it has {rows} rows", path=place(files))
+    row, column = np.asarray(entries.row), np.asarray(entries.column)
     profile = pattern_traffic(row, column, rows, parts, name=options.name or f"{name}-{parts}")
     about = (
         f"entries are not read as bytes: METIS cut the {rows} rows into {parts} parts, and ranks send what a "
@@ -104,3 +96,59 @@ def _product(
     )
     cut = replace(profile, source=f"{format}, cut into parts")
     return Parsed(profiles=(cut,), warnings=(*warnings, about))
+
+
+def read_rows(
+    text: str, columns: int, path: str, *, first: int = 1, delimiter: str | None = None, comments: str = "#"
+) -> Floats:
+    """Return the numbers of a text with one row per line (float64[rows, columns]).
+
+    They are read at numpy's speed; only to find an error they are read row by row again.
+
+    Parameters
+    ----------
+    text : str
+        Lines of numbers.
+    columns : int
+        Numbers in each row.
+    path : str
+        Path of the file, for errors.
+    first : int
+        Line number of the text's first line.
+    delimiter : str, optional
+        Text between the numbers (default: blanks).
+    comments : str
+        Start of comments, which are ignored like empty lines.
+
+    Raises
+    ------
+    InputError
+        A row with too few or too many numbers, or with one that is unreadable or not finite.
+    """
+    reason = "unreadable row"
+    if not any(line.partition(comments)[0].strip() for line in io.StringIO(text)):
+        return np.zeros((0, columns))
+    try:
+        rows = np.loadtxt(io.StringIO(text), np.float64, comments=comments, delimiter=delimiter, ndmin=2)
+        if rows.shape[1:] == (columns,) and bool(np.isfinite(rows).all()):
+            return np.asarray(rows)
+        if rows.size == 0:
+            return np.zeros((0, columns))
+    except ValueError as error:
+        reason = f"unreadable row: {error}"
+    _find_fault(text, columns, path, first, delimiter, comments)
+    raise InputError(reason.split("\n")[0], path=path)
+
+
+def _find_fault(text: str, columns: int, path: str, first: int, delimiter: str | None, comments: str) -> None:
+    """Raise `InputError` for the first row with a fault."""
+    for number, line in enumerate(text.split("\n"), start=first):
+        content = line.partition(comments)[0].strip()
+        if not content:
+            continue
+        cells = content.split(delimiter)
+        if len(cells) != columns:
+            raise InputError(f"{len(cells)} numbers instead of {columns}", path=path, line=number, text=line)
+        for cell in cells:
+            if not _NUMBER.fullmatch(cell.strip()) or not math.isfinite(float(cell.strip())):
+                raise InputError("not a finite number", path=path, line=number, text=cell)

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile
-from ingest.formats.profiles.number_rows import read_rows
+from ingest.formats.profiles.matrices import MAX_DENSE, Entries, matrix_profile, read_rows
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -51,11 +50,7 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one file.
 
-    Raises
-    ------
-    InputError
-        An unknown banner or sizes, an unreadable entry or one outside the matrix, a wrong number of entries,
-        a matrix that is not square, or entries that cannot be bytes.
+    An entry outside the matrix, a wrong number of entries, and a matrix that is not square, are errors.
     """
     (file,) = files
     text = file.text()

@@ -59,11 +59,8 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one file.
 
-    Raises
-    ------
-    InputError
-        An invalid header or number, a missing neighbour, a vertex next to itself, a missing weight, an edge
-        listed at one end only or with two weights, or another number of vertices or edges than in the header.
+    A vertex next to itself, an edge listed at one end only or with two weights, and another number of
+    vertices or edges than in the header, are errors.
     """
     (file,) = files
     lines = file.lines()

@@ -22,11 +22,5 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Reject the file.
-
-    Raises
-    ------
-    InputError
-        Always, with the reason and what to record instead.
-    """
+    """Raise `InputError` with the reason and what to record instead."""
     raise InputError(REASON, path=files[0].path)

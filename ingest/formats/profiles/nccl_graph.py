@@ -21,7 +21,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from ingest.formats.profiles.nccl_links import links_profile, wanted
+from ingest.formats.profiles.nccl_log import channel_kind, links_profile
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
@@ -40,15 +40,9 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the profile of one node.
-
-    Raises
-    ------
-    InputError
-        Invalid XML, entities, an element without its device, a repeated GPU in a channel, or no ring or tree.
-    """
+    """Return the profile of one node; an element without its device, and a repeated GPU, are errors."""
     (file,) = files
-    kind = wanted(options, file.path)
+    kind = channel_kind(file, options)
     links: list[tuple[int, int]] = []
     others = nets = chosen = 0
     highest = -1
@@ -72,7 +66,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         warnings.append(f"{others} channels of other patterns than {kind}s are ignored")
     if not chosen:
         raise InputError(f"no channel is a {kind}", path=file.path)
-    return links_profile(links, highest + 1, f"{FORMAT}, {kind}s", file, options, warnings)
+    profile = links_profile(links, highest + 1, FORMAT, file, options)
+    return Parsed(profiles=(profile,), warnings=tuple(warnings))
 
 
 def _channels(file: SourceFile) -> Iterator[tuple[str, list[int], int]]:

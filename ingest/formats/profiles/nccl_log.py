@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ingest.formats.profiles.nccl_links import links_profile, wanted
-from ingest.formats.profiles.shared import MAX_RANKS, missing_text
+from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, profile_of, stem
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError
+from registry.model import Profile
 
 FORMAT = "nccl-log"
 _RING = re.compile(r"NCCL INFO Channel (\d{1,4})/(\d{1,4}) :((?: +\d{1,8})+)\s*$")
@@ -40,20 +40,33 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one communicator.
 
-    Raises
-    ------
-    InputError
-        A ring that repeats a rank, a tree whose ends contradict each other, a channel with different ranks of
-        two communicators, no ring or tree, or ranks without their lines of trees.
+    A ring that repeats a rank, a tree whose ends contradict each other, a channel with different ranks of two
+    communicators, and ranks without their lines of trees, are errors.
     """
     (file,) = files
-    kind = wanted(options, file.path)
+    kind = channel_kind(file, options)
     links = _rings(file) if kind == "ring" else _trees(file, options)
     if not links:
         raise InputError(f"no line of a {kind} found", path=file.path)
     ranks = 1 + max(max(pair) for pair in links)
     note = f"NCCL's log has no bytes: one byte along each link of each {kind} is assumed"
-    return links_profile(links, ranks, f"{FORMAT}, {kind}s", file, options, (note,))
+    return Parsed(profiles=(links_profile(links, ranks, FORMAT, file, options),), warnings=(note,))
+
+
+def channel_kind(file: SourceFile, options: Options) -> str:
+    """Return the requested kind of channels, ``ring`` or ``tree``; NCCL plans no others."""
+    if options.collectives not in ("ring", "tree"):
+        raise InputError(f"contains rings and trees, not {options.collectives}", path=file.path)
+    return options.collectives
+
+
+def links_profile(
+    links: Sequence[tuple[int, int]], ranks: int, format: str, file: SourceFile, options: Options
+) -> Profile:
+    """Return a profile of one byte and one message along each link; repeated links are summed."""
+    ones = [1] * len(links)
+    edges = [one for one, _ in links], [other for _, other in links], ones, ones
+    return profile_of(edges, ranks, stem(file.path), f"{format}, {options.collectives}s", options)
 
 
 def _rings(file: SourceFile) -> list[tuple[int, int]]:
@@ -102,9 +115,7 @@ def _trees(file: SourceFile, options: Options) -> list[tuple[int, int]]:
                 raise InputError(reason, path=file.path)
             links += [(rank, parent), (parent, rank)]
         named.update(other for other in (parent, *children) if other >= 0)
-    missing = tuple(sorted(named - ranks))
-    if missing and not options.allow_missing_ranks:
-        raise InputError(missing_text(missing, 1 + max(named | ranks)), path=file.path)
+    missing_ranks(ranks, sorted(named | ranks), file.path, options)
     return links
 
 

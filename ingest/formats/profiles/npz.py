@@ -38,7 +38,7 @@ FORMAT = "npz"
 MAX_ARRAYS = 64
 """Largest number of arrays in an archive."""
 _NPY = b"\x93NUMPY"
-_SPARSE = {"csr": 3, "csc": 3, "bsr": 3, "coo": 3}
+_SPARSE = ("csr", "csc", "bsr", "coo")
 """Names of supported formats of SciPy."""
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -63,11 +63,8 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of one file.
 
-    Raises
-    ------
-    InputError
-        A damaged archive, one of more than `MAX_BYTES`, arrays of objects, names of none of the three kinds,
-        columns of different lengths, a matrix that is not square, or entries that cannot be bytes.
+    An archive of more than `MAX_BYTES`, arrays of objects, names of none of the three kinds, columns of
+    different lengths, and a matrix that is not square, are errors.
     """
     (file,) = files
     arrays = _arrays(file)

@@ -23,15 +23,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from ingest.formats.profiles.shared import MAX_RANKS, SHOWN, missing_text, place, self_edge_warnings, stem
+import numpy as np
+
+from ingest.formats.profiles.shared import (
+    MAX_RANKS,
+    SHOWN,
+    missing_ranks,
+    missing_text,
+    place,
+    profile_of,
+    self_edge_warnings,
+    stem,
+)
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import SourceFile
 from registry.errors import InputError, InvalidValue
-from registry.model import Profile
 
 FORMAT = "openmpi-monitoring"
 KINDS = ("E", "I", "S", "R")
@@ -45,14 +55,6 @@ _SHAPE = re.compile(r"(?:O2A|A2O|A2A)\s+\d+\s+\d+ bytes\s+\d+ msgs sent\s*")
 _RANK_IN_NAME = re.compile(r"\.(\d{1,8})\.prof$")
 _SELF = "MPI_COMM_SELF"
 _WORLD = "MPI_COMM_WORLD"
-
-
-@dataclass(slots=True)
-class _Edges:
-    source: list[int] = field(default_factory=list)
-    target: list[int] = field(default_factory=list)
-    bytes: list[int] = field(default_factory=list)
-    messages: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -82,17 +84,16 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of all ranks' files.
 
+    A truncated line, and a rank in two files, are errors.
+
     Raises
     ------
-    InputError
-        An unreadable or truncated line, a rank in two files, or missing ranks unless
-        `Options.allow_missing_ranks` is set.
     InvalidValue
         `Options.kinds` contains a kind that is not traffic.
     """
     if not set(options.kinds) <= set(KINDS):
         raise InvalidValue("Options.kinds", f"only {', '.join(KINDS)} are traffic")
-    edges = _Edges()
+    edges: list[tuple[int, int, int, int]] = []
     recordings = [_read(file, options.kinds, edges) for file in files]
     owner: dict[int, str] = {}
     for recording in recordings:
@@ -103,32 +104,16 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             owner[rank] = recording.file.path
     _check_ends(recordings)
     ranks = 1 + max(max(recording.highest for recording in recordings), max(owner, default=0))
-    missing = tuple(rank for rank in range(ranks) if rank not in owner)
-    if missing and not options.allow_missing_ranks:
-        raise InputError(missing_text(missing, ranks), path=place(files))
-    return _profile(edges, ranks, missing, stem(place(files)), options)
+    missing = missing_ranks(owner, range(ranks), place(files), options)
+    source, target, size, messages = np.array(edges, np.int64).reshape(-1, 4).T
+    columns = source, target, size, messages
+    profile = profile_of(columns, ranks, stem(place(files)), FORMAT, options, missing=missing)
+    notes = (missing_text(missing, ranks),) if missing else ()
+    return Parsed(profiles=(profile,), warnings=(*self_edge_warnings(profile), *notes))
 
 
-def _profile(edges: _Edges, ranks: int, missing: tuple[int, ...], name: str, options: Options) -> Parsed:
-    """Return the profile of the summed edges."""
-    profile = Profile.from_edges(
-        edges.source,
-        edges.target,
-        edges.bytes,
-        ranks=ranks,
-        messages=edges.messages,
-        name=options.name or name,
-        application=name,
-        missing_ranks=missing,
-    )
-    warnings = list(self_edge_warnings(profile))
-    if missing:
-        warnings.append(missing_text(missing, ranks))
-    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=tuple(warnings))
-
-
-def _read(file: SourceFile, kinds: Collection[str], edges: _Edges) -> _Recording:
-    """Add the traffic of a file to the edges; return its other content."""
+def _read(file: SourceFile, kinds: Collection[str], edges: list[tuple[int, int, int, int]]) -> _Recording:
+    """Add the traffic of a file to the edges (source, target, bytes, messages); return its other content."""
     recording = _Recording(file)
     for number, line in enumerate(file.lines(), start=1):
         recording.lines = number
@@ -140,10 +125,7 @@ def _read(file: SourceFile, kinds: Collection[str], edges: _Edges) -> _Recording
             if kind == "R":
                 source, target = target, source
             if kind in kinds:
-                edges.source.append(source)
-                edges.target.append(target)
-                edges.bytes.append(size)
-                edges.messages.append(messages)
+                edges.append((source, target, size, messages))
         elif line.startswith("D"):
             _read_members(line, number, recording)
         elif line.strip() and not line.startswith("#") and not _SHAPE.fullmatch(line):

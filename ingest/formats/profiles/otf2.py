@@ -14,17 +14,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ingest.formats.profiles import otf2_events
-from ingest.formats.profiles.shared import self_edge_warnings, stem
+from ingest.formats.profiles.shared import profile_of, self_edge_warnings, stem
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.source import ANCHOR, SourceFile
 from registry.errors import InputError, MissingExtra
-from registry.model import Profile
 
 FORMAT = "otf2"
 SECONDS = 3600
@@ -37,12 +35,10 @@ def recognise(head: str, path: str) -> bool:
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
-    """Return the profile of one archive.
+    """Return the profile of one archive; missing files, and inter-communicators, are errors.
 
     Raises
     ------
-    InputError
-        Missing or damaged files, files of no MPI program, or an inter-communicator.
     MissingExtra
         The library ``otf2`` is not installed.
     """
@@ -57,23 +53,15 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if importlib.util.find_spec("otf2") is None:
         raise MissingExtra("otf2", "pip install 'fabric-almanac[otf2]'")
     sums = _read(files, anchors[0])
-    columns = list(zip(*sums["edges"], strict=True)) or [(), (), (), ()]
+    source, target, size, messages = zip(*sums["edges"], strict=True) if sums["edges"] else ((),) * 4
     name = _name(anchors[0].path)
-    profile = Profile.from_edges(
-        columns[0],
-        columns[1],
-        columns[2],
-        ranks=sums["ranks"],
-        messages=columns[3],
-        name=options.name or name,
-        application=name,
-    )
+    profile = profile_of((source, target, size, messages), sums["ranks"], name, FORMAT, options)
     warnings = list(self_edge_warnings(profile))
     if sums["collectives"]:
         warnings.append(
             f"{sums['collectives']} events of collectives are ignored: their messages are not recorded"
         )
-    return Parsed(profiles=(replace(profile, source=FORMAT),), warnings=tuple(warnings))
+    return Parsed(profiles=(profile,), warnings=tuple(warnings))
 
 
 def _name(path: str) -> str:

@@ -1,16 +1,16 @@
 """Profiles from PyTorch execution traces (Chakra's host traces): one JSON file per rank.
 
-A trace contains the collectives of a rank with their process groups and bytes, but not
-which messages went. They are expanded to messages by an algorithm that has a name (`Options.collectives`),
-each rank's file giving what that rank sends; so a missing file is a missing row. Read are the nodes
+A trace contains the collectives of a rank with their process groups and bytes, but no messages. They are
+expanded to messages by a named algorithm (`Options.collectives`). Each file gives the traffic that its rank
+sends, so that a missing file is a missing row. These nodes are read:
 
     ## process_group:init ##   inputs.values[0] is JSON text: pg_name, ranks, group_size, backend_id, ...
-    record_param_comms         a call each; its name, group, rank and sizes in attributes (PyTorch 2.4 on), or
+    record_param_comms         one call; its name, group, rank and sizes in attributes (PyTorch 2.4 on), or
                                in older traces in inputs.values: tensors, sequence, group, rank, name, ...
 
 The rank in a call is the caller's in its group; of a broadcast or a reduction it is the root, and of ``send``
-the receiver. ``ranks: []`` are all ranks of the group's size. Seen from a trace of Chakra's own tests (schema
-1.0.2-chakra.0.0.4); attributes as PyTorch's source writes them.
+the receiver. ``ranks: []`` means all ranks of the group's size. Tested with a trace of Chakra's own tests
+(schema 1.0.2-chakra.0.0.4); attributes follow PyTorch's source.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from ingest.formats.profiles.pytorch_calls import Call, read_call
-from ingest.formats.profiles.shared import MAX_RANKS, missing_text, place, stem
+from ingest.formats.profiles.shared import MAX_RANKS, missing_ranks, missing_text, place, profile_of, stem
 from ingest.generate.collectives import Edges, edges, expand, joined
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import SourceFile
 from registry.errors import InputError, InvalidValue
-from registry.model import Profile
 
 FORMAT = "pytorch-trace"
 INIT = "## process_group:init ##"
@@ -60,11 +59,7 @@ def recognise(head: str, path: str) -> bool:
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the profile of all ranks' files.
 
-    Raises
-    ------
-    InputError
-        Not JSON, an unknown collective or group, an unknown rank or one in two
-        files, ranks without a file unless `Options.allow_missing_ranks`.
+    An unknown collective, group or rank, and a rank in two files, are errors.
     """
     traces = [_read(file) for file in files]
     by_rank: dict[int, _Trace] = {}
@@ -76,35 +71,17 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         by_rank[trace.rank] = trace
     everyone = {rank for trace in traces for ranks in trace.groups.values() for rank in ranks} | set(by_rank)
     ranks = 1 + max(everyone)
-    missing = tuple(rank for rank in range(ranks) if rank not in by_rank)
-    if missing and not options.allow_missing_ranks:
-        raise InputError(missing_text(missing, ranks), path=place(files))
+    missing = missing_ranks(by_rank, range(ranks), place(files), options)
     sent = joined(*(part for trace in traces for part in _sent(trace, options)))
-    name = stem(place(files))
-    profile = Profile.from_edges(
-        *sent[:3],
-        ranks=ranks,
-        messages=sent.messages,
-        name=options.name or name,
-        application=name,
-        missing_ranks=missing,
-    )
-    return Parsed(
-        profiles=(replace(profile, source=f"{FORMAT}, {options.collectives}"),),
-        warnings=_warnings(missing, ranks, traces, options),
-    )
-
-
-def _warnings(
-    missing: tuple[int, ...], ranks: int, traces: Sequence[_Trace], options: Options
-) -> tuple[str, ...]:
+    source = f"{FORMAT}, {options.collectives}"
+    profile = profile_of(sent, ranks, stem(place(files)), source, options, missing=missing)
     notes = [missing_text(missing, ranks)] if missing else []
     calls = sum(count for trace in traces for count in trace.calls.values())
     notes.append(
         f"{calls} calls of collectives are expanded by the algorithm {options.collectives}: "
         "the trace does not contain the real one"
     )
-    return tuple(notes)
+    return Parsed(profiles=(profile,), warnings=tuple(notes))
 
 
 def _read(file: SourceFile) -> _Trace:
@@ -124,7 +101,7 @@ def _read(file: SourceFile) -> _Trace:
                 trace.calls[call] = trace.calls.get(call, 0) + 1
     if not trace.calls and not trace.groups:
         raise InputError(
-            "holds no process group and no collective: is it of a distributed program?", path=file.path
+            "contains no process group and no collective: is it of a distributed program?", path=file.path
         )
     return trace
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
+from numpy.typing import ArrayLike
+
+from ingest.options import Options
 from ingest.reading.source import SourceFile
+from registry.errors import InputError
 from registry.model import Profile
 
 _COMPRESSION = (".gz", ".xz")
@@ -36,6 +41,54 @@ def place(files: Sequence[SourceFile]) -> str:
     if archive:
         return archive
     return files[0].path if len(files) == 1 else str(PurePath(files[0].path).parent)
+
+
+def profile_of(
+    edges: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike | None],
+    ranks: int,
+    name: str,
+    source: str,
+    options: Options,
+    *,
+    missing: tuple[int, ...] = (),
+) -> Profile:
+    """Return the profile of a recording.
+
+    Parameters
+    ----------
+    edges : (int[e], int[e], float[e], int[e] or None)
+        Sending rank, receiving rank, bytes, and messages if they are known.
+    ranks : int
+        Number of ranks.
+    name : str
+        Name of the application, and of the profile unless `Options.name` is set.
+    source : str
+        Format of the recording.
+    missing : tuple of int
+        Ranks that were not recorded.
+    """
+    sender, receiver, size, messages = edges
+    profile = Profile.from_edges(
+        sender,
+        receiver,
+        size,
+        ranks=ranks,
+        messages=messages,
+        name=options.name or name,
+        application=name,
+        missing_ranks=missing,
+    )
+    return replace(profile, source=source)
+
+
+def missing_ranks(
+    present: Collection[int], ranks: Sequence[int], path: str, options: Options
+) -> tuple[int, ...]:
+    """Return the ranks that were not recorded; without `Options.allow_missing_ranks` they are an error."""
+    missing = tuple(rank for rank in ranks if rank not in present)
+    if missing and not options.allow_missing_ranks:
+        raise InputError(missing_text(missing, ranks[-1] + 1), path=path)
+    return missing
 
 
 def self_edge_warnings(profile: Profile) -> Iterator[str]:

@@ -14,19 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.formats.profiles.columns import (
-    LARGEST,
-    RANK,
-    TIMES,
-    Column,
-    Table,
-    declared_ranks,
-    head_names,
-    read_columns,
-    refused,
-    split,
-    unread,
-)
+from ingest.formats.profiles import columns
+from ingest.formats.profiles.columns import RANK, Column, Table
 from ingest.formats.profiles.shared import self_edge_warnings, stem
 from ingest.options import Options
 from ingest.parsed import Parsed
@@ -38,31 +27,27 @@ FORMAT = "trace-csv"
 COLUMNS = ("src", "dst", "bytes", "tag")
 _NEEDED = COLUMNS[:3]
 _TAG = Column(whole=True, signed=True, largest=(1 << 31) - 1, larger="is not a number of 32 bits")
-_TIME = Column(signed=True, largest=LARGEST, larger="is more than 2^53")
+_TIME = Column(signed=True, largest=columns.LARGEST, larger="is more than 2^53")
 _NUMBERS = {"src": RANK, "dst": RANK, "bytes": Column(whole=True), "tag": _TAG}
 
 
 def recognise(head: str, path: str) -> bool:
     """Return True if the first line except comments names the columns, including one of times."""
-    names = head_names(head)
-    return set(_NEEDED) <= names and not names.isdisjoint(TIMES)
+    names = columns.head_names(head)
+    return set(_NEEDED) <= names and not names.isdisjoint(columns.TIMES)
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the trace of one file, and its profile.
 
-    Raises
-    ------
-    InputError
-        A missing column, a row with a wrong number of cells, a cell that is not a number, not finite,
-        negative or not a rank, a rank above the declared number, a time that goes backwards, or no rows.
+    A missing column, an invalid cell, a time that goes backwards, and no rows, are errors.
     """
     (file,) = files
-    table = split(file, _NEEDED)
-    time, declared = _time(table), declared_ranks(file, table.header)
+    table = columns.split(file, _NEEDED)
+    time, declared = _time(table), columns.declared_ranks(file, table.header)
     if not table.body.strip():
         raise InputError("no messages found after the column names", path=file.path, line=table.header)
-    rows = read_columns(table, {**_NUMBERS, time: _TIME})
+    rows = columns.read_columns(table, {**_NUMBERS, time: _TIME})
     ranks = declared or int(max(rows["src"].max(), rows["dst"].max())) + 1
     _check(table, rows, time, ranks)
     own = rows["src"] == rows["dst"]
@@ -73,17 +58,17 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
         self_edges=int(own.sum()),
         self_bytes=float(rows["bytes"][own].sum()),
     )
-    warnings = (*unread(table.names, (*COLUMNS, time)), *self_edge_warnings(profile))
+    warnings = (*columns.unread(table.names, (*COLUMNS, time)), *self_edge_warnings(profile))
     return Parsed(profiles=(replace(profile, source=FORMAT),), traces=(trace,), warnings=warnings)
 
 
 def _time(table: Table) -> str:
     """Return the column of times."""
-    found = [name for name in table.names if name in TIMES]
+    found = [name for name in table.names if name in columns.TIMES]
     if len(found) == 1:
         return found[0]
     reason = f"two columns of times: {' and '.join(found)}" if found else "a column of times is missing"
-    known = "" if found else f": {', '.join(TIMES)}"
+    known = "" if found else f": {', '.join(columns.TIMES)}"
     raise InputError(reason + known, path=table.path, line=table.header)
 
 
@@ -100,14 +85,14 @@ def _check(table: Table, rows: NDArray[np.void], time: str, ranks: int) -> None:
 
 def _refuse(table: Table, bad: Bools, reason: str) -> None:
     if bool(bad.any()):
-        raise refused(table, int(np.argmax(bad)), reason)
+        raise columns.refused(table, int(np.argmax(bad)), reason)
 
 
 def _trace(rows: NDArray[np.void], time: str, ranks: int) -> Trace:
     """Return the rows as a trace that begins with its first message."""
     return Trace(
         ranks=ranks,
-        at=(rows[time] - rows[time][:1]) * TIMES[time],
+        at=(rows[time] - rows[time][:1]) * columns.TIMES[time],
         sender=rows["src"],
         receiver=rows["dst"],
         bytes=rows["bytes"],

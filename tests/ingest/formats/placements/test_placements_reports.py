@@ -106,7 +106,7 @@ def test_every_kind_of_list_is_read(text: str) -> None:
         (rank_list, "0 12\n", 1, "expected a rank and its host"),
         (rank_list, "0: 1 a\n", 1, "rank 1 is labelled 0"),
         (rank_list, "# nothing\n", None, "no ranks found"),
-        (openmpi_map, "[a:1] MCW rank 0 bound to x\n[b:2] MCW rank 0 bound to x\n", 2, "rank 0 is repeated on b"),
+        (openmpi_map, "[a:1] MCW rank 0 bound to x\n[b:2] MCW rank 0 bound to x\n", 2, "rank 0 is repeated"),
         (openmpi_map, "[a:1] MCW rank 1 bound to x\n", 1, "1 of 2 ranks are missing"),
         (openmpi_map, "\tProcess OMPI jobid: [4,1] App: 0 Process rank: 0 Bound: N/A\n", 1, "a process"),
         (openmpi_map, "Data for JOB [4,1] offset 0\n", None, "no ranks found"),
