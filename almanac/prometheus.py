@@ -152,20 +152,17 @@ def _placements(registry: Registry) -> Iterator[Gauge]:
     last = {(series.cluster[row], series.application[row]): row for row in rows if series.application[row]}
     for (cluster, application), row in sorted(last.items()):
         labels = (("cluster", cluster), ("application", application))
-        if series.in_order_congestion_seconds[row] > 0:
-            yield Gauge(
-                name="almanac_placement_over_in_order_ratio",
-                about="Worst link of an application's last placement over that of its ranks in order.",
-                labels=labels,
-                value=float(worst[row] / series.in_order_congestion_seconds[row]),
-            )
-        if series.bound_congestion_seconds[row] > 0:
-            yield Gauge(
-                name="almanac_placement_over_bound_ratio",
-                about="Worst link of an application's last placement over the certified lower bound.",
-                labels=labels,
-                value=float(worst[row] / series.bound_congestion_seconds[row]),
-            )
+        for name, other, base in (
+            ("in_order", "that of its ranks in order", series.in_order_congestion_seconds[row]),
+            ("bound", "the certified lower bound", series.bound_congestion_seconds[row]),
+        ):
+            if base > 0:
+                yield Gauge(
+                    name=f"almanac_placement_over_{name}_ratio",
+                    about=f"Worst link of an application's last placement over {other}.",
+                    labels=labels,
+                    value=float(worst[row] / base),
+                )
         if np.isfinite(judged.limit[row]):
             yield Gauge(
                 name="almanac_placement_regressed",

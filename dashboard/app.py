@@ -42,26 +42,29 @@ Draw = Callable[[Registry, Site], None]
 
 
 class Entry(NamedTuple):
-    """A page of the navigation: field of `Site`, function that draws the page, title and icon."""
+    """A page of the navigation: title, function that draws the page, and icon."""
 
-    field: str
-    draw: Draw
     title: str
+    draw: Draw
     icon: str
+
+    def address(self, separator: str) -> str:
+        """Return the title in lower case, its words joined by a character."""
+        return self.title.lower().replace(" ", separator)
 
 
 PAGES = (
-    Entry("overview", overview.draw, "Overview", ":material/monitoring:"),
-    Entry("fabric", fabric.draw, "Fabric", ":material/hub:"),
-    Entry("what_if", what_if.draw, "What if", ":material/conversion_path:"),
-    Entry("jobs", jobs.draw, "Jobs", ":material/list:"),
-    Entry("job", job.draw, "Job", ":material/view_in_ar:"),
-    Entry("interference", interference.draw, "Interference", ":material/compare_arrows:"),
-    Entry("history", history.draw, "History", ":material/show_chart:"),
-    Entry("runs", simulated.draw, "Runs", ":material/play_circle:"),
-    Entry("circuits", circuits.draw, "Circuits", ":material/cable:"),
-    Entry("changes", changes.draw, "Changes", ":material/difference:"),
-    Entry("ingest", ingest.draw, "Ingest", ":material/input:"),
+    Entry("Overview", overview.draw, ":material/monitoring:"),
+    Entry("Fabric", fabric.draw, ":material/hub:"),
+    Entry("What if", what_if.draw, ":material/conversion_path:"),
+    Entry("Jobs", jobs.draw, ":material/list:"),
+    Entry("Job", job.draw, ":material/view_in_ar:"),
+    Entry("Interference", interference.draw, ":material/compare_arrows:"),
+    Entry("History", history.draw, ":material/show_chart:"),
+    Entry("Runs", simulated.draw, ":material/play_circle:"),
+    Entry("Circuits", circuits.draw, ":material/cable:"),
+    Entry("Changes", changes.draw, ":material/difference:"),
+    Entry("Ingest", ingest.draw, ":material/input:"),
 )
 """All pages in the order of the navigation; the first is the start page."""
 
@@ -94,10 +97,10 @@ def run(connect: Callable[[], Registry], access: Callable[[], Access] = lambda: 
             if login is not None:
                 show_login(login)
 
-        path = entry.title.lower().replace(" ", "-")
-        return st.Page(body, title=entry.title, icon=entry.icon, url_path=path, default=entry is PAGES[0])
+        path, first = entry.address("-"), entry is PAGES[0]
+        return st.Page(body, title=entry.title, icon=entry.icon, url_path=path, default=first)
 
-    pages = {entry.field: page(entry) for entry in PAGES}
+    pages = {entry.address("_"): page(entry) for entry in PAGES}
     site = Site(**pages, viewer=viewer or NOBODY, searches=_searches(connect))
     st.navigation(list(pages.values()), position="top").run()
 

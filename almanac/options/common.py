@@ -6,8 +6,9 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -32,6 +33,8 @@ ROUTING_OPTIONS = (
     ),
 )
 """Options ``--routing`` and ``--rails``."""
+OUTPUT = click.Path(dir_okay=False)
+"""Type of an option that names a file to write."""
 
 
 def current_settings(**options: str | None) -> Settings:
@@ -84,6 +87,24 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")(
         function
     )
+
+
+def output_option(help: str = "File (default: standard output).") -> Callable[[F], F]:
+    """Return a decorator that adds ``--output`` to a command."""
+    return click.option("-o", "--output", type=OUTPUT, help=help)
+
+
+def running_jobs_options(function: F) -> F:
+    """Add ``--at``, ``--routing`` and ``--rails`` to a command, which gets ``at`` and ``costs``."""
+
+    @wraps(function)
+    def command(routing: str | None, rails: str, **others: Any) -> Any:
+        from mapping.distances.cost_model import CostModel
+
+        return function(costs=CostModel(routing=routing, rails=rails), **others)
+
+    at = click.option("--at", type=Time(), help="Jobs and fabric at this time (default: now).")
+    return cast(F, add_options(command, (at, *ROUTING_OPTIONS)))
 
 
 def option_names(names: Iterable[str]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,6 +15,22 @@ if TYPE_CHECKING:
     from mapping.service.request import PlacementRequest
     from registry.model import Fabric, HostOrder, IntendedWiring, Profile
     from registry.model.host_layout import HostLayout
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def file_options(function: F) -> F:
+    """Add ``--fabric`` and ``--profile`` to a command, which read files instead of the database."""
+    fabric = click.option(
+        "--fabric",
+        "fabric_files",
+        metavar="FILE",
+        multiple=True,
+        help="Read the fabric from a scan and forwarding tables instead of the database (repeat).",
+    )
+    about = "Read the profile from a file; with --fabric."
+    profile = click.option("--profile", "profile_file", metavar="FILE", help=about)
+    return fabric(profile(function))
 
 
 def read_layouts(items: tuple[str, ...]) -> dict[str, HostLayout]:

@@ -24,7 +24,7 @@ BUSIEST = 10
 
 
 def circuit_csv(circuits: Circuits, hosts: Sequence[str] = ()) -> str:
-    """Return CSV text of circuits that `almanac.options.circuit_files.read_circuits` reads."""
+    """Return CSV text of circuits that `almanac.options.circuits.read_circuits` reads."""
     return csv_text(CIRCUIT_COLUMNS, named_circuits(circuits, hosts))
 
 

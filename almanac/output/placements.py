@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,7 @@ from almanac.output.printing import print_table
 from registry import units
 
 if TYPE_CHECKING:
+    from mapping.evaluation.loaded_links import LoadedLink
     from mapping.evaluation.report import PlacementReport
     from mapping.placement.moves.remapping import Curve
     from mapping.placement.partition.cores import CoreBinding
@@ -22,7 +23,14 @@ BOUNDED = (
     ("hop_bytes", "hop-bytes"),
 )
 """Metrics that have bounds, with their names in tables."""
+LINK_ENDS = ("source", "source_guid", "source_port", "target", "target_guid", "target_port")
+"""Columns of CSV files that name the two ends of a link."""
 COLUMNS = ("placement", "worst link", "worst network link", "hop-bytes", "dilation", "which link")
+
+
+def link_ends(link: LoadedLink) -> list[Any]:
+    """Return the cells of `LINK_ENDS` of a link."""
+    return [value for end in (link.source, link.target) for value in (end.name, end.guid, end.port)]
 
 
 def show_placement(report: PlacementReport) -> None:

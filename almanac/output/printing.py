@@ -36,6 +36,11 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
+def attributes(one: object, *names: str) -> dict[str, Any]:
+    """Return some attributes of an object by name."""
+    return {name: getattr(one, name) for name in names}
+
+
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table with numbers aligned to the right; text is never interpreted as markup."""
     from rich.console import Console

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from almanac.output.json.simulations import POINT_KEYS, points_over_time
+from almanac.output.placements import LINK_ENDS, link_ends
 from almanac.output.printing import csv_text, print_table, whole
 from registry import units
 
@@ -16,10 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """Links of each run that are printed."""
-LINK_COLUMNS = (
-    *("placement", "source", "source_guid", "source_port", "target", "target_guid", "target_port"),
-    *("bytes", "capacity", "busy_seconds", "utilisation"),
-)
+LINK_COLUMNS = ("placement", *LINK_ENDS, "bytes", "capacity", "busy_seconds", "utilisation")
 POINT_COLUMNS = ("placement", *POINT_KEYS)
 COLUMNS = (
     *("placement", "completion", "delivered", "throughput", "mean latency", "median latency"),
@@ -56,11 +54,11 @@ def show_simulation_table(report: SimulationReport) -> None:
 
 def link_csv(report: SimulationReport) -> str:
     """Return CSV text with a row per placement and loaded link direction, busiest first."""
-    rows = []
-    for run in report.runs:
-        for link, busy, part in report.busiest(run):
-            ends = [value for end in (link.source, link.target) for value in (end.name, end.guid, end.port)]
-            rows.append([run.placement, *ends, whole(link.bytes), whole(link.capacity), busy, part])
+    rows = [
+        [run.placement, *link_ends(link), whole(link.bytes), whole(link.capacity), busy, part]
+        for run in report.runs
+        for link, busy, part in report.busiest(run)
+    ]
     return csv_text(LINK_COLUMNS, rows)
 
 

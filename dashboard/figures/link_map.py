@@ -7,15 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from dashboard.components.fabric_map.picture import HEIGHT, Grid, Level, Picture, Points, Step
+from dashboard.components.fabric_map.picture import HEIGHT, Item, Level, Picture, Points, Step
 from dashboard.figures.colouring import MARK, Colouring
-from dashboard.layouts import TREE, Cables, Drawing, Layout
+from dashboard.layouts import TREE, Cables, Cells, Drawing, Layout
 from dashboard.layouts.cells import tier_text
 from dashboard.tables.links import bundles, busier_direction, port_texts
 from registry.model import SWITCH, Bools, Fabric, Floats, Longs
 
 LINES_LIMIT = 2000
 """Maximum number of cables drawn as lines; more are drawn as cells."""
+WIDER = 400
+"""Maximum number of links drawn around a device; above it only the device's own links are drawn."""
 
 
 def link_map(
@@ -49,7 +51,9 @@ def link_map(
     whole = _picture(fabric, part, colouring, height)
     if not lines:
         counted = f"{colouring.legend} · cables"
-        return replace(whole, shape=_grid(drawing, chosen), drawing=_name("cells", chosen), legend=counted)
+        return replace(
+            whole, shape=_cells(drawing.cells, chosen), drawing=_name("cells", chosen), legend=counted
+        )
     points = _points(fabric, drawing.layout, whole.vertices, counts)
     counted = f"{colouring.legend} · lines, one for all cables between two devices"
     return replace(whole, shape=points, drawing=_name("lines", np.r_[part.a, -1, part.b]), legend=counted)
@@ -89,7 +93,7 @@ def _picture(fabric: Fabric, part: Cables, colouring: Colouring, height: int) ->
         other_rows=np.where(rows == part.there, part.back, part.there),
         worst=worst,
         worst_text=colouring.marked,
-        shape=Grid(panels=(), count=np.zeros(0, np.int64), row=step, column=step),
+        shape=Cells(panels=(), panel=step, row=step, column=step),
         height=height,
         mark=MARK,
     )
@@ -114,12 +118,12 @@ def _counted(
     return (steps, step) if counts[0] else (steps[1:], step - np.int32(1))
 
 
-def _grid(drawing: Drawing, chosen: Longs) -> Grid:
-    cells = drawing.cells
-    panels, count = np.unique(cells.panel[chosen], return_counts=True)
-    return Grid(
+def _cells(cells: Cells, chosen: Longs) -> Cells:
+    """Return the cells of some cables, without empty panels."""
+    panels, panel = np.unique(cells.panel[chosen], return_inverse=True)
+    return Cells(
         panels=tuple(cells.panels[number] for number in panels.tolist()),
-        count=count,
+        panel=panel.astype(np.int32),
         row=cells.row[chosen],
         column=cells.column[chosen],
     )
@@ -163,3 +167,24 @@ def _taken(cables: Cables, chosen: Longs) -> Cables:
 def _name(form: str, places: Longs) -> str:
     """Return a name that is equal for maps with the same cables at the same places."""
     return form + hashlib.blake2b(places.tobytes(), digest_size=8).hexdigest()
+
+
+def around(fabric: Fabric, item: Item) -> Bools:
+    """Return bool[m]: links at both ends of a link, or of a device and, if few enough, its neighbours."""
+    links = fabric.links
+    if item.link is not None:
+        ends = np.isin(np.arange(len(fabric)), [links.source[item.link], links.target[item.link]])
+        return np.asarray(ends[links.source] | ends[links.target])
+    own = (links.source == item.vertex) | (links.target == item.vertex)
+    ends = np.zeros(len(fabric), bool)
+    ends[links.source[own]] = ends[links.target[own]] = True
+    far = ends[links.source] | ends[links.target]
+    return np.asarray(far if int(far.sum()) <= WIDER else own)
+
+
+def hottest_part(seconds: Floats, most: int) -> Bools:
+    """Return bool[m]: loaded links, at most the `most` busiest ones; equal ones by row."""
+    order = np.argsort(-seconds, kind="stable")[:most]
+    chosen = np.zeros(len(seconds), bool)
+    chosen[order[seconds[order] > 0]] = True
+    return chosen

@@ -7,7 +7,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from dashboard.layouts.order import fitted, repeat_number, switch_of
+from dashboard.layouts.order import fitted, surround
 from registry.model import Fabric, Floats, Longs
 
 RULE = "free-1"
@@ -31,7 +31,7 @@ def free(fabric: Fabric) -> tuple[Floats, Floats]:
         spread = _springs if len(core) <= SPRING_LIMIT else _eigenvectors
         x[core], y[core] = spread(len(core), number[source], number[target]).T
     lengths = np.hypot(x[source] - x[target], y[source] - y[target])
-    _petals(fabric, x, y, float(lengths.mean()) if len(lengths) else 1.0)
+    surround(fabric, x, y, PETAL * (float(lengths.mean()) if len(lengths) else 1.0))
     return fitted(x), fitted(y)
 
 
@@ -57,14 +57,3 @@ def _eigenvectors(count: int, source: Longs, target: Longs) -> Floats:
     spread = spot * np.sign(spot[far, np.arange(2)])
     order = np.argsort(spread, axis=0, kind="stable")
     return np.argsort(order, axis=0, kind="stable").astype(np.float64)  # ranks spread crowded places
-
-
-def _petals(fabric: Fabric, x: Floats, y: Floats, length: float) -> None:
-    """Place the hosts of each switch in a circle around it."""
-    hanging = np.flatnonzero(~fabric.forwards)
-    switch = switch_of(fabric)[hanging]
-    hanging, switch = hanging[switch >= 0], switch[switch >= 0]
-    around = np.bincount(switch, minlength=len(fabric))[switch]
-    angle = 2 * np.pi * repeat_number(switch) / np.maximum(around, 1)
-    x[hanging] = x[switch] + PETAL * length * np.cos(angle)
-    y[hanging] = y[switch] + PETAL * length * np.sin(angle)

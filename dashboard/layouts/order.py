@@ -30,6 +30,17 @@ def fitted(values: Floats) -> Floats:
     return (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
 
 
+def surround(fabric: Fabric, x: Floats, y: Floats, distance: float, turn: float = 0.0) -> None:
+    """Place the hosts of each switch in a circle around it, the first one at the angle `turn`."""
+    hanging = np.flatnonzero(~fabric.forwards)
+    switch = switch_of(fabric)[hanging]
+    hanging, switch = hanging[switch >= 0], switch[switch >= 0]
+    around = np.bincount(switch, minlength=len(fabric))[switch]
+    angle = turn + 2 * np.pi * repeat_number(switch) / np.maximum(around, 1)
+    x[hanging] = x[switch] + distance * np.cos(angle)
+    y[hanging] = y[switch] + distance * np.sin(angle)
+
+
 def repeat_number(*keys: Ints | Longs) -> Longs:
     """Return int64[k]: for each row the number of earlier rows with the same keys."""
     count = len(keys[0])

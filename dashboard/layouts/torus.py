@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dashboard.layouts.order import fitted, repeat_number, switch_of
+from dashboard.layouts.order import fitted, surround, switch_of
 from registry.model import Fabric, Floats, Ints
 
 GAP = 1
@@ -29,10 +29,5 @@ def slices(fabric: Fabric, spot: Ints) -> tuple[Floats, Floats]:
         x += place[:, axis] * width
         width *= float(place[:, axis].max()) + 1
     y = place[:, 1].copy()
-    hanging = np.flatnonzero(~fabric.forwards)
-    switch = switch_of(fabric)[hanging]
-    around = np.bincount(switch[switch >= 0], minlength=len(fabric))[switch]
-    angle = np.pi / 4 + 2 * np.pi * repeat_number(switch) / np.maximum(around, 1)
-    x[hanging] += CORNER * np.cos(angle)
-    y[hanging] += CORNER * np.sin(angle)
+    surround(fabric, x, y, CORNER, np.pi / 4)
     return fitted(x), fitted(y)

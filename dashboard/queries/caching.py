@@ -55,13 +55,13 @@ def _both(registry: Registry, first: str, second: str) -> tuple[OpenPlacement, O
 
 
 @st.cache_resource(max_entries=CACHED, show_spinner=False, hash_funcs=KEYS)
-def cached_snapshot(registry: Registry, content: str, _found: Snapshot | None = None) -> Snapshot:
-    """Return a fabric by the id of its content: one statement, none if it is cached or given."""
-    return registry.fabrics.read_content(content) if _found is None else _found
+def cached_snapshot(registry: Registry, snapshot_id: str, _found: Snapshot | None = None) -> Snapshot:
+    """Return a snapshot by its id: one statement, none if it is cached or given."""
+    return registry.fabrics.read_content(snapshot_id) if _found is None else _found
 
 
 @st.cache_resource(max_entries=CACHED, show_spinner=False)
-def drawing(content: str, _fabric: Fabric, _registry: Registry | None = None) -> Drawing:
+def drawing(snapshot_id: str, _fabric: Fabric, _registry: Registry | None = None) -> Drawing:
     """Return positions and cells for drawing a fabric; computed once.
 
     A free layout is slow to compute: with a registry it is read from there, or stored there once computed.
@@ -70,31 +70,26 @@ def drawing(content: str, _fabric: Fabric, _registry: Registry | None = None) ->
     def spread(fabric: Fabric) -> tuple[Floats, Floats]:
         if _registry is None:
             return layouts.free(fabric)
-        stored = _registry.drawings.read(content, layouts.RULE)
+        stored = _registry.drawings.read(snapshot_id, layouts.RULE)
         if stored is not None and len(stored.x) == len(fabric):
             return stored.x, stored.y
         x, y = layouts.free(fabric)
-        _registry.drawings.save(content, layouts.RULE, x, y, np.zeros(len(fabric), np.int32))
+        _registry.drawings.save(snapshot_id, layouts.RULE, x, y, np.zeros(len(fabric), np.int32))
         return x, y
 
     return layouts.draw(_fabric, spread)
 
 
 @st.cache_resource(max_entries=4 * CACHED, show_spinner="Evaluating the ranks in order ...")
-def cached_in_order(placement: str, _opened: OpenPlacement) -> Evaluation | None:
+def cached_in_order(placement_id: str, _opened: OpenPlacement) -> Evaluation | None:
     """Return the costs of the same ranks placed in order, or None if profile or routes are missing."""
-    stored, profile, fabric = _opened.stored, _opened.profile, _opened.snapshot.fabric
-    if profile is None or stored.evaluation is None:
+    placement, evaluation = _opened.stored.placement, _opened.stored.evaluation
+    profile, fabric = _opened.profile, _opened.snapshot.fabric
+    if profile is None or evaluation is None or (evaluation.routing == "tables" and fabric.tables is None):
         return None
-    if stored.evaluation.routing == "tables" and fabric.tables is None:
-        return None
-    baseline = in_order(stored.placement.ranks, stored.placement.allocation)
+    baseline = in_order(placement.ranks, placement.allocation)
+    costs = CostModel(routing=evaluation.routing, rails=evaluation.rails)
     try:
-        return evaluate(
-            fabric,
-            profile.profile,
-            baseline,
-            CostModel(routing=stored.evaluation.routing, rails=stored.evaluation.rails),
-        )
+        return evaluate(fabric, profile.profile, baseline, costs)
     except (DisconnectedAllocation, UnreachablePair):
         return None

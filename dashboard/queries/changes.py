@@ -61,11 +61,9 @@ def cached_comparison(registry: Registry, cluster: str, before: State, after: St
     return read_snapshot_diff(registry.database, cluster, before, after)
 
 
-def _as_of(line: Timeline, at: datetime) -> State:
-    found = line.as_of(at)
+def _as_of(line: Timeline, time: datetime) -> State:
+    found = line.as_of(time)
     if found is None:
-        first = line.states[0].at
-        raise UnknownName(
-            "state", at.isoformat(), remedy=f"{line.cluster} was first seen at {first:%F %T} UTC"
-        )
+        remedy = f"{line.cluster} was first seen at {line.states[0].at:%F %T} UTC"
+        raise UnknownName("state", time.isoformat(), remedy=remedy)
     return found

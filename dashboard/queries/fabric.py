@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.queries.caching import cached_placement
+import streamlit as st
+
+from dashboard.layouts import Drawing, redrawn
+from dashboard.queries.caching import KEYS, cached_placement
 from dashboard.queries.traffic import cached_traffic
-from mapping.service.live import Live
+from dashboard.tables.what_if import ChangedFabric, changed_fabric
+from mapping.service.live import Live, imagine
+from mapping.traffic.what_if import Change, WhatIf
 from registry.counters.counters import rates_of
 from registry.errors import UnknownName
 from registry.fabrics.fabrics import ClusterInfo, Snapshot
 from registry.model import Fabric, Floats, LinkRates
-from registry.pages.changes import Timeline
-from registry.pages.fabric import FabricHistory, read_fabric_history
+from registry.pages.fabric import FabricHistory
 from registry.pages.placements import OpenPlacement
 from registry.registry import Registry
+
+CHANGES_CACHED = 4
+"""Number of cached changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,10 +32,8 @@ class FabricView:
     Attributes
     ----------
     cluster : ClusterInfo
-    timeline : Timeline
-        States of the cluster's wiring.
-    at : datetime or None
-        Requested time, or None for now.
+    snapshot : Snapshot
+        The fabric that is shown.
     live : Live or None
         Traffic of the running jobs, or None if a placement is shown.
     opened : OpenPlacement or None
@@ -40,42 +45,20 @@ class FabricView:
     """
 
     cluster: ClusterInfo
-    timeline: Timeline
-    at: datetime | None
+    snapshot: Snapshot
     live: Live | None
     opened: OpenPlacement | None
     rates: LinkRates | None
     link_bytes: Floats | None
 
     @property
-    def snapshot(self) -> Snapshot:
-        """The fabric that is shown."""
-        if self.opened is not None:
-            return self.opened.snapshot
-        assert self.live is not None
-        return self.live.running.snapshot
-
-    @property
     def fabric(self) -> Fabric:
-        """The fabric that is shown."""
+        """Hosts, switches and links of the snapshot."""
         return self.snapshot.fabric
 
 
-def seen_clusters(
-    registry: Registry, cluster: str | None, at: datetime | None, *, counters: bool = False
-) -> FabricHistory:
-    """Return all clusters, and one of them at a time: one statement.
-
-    Raises
-    ------
-    UnknownName
-        There are clusters, but none with that name.
-    """
-    return read_fabric_history(registry.database, cluster, at, counters=counters)
-
-
 def fabric_view(
-    registry: Registry, found: FabricHistory, at: datetime | None, placement: str | None
+    registry: Registry, found: FabricHistory, time: datetime | None, placement: str | None
 ) -> FabricView:
     """Return a cluster's fabric with the traffic of the running jobs, or of a placement.
 
@@ -94,21 +77,47 @@ def fabric_view(
         raise UnknownName(
             "placement", placement or "", remedy=f"it belongs to cluster {opened.stored.cluster}"
         )
-    live = cached_traffic(registry, cluster, at) if opened is None else None
-    fabric = live.fabric if live is not None else opened.snapshot.fabric if opened is not None else None
-    assert fabric is not None
+    live = None
+    if opened is not None:
+        snapshot, evaluation = opened.snapshot, opened.stored.evaluation
+        link_bytes = None if evaluation is None else evaluation.link_bytes
+    else:
+        live = cached_traffic(registry, cluster, time)
+        snapshot = live.running.snapshot
+        link_bytes = live.shared.link_bytes if len(live.shared) else None
     return FabricView(
         cluster=cluster,
-        timeline=line,
-        at=at,
+        snapshot=snapshot,
         live=live,
         opened=opened,
-        rates=rates_of(fabric, found.sweeps),
-        link_bytes=_link_bytes(live, opened),
+        rates=rates_of(snapshot.fabric, found.sweeps),
+        link_bytes=link_bytes,
     )
 
 
-def _link_bytes(live: Live | None, opened: OpenPlacement | None) -> Floats | None:
-    if opened is not None:
-        return None if opened.stored.evaluation is None else opened.stored.evaluation.link_bytes
-    return live.shared.link_bytes if live is not None and len(live.shared) else None
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Consequences:
+    """Consequences of a change, and the drawing of the changed fabric, removed links included."""
+
+    what_if: WhatIf
+    changed: ChangedFabric
+    drawing: Drawing
+
+
+@st.cache_resource(
+    max_entries=CHANGES_CACHED,
+    show_spinner="Routing the jobs on the changed fabric ...",
+    hash_funcs=KEYS | {Change: repr},
+)
+def cached_what_if(
+    registry: Registry, cluster: ClusterInfo, live: Live, _drawing: Drawing, change: Change, rule: str
+) -> Consequences:
+    """Return what a change would do to the running jobs: one statement, none if the result is cached.
+
+    Raises
+    ------
+    UnknownName, InvalidValue
+    """
+    found = imagine(registry, live, change, rule=rule)
+    changed = changed_fabric(found)
+    return Consequences(what_if=found, changed=changed, drawing=redrawn(_drawing, changed.fabric))

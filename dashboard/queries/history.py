@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.queries.caching import KEYS
+from dashboard.queries.traffic import clusters
 from dashboard.state.viewer import Viewer
 from mapping.traffic.quality import Quality, Regression, judge, regressions
 from registry.fabrics.fabrics import ClusterInfo
@@ -41,7 +42,7 @@ class History:
 
 def history(registry: Registry, viewer: Viewer) -> History:
     """Return all visible placements: two statements, one if nothing is new; one more if limited to a user."""
-    known = {info.name: info for info in registry.fabrics.clusters()}
+    known = clusters(registry)
     versions = tuple((info.name, info.version) for info in known.values())
     mine = None if viewer.only is None else jobs_of_user(registry.database, viewer.only)
     series, quality, found = _judged(registry, versions, mine)

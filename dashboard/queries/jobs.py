@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.queries.caching import CACHED, cached_snapshot
 from mapping.traffic.fragmentation import Fragmentation, Neighbours
 from registry.model import Fabric
-from registry.pages.jobs import JobChoices, JobFilter, JobRow
+from registry.pages.jobs import JobFilter, JobRow
 from registry.registry import Registry
 
 MOST_ROWS = 100_000
@@ -52,38 +52,34 @@ class HostIndex:
         return self.neighbours.fragmentation(np.asarray(vertices, np.int64))
 
 
-def job_choices(registry: Registry) -> JobChoices:
-    """Return the clusters, users, applications and states to choose from: one statement."""
-    return registry.job_pages.choices()
-
-
 def jobs_view(
-    registry: Registry, wanted: JobFilter, contents: Mapping[str, str], *, limit: int, offset: int = 0
+    registry: Registry, wanted: JobFilter, snapshots: Mapping[str, str], *, limit: int, offset: int = 0
 ) -> JobsView:
     """Return the jobs that match a filter: one statement, and one for each fabric that is not cached.
 
     Parameters
     ----------
-    contents : mapping of str to str
-        Id of the newest fabric content of each cluster, from `job_choices`.
+    snapshots : mapping of str to str
+        Id of the newest snapshot of each cluster: ``clusters`` of `JobChoices`.
     """
     page = registry.job_pages.page(wanted, limit=limit, offset=offset)
     return JobsView(
         rows=page.rows,
-        fragmentation=tuple(_fragmentation(registry, contents, row) for row in page.rows),
+        fragmentation=tuple(_fragmentation(registry, snapshots, row) for row in page.rows),
         total=page.total,
     )
 
 
-def _fragmentation(registry: Registry, contents: Mapping[str, str], row: JobRow) -> Fragmentation | None:
-    content = contents.get(row.stored.cluster, "")
-    if not content or not row.stored.job.hosts:
+def _fragmentation(registry: Registry, snapshots: Mapping[str, str], row: JobRow) -> Fragmentation | None:
+    snapshot = snapshots.get(row.stored.cluster, "")
+    if not snapshot or not row.stored.job.hosts:
         return None
-    return host_index(content, cached_snapshot(registry, content).fabric).fragmentation(row.stored.job.hosts)
+    index = host_index(snapshot, cached_snapshot(registry, snapshot).fabric)
+    return index.fragmentation(row.stored.job.hosts)
 
 
 @st.cache_resource(max_entries=CACHED, show_spinner=False)
-def host_index(content: str, _fabric: Fabric) -> HostIndex:
-    """Return the host index of a fabric content; computed once."""
+def host_index(snapshot_id: str, _fabric: Fabric) -> HostIndex:
+    """Return the host index of a snapshot; computed once."""
     hosts = _fabric.hosts.tolist()
     return HostIndex(vertex={_fabric.names[v]: v for v in hosts}, neighbours=Neighbours.of(_fabric))

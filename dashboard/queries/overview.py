@@ -39,7 +39,7 @@ class Overview:
         Changes of the wiring since a day ago, or None if there is no older observation.
     rerouted : bool
         True if the forwarding tables changed since a day ago.
-    at : datetime
+    now : datetime
         Present time.
     """
 
@@ -48,7 +48,7 @@ class Overview:
     rates: LinkRates | None
     changes: Changes | None
     rerouted: bool
-    at: datetime
+    now: datetime
 
 
 def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview:
@@ -66,7 +66,7 @@ def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview
     """
     found = read_overview(registry.database, cluster, now - A_DAY)
     if found.cluster is None:
-        return Overview(clusters=found, live=None, rates=None, changes=None, rerouted=False, at=now)
+        return Overview(clusters=found, live=None, rates=None, changes=None, rerouted=False, now=now)
     live = cached_traffic(registry, found.clusters[found.cluster], None)
     present, before = live.running.snapshot, found.before
     return Overview(
@@ -75,7 +75,7 @@ def overview(registry: Registry, cluster: str | None, now: datetime) -> Overview
         rates=_rates(present.id, tuple(sweep.at for sweep in found.sweeps), present.fabric, found.sweeps),
         changes=None if before is None else _changes(before.id, present.id, before, present.fabric),
         rerouted=before is not None and before.routing != present.routing,
-        at=now,
+        now=now,
     )
 
 
@@ -88,12 +88,16 @@ def cached_findings(view: Overview) -> tuple[Finding, ...]:
 
 
 @st.cache_resource(max_entries=CACHED, show_spinner="Checking the fabric ...")
-def _findings(content: str, routing: str | None, plan: str | None, _subject: Subject) -> tuple[Finding, ...]:
+def _findings(
+    snapshot_id: str, routing: str | None, plan: str | None, _subject: Subject
+) -> tuple[Finding, ...]:
     return check(_subject)
 
 
 @st.cache_resource(max_entries=CACHED, show_spinner=False)
-def _rates(content: str, swept: tuple[datetime, ...], _fabric: Fabric, _sweeps: Sweeps) -> LinkRates | None:
+def _rates(
+    snapshot_id: str, swept: tuple[datetime, ...], _fabric: Fabric, _sweeps: Sweeps
+) -> LinkRates | None:
     return rates_of(_fabric, _sweeps)
 
 

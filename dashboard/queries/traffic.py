@@ -28,22 +28,22 @@ FRESH = timedelta(minutes=5)
     show_spinner="Adding up the traffic of the running jobs ...",
     hash_funcs=KEYS,
 )
-def cached_traffic(registry: Registry, cluster: ClusterInfo, at: datetime | None) -> Live:
+def cached_traffic(registry: Registry, cluster: ClusterInfo, time: datetime | None) -> Live:
     """Return the traffic of the jobs that run on a cluster: three statements, none if it is cached.
 
     Parameters
     ----------
     cluster : ClusterInfo
         The cluster; entries cached for an older version of it are not used.
-    at : datetime or None
-        Time; None for now.
+    time : datetime or None
+        None for now.
 
     Raises
     ------
     UnknownName
         No observation of the cluster until then.
     """
-    return traffic(registry, cluster.name, at)
+    return traffic(registry, cluster.name, time)
 
 
 @st.cache_resource(max_entries=PAIRS_CACHED, show_spinner=False, hash_funcs=KEYS)

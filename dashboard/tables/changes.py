@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dashboard.layouts.order import repeat_number
+from dashboard.tables.links import with_removed
 from registry.fabrics.changes import Changes
 from registry.model import NO_PORT, Fabric, Floats, Links, Longs
 
@@ -55,7 +56,10 @@ def overlay(before: Fabric, after: Fabric, changes: Changes) -> Overlay:
     grown = newer.capacity[new_at] - older.capacity[old_at]
     kind[new_at[grown > 0]], kind[new_at[grown < 0]] = FASTER, SLOWER
     gone = np.setdiff1d(np.arange(len(older)), old_at)
-    links = _joined(newer, older, gone, ends)
+    source, target = (end.astype(np.int32) for end in ends)
+    links = with_removed(newer, replace(older, source=source, target=target), gone)
+    unknown = np.full(len(links), NO_PORT, np.int32)
+    links = replace(links, source_adapter=unknown, target_adapter=unknown)
     order = links.order()
     kind = np.r_[kind, np.full(len(gone), GONE)][order]
     return Overlay(fabric=_fabric(before, after, names, vertex_of, links.take(order)), kind=kind)
@@ -83,26 +87,6 @@ def _keys(states: list[tuple[Longs, Longs, Links]]) -> Longs:
         columns = (source, target, links.source_port.astype(np.int64), links.target_port.astype(np.int64))
         rows.append(np.stack([*columns, repeat_number(*columns)], axis=1))
     return np.unique(np.concatenate(rows), axis=0, return_inverse=True)[1].astype(np.int64).reshape(-1)
-
-
-def _joined(newer: Links, older: Links, gone: Longs, ends: tuple[Longs, Longs]) -> Links:
-    """Return the later links and the removed ones, without adapters."""
-
-    def both(name: str) -> Floats:
-        joined: Floats = np.r_[getattr(newer, name), getattr(older, name)[gone]]
-        return joined
-
-    unknown = np.full(len(newer) + len(gone), NO_PORT, np.int32)
-    return Links(
-        source=np.r_[newer.source, ends[0][gone]].astype(np.int32),
-        target=np.r_[newer.target, ends[1][gone]].astype(np.int32),
-        capacity=both("capacity"),
-        source_port=both("source_port").astype(np.int32),
-        target_port=both("target_port").astype(np.int32),
-        source_adapter=unknown,
-        target_adapter=unknown,
-        cables=both("cables").astype(np.int32),
-    )
 
 
 def _fabric(before: Fabric, after: Fabric, names: tuple[str, ...], vertex_of: Longs, links: Links) -> Fabric:

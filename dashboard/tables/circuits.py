@@ -62,14 +62,10 @@ def throughputs(plan: CircuitPlan) -> pd.DataFrame:
     Unknown and unlimited values are left out.
     """
     values = {PRESENT: plan.present_throughput, PROPOSED: plan.throughput, UPPER_BOUND: plan.upper_bound}
-    known = {series: value for series, value in values.items() if math.isfinite(value)}
-    return pd.DataFrame(
-        {
-            "series": list(known),
-            "value": list(known.values()),
-            "shown": [f"{value:.4g} profiles/s" for value in known.values()],
-        }
-    )
+    rows = [
+        (series, value, f"{value:.4g} profiles/s") for series, value in values.items() if math.isfinite(value)
+    ]
+    return pd.DataFrame(rows, columns=["series", "value", "shown"])
 
 
 def trail_table(plan: CircuitPlan) -> pd.DataFrame:
@@ -117,13 +113,8 @@ def moves_table(record: CircuitPlanRecord) -> pd.DataFrame:
     """Return the circuits to move, those to remove first: columns ``what``, ``a``, ``b``."""
     plan = record.plan
     moves = [(REMOVED, pair) for pair in plan.removed] + [(INSERTED, pair) for pair in plan.inserted]
-    return pd.DataFrame(
-        {
-            "what": [what for what, _ in moves],
-            "a": [record.node_name(pair[0]) for _, pair in moves],
-            "b": [record.node_name(pair[1]) for _, pair in moves],
-        }
-    )
+    rows = [(what, record.node_name(a), record.node_name(b)) for what, (a, b) in moves]
+    return pd.DataFrame(rows, columns=["what", "a", "b"])
 
 
 def ways_table(record: CircuitPlanRecord, most: int) -> pd.DataFrame:

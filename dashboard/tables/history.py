@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -80,54 +80,45 @@ def panels(series: PlacementSeries, quality: Quality, rows: Longs) -> list[Panel
 def points(series: PlacementSeries, quality: Quality, rows: Longs, metric: str) -> pd.DataFrame:
     """Return the newest placements of a chart and the newest older regressions, in base units.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``at``, ``value``, ``bound``, ``limit`` (NaN if not known), ``in order``, ``flagged``,
-        ``role``, ``placement``, ``profile``, ``group`` (placements with one limit), ``job`` and ``strategy``.
+    Unknown values are NaN. Placements of one ``group`` have one limit.
     """
     older, newest = rows[:-POINTS], rows[-POINTS:]
     mine = np.r_[older[quality.regression[older]][-FLAGGED:], newest]
-    bound = _column(series, f"bound_{metric}", mine)
+    bound = _values(series, f"bound_{metric}", mine)
     limit = quality.limit[mine] * bound if metric == "congestion_seconds" else np.full(len(mine), np.nan)
     return pd.DataFrame(
         {
             "at": pd.to_datetime(series.recorded_at[mine], utc=True),
-            "value": getattr(series, metric)[mine],
+            "value": _values(series, metric, mine),
             "bound": bound,
             "limit": limit,
-            "in order": _column(series, f"in_order_{metric}", mine),
+            "in order": _values(series, f"in_order_{metric}", mine),
             "flagged": quality.regression[mine],
-            "role": _texts(series.role, mine),
-            "placement": _texts(series.id, mine),
-            "profile": _texts(series.profile_name, mine),
+            "role": _values(series, "role", mine),
+            "placement": _values(series, "id", mine),
+            "profile": _values(series, "profile_name", mine),
             "group": [f"{series.profile_name[k]} {series.ranks[k]} {series.role[k]}" for k in mine.tolist()],
-            "job": _texts(series.job, mine),
-            "strategy": _texts(series.strategy, mine),
+            "job": _values(series, "job", mine),
+            "strategy": _values(series, "strategy", mine),
         }
     )
 
 
 def placements_table(series: PlacementSeries, quality: Quality, rows: Longs) -> pd.DataFrame:
     """Return placements with their costs in base units, in the order of the rows."""
+
+    def columns(*titles: str) -> dict[str, Any]:
+        return {title: _values(series, FACTS[title], rows) for title in titles}
+
     return pd.DataFrame(
         {
-            "placement": _texts(series.id, rows),
+            "placement": _values(series, "id", rows),
             "saved at (UTC)": series.recorded_at[rows].astype("datetime64[s]"),
-            "application": _texts(series.application, rows),
-            "cluster": _texts(series.cluster, rows),
-            "job": _texts(series.job, rows),
-            "role": _texts(series.role, rows),
-            "ranks": series.ranks[rows],
-            **{about.title: getattr(series, metric)[rows] for metric, about in METRICS.items()},
+            **columns("application", "cluster", "job", "role", "ranks"),
+            **{about.title: _values(series, metric, rows) for metric, about in METRICS.items()},
             "over bound": quality.ratio[rows],
             "regression": quality.regression[rows],
-            "profile": _texts(series.profile_name, rows),
-            "strategy": _texts(series.strategy, rows),
-            "objective": _texts(series.objective, rows),
-            "routing": _texts(series.routing, rows),
-            "snapshot": _texts(series.snapshot, rows),
-            "code version": _texts(series.code_version, rows),
+            **columns("profile", "strategy", "objective", "routing", "snapshot", "code version"),
         }
     )
 
@@ -151,7 +142,7 @@ def facts_table(series: PlacementSeries, pair: Sequence[int]) -> pd.DataFrame:
     lines: list[tuple[str, list[str]]] = []
     for metric, about in METRICS.items():
         lines.append((about.title, [_cost(value, about.base) for value in getattr(series, metric)[rows]]))
-        bounds = _column(series, f"bound_{metric}", rows)
+        bounds = _values(series, f"bound_{metric}", rows)
         if np.isfinite(bounds).any():
             lines.append((f"{about.title}, lower bound", [_cost(value, about.base) for value in bounds]))
     lines += [(fact, [str(getattr(series, column)[row]) for row in pair]) for fact, column in FACTS.items()]
@@ -173,44 +164,34 @@ def relative(series: PlacementSeries, pair: Sequence[int]) -> pd.DataFrame:
         values = [float(getattr(series, metric)[row]) for row in pair]
         top = max(values, default=0.0) or 1.0
         rows += [
-            {
-                "cost": about.title,
-                "which": which,
-                "share": value / top,
-                "shown": units.text(value, about.base),
-            }
+            (about.title, which, value / top, units.text(value, about.base))
             for which, value in zip("AB", values, strict=True)
         ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["cost", "which", "share", "shown"])
 
 
 def applications_table(series: PlacementSeries, clusters: Sequence[str]) -> pd.DataFrame:
-    """Return each application on each of the clusters, one row each.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``application``, ``cluster``, ``placements``, ``over bound`` and ``over in order`` (medians).
-    """
-    rows = [one for one in by_application(series) if one.cluster in clusters]
-    return pd.DataFrame(
-        {
-            "application": [one.application or "unknown application" for one in rows],
-            "cluster": [one.cluster for one in rows],
-            "placements": [one.placements for one in rows],
-            "over bound": [one.over_bound for one in rows],
-            "over in order": [one.over_in_order for one in rows],
-        }
-    )
+    """Return the placements of each application on each of the clusters: their number and median quality."""
+    rows = [
+        (
+            one.application or "unknown application",
+            one.cluster,
+            one.placements,
+            one.over_bound,
+            one.over_in_order,
+        )
+        for one in by_application(series)
+        if one.cluster in clusters
+    ]
+    return pd.DataFrame(rows, columns=["application", "cluster", "placements", "over bound", "over in order"])
 
 
-def _column(series: PlacementSeries, name: str, rows: Longs) -> pd.Series[float]:
-    found = getattr(series, name, None)
-    return pd.Series(np.full(len(rows), np.nan) if found is None else found[rows])
-
-
-def _texts(column: tuple[str, ...], rows: Longs) -> list[str]:
-    return [column[k] for k in rows.tolist()]
+def _values(series: PlacementSeries, name: str, rows: Longs) -> Any:
+    """Return some rows of a column: a list of texts or an array of numbers; NaN without such a column."""
+    column = getattr(series, name, None)
+    if isinstance(column, tuple):
+        return [column[row] for row in rows.tolist()]
+    return np.full(len(rows), np.nan) if column is None else column[rows]
 
 
 def _cost(value: float, base: str) -> str:

@@ -9,7 +9,12 @@ import numpy as np
 import pandas as pd
 
 from dashboard.layouts import Cables
-from registry.model import NO_PORT, Bools, Fabric, Floats, Longs
+from registry import units
+from registry.model import NO_PORT, Bools, Fabric, Floats, Links, Longs
+from registry.model.links import LINK_COLUMNS
+
+LOADS = {"load": units.BYTES, "capacity": units.RATE}
+"""Base units of columns of tables of links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -169,6 +174,12 @@ def bundles(fabric: Fabric, cables: Cables, values: Floats, gone: Bools | None =
     total = np.add.reduceat(count, first) if len(first) else count
     hottest = order[first]
     return Bundles(cable=hottest, row=row[hottest], value=value[hottest], cables=total.astype(np.int64))
+
+
+def with_removed(links: Links, older: Links, gone: Longs) -> Links:
+    """Return links followed by some rows of the links of an earlier state."""
+    columns = {name: np.r_[getattr(links, name), getattr(older, name)[gone]] for name in LINK_COLUMNS}
+    return Links(**columns)
 
 
 def loaded_links(

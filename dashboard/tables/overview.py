@@ -25,50 +25,28 @@ USERS = 3
 
 
 def clusters_table(overview: ClusterOverview, now: datetime) -> pd.DataFrame:
-    """Return all clusters, one row each.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``cluster``, ``last seen``, ``last seen (UTC)``, ``hosts``, ``switches``, ``cables``,
-        ``wirings`` (number of different observed wirings) and ``stale sources``.
-    """
-    bad = {
-        name: [
-            s.format or "unknown"
-            for s in overview.sources
-            if s.cluster == name and freshness(s, now).state != FRESH
-        ]
-        for name in overview.clusters
-    }
-    table = pd.DataFrame(
-        [
-            {
-                "cluster": info.name,
-                "last seen": f"{age_text(now - info.last_observed_at)} ago",
-                "last seen (UTC)": None,
-                "hosts": info.hosts,
-                "switches": info.switches,
-                "cables": info.cables,
-                "wirings": info.contents,
-                "stale sources": ", ".join(bad[info.name]),
-            }
-            for info in overview.clusters.values()
-        ]
+    """Return all clusters, one row each: age, size, number of different wirings, and stale sources."""
+    infos = overview.clusters.values()
+    stale: dict[str, list[str]] = {info.name: [] for info in infos}
+    for source in overview.sources:
+        if source.cluster in stale and freshness(source, now).state != FRESH:
+            stale[source.cluster].append(source.format or "unknown")
+    return pd.DataFrame(
+        {
+            "cluster": list(stale),
+            "last seen": [f"{age_text(now - info.last_observed_at)} ago" for info in infos],
+            "last seen (UTC)": in_utc(info.last_observed_at for info in infos),
+            "hosts": [info.hosts for info in infos],
+            "switches": [info.switches for info in infos],
+            "cables": [info.cables for info in infos],
+            "wirings": [info.contents for info in infos],
+            "stale sources": [", ".join(formats) for formats in stale.values()],
+        }
     )
-    table["last seen (UTC)"] = in_utc(info.last_observed_at for info in overview.clusters.values())
-    return table
 
 
 def measured_links(fabric: Fabric, rates: LinkRates, count: int) -> pd.DataFrame:
-    """Return the links with the largest measured utilisation, largest first.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``link``, ``share`` (utilisation, 0 to 1), ``rate``, ``peak``, ``capacity`` (bytes/s),
-        ``kind`` and ``row`` (of ``fabric.links``).
-    """
+    """Return the links with the largest measured utilisation (share, 0 to 1), largest first; bytes/s."""
     rows = rates.hottest(count)
     return pd.DataFrame(
         {
@@ -84,14 +62,7 @@ def measured_links(fabric: Fabric, rates: LinkRates, count: int) -> pd.DataFrame
 
 
 def predicted_links(fabric: Fabric, links: Sequence[HotLink], viewer: Viewer) -> pd.DataFrame:
-    """Return the given links with the jobs whose traffic they carry.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``link``, ``time`` (s per period), ``load`` (bytes per period), ``capacity`` (bytes/s),
-        ``jobs`` (number of jobs on it), ``whose traffic``, ``kind`` and ``row``.
-    """
+    """Return the given links with the jobs whose traffic they carry; seconds and bytes per period."""
     return pd.DataFrame(
         {
             "link": [link_text(fabric, link.row) for link in links],
@@ -107,14 +78,7 @@ def predicted_links(fabric: Fabric, links: Sequence[HotLink], viewer: Viewer) ->
 
 
 def gains_table(jobs: Sequence[RunningJob], now: datetime, viewer: Viewer) -> pd.DataFrame:
-    """Return the visible jobs that would gain from another placement, largest gain first.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``job``, ``name``, ``user``, ``application``, ``gain`` (times), ``now``, ``then`` (s per
-        period), ``ranks to move``, ``looked at`` (age of the advice) and ``key`` (cluster and job).
-    """
+    """Return the visible jobs that would gain from another placement, largest gain first; s per period."""
     rows = []
     for one in jobs:
         job, advice = one.stored.job, one.advice
@@ -139,15 +103,9 @@ def gains_table(jobs: Sequence[RunningJob], now: datetime, viewer: Viewer) -> pd
 
 
 def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
-    """Return the findings, worst first: columns ``severity``, ``check``, ``what``, ``count``."""
-    return pd.DataFrame(
-        {
-            "severity": [str(one.severity) for one in findings],
-            "check": [one.check for one in findings],
-            "what": [one.text for one in findings],
-            "count": [one.count for one in findings],
-        }
-    )
+    """Return the findings, worst first."""
+    rows = [(str(one.severity), one.check, one.text, one.count) for one in findings]
+    return pd.DataFrame(rows, columns=["severity", "check", "what", "count"])
 
 
 def changes_lines(changes: Changes, rerouted: bool) -> list[str]:

@@ -17,62 +17,37 @@ SIGNS = {FRESH: "●", OLD: "◔", FAILING: "▲", NEVER: "▲"}
 
 
 def sources_table(sources: Sequence[SourceState], now: datetime, viewer: Viewer) -> pd.DataFrame:
-    """Return all sources with the age of their data, stale and failing ones first.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``state``, ``cluster``, ``source``, ``last good``, ``last good (UTC)``, ``last try (UTC)``
-        and ``what is wrong``.
-    """
-    rows = []
-    for source in sources:
-        state, _ = freshness(source, now)
-        good = source.last_good_at
-        rows.append(
-            {
-                "state": f"{SIGNS[state]} {state}",
-                "cluster": source.cluster,
-                "source": source.format or "unknown format",
-                "last good": "never" if good is None else f"{age_text(now - good)} ago",
-                "last good (UTC)": good,
-                "last try (UTC)": source.last_at,
-                "what is wrong": viewer.message(source.error),
-                "fresh": state == FRESH,
-            }
-        )
-    table = pd.DataFrame(rows)
-    if not rows:
-        return table
-    table["last good (UTC)"] = in_utc(source.last_good_at for source in sources)
-    table["last try (UTC)"] = in_utc(source.last_at for source in sources)
-    return table.sort_values("fresh", kind="stable", ignore_index=True).drop(columns="fresh")
+    """Return all sources with the age of their data, stale and failing ones first."""
+    if not sources:
+        return pd.DataFrame()
+    states = {source: freshness(source, now).state for source in sources}
+    listed = sorted(sources, key=lambda source: states[source] == FRESH)
+    good = [source.last_good_at for source in listed]
+    return pd.DataFrame(
+        {
+            "state": [f"{SIGNS[states[source]]} {states[source]}" for source in listed],
+            "cluster": [source.cluster for source in listed],
+            "source": [source.format or "unknown format" for source in listed],
+            "last good": ["never" if time is None else f"{age_text(now - time)} ago" for time in good],
+            "last good (UTC)": in_utc(good),
+            "last try (UTC)": in_utc(source.last_at for source in listed),
+            "what is wrong": [viewer.message(source.error) for source in listed],
+        }
+    )
 
 
 def runs_table(runs: Sequence[RunInfo], viewer: Viewer) -> pd.DataFrame:
-    """Return ingest runs, one row each.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``began (UTC)``, ``cluster``, ``formats``, ``outcome``, ``duration (s)``, ``files``,
-        ``warnings`` (counts), ``error`` and ``run``.
-    """
-    table = pd.DataFrame(
-        [
-            {
-                "began (UTC)": None,
-                "cluster": run.cluster,
-                "formats": ", ".join(run.formats) or "unknown",
-                "outcome": run.outcome,
-                "duration (s)": float(f"{run.seconds:.4g}"),
-                "files": len(run.files),
-                "warnings": len(run.warnings),
-                "error": viewer.message(run.error),
-                "run": run.id,
-            }
-            for run in runs
-        ]
+    """Return ingest runs, one row each, with their numbers of files and warnings."""
+    return pd.DataFrame(
+        {
+            "began (UTC)": in_utc(run.at for run in runs),
+            "cluster": [run.cluster for run in runs],
+            "formats": [", ".join(run.formats) or "unknown" for run in runs],
+            "outcome": [run.outcome for run in runs],
+            "duration (s)": [float(f"{run.seconds:.4g}") for run in runs],
+            "files": [len(run.files) for run in runs],
+            "warnings": [len(run.warnings) for run in runs],
+            "error": [viewer.message(run.error) for run in runs],
+            "run": [run.id for run in runs],
+        }
     )
-    table["began (UTC)"] = in_utc(run.at for run in runs)
-    return table

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from dashboard.state.viewer import Viewer
+from dashboard.tables.links import with_removed
 from mapping.traffic.what_if import WhatIf
-from registry.model import Bools, Fabric, Floats, Links, Longs
-from registry.model.links import LINK_COLUMNS
+from registry.model import Bools, Fabric, Floats, Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,10 +44,7 @@ def changed_fabric(found: WhatIf) -> ChangedFabric:
     """Return the fabric after a change together with the removed links."""
     before, after = found.before.fabric.links, found.after.fabric.links
     gone = np.setdiff1d(np.arange(len(before)), found.row_before)
-    columns = {
-        name: np.concatenate((getattr(after, name), getattr(before, name)[gone])) for name in LINK_COLUMNS
-    }
-    links = Links(**columns)
+    links = with_removed(after, before, gone)
     rows = np.append(np.arange(len(after)), np.full(len(gone), -1)).astype(np.int64)
     order = links.order()
     fabric = replace(found.after.fabric, links=links.take(order), tables=None)

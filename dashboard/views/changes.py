@@ -8,19 +8,21 @@ from itertools import pairwise
 import pandas as pd
 import streamlit as st
 
-from dashboard import layouts, queries
+from dashboard import layouts
 from dashboard.components.fabric_map import fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.figures.style import DARK, LIGHT
 from dashboard.layouts import Drawing
 from dashboard.queries.changes import ChangesView, cached_comparison, changes_view
+from dashboard.queries.traffic import clusters
 from dashboard.state.site import Site
 from dashboard.tables.changes import GONE, KINDS, UNCHANGED, Overlay, overlay
 from dashboard.tables.columns import in_utc
+from dashboard.widgets.address import set_address
 from dashboard.widgets.controls import choose, parsed_moment, toggle
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_no_fabric, show_unknown
+from dashboard.widgets.tables import csv_text, download
 from registry import units
 from registry.errors import UnknownName
 from registry.fabrics.change_text import in_words, summary
@@ -39,7 +41,7 @@ WORDS = 10
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     st.title("Changes")
-    known = queries.clusters(registry)
+    known = clusters(registry)
     if not known:
         show_no_fabric()
         return
@@ -137,8 +139,8 @@ def _states(view: ChangesView) -> None:
     number = len(states) - 1 - picked[0]
     st.button(
         f"Show changes at {plain(_name(states[number]))}",
-        on_click=_go,
-        args=(states[max(number - 1, 0)], states[number]),
+        on_click=set_address,
+        kwargs={"from": _key(states[max(number - 1, 0)]), "to": _key(states[number])},
         icon=":material/arrow_forward:",
         key="show state",
     )
@@ -151,10 +153,6 @@ def _differences(states: Sequence[State]) -> list[str]:
         both = (("wiring", before.content, after.content), ("tables", before.routing, after.routing))
         words.append(" and ".join(what for what, old, new in both if old != new))
     return words
-
-
-def _go(before: State, after: State) -> None:
-    st.query_params["from"], st.query_params["to"] = _key(before), _key(after)
 
 
 def _key(state: State) -> str:

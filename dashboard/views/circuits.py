@@ -9,8 +9,8 @@ import streamlit as st
 
 from dashboard import figures, tables
 from dashboard.figures.circuits import circuit_matrix, throughput_bars, trail_chart
-from dashboard.queries.circuits import read_plan, visible_plans
 from dashboard.state.site import Site
+from dashboard.state.viewer import Viewer
 from dashboard.tables.circuits import (
     circuits_table,
     facts,
@@ -22,11 +22,12 @@ from dashboard.tables.circuits import (
     ways_table,
 )
 from dashboard.widgets.controls import any_of, choose
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_empty, show_unknown
-from dashboard.widgets.navigation import link_to, picked_row
+from dashboard.widgets.navigation import link_to
+from dashboard.widgets.tables import csv_text, download, picked_row
 from registry import units
 from registry.errors import UnknownName
+from registry.jobs.jobs import job_key, jobs_of_user
 from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from registry.registry import Registry
 
@@ -54,7 +55,7 @@ def draw(registry: Registry, site: Site) -> None:
         return
     try:
         infos, plan = _choose(known)
-        stored = read_plan(registry, plan)
+        stored = registry.circuit_plans.read(plan)
     except UnknownName as error:
         show_unknown(error, "plan" if error.kind == "configuration" else error.kind)
         return
@@ -64,6 +65,20 @@ def draw(registry: Registry, site: Site) -> None:
     _circuits(stored)
     _routes(stored)
     _plans(infos, site)
+
+
+def visible_plans(registry: Registry, viewer: Viewer) -> Sequence[CircuitPlanInfo]:
+    """Return all visible circuit plans, newest first: one statement; one more if limited to a user.
+
+    A viewer who is limited to one user sees only plans made for this user's jobs alone.
+    """
+    found = registry.circuit_plans.list()
+    if viewer.only is None:
+        return found
+    mine = jobs_of_user(registry.database, viewer.only)
+    return [
+        one for one in found if one.jobs and all(job_key(one.cluster or "", job) in mine for job in one.jobs)
+    ]
 
 
 def _choose(known: Sequence[CircuitPlanInfo]) -> tuple[list[CircuitPlanInfo], str]:
@@ -78,7 +93,7 @@ def _choose(known: Sequence[CircuitPlanInfo]) -> tuple[list[CircuitPlanInfo], st
         names = sorted({one.cluster for one in known if one.cluster is not None})
         cluster = None
         if names:
-            cluster = any_of("Cluster", "cluster", names, kind="cluster", resets=("plan",))
+            cluster = any_of("cluster", names, resets=("plan",))
     infos = [one for one in known if cluster in (None, one.cluster)]
     by_id = {one.id: one for one in infos}
     with right:

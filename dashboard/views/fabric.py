@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from dashboard import queries
 from dashboard.components.fabric_map import Item, fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
-from dashboard.figures.drawn_links import around, hottest_part
-from dashboard.figures.link_map import LINES_LIMIT, link_map
+from dashboard.figures.link_map import LINES_LIMIT, around, hottest_part, link_map
 from dashboard.layouts import Drawing
-from dashboard.queries.fabric import FabricView, fabric_view, seen_clusters
+from dashboard.queries.caching import cached_placement, drawing
+from dashboard.queries.fabric import FabricView, fabric_view
 from dashboard.state.site import Site
 from dashboard.views import fabric_panel, picking
+from dashboard.widgets.address import set_address
 from dashboard.widgets.controls import choose, moment, parsed_moment, stops, toggle
 from dashboard.widgets.messages import CONVENTION, plain, show_no_fabric, show_unknown
 from mapping.traffic.against_counters import against_counters
 from registry import units
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools
-from registry.pages.fabric import FabricHistory
+from registry.pages.fabric import FabricHistory, read_fabric_history
 from registry.registry import Registry
 
 PREDICTED, MEASURED, DIFFERENCE, CAPACITY = "predicted", "measured", "difference", "capacity"
@@ -48,32 +49,31 @@ def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     st.title("Fabric")
     colour = st.query_params.get("colour", PREDICTED)
-    at = parsed_moment("at")
+    time, counters = parsed_moment("at"), colour in (MEASURED, DIFFERENCE)
     try:
-        found = seen_clusters(registry, _cluster(registry), at, counters=colour in (MEASURED, DIFFERENCE))
+        found = read_fabric_history(registry.database, _cluster(registry), time, counters=counters)
         if not found.clusters:
             show_no_fabric()
             return
-        at = _when(found)
-        view = fabric_view(registry, found, at, st.query_params.get("placement"))
-        drawing = queries.drawing(view.snapshot.id, view.fabric, registry)
+        view = fabric_view(registry, found, _when(found), st.query_params.get("placement"))
+        drawn = drawing(view.snapshot.id, view.fabric, registry)
     except UnknownName as error:
         show_unknown(error, "at" if error.kind == "fabric" else error.kind)
         return
     _whose(view, site)
-    if not len(drawing.cables):
+    if not len(drawn.cables):
         st.info("This fabric has no cables.")
         return
-    colour, shape = _looks(view, drawing)
+    colour, shape = _looks(view, drawn)
     picked = _picked(view)
     left, right = st.columns([7, 3])
     with left:
-        _map(view, drawing, picked, colour, shape)
+        _map(view, drawn, picked, colour, shape)
     with right:
         if picked is None:
             fabric_panel.short_list(view, site)
         else:
-            fabric_panel.draw(registry, site, view, drawing.layout, picked)
+            fabric_panel.draw(registry, site, view, drawn.layout, picked)
     fabric_panel.table(view, site)
 
 
@@ -81,7 +81,7 @@ def _cluster(registry: Registry) -> str | None:
     """Return the cluster in the address, or the cluster of the placement in the address."""
     cluster, placement = st.query_params.get("cluster"), st.query_params.get("placement")
     if cluster is None and placement is not None:
-        cluster = queries.cached_placement(registry, placement).stored.cluster
+        cluster = cached_placement(registry, placement).stored.cluster
         st.query_params["cluster"] = cluster
     return cluster
 
@@ -97,12 +97,10 @@ def _when(found: FabricHistory) -> datetime | None:
     if "placement" in st.query_params:
         return None
     with time_column:
-        at = moment(
-            "As of (UTC)", "at", info.first_observed_at, datetime.now(tz=info.first_observed_at.tzinfo)
-        )
+        time = moment("As of (UTC)", "at", info.first_observed_at, datetime.now(UTC))
     with slider_column:
         stops("State of the wiring", "at", [state.at for state in line.states])
-    return at
+    return time
 
 
 def _whose(view: FabricView, site: Site) -> None:
@@ -119,7 +117,8 @@ def _whose(view: FabricView, site: Site) -> None:
     if view.opened is not None:
         left, right = st.columns([6, 2], vertical_alignment="center")
         left.info(f"Traffic of placement {plain(view.opened.stored.id)} alone, on its own fabric.")
-        right.button("Show running jobs", on_click=_forget_placement, key="running")
+        forgotten = dict.fromkeys(("placement", *picking.PARAMETERS))
+        right.button("Show running jobs", on_click=set_address, kwargs=forgotten, key="running")
         return
     live = view.live
     assert live is not None
@@ -128,11 +127,6 @@ def _whose(view: FabricView, site: Site) -> None:
     if missing:
         jobs += f", without profile: {len(live.without_profile):,}, not routable: {len(live.unloaded):,}"
     st.caption(plain(f"{jobs}. Routes: {live.routing}, {live.costs.rails}. {CONVENTION}"))
-
-
-def _forget_placement() -> None:
-    for name in ("placement", *picking.PARAMETERS):
-        st.query_params.pop(name, None)
 
 
 def _picked(view: FabricView) -> Item | None:
@@ -168,7 +162,7 @@ def _map(view: FabricView, drawing: Drawing, picked: Item | None, colour: str, s
         st.info("Select a link or a device, or search for one: the lines around it are then drawn.")
         shape = CELLS
     picture = link_map(view.fabric, drawing, colours, lines=shape != CELLS, only=only)
-    fabric_map(picture, key="map", picked=picked, on_pick=picking.to_address(view.fabric))
+    fabric_map(picture, key="map", picked=picked, on_pick=partial(picking.pick, view.fabric))
     if note:
         st.caption(plain(note))
 

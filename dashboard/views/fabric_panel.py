@@ -14,13 +14,13 @@ from dashboard.queries.fabric import FabricView
 from dashboard.queries.traffic import cached_rank_pairs, pairs_of_placement
 from dashboard.state.site import Site
 from dashboard.state.viewer import OTHERS
-from dashboard.tables.links import hottest_links, link_text, sender_text, shortened
-from dashboard.tables.users import jobs_on_hosts, pairs_table, users_of_link
+from dashboard.tables.links import LOADS, hottest_links, link_text, sender_text, shortened
+from dashboard.tables.sharing import jobs_on_hosts, pairs_table, users_of_link
 from dashboard.views import picking
 from dashboard.widgets.controls import choose
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_error
 from dashboard.widgets.navigation import job_link, link_to
+from dashboard.widgets.tables import csv_text, download, share_bar
 from mapping.traffic import device_names as naming
 from registry import units
 from registry.errors import AlmanacError
@@ -31,7 +31,6 @@ PAIRS = 50
 """Maximum number of listed pairs of ranks."""
 OWN = 8
 """Maximum number of listed links of a device."""
-PART = st.column_config.ProgressColumn("part", format="percent", min_value=0, max_value=1)
 
 
 def draw(registry: Registry, site: Site, view: FabricView, layout: Layout, picked: Item) -> None:
@@ -96,7 +95,7 @@ def _users(registry: Registry, site: Site, view: FabricView, row: int) -> None:
         return
     st.markdown("**Jobs on this link**")
     shown = tables.in_units(users, {"bytes": units.BYTES})
-    st.dataframe(shown, hide_index=True, column_config={"part": PART}, height="content", key="users")
+    st.dataframe(shown, hide_index=True, column_config={"part": share_bar()}, height="content", key="users")
     jobs = [job for job in users["job"] if job != OTHERS]
     if not jobs:
         return
@@ -133,7 +132,7 @@ def _pairs(table: pd.DataFrame, count: int) -> None:
         f"{count:,} pairs of ranks load it" + (f", the {len(table)} largest:" if count > len(table) else ":")
     )
     shown = tables.in_units(table, {"bytes": units.BYTES})
-    st.dataframe(shown, hide_index=True, column_config={"part": PART}, height=240, key="pairs")
+    st.dataframe(shown, hide_index=True, column_config={"part": share_bar()}, height=240, key="pairs")
 
 
 def _device(site: Site, view: FabricView, layout: Layout, vertex: int) -> None:
@@ -182,7 +181,7 @@ SHORT, LONG = 8, 50
 """Maximum number of links in the list and in the table."""
 LETTERS = 36
 """Maximum length of a link's name in the list."""
-BASES = {"time": units.SECONDS, "load": units.BYTES, "capacity": units.RATE}
+BASES = {"time": units.SECONDS, **LOADS}
 
 
 def _link_button(fabric: Fabric, row: int, seconds: float, about: str, key: str) -> None:
@@ -227,12 +226,10 @@ def table(view: FabricView, site: Site) -> None:
         return
     with st.expander("Table of the busiest links"):
         _, found = hottest_links(view.fabric, view.link_bytes, LONG)
-        bar = st.column_config.ProgressColumn("of the worst", format="percent", min_value=0, max_value=1)
         shown = tables.in_units(found, BASES)
-        st.dataframe(shown, hide_index=True, column_config={"of the worst": bar}, key="hottest")
-        download(
-            "All loaded links as CSV", lambda: _csv(view), f"{view.cluster.name}-links.csv", key="links csv"
-        )
+        st.dataframe(shown, hide_index=True, column_config={"of the worst": share_bar()}, key="hottest")
+        name = f"{view.cluster.name}-links.csv"
+        download("All loaded links as CSV", lambda: _csv(view), name, key="links csv")
     if view.opened is not None:
         link_to(site.job, "Ranks, bounds and launcher files", placement=view.opened.stored.id)
 

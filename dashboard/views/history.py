@@ -13,9 +13,9 @@ from dashboard.state.site import Site
 from dashboard.tables.history import panels, placements_table, points
 from dashboard.views.history_pairs import PLACEMENTS, compare
 from dashboard.widgets.controls import any_of, page_start, pager, toggle
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.navigation import Row, link_to, linked_rows
+from dashboard.widgets.tables import csv_text, download
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Longs
@@ -62,10 +62,10 @@ def _choose(view: History) -> tuple[Longs, str]:
     series = view.series
     columns = st.columns([2, 2, 5])
     with columns[0]:
-        cluster = any_of("Cluster", "cluster", sorted(set(series.cluster)), kind="cluster", resets=("page",))
+        cluster = any_of("cluster", sorted(set(series.cluster)), resets=("page",))
     with columns[1]:
         names = sorted(set(series.application))
-        application = any_of("Application", "application", names, kind="application", resets=("page",))
+        application = any_of("application", names, resets=("page",))
     with columns[2]:
         titles = {metric: about.title for metric, about in tables.METRICS.items()}
         metric = toggle("Cost", "metric", titles, default="congestion_seconds")

@@ -10,25 +10,26 @@ import streamlit as st
 
 from dashboard import figures
 from dashboard.figures.ingest import durations
-from dashboard.queries.ingest import RUNS, ingest_view
 from dashboard.state.site import Site
 from dashboard.tables.status import runs_table, sources_table
-from dashboard.widgets.controls import choose, toggle
-from dashboard.widgets.downloads import csv_text, download
+from dashboard.widgets.controls import any_of, toggle
 from dashboard.widgets.messages import plain, show_empty, show_unknown
+from dashboard.widgets.tables import csv_text, download
 from registry.errors import UnknownName
 from registry.ingest_runs.runs import FAILED, RunInfo, SourceState
 from registry.registry import Registry
 
 ALL = "all"
+RUNS = 1000
+"""Maximum number of runs shown; the newest ones."""
 
 
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     st.title("Ingest")
     try:
-        view = ingest_view(registry, st.query_params.get("cluster"))
-        if not view.sources:
+        sources = registry.runs.sources()
+        if not sources:
             show_empty(
                 "The registry holds no ingest run yet. Ingest a scan, or load the demonstration:",
                 "almanac ingest SCAN --cluster NAME",
@@ -37,11 +38,12 @@ def draw(registry: Registry, site: Site) -> None:
             return
         left, right = st.columns([2, 5])
         with left:
-            cluster = choose("Cluster", "cluster", view.clusters, empty="all", resets=("run",))
+            names = sorted({source.cluster for source in sources if source.cluster})
+            cluster = any_of("cluster", names, resets=("run",))
         with right:
             outcome = toggle("Runs", "outcome", {ALL: "All", FAILED: "Failed only"}, default=ALL)
-        runs = [run for run in view.runs if outcome in (ALL, run.outcome)]
-        _sources([source for source in view.sources if cluster in (None, source.cluster)], site)
+        runs = [run for run in registry.runs.list(cluster, RUNS) if outcome in (ALL, run.outcome)]
+        _sources([source for source in sources if cluster in (None, source.cluster)], site)
         _runs(runs, site)
     except UnknownName as error:
         show_unknown(error, error.kind)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from dashboard import figures, tables
@@ -12,9 +14,9 @@ from dashboard.queries.traffic import cached_traffic, clusters
 from dashboard.state.site import Site
 from dashboard.tables.sharing import SLOWDOWN, UNITS, heat, pair_text, shared_links, slowdowns
 from dashboard.widgets.controls import choose, moment, toggle
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fabric, show_unknown
-from dashboard.widgets.navigation import job_link, open_job, picked_row
+from dashboard.widgets.navigation import job_link, open_job
+from dashboard.widgets.tables import csv_text, download, picked_row
 from mapping.service.live import Live
 from registry import units
 from registry.errors import UnknownName
@@ -23,7 +25,7 @@ from registry.registry import Registry
 LINKS = {"20": "20", "40": "40", "80": "80"}
 """Choices for the number of busiest links."""
 SHARED, NETWORK, ALL = "shared", "network", "all"
-KINDS = {SHARED: "Shared by jobs", NETWORK: "SnapshotDiff switches", ALL: "All"}
+KINDS = {SHARED: "Shared by jobs", NETWORK: "Between switches", ALL: "All"}
 
 ABOUT = {
     "alone": "Time of the job's worst link with its own traffic only.",
@@ -43,11 +45,11 @@ def draw(registry: Registry, site: Site) -> None:
     left, middle, right = st.columns([3, 3, 5])
     try:
         with left:
-            cluster = known[choose("Cluster", "cluster", list(known), resets=["at"]) or ""]
+            cluster = known[choose("Cluster", "cluster", list(known), resets=("at",)) or ""]
         with middle:
             first, last = cluster.first_observed_at, max(datetime.now(UTC), cluster.last_observed_at)
-            at = moment("Jobs that ran at (UTC)", "at", first, last)
-        live = cached_traffic(registry, cluster, at)
+            time = moment("Jobs that ran at (UTC)", "at", first, last)
+        live = cached_traffic(registry, cluster, time)
     except UnknownName as error:
         show_unknown(error, "at" if error.kind == "fabric" else error.kind)
         return
@@ -108,11 +110,7 @@ def _pair(live: Live, site: Site) -> None:
     with st.container(horizontal=True):
         for user in (pair.first, pair.second):
             if site.viewer.sees(user.user):
-                _open(live, site, user.job)
-
-
-def _open(live: Live, site: Site, job: str) -> None:
-    job_link(site.job, live.running.snapshot.cluster, job)
+                job_link(site.job, live.running.snapshot.cluster, user.job)
 
 
 def _heat(live: Live, site: Site, kind: str, count: int) -> None:
@@ -139,13 +137,12 @@ def _slowdowns(live: Live, site: Site) -> None:
     table = slowdowns(live.shared, site.viewer)
     shown = tables.in_units(table, UNITS)
     named = dict(zip(table.columns, shown.columns, strict=True))
-    column = st.column_config.Column
-    helps = {named[name]: column(help=about) for name, about in ABOUT.items() if name != SLOWDOWN}
-    times = {SLOWDOWN: st.column_config.NumberColumn(format="%.2f ×", help=ABOUT[SLOWDOWN])}
+    helps: dict[str, Any] = {named[name]: st.column_config.Column(help=ABOUT[name]) for name in ABOUT}
+    helps[SLOWDOWN] = st.column_config.NumberColumn(format="%.2f ×", help=ABOUT[SLOWDOWN])
     event = st.dataframe(
         shown,
         hide_index=True,
-        column_config={**helps, **times},
+        column_config=helps,
         on_select="rerun",
         selection_mode="single-row",
         key="slowdowns",
@@ -166,14 +163,7 @@ def _left_out(live: Live, site: Site) -> None:
         return
     with st.expander(f"{len(rows):,} running jobs without known traffic"):
         if seen:
-            st.dataframe(
-                {
-                    "job": [job for job, _, _ in seen],
-                    "user": [user for _, user, _ in seen],
-                    "reason": [reason for _, _, reason in seen],
-                },
-                hide_index=True,
-                key="left out",
-            )
+            table = pd.DataFrame(seen, columns=["job", "user", "reason"])
+            st.dataframe(table, hide_index=True, key="left out")
         if len(seen) < len(rows):
             st.caption(f"{len(rows) - len(seen):,} of them belong to other users.")

@@ -16,6 +16,7 @@ from dashboard.state.viewer import Viewer
 from dashboard.views import job_files, job_links, job_ranks, placement_search
 from dashboard.views.job_choice import choose_job
 from dashboard.views.placement_search import SearchSubject
+from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import plain, show_empty, show_metric, show_unknown
 from dashboard.widgets.navigation import link_to
 from mapping.service.request import PlacementRequest
@@ -106,12 +107,8 @@ def _advice(file: JobFile) -> None:
             f"after moving {advice.moved:,} ranks, with the traffic of {advice.in_background:,} other jobs.",
             icon=":material/trending_up:",
         )
-        st.button("Compare both", on_click=_show, args=(advice.proposed, advice.present), key="show advice")
-
-
-def _show(placement: str, beside: str) -> None:
-    st.query_params["placement"] = placement
-    st.query_params["beside"] = beside
+        both = {"placement": advice.proposed, "beside": advice.present}
+        st.button("Compare both", on_click=set_address, kwargs=both, key="show advice")
 
 
 def _search_subject(view: JobView) -> SearchSubject | None:

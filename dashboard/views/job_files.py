@@ -7,9 +7,9 @@ import streamlit as st
 
 from dashboard.state.site import Site
 from dashboard.tables.placements import METRICS
-from dashboard.widgets.downloads import download
 from dashboard.widgets.messages import plain
 from dashboard.widgets.navigation import link_to
+from dashboard.widgets.tables import download
 from mapping.launchers import catalog
 from registry import units
 from registry.errors import InvalidPlacement

@@ -13,15 +13,13 @@ from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.queries.caching import cached_in_order, drawing
 from dashboard.queries.job import JobView
-from dashboard.tables.links import link_text, loaded_links
-from dashboard.tables.users import pairs_table
+from dashboard.queries.traffic import pairs_of_placement
+from dashboard.tables.links import LOADS, link_text, loaded_links
+from dashboard.tables.sharing import pairs_table
 from dashboard.widgets.controls import choose
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_error
-from dashboard.widgets.navigation import picked_row
-from mapping.distances.cost_model import CostModel
+from dashboard.widgets.tables import csv_text, download, picked_row, share_bar
 from mapping.traffic import device_names as naming
-from mapping.traffic.job_loads import rank_pairs
 from registry import units
 from registry.errors import AlmanacError
 from registry.model import Bools, Evaluation, Fabric, Floats, Longs
@@ -33,7 +31,6 @@ HEIGHT = 380
 """Height of a map, in pixels."""
 PAIRS = 200
 """Maximum rows of the table of rank pairs."""
-LOADS = {"load": units.BYTES, "capacity": units.RATE}
 
 
 def draw(view: JobView, opened: OpenPlacement, evaluation: Evaluation) -> None:
@@ -102,13 +99,13 @@ def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, 
     )
     download(
         "All loaded links as CSV",
-        lambda: _csv(opened, evaluation, seconds, bases),
+        lambda: csv_text(loaded_links(fabric, seconds, evaluation.link_bytes, None)[1], bases),
         f"{opened.stored.id}-links.csv",
         key="links csv",
     )
     row = _chosen_link(fabric, rows)
     if row is not None:
-        _pairs(opened, evaluation, row)
+        _pairs(opened, row)
 
 
 def _pick(fabric: Fabric, row: int | None) -> None:
@@ -137,35 +134,22 @@ def _chosen_link(fabric: Fabric, rows: Longs) -> int | None:
     return None if name is None else by_name[name]
 
 
-def _csv(
-    opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, Floats], bases: Mapping[str, str]
-) -> str:
-    _, table = loaded_links(opened.snapshot.fabric, seconds, evaluation.link_bytes, None)
-    return csv_text(table, bases)
-
-
-def _pairs(opened: OpenPlacement, evaluation: Evaluation, row: int) -> None:
+def _pairs(opened: OpenPlacement, row: int) -> None:
     """Draw the pairs of ranks that load a link."""
     fabric, placement = opened.snapshot.fabric, opened.stored.placement
-    if opened.profile is None:
-        st.info("The profile of this placement is not known.")
-        return
     try:
-        found = rank_pairs(
-            fabric,
-            opened.profile.profile,
-            placement,
-            row,
-            CostModel(routing=evaluation.routing, rails=evaluation.rails),
-            most=PAIRS,
-        )
+        found = pairs_of_placement(opened, row, PAIRS)
     except AlmanacError as error:
         show_error(error)
+        return
+    if found is None:
+        st.info("The profile of this placement is not known.")
         return
     carried = plain(units.text(found.total_bytes, units.BYTES))
     st.markdown(
         f"{found.pairs:,} pairs of ranks send {carried} over {plain(link_text(fabric, row))}; the largest:"
     )
-    share = st.column_config.ProgressColumn("share of link", format="percent", min_value=0, max_value=1)
     shown = tables.in_units(pairs_table(fabric, placement, found), {"bytes": units.BYTES})
-    st.dataframe(shown, hide_index=True, column_config={"part": share}, height=280, key="pairs")
+    st.dataframe(
+        shown, hide_index=True, column_config={"part": share_bar("share of link")}, height=280, key="pairs"
+    )

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import streamlit as st
 
 from dashboard import tables
-from dashboard.queries.jobs import MOST_ROWS, JobsView, job_choices, jobs_view
+from dashboard.queries.jobs import MOST_ROWS, JobsView, jobs_view
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
 from dashboard.tables.jobs import ABOUT, ENDED, GAIN, OVER, SCATTER, STARTED, UNITS, jobs_table
 from dashboard.widgets.controls import any_of, at_least, moment, page_start, pager, text_field
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import show_empty, show_unknown
-from dashboard.widgets.navigation import open_job, picked_row
+from dashboard.widgets.navigation import open_job
+from dashboard.widgets.tables import csv_text, download, picked_row
 from registry.errors import UnknownName
 from registry.pages.jobs import JobChoices, JobFilter
 from registry.registry import Registry
@@ -30,7 +29,7 @@ PAGE = "page"
 def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     st.title("Jobs")
-    choices = job_choices(registry)
+    choices = registry.job_pages.choices()
     if not choices.states and not choices.users:
         show_empty(
             "The registry holds no jobs yet. Ingest some, or load the demonstration:",
@@ -51,7 +50,13 @@ def draw(registry: Registry, site: Site) -> None:
         return
     _table(view, site)
     pager(view.total, ROWS, PAGE, "jobs, the newest first")
-    _download(lambda: _all(registry, wanted, choices), site.viewer)
+
+    def every_job() -> str:
+        """Return all matching jobs as CSV; they are read when the button is pressed."""
+        found = jobs_view(registry, wanted, choices.clusters, limit=MOST_ROWS)
+        return csv_text(jobs_table(found.rows, found.fragmentation, site.viewer), UNITS)
+
+    download("All matching jobs as CSV", every_job, "jobs.csv", key="jobs csv")
 
 
 def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
@@ -64,15 +69,13 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
     clusters, users = list(choices.clusters), {viewer.name(u): u for u in choices.users if viewer.sees(u)}
     first = st.columns([2, 2, 3, 2, 3])
     with first[0]:
-        cluster = any_of("Cluster", "cluster", clusters, kind="cluster", resets=[PAGE])
+        cluster = any_of("cluster", clusters, resets=[PAGE])
     with first[1]:
-        user = any_of("User", "user", sorted(users), kind="user", resets=[PAGE])
+        user = any_of("user", sorted(users), resets=[PAGE])
     with first[2]:
-        application = any_of(
-            "Application", "application", choices.applications, kind="application", resets=[PAGE]
-        )
+        application = any_of("application", choices.applications, resets=[PAGE])
     with first[3]:
-        state = any_of("State", "state", choices.states, kind="state", resets=[PAGE])
+        state = any_of("state", choices.states, resets=[PAGE])
     with first[4]:
         text = text_field("Job", "text", hint="start of the id, or part of the name", resets=[PAGE])
     second = st.columns([3, 3, 3, 3])
@@ -102,20 +105,18 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
 def _table(view: JobsView, site: Site) -> None:
     """Draw the rows of the page; a selected job can be opened."""
     table = jobs_table(view.rows, view.fragmentation, site.viewer)
-    times = {
-        name: st.column_config.NumberColumn(format="%.2f ×", help=ABOUT[name])
-        for name in (OVER, GAIN, SCATTER)
-    }
     shown = tables.in_units(table, UNITS)
-    named = dict(zip(table.columns, shown.columns, strict=True))
+    number, times = st.column_config.NumberColumn, {OVER, GAIN, SCATTER}
     helps = {
-        named[name]: st.column_config.NumberColumn(help=ABOUT[name]) for name in ABOUT if name not in times
+        title: number(format="%.2f ×" if name in times else None, help=ABOUT[name])
+        for name, title in zip(table.columns, shown.columns, strict=True)
+        if name in ABOUT
     }
     when = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")
     event = st.dataframe(
         shown,
         hide_index=True,
-        column_config={**times, **helps, STARTED: when, ENDED: when},
+        column_config={**helps, STARTED: when, ENDED: when},
         on_select="rerun",
         selection_mode="single-row",
         height="content" if len(table) < 20 else 640,
@@ -123,18 +124,3 @@ def _table(view: JobsView, site: Site) -> None:
         key="jobs",
     )
     open_job(site.job, [row.stored.id for row in view.rows], picked_row(event, len(view.rows)), "open")
-
-
-def _all(registry: Registry, wanted: JobFilter, choices: JobChoices) -> JobsView:
-    """Return all matching rows, for the file."""
-    return jobs_view(registry, wanted, choices.clusters, limit=MOST_ROWS)
-
-
-def _download(read: Callable[[], JobsView], viewer: Viewer) -> None:
-    """Draw a download of all matching jobs as CSV, in base units; they are read when it is pressed."""
-
-    def content() -> str:
-        view = read()
-        return csv_text(jobs_table(view.rows, view.fragmentation, viewer), UNITS)
-
-    download("All matching jobs as CSV", content, "jobs.csv", key="jobs csv")

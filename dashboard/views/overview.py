@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard import tables
 from dashboard.queries.overview import Overview, cached_findings, overview
 from dashboard.state.site import Site
+from dashboard.tables.links import LOADS
 from dashboard.tables.overview import (
     changes_lines,
     clusters_table,
@@ -21,9 +22,9 @@ from dashboard.tables.overview import (
 )
 from dashboard.tables.status import sources_table
 from dashboard.widgets.controls import choose
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fabric, show_unknown
 from dashboard.widgets.navigation import Row, link_to, linked_rows
+from dashboard.widgets.tables import csv_text, download
 from mapping.checks.finding import Finding, Severity
 from mapping.service.live import Live
 from mapping.traffic.device_names import link_text as link_name
@@ -68,13 +69,13 @@ def _clusters(view: Overview) -> None:
     """Draw the table of clusters, and the choice of the cluster for the rest of the page."""
     known = view.clusters.clusters
     if len(known) > 1:
-        table = clusters_table(view.clusters, view.at)
+        table = clusters_table(view.clusters, view.now)
         st.dataframe(table, hide_index=True, key="clusters", height="content")
     left, right = st.columns([2, 5], vertical_alignment="bottom")
     with left:
         cluster = choose("Cluster", "cluster", list(known), default=view.clusters.cluster) or ""
     info = known[cluster]
-    seen = f"last seen {age_text(view.at - info.last_observed_at)} ago"
+    seen = f"last seen {age_text(view.now - info.last_observed_at)} ago"
     right.text(f"{info.hosts:,} hosts, {info.switches:,} switches, {info.cables:,} cables; {seen}")
 
 
@@ -126,7 +127,7 @@ def _estimated(live: Live, site: Site) -> None:
         for _, row in table.head(SHOWN).iterrows()
     ]
     linked_rows(site.fabric, ("Link", "Time per period", "Traffic of"), (6.2, 1.3, 3.7), rows)
-    bases = {"time": units.SECONDS, "load": units.BYTES, "capacity": units.RATE}
+    bases = {"time": units.SECONDS, **LOADS}
     _whole(tables.in_units(table.drop(columns="row"), bases), "busiest links estimated")
     link_to(site.interference, "Shared links", cluster=cluster)
 
@@ -152,7 +153,7 @@ def _no_traffic(live: Live) -> None:
 def _gains(view: Overview, live: Live, site: Site) -> None:
     """Draw the running jobs that would gain most from another placement."""
     st.subheader("Best candidates to move")
-    table = gains_table(live.running.jobs, view.at, site.viewer)
+    table = gains_table(live.running.jobs, view.now, site.viewer)
     cluster = live.running.snapshot.cluster
     if table.empty:
         looked = [job for job in live.running.jobs if job.advice is not None]
@@ -210,8 +211,8 @@ def _sources(view: Overview, site: Site) -> None:
     """Draw the table of data sources, stale and failing ones first."""
     st.subheader("Age of data sources")
     mine = [source for source in view.clusters.sources if source.cluster in ("", view.clusters.cluster)]
-    bad = [source for source in mine if freshness(source, view.at).state != FRESH]
-    table = sources_table(mine, view.at, site.viewer)
+    bad = [source for source in mine if freshness(source, view.now).state != FRESH]
+    table = sources_table(mine, view.now, site.viewer)
     st.dataframe(table, hide_index=True, key="sources", height="content")
     label = f"Runs and failures: {_count(len(bad), 'stale source')}" if bad else "Runs and failures"
     link_to(site.ingest, label)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from dashboard.components.fabric_map import Item
+from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import show_unknown
 from mapping.traffic.device_names import find_device, find_links, link_text
 from registry.errors import InvalidValue, UnknownName
@@ -33,21 +32,12 @@ def from_address(fabric: Fabric) -> Item | None:
 
 def pick(fabric: Fabric, item: Item | None) -> None:
     """Store the selected item in the address."""
-    for name in PARAMETERS:
-        st.query_params.pop(name, None)
-    if item is not None and item.link is not None:
-        st.query_params["link"] = link_text(fabric, item.link)
-    elif item is not None and item.vertex is not None:
-        st.query_params["device"] = fabric.names[item.vertex]
-
-
-def to_address(fabric: Fabric) -> Callable[[Item | None], None]:
-    """Return a callback for a map of this fabric that stores the selected item in the address."""
-
-    def picked(item: Item | None) -> None:
-        pick(fabric, item)
-
-    return picked
+    link, vertex = (None, None) if item is None else item
+    set_address(
+        link=None if link is None else link_text(fabric, link),
+        device=None if vertex is None else fabric.names[vertex],
+        load=None,
+    )
 
 
 def search(fabric: Fabric) -> None:

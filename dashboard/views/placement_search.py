@@ -8,6 +8,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from dashboard.state.searches import STOPPED, STOPPING, WAITING, Searches, SearchStatus
+from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import plain, show_error
 from mapping.evaluation.report import PlacementReport
 from mapping.placement.search.options import SearchOptions
@@ -175,17 +176,13 @@ def _result(searches: Searches, key: str, status: SearchStatus, shown: str | Non
             icon=":material/check:",
         )
     elif status.state == STOPPED:
-        st.info("The search was stopped before it result a placement.")
+        st.info("The search was stopped before it had found a placement.")
     elif isinstance(status.error, AlmanacError):
         show_error(status.error)
     elif status.error is not None:
         st.exception(status.error)
     with st.container(horizontal=True):
         if result is not None and result.placement != shown:
-            st.button("Show it", type="primary", on_click=_show, args=(result.placement,), key="place show")
+            address = {"placement": result.placement, "beside": None}
+            st.button("Show it", type="primary", on_click=set_address, kwargs=address, key="place show")
         st.button("Dismiss", on_click=searches.forget, args=(key,), key="place dismiss")
-
-
-def _show(placement: str) -> None:
-    st.query_params["placement"] = placement
-    st.query_params.pop("beside", None)

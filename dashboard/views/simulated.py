@@ -26,13 +26,14 @@ from dashboard.tables.simulated import (
     runs_table,
 )
 from dashboard.views import simulated_links
+from dashboard.widgets.address import set_address
 from dashboard.widgets.controls import any_of, toggle
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_empty, show_metric, show_unknown
+from dashboard.widgets.tables import csv_text, download
 from registry import units
 from registry.errors import UnknownName
 from registry.model import Simulation
-from registry.records.simulations import SimulationInfo, StoredSimulation
+from registry.records.simulations import SimulationInfo
 from registry.registry import Registry
 
 MOST = 6
@@ -101,11 +102,11 @@ def _filtered(view: SimulatedRuns) -> list[SimulationInfo]:
     left, middle, right = st.columns(3)
     resets = ("run", "map")
     with left:
-        cluster = any_of("Cluster", "cluster", clusters, kind="cluster", resets=resets)
+        cluster = any_of("cluster", clusters, resets=resets)
     with middle:
-        application = any_of("Application", "application", applications, kind="application", resets=resets)
+        application = any_of("application", applications, resets=resets)
     with right:
-        placement = any_of("Placement", "placement", placements, kind="placement", resets=resets)
+        placement = any_of("placement", placements, resets=resets)
     return [
         run
         for run in view.runs
@@ -146,23 +147,14 @@ def _chosen(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> list[Simulat
         format_func=lambda name: option_text(view, by_id[name]),
         key=key,
         max_selections=MOST,
-        on_change=_choice_to_address,
-        args=(key,),
+        on_change=lambda: _to_address(st.session_state[key]),
         help="The first run is A; the others are compared with it.",
     )
     return [by_id[name] for name in wanted]
 
 
-def _choice_to_address(key: str) -> None:
-    _to_address(st.session_state[key])
-
-
 def _to_address(runs: Sequence[str]) -> None:
-    st.query_params.pop("map", None)
-    if runs:
-        st.query_params["run"] = ",".join(runs)
-    else:
-        st.query_params.pop("run", None)
+    set_address(map=None, run=",".join(runs) or None)
 
 
 def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
@@ -221,7 +213,9 @@ def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[Simulation
         st.altair_chart(drawings.latencies(latencies(by_label), theme), key="latencies")
     st.dataframe(facts_table(view, whole), hide_index=True, height=420, key="run facts")
     _static(view, chosen, theme)
-    _files(whole)
+    by_id = {one.id: one.simulation for one in whole}
+    traffic, file = "Traffic over time as CSV", "traffic-over-time.csv"
+    download(traffic, lambda: csv_text(over_time(by_id)), file, key="points csv")
     simulated_links.draw(registry, dict(zip(by_label, whole, strict=True)))
 
 
@@ -256,14 +250,3 @@ def _static(view: SimulatedRuns, chosen: Sequence[SimulationInfo], theme: str) -
     chart = drawings.against_static(table, [run.id for run in chosen], about.title, about.base, theme)
     st.altair_chart(chart, key="against static")
     st.caption(f"All {len(table):,} runs of the same messages over the same network. Filled: compared runs.")
-
-
-def _files(whole: Sequence[StoredSimulation]) -> None:
-    """Draw the download of the traffic over time of the compared runs."""
-    runs = {one.id: one.simulation for one in whole}
-    download(
-        "Traffic over time as CSV",
-        lambda: csv_text(over_time(runs)),
-        "traffic-over-time.csv",
-        key="points csv",
-    )

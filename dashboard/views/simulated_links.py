@@ -12,13 +12,12 @@ from dashboard.components.fabric_map import fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.queries.caching import cached_snapshot, drawing
-from dashboard.tables.links import link_text, loaded_links
+from dashboard.tables.links import LOADS, link_text, loaded_links
 from dashboard.tables.simulated import letter
 from dashboard.widgets.controls import choose
-from dashboard.widgets.downloads import csv_text, download
-from registry import units
+from dashboard.widgets.tables import csv_text, download, share_bar
 from registry.fabrics.fabrics import Snapshot
-from registry.model import Floats, Simulation
+from registry.model import Simulation
 from registry.records.simulations import StoredSimulation
 from registry.registry import Registry
 
@@ -26,7 +25,6 @@ BUSIEST = 50
 """Maximum rows of the table of links."""
 HEIGHT = 420
 """Height of the map, in pixels."""
-LOADS = {"load": units.BYTES, "capacity": units.RATE}
 
 
 def draw(registry: Registry, runs: Mapping[str, StoredSimulation]) -> None:
@@ -85,19 +83,16 @@ def _table(snapshot: Snapshot, run_id: str, run: Simulation, alike: Mapping[str,
     """Draw the links with the highest utilisation in any of the runs on this fabric."""
     parts = {which: one.link_utilisation for which, one in alike.items()}
     _, table = loaded_links(snapshot.fabric, parts, run.link_bytes, BUSIEST)
-    share = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     st.dataframe(
         tables.in_units(table, LOADS),
         hide_index=True,
-        column_config=dict.fromkeys(parts, share),
+        column_config=dict.fromkeys(parts, share_bar()),
         height=320,
         key="busy table",
     )
     download(
-        "All used links as CSV", lambda: _csv(snapshot, run, parts), f"{run_id}-links.csv", key="busy csv"
+        "All used links as CSV",
+        lambda: csv_text(loaded_links(snapshot.fabric, parts, run.link_bytes, None)[1], LOADS),
+        f"{run_id}-links.csv",
+        key="busy csv",
     )
-
-
-def _csv(snapshot: Snapshot, run: Simulation, parts: Mapping[str, Floats]) -> str:
-    _, table = loaded_links(snapshot.fabric, parts, run.link_bytes, None)
-    return csv_text(table, LOADS)

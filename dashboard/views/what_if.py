@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 import streamlit as st
 
-from dashboard import queries, tables
+from dashboard import tables
 from dashboard.components.fabric_map import Item, fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.layouts import Drawing
-from dashboard.queries.fabric import FabricView, fabric_view, seen_clusters
-from dashboard.queries.what_if import Consequences, cached_what_if
+from dashboard.queries.caching import drawing
+from dashboard.queries.fabric import Consequences, FabricView, cached_what_if, fabric_view
 from dashboard.state.site import Site
 from dashboard.tables.links import link_text as link_words
 from dashboard.tables.what_if import effects, seconds_more
 from dashboard.views import picking
 from dashboard.widgets.controls import choose, moment, parsed_moment, toggle
-from dashboard.widgets.downloads import csv_text, download
 from dashboard.widgets.messages import plain, show_metric, show_no_fabric, show_unknown
 from dashboard.widgets.navigation import job_link
+from dashboard.widgets.tables import csv_text, download
 from mapping.traffic.device_names import link_text
 from mapping.traffic.what_if import DEFAULT_RULE, Change, WhatIf
 from mapping.traffic.what_if import KEEP_TABLES as TABLES
 from registry import units
 from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, Bools, Fabric
-from registry.pages.fabric import FabricHistory
+from registry.pages.fabric import FabricHistory, read_fabric_history
 from registry.registry import Registry
 
 DOWN, ADD, DRAIN = "down", "add", "drain"
@@ -53,7 +54,7 @@ def draw(registry: Registry, site: Site) -> None:
     """Draw the page."""
     st.title("What if")
     try:
-        found = seen_clusters(registry, st.query_params.get("cluster"), None)
+        found = read_fabric_history(registry.database, st.query_params.get("cluster"))
         if not found.clusters:
             show_no_fabric()
             return
@@ -64,18 +65,18 @@ def draw(registry: Registry, site: Site) -> None:
         return
     _fields()
     change = _change(view.fabric)
-    drawing = queries.drawing(view.snapshot.id, view.fabric, registry)
+    drawn = drawing(view.snapshot.id, view.fabric, registry)
     if change is None:
-        _only_now(view, drawing)
+        _only_now(view, drawn)
         return
     assert view.live is not None
     try:
-        consequences = cached_what_if(registry, view.cluster, view.live, drawing, change, rule)
+        consequences = cached_what_if(registry, view.cluster, view.live, drawn, change, rule)
     except (InvalidValue, UnknownName) as error:
         st.error(plain(str(error)))
         return
     _totals(consequences.what_if)
-    _map(consequences, drawing)
+    _map(consequences, drawn)
     _jobs(consequences.what_if, site, view.cluster.name)
 
 
@@ -147,7 +148,7 @@ def _change(fabric: Fabric) -> Change | None:
         return None
 
 
-def _only_now(view: FabricView, drawing: Drawing) -> None:
+def _only_now(view: FabricView, drawn: Drawing) -> None:
     """Draw the present fabric, to select from."""
     st.caption("Enter a name above, or select a link or a device on the map.")
     if view.link_bytes is None:
@@ -156,10 +157,10 @@ def _only_now(view: FabricView, drawing: Drawing) -> None:
     else:
         seconds = view.link_bytes / view.fabric.links.capacity
         colours = colouring.load(_title("now"), "Seconds per period", seconds)
-    _picture(view.fabric, drawing, colours)
+    _picture(view.fabric, drawn, colours)
 
 
-def _picture(fabric: Fabric, drawing: Drawing, colours: Colouring, gone: Bools | None = None) -> None:
+def _picture(fabric: Fabric, drawn: Drawing, colours: Colouring, gone: Bools | None = None) -> None:
     """Draw a map, and buttons for possible changes of the selected link or device.
 
     Parameters
@@ -167,23 +168,17 @@ def _picture(fabric: Fabric, drawing: Drawing, colours: Colouring, gone: Bools |
     gone : bool[m], optional
         Removed links, which are drawn too.
     """
-    lines = len(drawing.cables) <= LINES_LIMIT
-    item = _picked(fabric)
-    picture = link_map(fabric, drawing, colours, lines=lines)
-    fabric_map(picture, key="what if map", picked=item, on_pick=picking.to_address(fabric))
+    try:
+        item = picking.from_address(fabric)
+    except (UnknownName, InvalidValue):  # a link or device of the fabric before the change
+        item = None
+    picture = link_map(fabric, drawn, colours, lines=len(drawn.cables) <= LINES_LIMIT)
+    fabric_map(picture, key="what if map", picked=item, on_pick=partial(picking.pick, fabric))
     if item is None:
         return
     with st.container(horizontal=True):
         for label, parameter, text in _offers(fabric, item, gone):
             st.button(label, on_click=_do, args=(fabric, parameter, text), key=f"do {parameter} {text}")
-
-
-def _picked(fabric: Fabric) -> Item | None:
-    """Return the selected item of the address, or None if the changed fabric does not have it."""
-    try:
-        return picking.from_address(fabric)
-    except (UnknownName, InvalidValue):
-        return None
 
 
 def _do(fabric: Fabric, parameter: str, text: str) -> None:
@@ -231,13 +226,13 @@ def _totals(found: WhatIf) -> None:
     st.caption(plain(note))
 
 
-def _map(consequences: Consequences, drawing: Drawing) -> None:
+def _map(consequences: Consequences, drawn: Drawing) -> None:
     """Draw the map before the change, after it, or of the difference."""
     found = consequences.what_if
     colour = toggle("Colour", "colour", COLOURS, default=MORE)
     if colour == BEFORE:
         colours = colouring.load(_title("before"), "Seconds per period", found.before.seconds)
-        _picture(found.before.fabric, drawing, colours)
+        _picture(found.before.fabric, drawn, colours)
         return
     if colour == AFTER:
         colours = colouring.load(_title("after"), "Seconds per period", found.after.seconds)

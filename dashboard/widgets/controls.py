@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from dashboard.widgets.address import set_address
 from dashboard.widgets.messages import plain
 from registry import units
 from registry.errors import UnknownName
@@ -35,7 +36,6 @@ def choose(
     ----------
     parameter : str
         Name of the parameter of the address that holds the choice.
-    options : sequence of str
     show : callable
         Returns the displayed text of an option.
     kind : str
@@ -73,15 +73,7 @@ def choose(
     return chosen
 
 
-def any_of(
-    label: str,
-    parameter: str,
-    options: Sequence[str],
-    *,
-    kind: str,
-    show: Callable[[str], str] = str,
-    resets: Sequence[str] = (),
-) -> str | None:
+def any_of(parameter: str, options: Sequence[str], *, resets: Sequence[str] = ()) -> str | None:
     """Draw a select box with the options and "all"; return the option, or None for all.
 
     Raises
@@ -89,7 +81,7 @@ def any_of(
     UnknownName
         The address names none of the options.
     """
-    return choose(label, parameter, options, kind=kind, show=show, empty="all", resets=resets)
+    return choose(parameter.capitalize(), parameter, options, empty="all", resets=resets)
 
 
 def toggle(label: str, parameter: str, options: Mapping[str, str], default: str) -> str:
@@ -122,8 +114,9 @@ def text_field(
         key=key,
         placeholder=hint,
         help=about or None,
-        on_change=_text_to_address,
-        args=(parameter, key, *resets),
+        on_change=lambda: set_address(
+            **dict.fromkeys(resets), **{parameter: st.session_state[key].strip() or None}
+        ),
     )
     return str(st.session_state[key]).strip()
 
@@ -156,16 +149,9 @@ def at_least(
 def moment(
     label: str, parameter: str, first: datetime, last: datetime, *, resets: Sequence[str] = ()
 ) -> datetime | None:
-    """Draw a field for a time and return that time in UTC; None means now.
+    """Draw a field for a time from first to last, and return that time in UTC; None means now.
 
     The widget chooses whole minutes and means the end of the minute; the address may hold any time.
-
-    Parameters
-    ----------
-    first, last : datetime
-        Range of the widget.
-    resets : sequence of str
-        Parameters that are removed from the address when the choice changes.
     """
     key = f"choose {parameter}"
     low, high = _minutes(first), _minutes(last)
@@ -200,8 +186,9 @@ def stops(label: str, parameter: str, moments: Sequence[datetime]) -> None:
         list(texts),
         format_func=texts.__getitem__,
         key=key,
-        on_change=_stop_to_address,
-        args=(parameter, key),
+        on_change=lambda: set_address(
+            **{parameter: None if st.session_state[key] == NOW else st.session_state[key]}
+        ),
     )
 
 
@@ -239,23 +226,18 @@ def pager(total: int, size: int, parameter: str, what: str) -> None:
     shown = f"{first + 1:,} to {min(first + size, total):,} of {total:,} {what}" if first < total else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(shown or f"page {page:,} of {last:,}, {total:,} {what}")
-        before, after = min(page - 1, last), page + 1
-        st.button(
-            "Previous", disabled=page == 1, on_click=_go, args=(parameter, before), key=f"{parameter} back"
-        )
-        st.button("Next", disabled=page >= last, on_click=_go, args=(parameter, after), key=f"{parameter} on")
+        for text, key, other, disabled in (
+            ("Previous", "back", min(page - 1, last), page == 1),
+            ("Next", "on", page + 1, page >= last),
+        ):
+            address = {parameter: str(other) if other > 1 else None}
+            key = f"{parameter} {key}"
+            st.button(text, disabled=disabled, on_click=set_address, kwargs=address, key=key)
 
 
 def _page(parameter: str) -> int:
     """Return the page number in the address; the first page is 1."""
     return int(_number(st.query_params.get(parameter)) or 1)
-
-
-def _go(parameter: str, page: int) -> None:
-    if page <= 1:
-        st.query_params.pop(parameter, None)
-    else:
-        st.query_params[parameter] = str(page)
 
 
 def _number(text: str | None) -> float | None:
@@ -279,30 +261,11 @@ def _minutes(time: datetime) -> datetime:
     return time.astimezone(UTC).replace(second=0, microsecond=0, tzinfo=None)
 
 
-def _stop_to_address(parameter: str, key: str) -> None:
-    chosen = str(st.session_state[key])
-    if chosen == NOW:
-        st.query_params.pop(parameter, None)
-    else:
-        st.query_params[parameter] = chosen
-
-
 def _to_address(parameter: str, key: str, *resets: str) -> None:
     """Store a widget's value in the address, or remove the parameter if the widget is empty."""
     value = st.session_state[key]
-    for other in resets:
-        st.query_params.pop(other, None)
-    if value is None:
-        st.query_params.pop(parameter, None)
-    elif isinstance(value, datetime):
-        st.query_params[parameter] = value.replace(second=59, tzinfo=UTC).isoformat()
-    else:
-        st.query_params[parameter] = f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _text_to_address(parameter: str, key: str, *resets: str) -> None:
-    """Store a field's text without surrounding blanks; remove the parameter if nothing is left."""
-    text = st.session_state[key] = str(st.session_state[key]).strip()
-    _to_address(parameter, key, *resets)
-    if not text:
-        st.query_params.pop(parameter, None)
+    if isinstance(value, datetime):
+        value = value.replace(second=59, tzinfo=UTC).isoformat()
+    elif isinstance(value, float):
+        value = f"{value:g}"
+    set_address(**dict.fromkeys(resets), **{parameter: value})

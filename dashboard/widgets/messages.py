@@ -7,6 +7,7 @@ import re
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dashboard.widgets.address import set_address
 from registry.errors import AlmanacError, DatabaseUnavailable, SchemaVersionError, UnknownName
 
 _ADDRESS = re.compile(r"(://|www(?=\.)|@)", re.IGNORECASE)
@@ -54,8 +55,9 @@ def show_unknown(error: UnknownName, parameter: str) -> None:
         st.markdown("The closest known names:")
     with st.container(horizontal=True):
         for value in error.close:
-            st.button(plain(value), on_click=_go, args=(parameter, value), key=f"closest {value}")
-        st.button("Show the default", on_click=_forget, args=(parameter,), key=f"forget {parameter}")
+            st.button(plain(value), on_click=set_address, kwargs={parameter: value}, key=f"closest {value}")
+        default, key = {parameter: None}, f"forget {parameter}"
+        st.button("Show the default", on_click=set_address, kwargs=default, key=key)
 
 
 def show_nobody(login: str | None = None) -> None:
@@ -129,11 +131,3 @@ def show_no_fabric() -> None:
         "almanac ingest SCAN --cluster NAME",
         "almanac demo",
     )
-
-
-def _go(parameter: str, value: str) -> None:
-    st.query_params[parameter] = value
-
-
-def _forget(parameter: str) -> None:
-    st.query_params.pop(parameter, None)

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import streamlit as st
 
 from dashboard.widgets.messages import plain
-
-
-def picked_row(event: Any, rows: int) -> int | None:
-    """Return the row that is selected in a table, or None (also if the table no longer has that row).
-
-    Parameters
-    ----------
-    event
-        Result of ``st.dataframe``.
-    rows : int
-        Number of rows of the table.
-    """
-    chosen = event["selection"]["rows"]
-    return chosen[0] if chosen and chosen[0] < rows else None
 
 
 def open_job(page: st.Page, jobs: Sequence[str], picked: int | None, key: str) -> None:

@@ -11,12 +11,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from dashboard import queries
 from dashboard.app import PAGES as ENTRIES
 from dashboard.queries.changes import cached_comparison, changes_view
 from dashboard.queries.history import history
-from dashboard.queries.ingest import ingest_view
 from dashboard.queries.overview import cached_findings, overview
+from dashboard.queries.traffic import clusters
 from dashboard.state.viewer import Access, Viewer
 from mapping.checks.catalog import check
 from mapping.service.placing import subject_of
@@ -283,9 +282,8 @@ Ask = Callable[[Registry], object]
         (lambda registry: overview(registry, "tree", RESCANNED), 3, 1),
         (lambda registry: history(registry, Viewer()), 2, 1),
         (lambda registry: history(registry, Viewer(only="x")), 3, 2),
-        (lambda registry: ingest_view(registry, "tree"), 2, 2),
     ],
-    ids=["overview", "history", "one user's history", "ingest"],
+    ids=["overview", "history", "one user's history"],
 )
 def test_views_take_few_statements(opened: Registry, ask: Ask, cold: int, warm: int) -> None:
     database = CountingDatabase(opened.database)
@@ -301,7 +299,7 @@ def test_the_changes_view_takes_three_statements_and_two_when_seen_again(opened:
     registry = Registry(cast(Database, database))
     for most in (3, 2):
         database.statements.clear()
-        queries.clusters(registry)
+        clusters(registry)
         view = changes_view(registry, "tree", None, None)
         cached_comparison(registry, view.timeline.cluster, view.before, view.after)
         assert len(database.statements) <= most

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from almanac.options.common import json_option, open_registry
-from almanac.options.running_jobs import running_jobs_options
+from almanac.options.common import json_option, open_registry, running_jobs_options
 from almanac.output.json.running_jobs import congestion_to_json, rank_pairs_to_json, slowdowns_to_json
 from almanac.output.printing import print_json, print_table, progress_bars
 from almanac.output.running_jobs import CONVENTION, heading, link_name, note_omitted_jobs, users_text

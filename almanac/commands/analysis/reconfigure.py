@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.circuit_files import read_circuits, read_weights
-from almanac.options.common import Time, json_option, open_registry, option_names, seed_option
+from almanac.options.circuits import read_circuits, read_weights, switch_options
+from almanac.options.common import (
+    OUTPUT,
+    Time,
+    json_option,
+    open_registry,
+    option_names,
+    output_option,
+    seed_option,
+)
 from almanac.output.circuits import circuit_csv, route_csv, show_circuit_plan
 from almanac.output.json.circuits import circuit_plan_to_json, jobs_on_switch_to_json
 from almanac.output.printing import note, print_json, progress_bars, write_text
@@ -37,15 +45,7 @@ PLACING = ("weights", "start", "patience", "skip", "paper")
 @click.option("--cluster", help="Plan for the optical switch of this cluster: see `almanac cluster optical`.")
 @click.option("--at", type=Time(), help="Jobs that ran at this time (default: now).")
 @click.option("--nodes", type=int, help="Nodes on the switch; several ranks may share a node.")
-@click.option("--max-degree", type=int, help="Most circuits at one node.")
-@click.option("--max-edges", type=int, help="Most circuits of the switch.")
-@click.option("--link-speed", type=float, help="Bytes/s of a circuit, both directions together.")
-@click.option(
-    "--compute-seconds",
-    type=float,
-    help="Time that each rank computes while it sends its profile; the ranks of a node compute one after the "
-    "other (default: as stored for the cluster's switch; else 1, or 0 for running jobs).",
-)
+@switch_options("node", compute_default="as stored for the cluster's switch; else 1, or 0 for running jobs")
 @click.option(
     "--weights",
     type=click.Path(exists=True, dir_okay=False),
@@ -73,12 +73,8 @@ PLACING = ("weights", "start", "patience", "skip", "paper")
     "--seconds", type=click.FloatRange(min=0.0), help="Approximate time to search (default: no limit)."
 )
 @seed_option
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), help="Write the planned circuits to a CSV file."
-)
-@click.option(
-    "--routes", type=click.Path(dir_okay=False), help="Write the routes over the circuits to a CSV file."
-)
+@output_option("Write the planned circuits to a CSV file.")
+@click.option("--routes", type=OUTPUT, help="Write the routes over the circuits to a CSV file.")
 @json_option
 def command(
     profile: str | None,

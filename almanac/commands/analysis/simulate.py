@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from almanac.options.common import Time, json_option, open_registry, option_names, seed_option
-from almanac.options.files import read_fabric, read_order, read_profile
+from almanac.options.common import OUTPUT, Time, json_option, open_registry, option_names, seed_option
+from almanac.options.files import file_options, read_fabric, read_order, read_profile
 from almanac.output.json.simulations import simulation_report_to_json
 from almanac.output.printing import note, print_json, progress_bars, write_text
 from almanac.output.simulations import link_csv, point_csv, show_simulations
@@ -80,16 +80,7 @@ def _network(function: F) -> F:
     required=True,
     help="Saved placement, or a launcher's file (repeat to compare several).",
 )
-@click.option(
-    "--fabric",
-    "fabric_files",
-    metavar="FILE",
-    multiple=True,
-    help="Read the fabric from a scan and forwarding tables instead of the database (repeat).",
-)
-@click.option(
-    "--profile", "profile_file", metavar="FILE", help="Read the profile from a file; with --fabric."
-)
+@file_options
 @click.option(
     "--trace-file", metavar="FILE", help="Read messages with their times from a file; with --fabric."
 )
@@ -123,12 +114,8 @@ def _network(function: F) -> F:
 )
 @seed_option
 @click.option("--at", type=Time(), help="Fabric at this time (default: now).")
-@click.option(
-    "--links", type=click.Path(dir_okay=False), help="Write a CSV file with a row per loaded link direction."
-)
-@click.option(
-    "--points", type=click.Path(dir_okay=False), help="Write a CSV file of the traffic delivered over time."
-)
+@click.option("--links", type=OUTPUT, help="Write a CSV file with a row per loaded link direction.")
+@click.option("--points", type=OUTPUT, help="Write a CSV file of the traffic delivered over time.")
 @json_option
 def command(links: str | None, points: str | None, as_json: bool, **given: Any) -> None:
     """Simulate PROFILE's messages: completion time, latencies and utilisation of links.

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.common import json_option, open_registry
-from almanac.options.running_jobs import running_jobs_options
+from almanac.options.common import json_option, open_registry, running_jobs_options
 from almanac.output.json.running_jobs import (
     changed_links_to_json,
     totals_to_json,

@@ -1,16 +1,21 @@
-"""``almanac cluster``: list clusters, show one, its changes, and export its wiring."""
+"""``almanac cluster``: list clusters, show one, its changes and host layouts, export its wiring."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import click
 
 from almanac.commands.cluster.check import check_cluster
-from almanac.commands.cluster.layouts import layouts
 from almanac.commands.cluster.optical import optical
-from almanac.options.common import Time, json_option, open_registry
-from almanac.output.json.stored_data import changes_to_json, cluster_to_json, snapshot_to_json
+from almanac.options.common import Time, json_option, open_registry, output_option, require_cluster
+from almanac.output.json.stored_data import (
+    changes_to_json,
+    cluster_to_json,
+    host_layout_to_json,
+    snapshot_to_json,
+)
 from almanac.output.printing import note, print_json, print_table, write_text
 from registry import units
 from registry.exports.catalog import FORMATS, write
@@ -22,7 +27,6 @@ def command() -> None:
 
 
 command.add_command(check_cluster)
-command.add_command(layouts)
 command.add_command(optical)
 
 
@@ -89,7 +93,7 @@ def changes(cluster: str, start: datetime | None, end: datetime | None, as_json:
 @click.argument("cluster")
 @click.option("--format", "name", type=click.Choice(FORMATS.names), required=True, help="Format of the file.")
 @click.option("--at", type=Time(), help="At this time (default: now).")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File (default: standard output).")
+@output_option()
 def export(cluster: str, name: str, at: datetime | None, output: str | None) -> None:
     """Write CLUSTER's wiring in a format of Slurm, LibTopoMap, networkx or others."""
     with open_registry() as registry:
@@ -101,3 +105,34 @@ def export(cluster: str, name: str, at: datetime | None, output: str | None) -> 
 
 def _time_text(time: datetime | None) -> str:
     return "" if time is None else units.moment_text(time)
+
+
+@command.command("layouts")
+@click.argument("cluster")
+@click.option("--at", type=Time(), help="At this time (default: now).")
+@json_option
+def layouts(cluster: str, at: datetime | None, as_json: bool) -> None:
+    """List the hosts whose layout is stored: cores per NUMA domain, network adapters, since when."""
+    with open_registry() as registry:
+        found = registry.layouts.list(cluster, at)
+        if not found:
+            require_cluster(registry, cluster)
+    rows = [host_layout_to_json(one) for one in found]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        click.echo(f"no host layouts of {cluster} are stored: ingest what `lstopo --of xml` prints")
+        return
+    title = f"{len(rows)} hosts of {cluster}"
+    print_table(title, ["host", "since", "cores per domain", "adapters", "source"], [_cells(r) for r in rows])
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    adapters = (
+        f"{one['name']} at {','.join(map(str, one['domains'])) or '?'}"
+        for one in row["adapters"]
+        if one["fabric"]
+    )
+    cores = "+".join(map(str, row["domains"]))
+    return [row["host"], units.moment_text(row["since"]), cores, ", ".join(adapters), row["source"]]

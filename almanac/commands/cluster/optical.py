@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.circuit_files import read_circuits
-from almanac.options.common import json_option, open_registry, option_names, read_hosts
+from almanac.options.circuits import read_circuits, switch_options
+from almanac.options.common import json_option, open_registry, option_names, output_option, read_hosts
 from almanac.output.circuits import circuit_csv
 from almanac.output.json.circuits import named_circuits, optical_switch_to_json
 from almanac.output.printing import print_json, print_table, write_text
@@ -26,15 +26,7 @@ REQUIRED = ("max_degree", "max_edges", "link_speed")
 
 @click.command("optical")
 @click.argument("cluster")
-@click.option("--max-degree", type=int, help="Most circuits at one host.")
-@click.option("--max-edges", type=int, help="Most circuits of the switch.")
-@click.option("--link-speed", type=float, help="Bytes/s of a circuit, both directions together.")
-@click.option(
-    "--compute-seconds",
-    type=float,
-    help="Time that each rank computes while it sends its profile; the ranks of a host compute one after the "
-    "other (default: 0, computing does not count).",
-)
+@switch_options("host", compute_default="0, computing does not count")
 @click.option(
     "--hosts",
     metavar="HOSTLIST|@FILE",
@@ -49,9 +41,7 @@ REQUIRED = ("max_degree", "max_edges", "link_speed")
 @click.option(
     "--applied", metavar="ID", help="The present circuits are those of this plan of `almanac reconfigure`."
 )
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), help="Write the present circuits to a CSV file."
-)
+@output_option("Write the present circuits to a CSV file.")
 @json_option
 def optical(
     cluster: str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from almanac.options.common import open_registry
+from almanac.options.common import OUTPUT, open_registry
 from almanac.output.json.stored_data import generated_to_json
 from almanac.output.printing import note, print_json, write_bytes
 
@@ -22,7 +22,9 @@ OWN = ("output", "format_name", "save", "cluster", "name", "as_json")
 class Generators(click.Group):
     """A command group with one subcommand per generator of a kind; its options are the parameters."""
 
-    kind = ""
+    def __init__(self, *words: Any, kind: str, **settings: Any) -> None:
+        super().__init__(*words, **settings)
+        self.kind = kind
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the generators in the order of the catalog."""
@@ -48,24 +50,6 @@ class Generators(click.Group):
             formatter.write_dl([(one.name, one.about) for one in GENERATORS[self.kind]])
 
 
-class Fabrics(Generators):
-    """The generators of fabrics."""
-
-    kind = "fabric"
-
-
-class Profiles(Generators):
-    """The generators of profiles."""
-
-    kind = "profile"
-
-
-class Weights(Generators):
-    """The generators of weights: what each rank computes."""
-
-    kind = "weights"
-
-
 @click.group("generate")
 def command() -> None:
     """Generate fabrics, profiles and weights of ranks by formula.
@@ -74,32 +58,29 @@ def command() -> None:
     """
 
 
-@command.group("fabric", cls=Fabrics)
+@command.group("fabric", cls=Generators, kind="fabric")
 def fabric() -> None:
     """Generate an interconnect: --cluster saves it in the registry, -o writes a file."""
 
 
-@command.group("profile", cls=Profiles)
+@command.group("profile", cls=Generators, kind="profile")
 def profile() -> None:
     """Generate a communication profile: --save saves it in the registry, -o writes a file."""
 
 
-@command.group("weights", cls=Weights)
+@command.group("weights", cls=Generators, kind="weights")
 def weights() -> None:
     """Generate what each rank computes, for `almanac reconfigure --weights`: -o writes a file."""
 
 
 def _command(generator: Generator) -> click.Command:
     """Return the subcommand of a generator."""
-    options: list[click.Parameter] = [_option(parameter) for parameter in generator.parameters()]
-    options.append(
-        click.Option(["-o", "--output"], type=click.Path(dir_okay=False), help="Write to this file.")
-    )
-    options.append(
-        click.Option(
-            ["--format", "format_name"], help="Format of the file (default: the first of this kind)."
-        )
-    )
+    about = "Format of the file (default: the first of this kind)."
+    options: list[click.Parameter] = [
+        *(_option(parameter) for parameter in generator.parameters()),
+        click.Option(["-o", "--output"], type=OUTPUT, help="Write to this file."),
+        click.Option(["--format", "format_name"], help=about),
+    ]
     if generator.kind == "fabric":
         options.append(click.Option(["--cluster"], help="Save the fabric as this cluster, observed now."))
     elif generator.kind == "profile":

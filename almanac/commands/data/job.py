@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from almanac.options.common import json_option, open_registry
+from almanac.options.common import json_option, open_registry, output_option
 from almanac.output.json.stored_data import job_to_json
 from almanac.output.printing import note, print_json, print_table, write_text
 
@@ -77,7 +77,7 @@ def attach(job: str, profile: str, cluster: str | None, as_json: bool) -> None:
 @click.option(
     "--plane", type=click.IntRange(min=1), help="Plane size of --distribution plane; records do not have it."
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File (default: standard output).")
+@output_option()
 def ranks(
     job: str, cluster: str | None, distribution: str | None, plane: int | None, output: str | None
 ) -> None:

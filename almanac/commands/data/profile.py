@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from almanac.options.common import json_option, open_registry
+from almanac.options.common import json_option, open_registry, output_option
 from almanac.output.json.stored_data import profile_info_to_json, profile_to_json
 from almanac.output.printing import note, print_json, print_table, write_text
 from registry import units
@@ -46,12 +46,7 @@ def show(profile: str, as_json: bool) -> None:
 
 @command.command("export")
 @click.argument("profile")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, writable=True),
-    help="File (default: standard output).",
-)
+@output_option()
 def export(profile: str, output: str | None) -> None:
     """Write CSV with the columns src,dst,bytes,messages and a row per ordered pair of ranks."""
     from ingest.formats.profiles.edge_csv import csv_text

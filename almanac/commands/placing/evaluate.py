@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from almanac.options.common import json_option, open_registry
+from almanac.options.common import OUTPUT, json_option, open_registry, output_option
 from almanac.options.files import read_order
 from almanac.options.placement import cost_options
 from almanac.output.json.placements import compared_metrics_to_json, comparison_to_json, evaluation_to_json
-from almanac.output.placements import show_evaluation
+from almanac.output.placements import LINK_ENDS, link_ends, show_evaluation
 from almanac.output.printing import csv_text, note, print_json, print_table, whole, write_text
 from mapping.launchers.catalog import FORMATS, write
 from registry import units
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from mapping.service.request import PlacementRequest
     from registry.model import Evaluation, Fabric
     from registry.registry import Registry
-
-LINK_COLUMNS = (
-    *("source", "source_guid", "source_port", "target", "target_guid", "target_port"),
-    *("bytes", "capacity", "seconds"),
-)
-
 
 SHOWN = 20
 """Default number of links in the table and in the JSON document."""
@@ -41,9 +35,7 @@ SHOWN = 20
     "--placement", required=True, metavar="ID|FILE", help="A saved placement, or a launcher's file."
 )
 @cost_options
-@click.option(
-    "--links", type=click.Path(dir_okay=False), help="Write a CSV file with a row per loaded link direction."
-)
+@click.option("--links", type=OUTPUT, help="Write a CSV file with a row per loaded link direction.")
 @json_option
 def evaluate(
     profile: str,
@@ -75,9 +67,8 @@ def _link_csv(fabric: Fabric, evaluation: Evaluation) -> str:
     rows = []
     for row in evaluation.link_bytes.nonzero()[0].tolist():
         loaded = link(fabric, evaluation, row)
-        ends = [[end.name, end.guid, end.port] for end in (loaded.source, loaded.target)]
-        rows.append([*ends[0], *ends[1], whole(loaded.bytes), whole(loaded.capacity), loaded.seconds])
-    return csv_text(LINK_COLUMNS, rows)
+        rows.append([*link_ends(loaded), whole(loaded.bytes), whole(loaded.capacity), loaded.seconds])
+    return csv_text([*LINK_ENDS, "bytes", "capacity", "seconds"], rows)
 
 
 @click.command("compare")
@@ -88,7 +79,7 @@ def _link_csv(fabric: Fabric, evaluation: Evaluation) -> str:
 @click.option(
     "--most", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Most links to show."
 )
-@click.option("--links", type=click.Path(dir_okay=False), help="Write a CSV file with all links that differ.")
+@click.option("--links", type=OUTPUT, help="Write a CSV file with all links that differ.")
 @json_option
 def compare(
     placements: tuple[str, ...],
@@ -140,15 +131,13 @@ def _profile_and_cluster(
 
 def _difference_csv(names: Sequence[str], rows: Sequence[Difference]) -> str:
     """Return CSV text with a row per link that differs."""
-    ends = [f"{side}{part}" for side in ("source", "target") for part in ("", "_guid", "_port")]
     each = [f"{column}:{name}" for name in names for column in ("bytes", "seconds")]
     lines = []
     for row in rows:
         first = row.loads[0]
-        places = [value for end in (first.source, first.target) for value in (end.name, end.guid, end.port)]
         loads = [value for load in row.loads for value in (whole(load.bytes), load.seconds)]
-        lines.append([*places, whole(first.capacity), *loads, row.seconds])
-    return csv_text([*ends, "capacity", *each, "difference_seconds"], lines)
+        lines.append([*link_ends(first), whole(first.capacity), *loads, row.seconds])
+    return csv_text([*LINK_ENDS, "capacity", *each, "difference_seconds"], lines)
 
 
 def _show_comparison(reports: Sequence[PlacementReport], rows: Sequence[Difference]) -> None:
@@ -180,7 +169,7 @@ def _ratio(values: Sequence[float | None]) -> str:
 @click.command("export")
 @click.argument("placement")
 @click.option("--format", "name", type=click.Choice(FORMATS.names), required=True, help="Format of the file.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File (default: standard output).")
+@output_option()
 def export(placement: str, name: str, output: str | None) -> None:
     """Write the stored placement with the id PLACEMENT as a launcher's file."""
     with open_registry() as registry:

@@ -13,7 +13,7 @@ from almanac.commands.cluster.check import EXIT_PROBLEMS
 from almanac.options.common import Time, json_option, open_registry, require_cluster
 from almanac.output.json.placements import regression_to_json
 from almanac.output.json.simulations import simulation_info_to_json
-from almanac.output.printing import print_json, print_table
+from almanac.output.printing import attributes, print_json, print_table
 from registry import units
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _show_placements(registry: Registry, selected: HistoryFilter) -> None:
     if as_json:
         print_json([dataclasses.asdict(info) for info in infos])
     else:
-        print_table("", COLUMNS, [[getattr(info, column) for column in COLUMNS] for info in infos])
+        print_table("", COLUMNS, [list(attributes(info, *COLUMNS).values()) for info in infos])
 
 
 def series_rows(series: PlacementSeries) -> list[list[Any]]:
@@ -212,12 +212,7 @@ def _simulations(
 
 def _simulation_row(info: SimulationInfo) -> list[Any]:
     return [
-        info.id,
-        info.recorded_at,
-        info.cluster,
-        info.placement,
-        info.mode,
-        info.routing,
+        *attributes(info, "id", "recorded_at", "cluster", "placement", "mode", "routing").values(),
         units.text(info.completion_seconds, units.SECONDS),
         units.text(info.throughput, units.RATE),
         units.text(info.latency_99_seconds, units.SECONDS),
@@ -247,16 +242,9 @@ def _circuit_plan_row(info: CircuitPlanInfo) -> list[Any]:
     jobs = f"{len(info.jobs)} jobs: " if info.jobs else ""
     moved = None if info.removed is None else f"{info.removed} removed, {info.inserted} added"
     return [
-        info.id,
-        info.recorded_at,
-        info.cluster,
+        *attributes(info, "id", "recorded_at", "cluster").values(),
         jobs + ", ".join(info.profile_names),
-        info.throughput,
-        info.present_throughput,
-        info.upper_bound,
-        info.gain,
+        *attributes(info, "throughput", "present_throughput", "upper_bound", "gain").values(),
         moved,
-        info.break_even_seconds,
-        info.applied_at,
-        info.complete,
+        *attributes(info, "break_even_seconds", "applied_at", "complete").values(),
     ]

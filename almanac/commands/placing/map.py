@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from almanac.options.common import json_option, open_registry, read_hosts
-from almanac.options.files import case_from_files, read_layouts, read_order
+from almanac.options.files import case_from_files, file_options, read_layouts, read_order
 from almanac.options.placement import SECONDS, search_options, with_default_seconds
 from almanac.output.json.placements import placement_to_json
 from almanac.output.placements import show_pareto_set, show_placement
@@ -39,16 +39,7 @@ SECONDS_IN_JOB = 5.0
 @click.option(
     "--here", "in_job", is_flag=True, help="Use the hosts and slots of the allocation of this process."
 )
-@click.option(
-    "--fabric",
-    "fabric_files",
-    metavar="FILE",
-    multiple=True,
-    help="Read the fabric from a scan and forwarding tables instead of the database (repeat).",
-)
-@click.option(
-    "--profile", "profile_file", metavar="FILE", help="Read the profile from a file; with --fabric."
-)
+@file_options
 @click.option("--keep", metavar="ID|FILE", help="Improve this placement by moving few ranks.")
 @click.option("--moves", type=click.IntRange(min=0), help="With --keep: most ranks to move.")
 @click.option(
@@ -95,10 +86,7 @@ def command(
         raise click.UsageError("--pareto finds several placements: write one with `almanac export ID`")
     request = data.complete(request, strategies, layouts)
     with progress_bars() as progress:
-        if pareto:
-            reports = _find_pareto_set(request, data.fabric_files, progress)
-        else:
-            reports = (_find_placement(request, data.fabric_files, progress),)
+        reports = _find_placements(request, data.fabric_files, pareto, progress)
     _export(files, reports[0])
     if as_json:
         documents = [placement_to_json(one) for one in reports]
@@ -179,39 +167,24 @@ def _read_environment() -> JobEnvironment:
     return environment
 
 
-def _find_placement(
-    request: PlacementRequest, fabric_files: tuple[str, ...], progress: Progress
-) -> PlacementReport:
-    """Place the ranks of a request on a fabric of files or of the registry, which saves the placement."""
-    if fabric_files:
-        from mapping.evaluation.report import report_placement
-
-        return report_placement(case_from_files(request, fabric_files), request.options, progress)
-    from mapping.service.placing import place
-
-    _require_cluster(request)
-    with open_registry() as registry:
-        return place(registry, request, progress)
-
-
-def _find_pareto_set(
-    request: PlacementRequest, fabric_files: tuple[str, ...], progress: Progress
+def _find_placements(
+    request: PlacementRequest, fabric_files: tuple[str, ...], pareto: bool, progress: Progress
 ) -> tuple[PlacementReport, ...]:
-    """Find placements of a request that trade congestion against hop-bytes."""
+    """Return the placement of a request, or a Pareto set, on a fabric of files or of the registry."""
+    from mapping.evaluation.report import report_pareto_set, report_placement
+    from mapping.service import placing
+
     if fabric_files:
-        from mapping.evaluation.report import report_pareto_set
-
-        return report_pareto_set(case_from_files(request, fabric_files), request.options, progress)
-    from mapping.service.placing import pareto
-
-    _require_cluster(request)
-    with open_registry() as registry:
-        return pareto(registry, request, progress)
-
-
-def _require_cluster(request: PlacementRequest) -> None:
+        case = case_from_files(request, fabric_files)
+        if pareto:
+            return report_pareto_set(case, request.options, progress)
+        return (report_placement(case, request.options, progress),)
     if request.job is None and request.cluster is None:
         raise click.UsageError("--here needs --cluster, because SLURM_CLUSTER_NAME is not set")
+    with open_registry() as registry:
+        if pareto:
+            return placing.pareto(registry, request, progress)
+        return (placing.place(registry, request, progress),)
 
 
 def _export(files: dict[str, str], report: PlacementReport) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from almanac.output.json.running_jobs import fabric_to_json, omitted_jobs_to_json
-from almanac.output.printing import finite
+from almanac.output.printing import attributes, finite
 
 if TYPE_CHECKING:
     from mapping.service.circuit_search import CircuitPlanReport
@@ -24,7 +24,7 @@ def circuit_plan_to_json(planned: CircuitPlanReport) -> dict[str, Any]:
     known = not math.isnan(plan.present_throughput)
     return {
         "configuration": planned.record_id,
-        **{name: getattr(plan, name) for name in ("nodes", "max_degree", "max_edges", "link_speed")},
+        **attributes(plan, "nodes", "max_degree", "max_edges", "link_speed"),
         "paper": plan.method == "paper",
         "start": planned.options.parameters.get("start"),
         "seed": plan.seed,
@@ -91,10 +91,7 @@ def optical_switch_to_json(switch: OpticalSwitch) -> dict[str, Any]:
     return {
         "cluster": switch.cluster,
         "hosts": list(switch.hosts),
-        "max_degree": switch.max_degree,
-        "max_edges": switch.max_edges,
-        "link_speed": switch.link_speed,
-        "compute_seconds": switch.compute_seconds,
+        **attributes(switch, "max_degree", "max_edges", "link_speed", "compute_seconds"),
         "circuits": named_circuits(switch.circuits, switch.hosts) if switch.circuits else None,
         "configuration": switch.plan or None,
         "told_at": switch.at,

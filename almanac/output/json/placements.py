@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from almanac.output.printing import finite
+from almanac.output.printing import attributes, finite
 
 if TYPE_CHECKING:
     from mapping.evaluation.comparing import Difference
@@ -32,14 +32,9 @@ def placement_to_json(report: PlacementReport) -> dict[str, Any]:
         "snapshot": case.snapshot,
         "ranks": placement.ranks,
         "hosts": len(placement.allocation),
-        "objective": placement.objective,
-        "routing": placement.routing,
+        **attributes(placement, "objective", "routing"),
         "background": report.evaluation.background,
-        "strategy": placement.strategy,
-        "seed": placement.seed,
-        "seconds": placement.seconds,
-        "steps": placement.steps,
-        "complete": placement.complete,
+        **attributes(placement, "strategy", "seed", "seconds", "steps", "complete"),
         "code_version": report.evaluation.code_version,
         "in_order": asdict(Metrics.of(report.in_order)),
         "random": asdict(report.random),
@@ -68,15 +63,10 @@ def evaluation_to_json(report: PlacementReport) -> dict[str, Any]:
         "snapshot": case.snapshot,
         "ranks": report.placement.ranks,
         "hosts": len(set(report.placement.host_of_rank.tolist())),
-        "routing": found.routing,
-        "rails": found.rails,
-        "background": found.background,
+        **attributes(found, "routing", "rails", "background"),
         "bytes": found.total_bytes,
         **asdict(Metrics.of(found)),
-        "max_dilation": found.max_dilation,
-        "mean_congestion_seconds": found.mean_congestion_seconds,
-        "mapping_coefficient": found.mapping_coefficient,
-        "distance": found.distance,
+        **attributes(found, "max_dilation", "mean_congestion_seconds", "mapping_coefficient", "distance"),
         "worst_link": _link(worst_link(report.fabric, found)),
         "worst_network_link": _link(worst_link(report.fabric, found, network=True)),
         **bounds_to_json(found),
@@ -116,8 +106,7 @@ def compared_metrics_to_json(evaluation: Evaluation) -> dict[str, float | None]:
 
     return {
         **asdict(Metrics.of(evaluation)),
-        "mean_congestion_seconds": evaluation.mean_congestion_seconds,
-        "max_dilation": evaluation.max_dilation,
+        **attributes(evaluation, "mean_congestion_seconds", "max_dilation"),
         "loaded_links": int((evaluation.link_bytes > 0).sum()),
     }
 
@@ -137,9 +126,7 @@ def advice_to_json(curve: Curve, advice: Sequence[Advice], best: Advice | None) 
         "advice": [
             {
                 "moved": one.point.moved,
-                "seconds_saved": one.seconds_saved,
-                "saved_per_rank": one.saved_per_rank,
-                "migration_seconds": one.migration_seconds,
+                **attributes(one, "seconds_saved", "saved_per_rank", "migration_seconds"),
                 "break_even_iterations": finite(one.break_even_iterations),
                 "worth_it": one.worth_it,
             }

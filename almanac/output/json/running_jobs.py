@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from almanac.output.printing import attributes
 from almanac.output.running_jobs import link_name
 
 if TYPE_CHECKING:
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
     from mapping.service.circuits import JobsOnSwitch
     from mapping.service.live import Live
     from mapping.traffic.job_loads import RankPairs
-    from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
+    from mapping.traffic.shared_load import HotLink, SharedLoad, SharingPair
     from mapping.traffic.what_if import WhatIf
+
+USER_KEYS = ("job", "user", "application", "bytes", "part")
+"""Attributes of a job's part of a link's traffic."""
 
 
 def fabric_to_json(live: Live | JobsOnSwitch) -> dict[str, Any]:
@@ -67,13 +71,7 @@ def congestion_to_json(
         "evaluated": list(live.evaluated),
         "links": [_link(link, link_name(live, link)) for link in links],
         "jobs": slowdowns_to_json(live),
-        "worst_pair": None
-        if worst is None
-        else {
-            "link": link_name(live, worst.link),
-            "first": _user(worst.first),
-            "second": _user(worst.second),
-        },
+        "worst_pair": None if worst is None else _pair(worst, link_name(live, worst.link)),
         **({} if pairs is None else {"pairs": rank_pairs_to_json(pairs, top)}),
     }
 
@@ -84,9 +82,7 @@ def slowdowns_to_json(live: Live) -> list[dict[str, Any]]:
     columns = (shared.isolated_seconds(), shared.together_seconds(), shared.slowdowns())
     rows = [
         {
-            "job": load.job,
-            "user": load.user,
-            "application": load.application,
+            **attributes(load, "job", "user", "application"),
             "placement": load.placement or None,
             "alone_seconds": alone,
             "together_seconds": together,
@@ -162,19 +158,10 @@ def _advised(one: Advised) -> dict[str, Any]:
 
 
 def _link(link: HotLink, name: str) -> dict[str, Any]:
-    return {
-        "link": name,
-        "network": link.network,
-        **asdict(link.load),
-        "users": [_user(user) for user in link.users],
-    }
+    users = [attributes(user, *USER_KEYS) for user in link.users]
+    return {"link": name, "network": link.network, **asdict(link.load), "users": users}
 
 
-def _user(user: LinkUser) -> dict[str, Any]:
-    return {
-        "job": user.job,
-        "user": user.user,
-        "application": user.application,
-        "bytes": user.bytes,
-        "part": user.part,
-    }
+def _pair(pair: SharingPair, link: str) -> dict[str, Any]:
+    first, second = (attributes(user, *USER_KEYS) for user in (pair.first, pair.second))
+    return {"link": link, "first": first, "second": second}

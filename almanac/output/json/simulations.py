@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from almanac.output.printing import attributes
+
 if TYPE_CHECKING:
     from mapping.service.simulations import Run, SimulationReport
     from registry.model import Simulation
@@ -24,9 +26,7 @@ def simulation_report_to_json(report: SimulationReport) -> dict[str, Any]:
         "snapshot": None if case.snapshot is None else case.snapshot.id,
         "observed_at": None if case.snapshot is None else case.snapshot.observed_at,
         "trace": case.trace_name,
-        "mode": first.mode,
-        "routing": first.routing,
-        "seed": first.seed,
+        **attributes(first, "mode", "routing", "seed"),
         "parameters": dict(report.parameters),
         "code_version": report.code_version,
         "complete": report.complete,
@@ -59,13 +59,8 @@ def _run(report: SimulationReport, run: Run) -> dict[str, Any]:
     return {
         "placement": run.placement,
         "simulation": run.id,
-        "complete": simulation.complete,
-        "completion_seconds": simulation.completion_seconds,
-        "delivered_bytes": simulation.delivered_bytes,
-        "throughput": simulation.throughput,
-        "messages": simulation.messages,
-        "packet_hops": simulation.packet_hops,
-        "mean_latency_seconds": simulation.mean_latency_seconds,
+        **attributes(simulation, "complete", "completion_seconds", "delivered_bytes", "throughput"),
+        **attributes(simulation, "messages", "packet_hops", "mean_latency_seconds"),
         "latency_seconds": {f"{one:g}": simulation.latency(one) for one in PERCENTILES},
         "wall_seconds": run.seconds,
         "links": links,

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from almanac.output.printing import whole
+from almanac.output.printing import attributes, whole
 
 if TYPE_CHECKING:
     from ingest.generate.catalog import Generator
@@ -74,19 +74,10 @@ def generated_to_json(made: Any, generator: Generator) -> dict[str, Any]:
     """
     fields: dict[str, Any] = {"generator": generator.name, "kind": generator.kind}
     if generator.kind == "profile":
-        return fields | {
-            "name": made.name,
-            "ranks": made.ranks,
-            "pairs": made.pairs,
-            "bytes": float(made.bytes.sum()),
-        }
+        return fields | attributes(made, "name", "ranks", "pairs") | {"bytes": float(made.bytes.sum())}
     if generator.kind == "weights":
         return fields | {"ranks": len(made), "sum": float(made.sum()), "heaviest": float(made.max())}
-    return fields | {
-        "hosts": len(made.hosts),
-        "switches": len(made.switches),
-        "cables": made.cable_count,
-    }
+    return fields | {"hosts": len(made.hosts), "switches": len(made.switches), "cables": made.cable_count}
 
 
 def cluster_to_json(info: ClusterInfo) -> dict[str, Any]:
@@ -130,16 +121,8 @@ def changes_to_json(cluster: str, changes: Changes) -> dict[str, Any]:
 
 def findings_to_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return the problems that ``almanac cluster check`` found."""
-    return [
-        {
-            "severity": str(finding.severity),
-            "check": finding.check,
-            "subject": finding.subject,
-            "count": finding.count,
-            "text": finding.text,
-        }
-        for finding in findings
-    ]
+    names = ("check", "subject", "count", "text")
+    return [{"severity": str(finding.severity), **attributes(finding, *names)} for finding in findings]
 
 
 def host_layout_to_json(stored: StoredLayout) -> dict[str, Any]:
@@ -173,15 +156,8 @@ def host_layout_to_json(stored: StoredLayout) -> dict[str, Any]:
 
 def profile_info_to_json(info: ProfileInfo) -> dict[str, Any]:
     """Return a row of ``almanac profile list``."""
-    return {
-        "profile": info.name,
-        "id": info.id,
-        "application": info.application,
-        "ranks": info.ranks,
-        "pairs": info.pairs,
-        "bytes": info.bytes,
-        "recorded_at": info.recorded_at,
-    }
+    names = ("id", "application", "ranks", "pairs", "bytes", "recorded_at")
+    return {"profile": info.name, **attributes(info, *names)}
 
 
 def profile_to_json(stored: StoredProfile, traces: Sequence[str]) -> dict[str, Any]:
@@ -196,11 +172,9 @@ def profile_to_json(stored: StoredProfile, traces: Sequence[str]) -> dict[str, A
     return {
         "profile": content.name,
         "id": stored.id,
-        "application": content.application,
-        "source": content.source,
+        **attributes(content, "application", "source"),
         "recorded_at": stored.recorded_at,
-        "ranks": content.ranks,
-        "pairs": content.pairs,
+        **attributes(content, "ranks", "pairs"),
         "bytes": whole(float(content.bytes.sum())),
         "messages": int(content.messages.sum()),
         "missing_ranks": list(content.missing_ranks),
@@ -216,15 +190,8 @@ def job_to_json(stored: StoredJob) -> dict[str, Any]:
     return {
         "job": job.id,
         "cluster": stored.cluster,
-        "name": job.name,
-        "user": job.user,
-        "account": job.account,
-        "partition": job.partition,
-        "state": job.state,
-        "submitted_at": job.submitted_at,
-        "started_at": job.started_at,
-        "ended_at": job.ended_at,
-        "ranks": job.ranks,
+        **attributes(job, "name", "user", "account", "partition", "state"),
+        **attributes(job, "submitted_at", "started_at", "ended_at", "ranks"),
         "hosts": list(job.hosts),
         "slots": list(job.slots),
         "distribution": job.distribution,

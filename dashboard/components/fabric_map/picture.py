@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dashboard.layouts import Panel
+from dashboard.layouts import Cells
 from registry.model import Bools, Floats, Ints, Longs
 from registry.units import Unit
 
@@ -73,24 +73,6 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Grid:
-    """The cell of each cable in a map of cells.
-
-    Attributes
-    ----------
-    panels : tuple of Panel
-    count : int64[p]
-        Number of cables of each panel; cables are in the order of the panels.
-    row, column : int32[c]
-    """
-
-    panels: tuple[Panel, ...]
-    count: Longs
-    row: Ints
-    column: Ints
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Picture:
     """A map of links.
 
@@ -127,7 +109,8 @@ class Picture:
     worst : int
         Highlighted cable; -1 for none.
     worst_text : str
-    shape : Grid or Points
+    shape : Cells or Points
+        Places of the cables: cells, in the order of their panels, or ends of lines.
     height : int
         Height in pixels.
     """
@@ -153,7 +136,7 @@ class Picture:
     other_rows: Longs
     worst: int = -1
     worst_text: str = "worst link"
-    shape: Grid | Points
+    shape: Cells | Points
     height: int = HEIGHT
     mark: Mapping[str, str] = field(default_factory=dict)
 
@@ -211,31 +194,24 @@ def _header(picture: Picture) -> dict[str, Any]:
         "worst_text": picture.worst_text,
         "height": picture.height,
         "mark": dict(picture.mark),
-        **(_grid_header(picture.shape) if isinstance(picture.shape, Grid) else _points_header(picture.shape)),
+        **(_cell_header(picture.shape) if isinstance(picture.shape, Cells) else _line_header(picture.shape)),
     }
 
 
-def _grid_header(grid: Grid) -> dict[str, Any]:
+def _cell_header(cells: Cells) -> dict[str, Any]:
     """Return the fields of the header for a map of cells."""
-    starts = np.cumsum(grid.count) - grid.count
+    counts = np.bincount(cells.panel, minlength=len(cells.panels))
+    starts = np.cumsum(counts) - counts
     panels = [
-        {
-            "title": panel.title,
-            "section": panel.section,
-            "rows": panel.rows,
-            "columns": panel.columns,
-            "names": list(panel.row_names),
-            "heading": panel.heading,
-            "block": panel.block,
-            "start": start,
-            "count": count,
-        }
-        for panel, start, count in zip(grid.panels, starts.tolist(), grid.count.tolist(), strict=True)
+        {**asdict(panel), "names": panel.row_names, "start": start, "count": count}
+        for panel, start, count in zip(cells.panels, starts.tolist(), counts.tolist(), strict=True)
     ]
+    for panel in panels:
+        del panel["row_names"]
     return {"form": "matrix", "panels": panels}
 
 
-def _points_header(points: Points) -> dict[str, Any]:
+def _line_header(points: Points) -> dict[str, Any]:
     return {"form": "lines", "levels": [level._asdict() for level in points.levels]}
 
 
@@ -250,7 +226,7 @@ def _arrays(picture: Picture) -> dict[str, np.ndarray[Any, Any]]:
     }
     real: dict[str, np.ndarray[Any, Any]] = {"there": picture.there, "back": picture.back}
     shape = picture.shape
-    if isinstance(shape, Grid):
+    if isinstance(shape, Cells):
         whole |= {"row": shape.row, "column": shape.column}
     else:
         whole |= {"kind": shape.switch.astype(np.int64), "cables": shape.cables}

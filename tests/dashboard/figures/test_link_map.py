@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dashboard.components.fabric_map.picture import Grid, Item, Picture, Points, pack
+from dashboard.components.fabric_map.picture import Item, Picture, Points, pack
 from dashboard.figures import colouring
-from dashboard.figures.drawn_links import around, hottest_part
-from dashboard.figures.link_map import link_map
+from dashboard.figures.link_map import around, hottest_part, link_map
 from dashboard.figures.style import DARK, HEAT, LIGHT
-from dashboard.layouts import draw
+from dashboard.layouts import Cells, draw
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from registry.model import Fabric
@@ -75,11 +74,10 @@ def test_a_picture_is_read_back_as_it_was(fabric: Fabric, lines: bool) -> None:
     for name, values in (("a", picture.a), ("bp", picture.b_port), ("cls", picture.step)):
         assert np.array_equal(scene[name], values)
     assert np.array_equal(scene["there"], picture.there.astype(np.float32), equal_nan=True)
-    if isinstance(picture.shape, Grid):
+    if isinstance(picture.shape, Cells):
         assert np.array_equal(scene["row"], picture.shape.row)
-        assert [panel["start"] for panel in scene["panels"]] == [
-            *np.r_[0, np.cumsum(picture.shape.count)][:-1].tolist()
-        ]
+        starts = np.searchsorted(picture.shape.panel, np.arange(len(picture.shape.panels)))
+        assert [panel["start"] for panel in scene["panels"]] == starts.tolist()
     else:
         assert isinstance(picture.shape, Points)
         assert np.allclose(scene["x"], picture.shape.x)

@@ -6,10 +6,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pytest
 
-from dashboard import queries
-from dashboard.queries.fabric import fabric_view, seen_clusters
+from dashboard.queries.caching import cached_in_order
+from dashboard.queries.fabric import fabric_view
 from mapping import evaluate
 from registry.database.driver import Database, Transaction
+from registry.pages.fabric import read_fabric_history
 from registry.pages.placements import open_placement
 from registry.registry import Registry
 from tests.dashboard.conftest import SCANNED, Filled
@@ -59,7 +60,7 @@ def test_the_fabric_view_takes_three_statements_and_one_when_seen_again(
     registry, database = counted
     for most in (3, 1):
         database.statements.clear()
-        found = seen_clusters(registry, "tree", at, counters=True)
+        found = read_fabric_history(cast(Database, database), "tree", at, counters=True)
         fabric_view(registry, found, at, filled.alone if placement else None)
         assert len(database.statements) <= most
 
@@ -74,7 +75,7 @@ def test_saved_loads_are_those_of_the_fabric_that_is_drawn(opened: Registry, fil
 
 def test_ranks_in_order_cost_what_was_saved_of_them(opened: Registry, filled: Filled) -> None:
     whole = open_placement(opened.database, filled.second)
-    found = queries.cached_in_order(filled.second, whole)
+    found = cached_in_order(filled.second, whole)
     assert found is not None
     assert whole.stored.in_order is not None
     assert found.congestion_seconds == pytest.approx(whole.stored.in_order.congestion_seconds)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.queries import cached_in_order, job
-from dashboard.queries.caching import cached_placement
-from dashboard.queries.jobs import job_choices, jobs_view
+from dashboard.queries import job
+from dashboard.queries.caching import cached_in_order, cached_placement
+from dashboard.queries.jobs import jobs_view
 from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
 from registry.pages.jobs import JobFilter
@@ -60,10 +60,10 @@ def test_the_table_of_jobs_takes_a_statement_a_fabric_once_and_two_for_the_rest(
     counted: tuple[Registry, CountingDatabase],
 ) -> None:
     registry, database = counted
-    clusters = len(job_choices(registry).clusters)
+    clusters = len(registry.job_pages.choices().clusters)
     for most in (2 + clusters, 2):
         database.statements.clear()
-        choices = job_choices(registry)
+        choices = registry.job_pages.choices()
         view = jobs_view(registry, JobFilter(), choices.clusters, limit=100)
         assert view.total == 2
         assert len(database.statements) <= most
@@ -76,7 +76,7 @@ def test_fragmentation_is_known_where_the_fabric_has_the_hosts(
     counted: tuple[Registry, CountingDatabase],
 ) -> None:
     registry, _ = counted
-    choices = job_choices(registry)
+    choices = registry.job_pages.choices()
     view = jobs_view(registry, JobFilter(), choices.clusters, limit=100)
     assert all(found is not None and found.groups >= found.fewest >= 1 for found in view.fragmentation)
     nowhere = jobs_view(registry, JobFilter(), {}, limit=100)

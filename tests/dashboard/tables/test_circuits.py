@@ -27,7 +27,7 @@ from dashboard.tables.circuits import (
     trail_table,
     ways_table,
 )
-from dashboard.widgets.downloads import csv_text
+from dashboard.widgets.tables import csv_text
 from registry.records.circuit_plans import CircuitPlanInfo, StoredCircuitPlan
 from tests.dashboard.test_figures import rows_of, spec
 from tests.registry.model.test_circuit_plan import circuit_plan, circuit_routes, reconfiguration_record

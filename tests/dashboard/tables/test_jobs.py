@@ -14,7 +14,7 @@ from dashboard import figures
 from dashboard.figures.placement import RANKS, hosts_figure
 from dashboard.tables.hosts import host_cells, with_ranks
 from dashboard.tables.links import loaded_links
-from dashboard.widgets.downloads import csv_text
+from dashboard.widgets.tables import csv_text
 from mapping.traffic.fragmentation import Neighbours
 from registry.model import Allocation, Fabric
 from tests.dashboard.figures.test_link_map import luminance

@@ -19,7 +19,7 @@ from dashboard.tables.overview import (
     predicted_links,
 )
 from dashboard.tables.status import runs_table, sources_table
-from dashboard.widgets.downloads import csv_text
+from dashboard.widgets.tables import csv_text
 from mapping.checks.finding import Finding, Severity
 from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.fabrics.changes import Changes, compare

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from dashboard.queries.circuits import read_plan, visible_plans
 from dashboard.state.viewer import Access, Viewer
+from dashboard.views.circuits import visible_plans
 from registry.database.driver import Database
 from registry.database.local.server import ServerAddress
 from registry.model import Job, Profile
@@ -134,7 +134,7 @@ def test_one_user_sees_the_plans_of_their_own_jobs_only(planned: Planned) -> Non
     with planned.connect() as registry:
         assert {one.id for one in visible_plans(registry, Viewer())} == {planned.jobs, planned.alone}
         assert [one.id for one in visible_plans(registry, Viewer(only="ann"))] == [planned.jobs]
-        assert visible_plans(registry, Viewer(only="eve")) == ()
+        assert list(visible_plans(registry, Viewer(only="eve"))) == []
     app = seen_by(Access(only="eve"), planned.connect, CIRCUITS, plan=planned.jobs)
     assert planned.jobs not in whole(app)
     assert not app.dataframe
@@ -144,7 +144,7 @@ def test_the_page_takes_two_statements(planned: Planned) -> None:
     with planned.connect() as opened:
         database = CountingDatabase(opened.database)
         registry = Registry(cast(Database, database))
-        assert read_plan(registry, visible_plans(registry, Viewer())[0].id).id == planned.alone
+        assert registry.circuit_plans.read(visible_plans(registry, Viewer())[0].id).id == planned.alone
         assert len(database.statements) == 2
 
 

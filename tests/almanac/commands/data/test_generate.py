@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from almanac.options.circuit_files import read_weights
+from almanac.options.circuits import read_weights
 from tests.almanac.conftest import Almanac
 
 

@@ -1,19 +1,46 @@
-"""Read CSV files of circuits and of weights of ranks."""
+"""Options of optical switches, and CSV files of circuits and of weights of ranks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from almanac.options.common import add_options
+from almanac.output.circuits import CIRCUIT_COLUMNS
 
 if TYPE_CHECKING:
     from mapping.reconfiguration.model.topology import Topology
     from registry.model import Floats
 
-CIRCUIT_COLUMNS = ("a", "b")
-"""Columns of a file of circuits: two nodes, by number from 0 or by name."""
 WEIGHT_COLUMNS = ("rank", "weight")
+
+
+def switch_options(end: str, *, compute_default: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds the options of an optical switch to a command.
+
+    Parameters
+    ----------
+    end : str
+        Word for an end of a circuit: ``host`` or ``node``.
+    compute_default : str
+        Default of ``--compute-seconds``, as text.
+    """
+    compute = (
+        f"Time that each rank computes while it sends its profile; the ranks of a {end} compute one after "
+        f"the other (default: {compute_default})."
+    )
+    speed = "Bytes/s of a circuit, both directions together."
+    options = (
+        click.option("--max-degree", type=int, help=f"Most circuits at one {end}."),
+        click.option("--max-edges", type=int, help="Most circuits of the switch."),
+        click.option("--link-speed", type=float, help=speed),
+        click.option("--compute-seconds", type=float, help=compute),
+    )
+    return lambda command: add_options(command, options)
 
 
 def read_circuits(path: str, nodes: int, hosts: Sequence[str] = ()) -> Topology:

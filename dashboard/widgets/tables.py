@@ -1,4 +1,4 @@
-"""Download buttons, and tables as CSV text."""
+"""Tables on pages: selected rows, bars of shares, download buttons, CSV text."""
 
 from __future__ import annotations
 
@@ -24,6 +24,25 @@ def download(
     st.download_button(
         label, content, file_name=name, mime=mime, on_click="ignore", icon=":material/download:", key=key
     )
+
+
+def picked_row(event: Any, rows: int) -> int | None:
+    """Return the row that is selected in a table, or None (also if the table no longer has that row).
+
+    Parameters
+    ----------
+    event
+        Result of ``st.dataframe``.
+    rows : int
+        Number of rows of the table.
+    """
+    chosen = event["selection"]["rows"]
+    return chosen[0] if chosen and chosen[0] < rows else None
+
+
+def share_bar(title: str | None = None) -> Any:
+    """Return the settings of a column whose shares (0 to 1) are drawn as bars."""
+    return st.column_config.ProgressColumn(title, format="percent", min_value=0, max_value=1)
 
 
 STARTS = ("=", "+", "-", "@", "\t", "\r")
