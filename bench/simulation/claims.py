@@ -18,7 +18,7 @@ MOST = 4.0
 FOUND = {"paper": "found (the paper's search)", "ours": "ours"}
 WHY_LOCALITY = (
     "the paper's networks, packets and time scale are not published, nor how many ranks its mappings with "
-    "locality seat on a switch; here all four"
+    "locality place on a switch; here all four"
 )
 WHY_RANDOM = "largest over the networks; the mean of the random mappings and the best of them"
 

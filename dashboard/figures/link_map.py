@@ -9,8 +9,9 @@ import numpy as np
 
 from dashboard.components.fabric_map.picture import HEIGHT, Item, Level, Picture, Points, Step
 from dashboard.figures.colouring import MARK, Colouring
-from dashboard.layouts import TREE, Cables, Cells, Drawing, Layout
-from dashboard.layouts.cells import tier_text
+from dashboard.layouts.cells import Cells, tier_text
+from dashboard.layouts.drawing import Drawing
+from dashboard.layouts.model import TREE, Cables, Layout
 from dashboard.tables.links import bundles, busier_direction, port_texts
 from registry.model import SWITCH, Bools, Fabric, Floats, Longs
 

@@ -17,7 +17,7 @@ from registry import units
 from registry.model import Floats
 
 
-def comparison(values: Mapping[str, float], base: str, theme: str) -> alt.LayerChart:
+def comparison_bars(values: Mapping[str, float], base: str, theme: str) -> alt.LayerChart:
     """Return bars of a placement and its comparisons, with the lower bound as a line across.
 
     Parameters

@@ -30,7 +30,7 @@ class Drawing:
 Spread = Callable[[Fabric], tuple[Floats, Floats]]
 
 
-def draw(fabric: Fabric, spread: Spread = free) -> Drawing:
+def draw_fabric(fabric: Fabric, spread: Spread = free) -> Drawing:
     """Return the drawing of a fabric.
 
     Parameters

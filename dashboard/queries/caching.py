@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import layouts
-from dashboard.layouts import Drawing
+from dashboard.layouts.drawing import Drawing, draw_fabric
+from dashboard.layouts.free import RULE, free
 from mapping import evaluate
 from mapping.distances.cost_model import CostModel
 from mapping.placement.strategies.in_order import in_order
@@ -69,15 +69,15 @@ def drawing(snapshot_id: str, _fabric: Fabric, _registry: Registry | None = None
 
     def spread(fabric: Fabric) -> tuple[Floats, Floats]:
         if _registry is None:
-            return layouts.free(fabric)
-        stored = _registry.drawings.read(snapshot_id, layouts.RULE)
+            return free(fabric)
+        stored = _registry.drawings.read(snapshot_id, RULE)
         if stored is not None and len(stored.x) == len(fabric):
             return stored.x, stored.y
-        x, y = layouts.free(fabric)
-        _registry.drawings.save(snapshot_id, layouts.RULE, x, y, np.zeros(len(fabric), np.int32))
+        x, y = free(fabric)
+        _registry.drawings.save(snapshot_id, RULE, x, y, np.zeros(len(fabric), np.int32))
         return x, y
 
-    return layouts.draw(_fabric, spread)
+    return draw_fabric(_fabric, spread)
 
 
 @st.cache_resource(max_entries=4 * CACHED, show_spinner="Evaluating the ranks in order ...")

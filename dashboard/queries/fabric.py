@@ -7,7 +7,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from dashboard.layouts import Drawing, redrawn
+from dashboard.layouts.drawing import Drawing, redrawn
 from dashboard.queries.caching import KEYS, cached_placement
 from dashboard.queries.traffic import cached_traffic
 from dashboard.tables.what_if import ChangedFabric, changed_fabric

@@ -82,12 +82,8 @@ def trail_table(plan: CircuitPlan) -> pd.DataFrame:
 def circuits_table(record: CircuitPlanRecord) -> pd.DataFrame:
     """Return all proposed circuits and those to remove; busiest first, equal ones by nodes.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``a``, ``b`` (hosts, or numbers of nodes), ``what`` (of `STATES`; ``put in`` if the present
-        circuits are not known), ``bytes`` (of one profile), ``busy`` (share of the time, at the proposed
-        throughput), ``a node`` and ``b node`` (numbers).
+    ``what`` is one of `STATES`, `INSERTED` if the present circuits are not known; ``bytes`` are those of one
+    profile; ``busy`` is the share of the time at the proposed throughput.
     """
     plan = record.plan
     present = set(plan.present)
@@ -120,12 +116,7 @@ def moves_table(record: CircuitPlanRecord) -> pd.DataFrame:
 def ways_table(record: CircuitPlanRecord, most: int) -> pd.DataFrame:
     """Return up to `most` flows that cross circuits, most bytes first; equal ones in the plan's order.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``one``, ``other`` (ranks, or hosts if the ranks stay), ``bytes`` (of one profile),
-        ``circuits`` (number of crossed circuits) and ``way`` (hosts on the route). Empty if routes are not
-        known.
+    The ends are ranks, or hosts if the ranks stay. Empty if routes are not known.
     """
     routes = record.plan.routes
     if routes is None:

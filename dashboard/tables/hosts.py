@@ -60,14 +60,7 @@ def host_cells(fabric: Fabric, neighbours: Neighbours, hosts: Ints | Longs) -> H
 
 
 def with_ranks(cells: pd.DataFrame, fabric: Fabric, host_of_rank: Ints) -> pd.DataFrame:
-    """Return the cells with the ranks on each host.
-
-    Returns
-    -------
-    DataFrame
-        Columns of `HostCells.cells` and ``ranks`` (text), ``count`` and ``middle`` (median rank;
-        NaN without ranks).
-    """
+    """Return the cells with the ranks on each host: as text, their count, and the median (``middle``)."""
     order = np.argsort(host_of_rank, kind="stable")
     hosts, first = np.unique(host_of_rank[order], return_index=True)
     by_host = dict(zip([fabric.names[v] for v in hosts.tolist()], np.split(order, first[1:]), strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dashboard.layouts import Cables
+from dashboard.layouts.model import Cables
 from registry import units
 from registry.model import NO_PORT, Bools, Fabric, Floats, Links, Longs
 from registry.model.links import LINK_COLUMNS
@@ -47,10 +47,8 @@ def hottest_links(fabric: Fabric, link_bytes: Floats, count: int) -> tuple[Longs
 
     Returns
     -------
-    (int64[k], DataFrame)
-        Rows of ``fabric.links``, and a table with columns ``from``, ``from port``, ``to``,
-        ``to port`` (text), ``time`` (s), ``load`` (bytes),
-        ``capacity`` (bytes/s), ``of the worst`` (0 to 1) and ``kind``.
+    int64[k], DataFrame
+        Rows of ``fabric.links``, and their ends, times (s), loads (bytes) and capacities (bytes/s).
     """
     links = fabric.links
     seconds = link_bytes / links.capacity
@@ -199,8 +197,7 @@ def loaded_links(
     Returns
     -------
     int64[k], DataFrame
-        Rows of ``fabric.links``; columns ``from``, ``from port``, ``to``, ``to port``, ``kind``, one for
-        each placement (s), ``load`` (bytes) and ``capacity`` (bytes/s).
+        Rows of ``fabric.links``; their ends, time for each placement (s), load (bytes), capacity (bytes/s).
     """
     links = fabric.links
     worst = np.max(list(seconds.values()), axis=0)

@@ -76,7 +76,9 @@ def comparison(
     return {series: float(value) for series, value in values.items() if value is not None}
 
 
-def change(value: float, before: float | None, name: str = IN_ORDER) -> tuple[str | None, bool | None]:
+def relative_change(
+    value: float, before: float | None, name: str = IN_ORDER
+) -> tuple[str | None, bool | None]:
     """Return the difference from a named value as text, and True if it is better; None if there is none."""
     if not before:
         return None, None

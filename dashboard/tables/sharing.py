@@ -85,12 +85,8 @@ def heat(shared: SharedLoad, hot: Sequence[HotLink], viewer: Viewer, most: int =
 def slowdowns(shared: SharedLoad, viewer: Viewer) -> pd.DataFrame:
     """Return the slowdown of each visible job, largest first; equal ones in the order of the jobs.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``job``, ``user``, ``application``, ``alone`` (s: worst link with its own bytes only),
-        ``together`` (s: worst of its links with all jobs' bytes), ``slowdown`` (together / alone),
-        ``worst link``, ``shared most with`` (other job with most bytes on that link; empty if there is none).
+    It is the time of the job's worst link with all jobs' bytes (together) over that with its own bytes only
+    (alone), both in seconds. ``shared most with`` is the other job with most bytes on the worst link.
     """
     slow = shared.slowdowns()
     order = [j for j in np.argsort(-slow, kind="stable").tolist() if viewer.sees(shared.jobs[j].user)]
@@ -180,11 +176,7 @@ def _other(link: HotLink | None, job: int, viewer: Viewer) -> str:
 def users_of_link(live: Live, row: int, viewer: Viewer) -> pd.DataFrame:
     """Return the jobs that load a link, largest share first; jobs that the viewer may not see are one row.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``job``, ``user``, ``application``, ``bytes`` (per period) and ``part`` (share of the
-        link's bytes, 0 to 1).
+    With their bytes per period, and their share of the link's bytes (``part``, 0 to 1).
     """
     users = live.shared.links([row])[0].users
     seen = [user for user in users if viewer.sees(user.user)]
@@ -198,11 +190,7 @@ def users_of_link(live: Live, row: int, viewer: Viewer) -> pd.DataFrame:
 def jobs_on_hosts(live: Live, hosts: Ints, viewer: Viewer) -> pd.DataFrame:
     """Return the visible running jobs on these hosts, the job with most of the hosts first.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``job``, ``user``, ``application``, ``hosts here``, ``of its hosts`` (all hosts of
-        the job) and ``ranks here`` (empty if the placement is not known).
+    Its ranks here are an empty text if its placement is not known.
     """
     names = {live.fabric.names[v] for v in hosts.tolist()}
     placed = {load.job: place for load, place in zip(live.shared.jobs, live.placements, strict=True)}
@@ -223,11 +211,7 @@ def jobs_on_hosts(live: Live, hosts: Ints, viewer: Viewer) -> pd.DataFrame:
 def pairs_table(fabric: Fabric, placement: Placement, pairs: RankPairs) -> pd.DataFrame:
     """Return the pairs of ranks that load a link, largest share first.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``from rank``, ``on``, ``to rank``, ``on host``, ``bytes`` (per period) and
-        ``part`` (share of the job's bytes on the link, 0 to 1).
+    With their bytes per period, and their share of the job's bytes on the link (``part``, 0 to 1).
     """
     names, host = fabric.names, placement.host_of_rank
     whole = pairs.total_bytes if pairs.total_bytes > 0 else 1.0

@@ -210,34 +210,24 @@ def _provenance(view: SimulatedRuns, run: SimulationInfo) -> dict[str, str]:
 def over_time(runs: Mapping[str, Simulation]) -> pd.DataFrame:
     """Return the traffic over time of each run by its label; evenly thinned out if there are too many points.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``run``, ``at`` (s), ``delivered`` (bytes so far) and ``latency`` (s, mean since the
-        previous point; NaN at the beginning).
+    Delivered bytes until each time (s), and the mean latency since the previous point (s, first NaN).
     """
-    values = list(runs.values())
-    chosen = [_spread(len(run.delivered_at) + 1) for run in values]
-    columns = {
-        "at": [np.r_[0.0, run.delivered_at] for run in values],
-        "delivered": [np.r_[0.0, run.delivered] for run in values],
-        "latency": [np.r_[np.nan, run.latency_over_time] for run in values],
-    }
-    return pd.DataFrame(
-        {
-            "run": [name for name, rows in zip(runs, chosen, strict=True) for _ in rows],
-            **{
-                name: np.concatenate([part[rows] for part, rows in zip(parts, chosen, strict=True)])
-                for name, parts in columns.items()
-            },
+    parts = []
+    for name, run in runs.items():
+        points = {
+            "run": name,
+            "at": np.r_[0.0, run.delivered_at],
+            "delivered": np.r_[0.0, run.delivered],
+            "latency": np.r_[np.nan, run.latency_over_time],
         }
-    )
+        parts.append(pd.DataFrame(points).iloc[_spread(len(run.delivered_at) + 1)])
+    return pd.concat(parts, ignore_index=True)
 
 
 def latencies(runs: Mapping[str, Simulation]) -> pd.DataFrame:
     """Return columns ``run``, ``percentile`` (text, ascending in each run) and ``latency`` (s)."""
     rows = [
-        {"run": name, "percentile": f"{percentile:g}", "latency": run.latency(percentile)}
+        (name, f"{percentile:g}", run.latency(percentile))
         for name, run in runs.items()
         for percentile in PERCENTILES
     ]
@@ -245,23 +235,12 @@ def latencies(runs: Mapping[str, Simulation]) -> pd.DataFrame:
 
 
 def predicted(view: SimulatedRuns, runs: Sequence[SimulationInfo], metric: str) -> pd.DataFrame:
-    """Return the runs whose placements have this static cost.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``run``, ``placement``, ``strategy``, ``static`` (base unit) and ``completion`` (s).
-    """
+    """Return the complete runs with this static cost of their placement, and their completion time (s)."""
+    static = {run.id: view.number(run, metric) for run in runs}
     rows = [
-        {
-            "run": run.id,
-            "placement": run.placement,
-            "strategy": view.text(run, "strategy"),
-            "static": view.number(run, metric),
-            "completion": run.completion_seconds,
-        }
+        (run.id, run.placement, view.text(run, "strategy"), static[run.id], run.completion_seconds)
         for run in runs
-        if run.complete and math.isfinite(view.number(run, metric))
+        if run.complete and math.isfinite(static[run.id])
     ]
     return pd.DataFrame(rows, columns=["run", "placement", "strategy", "static", "completion"])
 

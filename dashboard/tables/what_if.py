@@ -54,13 +54,8 @@ def changed_fabric(found: WhatIf) -> ChangedFabric:
 def effects(found: WhatIf, viewer: Viewer) -> pd.DataFrame:
     """Return the visible jobs, those with unreachable pairs first, then by slowdown.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``job``, ``user``, ``application``, ``before``, ``unchanged`` (present
-        fabric with the routing rule of the change) and ``after`` (worst link, s per period), ``times``
-        (after over unchanged),
-        ``unreachable pairs``, ``unreachable bytes``, ``lost ranks`` and ``lost hosts``.
+    Times of the worst link, s per period: before the change, unchanged (the present fabric with the routing
+    rule of the change), and after it; ``times`` is after over unchanged.
     """
     rows = [
         (

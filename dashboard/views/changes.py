@@ -8,12 +8,11 @@ from itertools import pairwise
 import pandas as pd
 import streamlit as st
 
-from dashboard import layouts
 from dashboard.components.fabric_map import fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.figures.style import DARK, LIGHT
-from dashboard.layouts import Drawing
+from dashboard.layouts.drawing import Drawing, draw_fabric
 from dashboard.queries.changes import ChangesView, cached_comparison, changes_view
 from dashboard.queries.traffic import clusters
 from dashboard.state.site import Site
@@ -200,4 +199,4 @@ def _map(between: SnapshotDiff) -> None:
 @st.cache_resource(max_entries=MAPS_CACHED, show_spinner=False)
 def _overlay(before: str, after: str, _between: SnapshotDiff) -> tuple[Overlay, Drawing]:
     found = overlay(_between.before.fabric, _between.after.fabric, _between.changes)
-    return found, layouts.draw(found.fabric)
+    return found, draw_fabric(found.fabric)

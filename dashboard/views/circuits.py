@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import figures, tables
 from dashboard.figures.circuits import circuit_matrix, throughput_bars, trail_chart
+from dashboard.figures.style import theme_of
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
 from dashboard.tables.circuits import (
@@ -21,6 +21,7 @@ from dashboard.tables.circuits import (
     trail_table,
     ways_table,
 )
+from dashboard.tables.columns import in_units
 from dashboard.widgets.controls import any_of, choose
 from dashboard.widgets.messages import plain, show_empty, show_unknown
 from dashboard.widgets.navigation import link_to
@@ -130,7 +131,7 @@ def _facts(stored: StoredCircuitPlan) -> None:
 
 def _figures(stored: StoredCircuitPlan) -> None:
     """Draw the throughput before and after, and the course of the search."""
-    theme = figures.theme_of(st.context.theme.type)
+    theme = theme_of(st.context.theme.type)
     plan = stored.plan
     bars, trail = st.columns([2, 3])
     rows = throughputs(plan)
@@ -160,13 +161,13 @@ def _circuits(stored: StoredCircuitPlan) -> None:
     left, right = st.columns([1, 1])
     with left:
         if len(table) <= DRAWN:
-            theme = figures.theme_of(st.context.theme.type)
+            theme = theme_of(st.context.theme.type)
             chart = circuit_matrix(table, stored.plan.nodes, theme)
             st.altair_chart(chart, width="content", key="matrix")
         else:
             st.info(f"{len(table):,} circuits are too many to draw.")
     with right:
-        shown = tables.in_units(table.drop(columns=["a node", "b node"]), {"bytes": units.BYTES})
+        shown = in_units(table.drop(columns=["a node", "b node"]), {"bytes": units.BYTES})
         percent = st.column_config.NumberColumn(format="percent")
         st.dataframe(shown, hide_index=True, column_config={"busy": percent}, key="circuits")
         download("Download as CSV", csv_text(table), f"{stored.id}-circuits.csv", key="circuits csv")
@@ -183,7 +184,7 @@ def _routes(stored: StoredCircuitPlan) -> None:
     if not len(table):
         st.caption("All traffic stays within hosts.")
         return
-    shown = tables.in_units(table, {"bytes": units.BYTES})
+    shown = in_units(table, {"bytes": units.BYTES})
     st.dataframe(shown, hide_index=True, height="content" if len(table) <= 16 else "auto", key="ways")
     with st.container(horizontal=True, vertical_alignment="center"):
         download("Download as CSV", csv_text(table), f"{stored.id}-ways.csv", key="ways csv")

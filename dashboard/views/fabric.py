@@ -12,7 +12,7 @@ from dashboard.components.fabric_map import Item, fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
 from dashboard.figures.link_map import LINES_LIMIT, around, hottest_part, link_map
-from dashboard.layouts import Drawing
+from dashboard.layouts.drawing import Drawing
 from dashboard.queries.caching import cached_placement, drawing
 from dashboard.queries.fabric import FabricView, fabric_view
 from dashboard.state.site import Site

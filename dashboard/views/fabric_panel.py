@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import tables
 from dashboard.components.fabric_map import Item
-from dashboard.layouts import Layout
+from dashboard.layouts.model import Layout
 from dashboard.layouts.tree import hosts_below
 from dashboard.queries.fabric import FabricView
 from dashboard.queries.traffic import cached_rank_pairs, pairs_of_placement
 from dashboard.state.site import Site
 from dashboard.state.viewer import OTHERS
+from dashboard.tables.columns import in_units
 from dashboard.tables.links import LOADS, hottest_links, link_text, sender_text, shortened
 from dashboard.tables.sharing import jobs_on_hosts, pairs_table, users_of_link
 from dashboard.views import picking
@@ -94,7 +94,7 @@ def _users(registry: Registry, site: Site, view: FabricView, row: int) -> None:
         st.caption("No running job is known to load this direction.")
         return
     st.markdown("**Jobs on this link**")
-    shown = tables.in_units(users, {"bytes": units.BYTES})
+    shown = in_units(users, {"bytes": units.BYTES})
     st.dataframe(shown, hide_index=True, column_config={"part": share_bar()}, height="content", key="users")
     jobs = [job for job in users["job"] if job != OTHERS]
     if not jobs:
@@ -131,7 +131,7 @@ def _pairs(table: pd.DataFrame, count: int) -> None:
     st.caption(
         f"{count:,} pairs of ranks load it" + (f", the {len(table)} largest:" if count > len(table) else ":")
     )
-    shown = tables.in_units(table, {"bytes": units.BYTES})
+    shown = in_units(table, {"bytes": units.BYTES})
     st.dataframe(shown, hide_index=True, column_config={"part": share_bar()}, height=240, key="pairs")
 
 
@@ -226,7 +226,7 @@ def table(view: FabricView, site: Site) -> None:
         return
     with st.expander("Table of the busiest links"):
         _, found = hottest_links(view.fabric, view.link_bytes, LONG)
-        shown = tables.in_units(found, BASES)
+        shown = in_units(found, BASES)
         st.dataframe(shown, hide_index=True, column_config={"of the worst": share_bar()}, key="hottest")
         name = f"{view.cluster.name}-links.csv"
         download("All loaded links as CSV", lambda: _csv(view), name, key="links csv")

@@ -6,11 +6,13 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import figures, tables
 from dashboard.figures import history as drawings
+from dashboard.figures.style import theme_of
 from dashboard.queries.history import History, history
 from dashboard.state.site import Site
+from dashboard.tables.columns import in_units
 from dashboard.tables.history import panels, placements_table, points
+from dashboard.tables.placements import METRICS
 from dashboard.views.history_pairs import PLACEMENTS, compare
 from dashboard.widgets.controls import any_of, page_start, pager, toggle
 from dashboard.widgets.messages import plain, show_empty, show_unknown
@@ -67,7 +69,7 @@ def _choose(view: History) -> tuple[Longs, str]:
         names = sorted(set(series.application))
         application = any_of("application", names, resets=("page",))
     with columns[2]:
-        titles = {metric: about.title for metric, about in tables.METRICS.items()}
+        titles = {metric: about.title for metric, about in METRICS.items()}
         metric = toggle("Cost", "metric", titles, default="congestion_seconds")
     wanted = zip(series.cluster, series.application, strict=True)
     keep = [cluster in (None, here) and application in (None, name) for here, name in wanted]
@@ -103,7 +105,7 @@ def _charts(view: History, rows: Longs, metric: str) -> None:
     """Draw a chart for each application on each cluster, each with its own scale."""
     st.subheader("Charts by application")
     st.caption(drawings.KEY)
-    theme = figures.theme_of(st.context.theme.type)
+    theme = theme_of(st.context.theme.type)
     every = panels(view.series, view.quality, rows)
     first = page_start(CHARTS, "page")
     columns: list[DeltaGenerator] = []
@@ -111,8 +113,8 @@ def _charts(view: History, rows: Longs, metric: str) -> None:
         if number % ACROSS == 0:
             columns = st.columns(ACROSS)
         table = points(view.series, view.quality, panel.rows, metric)
-        unit = units.unit_for(table["value"].tolist(), tables.METRICS[metric].base)
-        label = f"{tables.METRICS[metric].title} ({unit.name})"
+        unit = units.unit_for(table["value"].tolist(), METRICS[metric].base)
+        label = f"{METRICS[metric].title} ({unit.name})"
         drawn = drawings.small_multiple(table, panel.title, label, unit.size, theme)
         columns[number % ACROSS].vega_lite_chart(drawn.rows, drawn.spec, key=f"history {number}")
     if len(every) > CHARTS:
@@ -124,9 +126,9 @@ def _table(view: History, rows: Longs, site: Site) -> None:
     st.subheader("Placements")
     newest = rows[::-1]
     table = placements_table(view.series, view.quality, newest[:LISTED])
-    bases = {about.title: about.base for about in tables.METRICS.values()}
+    bases = {about.title: about.base for about in METRICS.values()}
     event = st.dataframe(
-        tables.in_units(table, bases),
+        in_units(table, bases),
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",

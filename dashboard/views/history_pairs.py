@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import figures, tables
 from dashboard.figures import history as drawings
+from dashboard.figures.style import theme_of
 from dashboard.queries.caching import cached_pair
 from dashboard.queries.history import History
 from dashboard.state.site import Site
+from dashboard.tables.columns import in_units
 from dashboard.tables.history import applications_table, facts_table, option_text, relative
 from dashboard.tables.links import link_text
 from dashboard.widgets.controls import choose, toggle
@@ -57,7 +58,7 @@ def _two_placements(registry: Registry, view: History, site: Site) -> None:
     if pair is None:
         return
     chosen = [row_of[name] for name in pair]
-    theme = figures.theme_of(st.context.theme.type)
+    theme = theme_of(st.context.theme.type)
     left, right = st.columns([2, 3])
     with left:
         st.altair_chart(drawings.side_by_side(relative(series, chosen), theme), key="side by side")
@@ -88,7 +89,7 @@ def _links(first: OpenPlacement, second: OpenPlacement) -> None:
     if found:
         st.markdown("**Links with largest differences**")
         bases = dict.fromkeys(("A", "B", "difference"), units.SECONDS)
-        st.dataframe(tables.in_units(table, bases), hide_index=True, key="differences", height=250)
+        st.dataframe(in_units(table, bases), hide_index=True, key="differences", height=250)
 
 
 def _two_clusters(view: History) -> None:
@@ -105,7 +106,7 @@ def _two_clusters(view: History) -> None:
     if table.empty:
         st.info("Neither cluster has an evaluated placement.")
         return
-    theme = figures.theme_of(st.context.theme.type)
+    theme = theme_of(st.context.theme.type)
     if len(set(pair)) == 2 and table["over bound"].notna().any():
         st.altair_chart(drawings.two_clusters(table, (pair[0], pair[1]), theme), key="two clusters")
     st.dataframe(table.round(4), hide_index=True, key="applications", height="content")

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pandas as pd
 import streamlit as st
 
-from dashboard import figures
 from dashboard.figures.ingest import durations
+from dashboard.figures.style import theme_of
 from dashboard.state.site import Site
 from dashboard.tables.status import runs_table, sources_table
 from dashboard.widgets.controls import any_of, toggle
@@ -62,7 +62,7 @@ def _runs(runs: Sequence[RunInfo], site: Site) -> None:
         st.info("No run matches this choice.")
         return
     table = runs_table(runs, site.viewer)
-    theme = figures.theme_of(st.context.theme.type)
+    theme = theme_of(st.context.theme.type)
     points = pd.DataFrame(
         {
             "at": pd.to_datetime(table["began (UTC)"], utc=True),

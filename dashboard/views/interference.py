@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import figures, tables
 from dashboard.figures.sharing import sharing_figure
+from dashboard.figures.style import theme_of
 from dashboard.queries.traffic import cached_traffic, clusters
 from dashboard.state.site import Site
+from dashboard.tables.columns import in_units
 from dashboard.tables.sharing import SLOWDOWN, UNITS, heat, pair_text, shared_links, slowdowns
 from dashboard.widgets.controls import choose, moment, toggle
 from dashboard.widgets.messages import CONVENTION, plain, show_empty, show_no_fabric, show_unknown
@@ -125,17 +126,17 @@ def _heat(live: Live, site: Site, kind: str, count: int) -> None:
         return
     st.subheader("Jobs on busiest links")
     shown = heat(live.shared, hot, site.viewer)
-    theme = figures.theme_of(st.context.theme.type)
+    theme = theme_of(st.context.theme.type)
     st.altair_chart(sharing_figure(shown.rows, shown.cells, shown.links, theme), width="content", key="heat")
     with st.expander("Links by number"):
-        st.dataframe(tables.in_units(shown.links, {"seconds": units.SECONDS}), hide_index=True, key="links")
+        st.dataframe(in_units(shown.links, {"seconds": units.SECONDS}), hide_index=True, key="links")
 
 
 def _slowdowns(live: Live, site: Site) -> None:
     """Draw the estimated slowdown of each job; a selected job can be opened."""
     st.subheader("Slowdown by sharing")
     table = slowdowns(live.shared, site.viewer)
-    shown = tables.in_units(table, UNITS)
+    shown = in_units(table, UNITS)
     named = dict(zip(table.columns, shown.columns, strict=True))
     helps: dict[str, Any] = {named[name]: st.column_config.Column(help=ABOUT[name]) for name in ABOUT}
     helps[SLOWDOWN] = st.column_config.NumberColumn(format="%.2f ×", help=ABOUT[SLOWDOWN])

@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 import pandas as pd
 import streamlit as st
 
-from dashboard import figures, tables
+from dashboard.figures.placement import comparison_bars
+from dashboard.figures.style import theme_of
 from dashboard.queries.job import JobView
 from dashboard.queries.jobs import host_index
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
+from dashboard.tables.placements import IN_ORDER, METRICS, comparison, relative_change
 from dashboard.views import job_files, job_links, job_ranks, placement_search
 from dashboard.views.job_choice import choose_job
 from dashboard.views.placement_search import SearchSubject
@@ -179,18 +181,18 @@ def _costs(view: JobView, evaluation: Evaluation) -> None:
     st.subheader("Costs")
     assert view.opened is not None
     stored = view.opened.stored
-    theme = figures.theme_of(st.context.theme.type)
+    theme = theme_of(st.context.theme.type)
     other = None if view.beside is None else view.beside.stored.evaluation
-    for column, (metric, about) in zip(st.columns(len(tables.METRICS)), tables.METRICS.items(), strict=True):
+    for column, (metric, about) in zip(st.columns(len(METRICS)), METRICS.items(), strict=True):
         value, bound = float(getattr(evaluation, metric)), evaluation.bounds.get(metric)
-        values = tables.comparison(
+        values = comparison(
             metric, value, stored.in_order, stored.random, None if bound is None else bound.value
         )
-        before = values.get(tables.IN_ORDER) if other is None else float(getattr(other, metric))
-        delta, better = tables.change(value, before, view.beside_name)
+        before = values.get(IN_ORDER) if other is None else float(getattr(other, metric))
+        delta, better = relative_change(value, before, view.beside_name)
         with column:
             show_metric(column, about.title, units.text(value, about.base), delta, better, about.about)
-            st.altair_chart(figures.comparison(values, about.base, theme), key=f"costs {metric}")
+            st.altair_chart(comparison_bars(values, about.base, theme), key=f"costs {metric}")
             st.caption("no known lower bound" if bound is None else plain(bound.certifies(value)))
     _background(evaluation, other)
 

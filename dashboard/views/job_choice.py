@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import tables
 from dashboard.queries import job as queries
 from dashboard.queries.caching import cached_pair, cached_placement
 from dashboard.queries.job import JobView
 from dashboard.state.site import Site
+from dashboard.tables.placements import placement_text
 from dashboard.widgets.controls import choose, text_field
 from dashboard.widgets.messages import plain
 from dashboard.widgets.navigation import link_to
@@ -115,4 +115,4 @@ def _beside(shown: StoredPlacementInfo, placements: Sequence[StoredPlacementInfo
 
 def _text(info: StoredPlacementInfo) -> str:
     """Return the text of a placement in a list."""
-    return f"{'as it runs' if info.role == PRESENT else 'proposed'} · {tables.placement_text(info)}"
+    return f"{'as it runs' if info.role == PRESENT else 'proposed'} · {placement_text(info)}"

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from dashboard import tables
 from dashboard.components.fabric_map import fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.queries.caching import cached_in_order, drawing
 from dashboard.queries.job import JobView
 from dashboard.queries.traffic import pairs_of_placement
+from dashboard.tables.columns import in_units
 from dashboard.tables.links import LOADS, link_text, loaded_links
 from dashboard.tables.sharing import pairs_table
 from dashboard.widgets.controls import choose
@@ -90,7 +90,7 @@ def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, 
         _pick(fabric, None if row is None else int(rows[row]))
 
     st.dataframe(
-        tables.in_units(table, bases),
+        in_units(table, bases),
         hide_index=True,
         on_select=picked,
         selection_mode="single-row",
@@ -149,7 +149,7 @@ def _pairs(opened: OpenPlacement, row: int) -> None:
     st.markdown(
         f"{found.pairs:,} pairs of ranks send {carried} over {plain(link_text(fabric, row))}; the largest:"
     )
-    shown = tables.in_units(pairs_table(fabric, placement, found), {"bytes": units.BYTES})
+    shown = in_units(pairs_table(fabric, placement, found), {"bytes": units.BYTES})
     st.dataframe(
         shown, hide_index=True, column_config={"part": share_bar("share of link")}, height=280, key="pairs"
     )

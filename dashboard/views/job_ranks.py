@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from dashboard import figures, tables
-from dashboard.figures.placement import hosts_figure
+from dashboard.figures.placement import communication_matrix, hosts_figure
+from dashboard.figures.style import theme_of
 from dashboard.queries.job import JobView
 from dashboard.queries.jobs import host_index
 from dashboard.tables.hosts import host_cells, with_ranks
+from dashboard.tables.placements import communication, ranks_per_host
 from registry.model import Ints
 from registry.pages.placements import OpenPlacement
 
@@ -46,7 +47,7 @@ def _hosts(opened: OpenPlacement, name: str, before: Ints) -> None:
     if len(found.cells) > MOST_CELLS:
         st.caption(f"{len(hosts):,} hosts are too many to draw; the table below lists them.")
         return
-    theme = figures.theme_of(st.context.theme.type)
+    theme = theme_of(st.context.theme.type)
     both = {name: before, "placed": placement.host_of_rank}
     for column, (title, host_of_rank) in zip(st.columns(2), both.items(), strict=True):
         cells = with_ranks(found.cells, fabric, host_of_rank)
@@ -67,7 +68,7 @@ def _ranks(opened: OpenPlacement, name: str, before: Ints) -> None:
     own = stored.placement.allocation.hosts.tolist()
     # the compared placement may use other hosts
     hosts = list(dict.fromkeys([*(fabric.names[v] for v in own), *columns[name]]))
-    st.dataframe(tables.ranks_per_host(hosts, columns), hide_index=True, height=430, key="ranks")
+    st.dataframe(ranks_per_host(hosts, columns), hide_index=True, height=430, key="ranks")
 
 
 def _communication(opened: OpenPlacement) -> None:
@@ -76,6 +77,6 @@ def _communication(opened: OpenPlacement) -> None:
         st.info("The profile of this placement is not known.")
         return
     profile = opened.profile.profile
-    theme = figures.theme_of(st.context.theme.type)
-    chart = figures.communication_matrix(tables.communication(profile), profile.ranks, theme)
+    theme = theme_of(st.context.theme.type)
+    chart = communication_matrix(communication(profile), profile.ranks, theme)
     st.altair_chart(chart, width="content", key="communication")

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import streamlit as st
 
-from dashboard import tables
 from dashboard.queries.jobs import MOST_ROWS, JobsView, jobs_view
 from dashboard.state.site import Site
 from dashboard.state.viewer import Viewer
+from dashboard.tables.columns import in_units
 from dashboard.tables.jobs import ABOUT, ENDED, GAIN, OVER, SCATTER, STARTED, UNITS, jobs_table
 from dashboard.widgets.controls import any_of, at_least, moment, page_start, pager, text_field
 from dashboard.widgets.messages import show_empty, show_unknown
@@ -105,7 +105,7 @@ def _filter(choices: JobChoices, viewer: Viewer) -> JobFilter:
 def _table(view: JobsView, site: Site) -> None:
     """Draw the rows of the page; a selected job can be opened."""
     table = jobs_table(view.rows, view.fragmentation, site.viewer)
-    shown = tables.in_units(table, UNITS)
+    shown = in_units(table, UNITS)
     number, times = st.column_config.NumberColumn, {OVER, GAIN, SCATTER}
     helps = {
         title: number(format="%.2f ×" if name in times else None, help=ABOUT[name])

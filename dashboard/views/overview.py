@@ -8,9 +8,9 @@ from shlex import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard import tables
 from dashboard.queries.overview import Overview, cached_findings, overview
 from dashboard.state.site import Site
+from dashboard.tables.columns import in_units
 from dashboard.tables.links import LOADS
 from dashboard.tables.overview import (
     changes_lines,
@@ -105,7 +105,7 @@ def _measured(view: Overview, live: Live, site: Site) -> None:
     heads = ("Link", "Utilisation (%)", "Mean rate", "Peak rate", "Capacity")
     linked_rows(site.fabric, heads, (6.4, 1.2, 1.1, 1.1, 1.1), rows)
     bases = {"rate": units.RATE, "peak": units.RATE, "capacity": units.RATE}
-    _whole(tables.in_units(table.drop(columns="row"), bases), "busiest links measured")
+    _whole(in_units(table.drop(columns="row"), bases), "busiest links measured")
 
 
 def _estimated(live: Live, site: Site) -> None:
@@ -128,7 +128,7 @@ def _estimated(live: Live, site: Site) -> None:
     ]
     linked_rows(site.fabric, ("Link", "Time per period", "Traffic of"), (6.2, 1.3, 3.7), rows)
     bases = {"time": units.SECONDS, **LOADS}
-    _whole(tables.in_units(table.drop(columns="row"), bases), "busiest links estimated")
+    _whole(in_units(table.drop(columns="row"), bases), "busiest links estimated")
     link_to(site.interference, "Shared links", cluster=cluster)
 
 
@@ -180,7 +180,7 @@ def _gains(view: Overview, live: Live, site: Site) -> None:
     ]
     linked_rows(site.job, ("Job", "Gain", "Ranks to move"), (5, 1.2, 1.8), rows)
     shown = table.drop(columns="key").head(LISTED)
-    _whole(tables.in_units(shown, {"now": units.SECONDS, "then": units.SECONDS}), "possible gains")
+    _whole(in_units(shown, {"now": units.SECONDS, "then": units.SECONDS}), "possible gains")
     link_to(site.jobs, "All jobs with a possible gain", cluster=cluster, gain="1.05")
 
 

@@ -7,10 +7,12 @@ from shlex import quote
 
 import streamlit as st
 
-from dashboard import figures, tables
 from dashboard.figures import simulated as drawings
+from dashboard.figures.style import theme_of
 from dashboard.queries.simulated import simulated, whole_runs
 from dashboard.state.site import Site
+from dashboard.tables.columns import in_units
+from dashboard.tables.placements import METRICS, relative_change
 from dashboard.tables.simulated import (
     UNITS,
     SimulatedRuns,
@@ -167,7 +169,7 @@ def _table(view: SimulatedRuns, runs: Sequence[SimulationInfo]) -> None:
         _to_address([shown[row].id for row in rows if row < len(shown)][:MOST])
 
     st.dataframe(
-        tables.in_units(runs_table(view, shown), UNITS),
+        in_units(runs_table(view, shown), UNITS),
         hide_index=True,
         on_select=picked,
         selection_mode="multi-row",
@@ -195,7 +197,7 @@ def _beside(registry: Registry, view: SimulatedRuns, chosen: Sequence[Simulation
         label(view, run, number): one.simulation
         for number, (run, one) in enumerate(zip(chosen, whole, strict=True))
     }
-    theme = figures.theme_of(st.context.theme.type)
+    theme = theme_of(st.context.theme.type)
     st.subheader("Comparison")
     if len({replay(run) for run in chosen}) > 1:
         st.warning("These runs differ in their messages or networks: see the rows marked ≠.")
@@ -226,7 +228,7 @@ def _completions(by_label: Mapping[str, Simulation]) -> None:
     for column, (name, run) in zip(columns, by_label.items(), strict=False):
         ended = run is not first and run.complete and first.complete
         before = first.completion_seconds if ended else None
-        delta, better = tables.change(run.completion_seconds, before, letter(0))
+        delta, better = relative_change(run.completion_seconds, before, letter(0))
         show_metric(
             column,
             plain(name.rpartition(" · ")[0] or name),
@@ -243,9 +245,9 @@ def _static(view: SimulatedRuns, chosen: Sequence[SimulationInfo], theme: str) -
     if len({run.placement for run in alike if run.complete and run.placement in view.row_of}) < FEWEST:
         return
     st.subheader("Estimate against simulation")
-    titles = {metric: about.title for metric, about in tables.METRICS.items()}
+    titles = {metric: about.title for metric, about in METRICS.items()}
     metric = toggle("Cost", "metric", titles, default="congestion_seconds")
-    about = tables.METRICS[metric]
+    about = METRICS[metric]
     table = predicted(view, alike, metric)
     chart = drawings.against_static(table, [run.id for run in chosen], about.title, about.base, theme)
     st.altair_chart(chart, key="against static")

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from dashboard import tables
 from dashboard.components.fabric_map import fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
 from dashboard.queries.caching import cached_snapshot, drawing
+from dashboard.tables.columns import in_units
 from dashboard.tables.links import LOADS, link_text, loaded_links
 from dashboard.tables.simulated import letter
 from dashboard.widgets.controls import choose
@@ -84,7 +84,7 @@ def _table(snapshot: Snapshot, run_id: str, run: Simulation, alike: Mapping[str,
     parts = {which: one.link_utilisation for which, one in alike.items()}
     _, table = loaded_links(snapshot.fabric, parts, run.link_bytes, BUSIEST)
     st.dataframe(
-        tables.in_units(table, LOADS),
+        in_units(table, LOADS),
         hide_index=True,
         column_config=dict.fromkeys(parts, share_bar()),
         height=320,

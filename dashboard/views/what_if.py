@@ -7,16 +7,17 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import tables
 from dashboard.components.fabric_map import Item, fabric_map
 from dashboard.figures import colouring
 from dashboard.figures.colouring import Colouring
 from dashboard.figures.link_map import LINES_LIMIT, link_map
-from dashboard.layouts import Drawing
+from dashboard.layouts.drawing import Drawing
 from dashboard.queries.caching import drawing
 from dashboard.queries.fabric import Consequences, FabricView, cached_what_if, fabric_view
 from dashboard.state.site import Site
+from dashboard.tables.columns import in_units
 from dashboard.tables.links import link_text as link_words
+from dashboard.tables.placements import relative_change
 from dashboard.tables.what_if import effects, seconds_more
 from dashboard.views import picking
 from dashboard.widgets.controls import choose, moment, parsed_moment, toggle
@@ -213,7 +214,7 @@ def _totals(found: WhatIf) -> None:
     if found.unchanged is not found.before:
         facts["Worst link, new routes"] = (units.text(same, units.SECONDS), None)
     than = "now" if found.unchanged is found.before else "new routes alone"
-    change, better = tables.change(now, same, than)
+    change, better = relative_change(now, same, than)
     facts["Worst link after"] = (units.text(now, units.SECONDS), change)
     facts["Slower jobs"] = (f"{slower:,} of {len(found.jobs):,}", None)
     facts["Jobs with cut pairs"] = (f"{sum(one.unreachable_pairs > 0 for one in found.jobs):,}", None)
@@ -261,7 +262,7 @@ def _jobs(found: WhatIf, site: Site, cluster: str) -> None:
         table = table.drop(columns="unchanged")
     seconds = [name for name in ("before", "unchanged", "after") if name in table.columns]
     bases = dict.fromkeys(seconds, units.SECONDS)
-    shown = tables.in_units(table.drop(columns="unreachable bytes"), bases)
+    shown = in_units(table.drop(columns="unreachable bytes"), bases)
     st.dataframe(shown, hide_index=True, key="effects")
     download("As CSV", csv_text(table, bases), f"{cluster}-what-if.csv", key="effects csv")
     with st.container(horizontal=True, vertical_alignment="bottom"):

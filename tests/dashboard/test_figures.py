@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dashboard import figures, tables
+from dashboard.figures.placement import communication_matrix, comparison_bars
+from dashboard.figures.style import DARK, LIGHT
+from dashboard.tables.placements import communication
 from registry.model import Profile
 
 
@@ -26,12 +28,12 @@ def rows_of(chart: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_the_communication_matrix_is_a_picture_of_the_bytes() -> None:
     profile = Profile.from_edges([0, 1, 2], [1, 0, 3], [10.0, 1000.0, 100.0], ranks=4)
-    made = spec(figures.communication_matrix(tables.communication(profile), 4, figures.LIGHT))
+    made = spec(communication_matrix(communication(profile), 4, LIGHT))
     url = next(row["url"] for row in rows_of(made) if "url" in row)
     picture = Image.open(io.BytesIO(base64.b64decode(url.removeprefix("data:image/png;base64,"))))
     pixels = np.asarray(picture)
     assert pixels.shape == (4, 4, 4)
-    assert (pixels[..., 3] > 0).tolist() == (tables.communication(profile) > 0).tolist()
+    assert (pixels[..., 3] > 0).tolist() == (communication(profile) > 0).tolist()
     assert pixels[0, 1, :3].tolist() == [0xF9, 0xD4, 0x8B]  # the least, in the coldest colour
     assert pixels[1, 0, :3].tolist() == [0x6A, 0x0A, 0x33]  # the most
 
@@ -39,12 +41,12 @@ def test_the_communication_matrix_is_a_picture_of_the_bytes() -> None:
 @pytest.mark.parametrize("edges", [0, 1])
 def test_a_profile_with_no_or_one_pair_is_drawn(edges: int) -> None:
     profile = Profile.from_edges([0] * edges, [1] * edges, [1.0] * edges, ranks=2)
-    spec(figures.communication_matrix(tables.communication(profile), 2, figures.DARK))
+    spec(communication_matrix(communication(profile), 2, DARK))
 
 
 @pytest.mark.parametrize("values", [{"placed": 0.0}, {"in order": 2e-3, "placed": 1e-3, "lower bound": 5e-4}])
 def test_costs_are_drawn_with_their_units(values: dict[str, float]) -> None:
-    made = spec(figures.comparison(values, "s", figures.LIGHT))
+    made = spec(comparison_bars(values, "s", LIGHT))
     shown = {row["series"]: row["shown"] for row in rows_of(made)}
     assert set(shown) == set(values)
     if len(values) > 1:

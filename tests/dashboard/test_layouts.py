@@ -4,23 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dashboard.layouts import (
-    FREE,
-    GRID,
-    GROUPS,
-    TREE,
-    cables,
-    cells,
-    draw,
-    free,
-    groups,
-    layout,
-    natural_order,
-    redrawn,
-    tiers,
-)
-from dashboard.layouts.order import repeat_number, switch_of
-from dashboard.layouts.tree import hosts_below
+from dashboard.layouts.cells import cells
+from dashboard.layouts.drawing import draw_fabric, layout, redrawn
+from dashboard.layouts.free import free
+from dashboard.layouts.groups import groups
+from dashboard.layouts.model import FREE, GRID, GROUPS, TREE, cables
+from dashboard.layouts.order import natural_order, repeat_number, switch_of
+from dashboard.layouts.tree import hosts_below, tiers
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from ingest.generate.hyperx import hyperx
@@ -174,7 +164,7 @@ def test_numbers_in_names_count_as_numbers() -> None:
 @settings(deadline=None)
 @given(plain_fabrics())
 def test_every_cable_of_any_fabric_is_one_cell(fabric: Fabric) -> None:
-    drawing = draw(fabric)
+    drawing = draw_fabric(fabric)
     found = drawing.cells
     assert len(set(zip(found.panel, found.row, found.column, strict=True))) == len(drawing.cables)
     for number, panel in enumerate(found.panels):
@@ -198,7 +188,7 @@ MACHINES = {
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_cable_of_a_machine_is_one_cell(name: str) -> None:
-    drawing = draw(MACHINES[name]())
+    drawing = draw_fabric(MACHINES[name]())
     found = drawing.cells
     assert len(set(zip(found.panel, found.row, found.column, strict=True))) == len(drawing.cables)
 
@@ -206,7 +196,7 @@ def test_every_cable_of_a_machine_is_one_cell(name: str) -> None:
 @pytest.mark.parametrize("name", ["ndr-dgx-minhop", "mixed-speeds-oversubscribed"])
 def test_a_row_of_a_trees_cells_is_a_switch_where_it_is_named(name: str) -> None:
     fabric = infiniband(name)
-    drawing = draw(fabric)
+    drawing = draw_fabric(fabric)
     a, b = drawing.cables.a, drawing.cables.b
     for number, panel in enumerate(drawing.cells.panels):
         mine = np.flatnonzero(drawing.cells.panel == number)
@@ -217,7 +207,7 @@ def test_a_row_of_a_trees_cells_is_a_switch_where_it_is_named(name: str) -> None
 
 def test_a_column_of_leaf_to_spine_is_one_leaf_where_all_are_joined() -> None:
     fabric = extended_generalised_fat_tree((3, 8), (1, 4), cables=(1, 2))
-    drawing = draw(fabric)
+    drawing = draw_fabric(fabric)
     panel = drawing.cells.panels[0]
     assert (panel.rows, panel.columns) == (4, 16)
     mine = drawing.cells.panel == 0
@@ -227,7 +217,7 @@ def test_a_column_of_leaf_to_spine_is_one_leaf_where_all_are_joined() -> None:
 
 
 def test_a_torus_is_found_without_coordinates_and_each_slice_is_a_panel() -> None:
-    drawing = draw(torus((4, 3, 5)))
+    drawing = draw_fabric(torus((4, 3, 5)))
     assert drawing.layout.form == GRID
     assert drawing.layout.sizes is not None
     last = drawing.layout.sizes.tolist()[2:]
@@ -317,7 +307,7 @@ def test_a_large_graph_is_spread_without_springs_and_always_alike() -> None:
 
 def test_a_changed_fabric_is_drawn_at_the_same_places() -> None:
     fabric = infiniband("ndr-dgx-minhop")
-    drawing = draw(fabric)
+    drawing = draw_fabric(fabric)
     kept = np.arange(10, len(fabric.links))
     less = Fabric(
         names=fabric.names,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,20 +11,13 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dashboard.app import PAGES as ENTRIES
-from dashboard.queries.changes import cached_comparison, changes_view
-from dashboard.queries.history import history
-from dashboard.queries.overview import cached_findings, overview
-from dashboard.queries.traffic import clusters
-from dashboard.state.viewer import Access, Viewer
-from mapping.checks.catalog import check
-from mapping.service.placing import subject_of
+from dashboard.state.viewer import Access
 from registry.database.driver import Database
 from registry.errors import DatabaseUnavailable, InputError
 from registry.ingest_runs.runs import Attempt
 from registry.registry import Registry
 from tests.conftest import empty
 from tests.dashboard.conftest import MARKUP, RESCANNED, SCANNED, Connect, Filled
-from tests.dashboard.queries.test_fabric import CountingDatabase
 from tests.dashboard.test_app import address, messages, page
 
 OVERVIEW, HISTORY, CHANGES, INGEST = "", "history", "changes", "ingest"
@@ -45,7 +37,7 @@ def nothing(embedded_server: Any, embedded_database: Database) -> Connect:
 
 
 def limited(connect: object, access: object) -> None:
-    from typing import Any, cast
+    from typing import Any
 
     from dashboard.app import run
 
@@ -143,21 +135,6 @@ def test_the_overview_tells_of_each_cluster_when_it_was_seen(filled: Filled) -> 
     assert "almanac ingest --cluster tree COUNTERS" in [code.value for code in app.code]
 
 
-def test_findings_are_those_of_the_command(filled: Filled) -> None:
-    with filled.connect() as registry:
-        view = overview(registry, "tree", RESCANNED)
-        assert cached_findings(view) == check(subject_of(registry, "tree"))
-
-
-def test_changes_are_counted_from_a_day_before(filled: Filled) -> None:
-    with filled.connect() as registry:
-        view = overview(registry, "tree", RESCANNED + (RESCANNED - SCANNED))
-        assert view.changes is None  # first seen within the day
-        later = overview(registry, "tree", SCANNED + (RESCANNED - SCANNED) * 6)
-        assert later.changes is not None
-        assert len(later.changes.cables_vanished) == 2
-
-
 def test_the_changes_page_tells_the_last_change_in_words(filled: Filled) -> None:
     app = page(filled.connect, CHANGES, cluster="tree")
     told = list(app.dataframe[0].value["what changed"])
@@ -225,15 +202,6 @@ def test_two_clusters_stand_side_by_side(filled: Filled) -> None:
     assert set(app.dataframe[1].value["cluster"]) == {"ndr", "tree"}
 
 
-def test_one_users_view_has_the_placements_of_their_jobs_only(filled: Filled) -> None:
-    with filled.connect() as registry:
-        job = registry.jobs.read("4711").job
-        mine = history(registry, Viewer(only=job.user))
-        assert set(mine.series.id) == {filled.first, filled.second}
-        assert len(history(registry, Viewer(only="nobody")).series) == 0
-        assert len(history(registry, Viewer()).series) == 3
-
-
 def test_pages_show_nothing_to_one_who_is_not_named(filled: Filled) -> None:
     for name in PAGES:
         app = seen_by(Access(only="header:X-Forwarded-User"), filled.connect, name)
@@ -265,44 +233,6 @@ def test_another_users_job_or_placement_in_the_address_is_unknown(filled: Filled
         app = seen_by(Access(only="eve"), filled.connect, "job", **told)
         assert "There is no" in messages(app)
         assert not app.dataframe
-
-
-@pytest.fixture(scope="module")
-def opened(filled: Filled) -> Iterator[Registry]:
-    with filled.connect() as registry:
-        yield registry
-
-
-Ask = Callable[[Registry], object]
-
-
-@pytest.mark.parametrize(
-    ("ask", "cold", "warm"),
-    [
-        (lambda registry: overview(registry, "tree", RESCANNED), 3, 1),
-        (lambda registry: history(registry, Viewer()), 2, 1),
-        (lambda registry: history(registry, Viewer(only="x")), 3, 2),
-    ],
-    ids=["overview", "history", "one user's history"],
-)
-def test_views_take_few_statements(opened: Registry, ask: Ask, cold: int, warm: int) -> None:
-    database = CountingDatabase(opened.database)
-    registry = Registry(cast(Database, database))
-    for most in (cold, warm):
-        database.statements.clear()
-        ask(registry)
-        assert len(database.statements) <= most
-
-
-def test_the_changes_view_takes_three_statements_and_two_when_seen_again(opened: Registry) -> None:
-    database = CountingDatabase(opened.database)
-    registry = Registry(cast(Database, database))
-    for most in (3, 2):
-        database.statements.clear()
-        clusters(registry)
-        view = changes_view(registry, "tree", None, None)
-        cached_comparison(registry, view.timeline.cluster, view.before, view.after)
-        assert len(database.statements) <= most
 
 
 def test_markup_in_names_does_nothing(filled: Filled) -> None:

@@ -72,14 +72,14 @@ def _rows(found: list[Search], better: list[float]) -> list[Row]:
             what="seeds of 10 that reach the lowest value of all",
             ours=f"{np.mean(reach):.3g} on average, {min(reach)} to {max(reach)}; 3 or more on {several:.0%}",
             paper="2004-seeds",
-            why="the network is not published; the best of ten seeds need not be the global minimum, as the "
-            "last row tells",
+            why="the network is not published; the best of ten seeds need not be the global minimum, see the "
+            "last row",
         ),
         Row(
             what="seeds of 10 within 1% of the lowest value of all",
             ours=f"{np.mean(near):.3g} on average, {min(near)} to {max(near)}",
             paper="2004-seeds",
-            why="a picture does not tell values that near apart",
+            why="values that close cannot be distinguished in a picture",
         ),
         Row(what="worst seed above the best", ours=f"{np.mean(spread):.3g} on average", baseline="best seed"),
         Row(what="fall from start to end of a seed", ours=-float(np.mean(falls)), baseline="random start"),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dashboard.layouts import Cells
+from dashboard.layouts.cells import Cells
 from registry.model import Bools, Floats, Ints, Longs
 from registry.units import Unit
 

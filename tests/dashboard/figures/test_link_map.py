@@ -12,7 +12,8 @@ from dashboard.components.fabric_map.picture import Item, Picture, Points, pack
 from dashboard.figures import colouring
 from dashboard.figures.link_map import around, hottest_part, link_map
 from dashboard.figures.style import DARK, HEAT, LIGHT
-from dashboard.layouts import Cells, draw
+from dashboard.layouts.cells import Cells
+from dashboard.layouts.drawing import draw_fabric
 from ingest.generate.dragonfly import dragonfly
 from ingest.generate.fat_trees import extended_generalised_fat_tree
 from registry.model import Fabric
@@ -67,7 +68,7 @@ def test_the_hot_end_of_a_difference_stands_out_most() -> None:
 @settings(deadline=None)
 @given(plain_fabrics() | adapter_fabrics(), st.booleans())
 def test_a_picture_is_read_back_as_it_was(fabric: Fabric, lines: bool) -> None:
-    drawing = draw(fabric)
+    drawing = draw_fabric(fabric)
     picture = link_map(fabric, drawing, loads(fabric), lines=lines)
     scene = unpacked(pack(picture))
     assert scene["names"] == [fabric.names[v] for v in picture.vertices]
@@ -88,7 +89,7 @@ def test_a_picture_is_read_back_as_it_was(fabric: Fabric, lines: bool) -> None:
 def test_a_picture_tells_both_directions_of_each_cable(name: str, lines: bool) -> None:
     fabric = infiniband(name)
     colours = loads(fabric)
-    picture = link_map(fabric, draw(fabric), colours, lines=lines)
+    picture = link_map(fabric, draw_fabric(fabric), colours, lines=lines)
     links = fabric.links
     assert len(picture.a) == (len(fabric.neighbour) // 2 if lines else len(links) // 2)
     for k in range(len(picture.a)):
@@ -107,7 +108,7 @@ def test_the_legend_counts_every_cable_once_and_the_worst_is_in_its_last_step() 
     fabric = infiniband("ndr-dgx-minhop")
     seconds = np.zeros(len(fabric.links))
     seconds[[3, 8]] = [2e-3, 1e-3]
-    picture = link_map(fabric, draw(fabric), colouring.load("t", "l", seconds), lines=False)
+    picture = link_map(fabric, draw_fabric(fabric), colouring.load("t", "l", seconds), lines=False)
     labels = [step.label for step in picture.steps]
     assert labels[0] == "no traffic · 1,072"
     assert labels[-1] == "1.6 to 2 ms · 1"
@@ -161,7 +162,7 @@ def test_only_the_part_that_is_asked_for_is_drawn() -> None:
     fabric = infiniband("ndr-dgx-minhop")
     only = np.zeros(len(fabric.links), bool)
     only[5] = True
-    picture = link_map(fabric, draw(fabric), loads(fabric), lines=True, only=only)
+    picture = link_map(fabric, draw_fabric(fabric), loads(fabric), lines=True, only=only)
     assert len(picture.a) == 1
     assert set(picture.vertices.tolist()) == {int(fabric.links.source[5]), int(fabric.links.target[5])}
     assert isinstance(picture.shape, Points)
@@ -175,7 +176,7 @@ def test_only_the_part_that_is_asked_for_is_drawn() -> None:
 
 def test_a_pick_is_found_in_both_directions_and_back() -> None:
     fabric = infiniband("ndr-dgx-minhop")
-    picture = link_map(fabric, draw(fabric), loads(fabric), lines=False)
+    picture = link_map(fabric, draw_fabric(fabric), loads(fabric), lines=False)
     for row in (0, 7, len(fabric.links) - 1):
         place = picture.place(Item(link=row))
         assert place is not None
@@ -190,7 +191,7 @@ def test_a_pick_is_found_in_both_directions_and_back() -> None:
 @pytest.mark.parametrize("cable", [None, -1, 10**9, "1", 1.5, [], {}])
 def test_a_pick_that_cannot_be_is_none(cable: object) -> None:
     fabric = infiniband("torus-4x4x4-dor")
-    picture = link_map(fabric, draw(fabric), loads(fabric), lines=False)
+    picture = link_map(fabric, draw_fabric(fabric), loads(fabric), lines=False)
     assert picture.item(cable, cable) is None
     assert picture.place(None) is None
     assert picture.place(Item(link=10**6)) is None
@@ -198,7 +199,7 @@ def test_a_pick_that_cannot_be_is_none(cable: object) -> None:
 
 def test_the_digest_changes_with_values_only_and_the_name_with_places_only() -> None:
     fabric = infiniband("torus-4x4x4-dor")
-    drawing = draw(fabric)
+    drawing = draw_fabric(fabric)
 
     def headers(picture: Picture, **more: Any) -> tuple[str, str]:
         scene = unpacked(pack(picture, **more))
@@ -223,14 +224,14 @@ def test_ten_thousand_hosts_take_less_than_a_megabyte(machine: str) -> None:
     )
     assert len(fabric.hosts) > 10_000
     assert fabric.cable_count > 30_000
-    picture = link_map(fabric, draw(fabric), loads(fabric), lines=False)
+    picture = link_map(fabric, draw_fabric(fabric), loads(fabric), lines=False)
     assert len(pack(picture)) < MEGABYTE
 
 
 def test_text_of_a_name_is_data_and_nothing_else() -> None:
     nasty = "</script><img src=x onerror=alert(1)>"
     fabric = Fabric.from_arcs([nasty, "b"], [0, 1], [1, 0], 1.0)
-    scene = unpacked(pack(link_map(fabric, draw(fabric), loads(fabric), lines=True)))
+    scene = unpacked(pack(link_map(fabric, draw_fabric(fabric), loads(fabric), lines=True)))
     assert scene["names"] == [nasty, "b"]
 
 

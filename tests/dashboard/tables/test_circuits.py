@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dashboard import figures
 from dashboard.figures.circuits import circuit_matrix, throughput_bars, trail_chart
+from dashboard.figures.style import DARK, LIGHT
 from dashboard.tables.circuits import (
     INSERTED,
     PRESENT,
@@ -154,7 +154,7 @@ def test_the_trail_tells_iterations_and_the_best_until_then() -> None:
     assert trail_table(circuit_plan(**UNLIMITED))["throughput"].isna().all()
 
 
-@pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
 @pytest.mark.parametrize("changed", [{}, UNKNOWN, UNLIMITED], ids=["known", "unknown", "without limit"])
 def test_figures_draw_what_the_tables_hold(changed: dict[str, Any], theme: str) -> None:
     one = stored(**changed)

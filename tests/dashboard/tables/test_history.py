@@ -9,8 +9,8 @@ import altair as alt
 import numpy as np
 import pytest
 
-from dashboard import figures
 from dashboard.figures import history as drawings
+from dashboard.figures.style import DARK, LIGHT
 from dashboard.tables.history import (
     FLAGGED,
     POINTS,
@@ -118,7 +118,7 @@ def test_limits_are_drawn_in_the_unit_of_the_cost() -> None:
     assert points(WORSE, quality, np.arange(10), "hop_bytes")["limit"].isna().all()
 
 
-@pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_a_chart_marks_what_got_worse_and_takes_no_text_for_an_expression(theme: str) -> None:
     nasty = series([2.0] * 8 + [5.0], application=(NASTY,) * 9, strategy=(NASTY,) * 9)
     table = points(nasty, judge(nasty), np.arange(9), "congestion_seconds")
@@ -153,7 +153,7 @@ def test_two_placements_are_told_apart_fact_by_fact() -> None:
     assert facts.loc["saved at", "B"] == "2026-01-01 08:00:00 UTC"
     costs = relative(WORSE, (0, 8))
     assert costs[costs["cost"] == "Worst link"]["share"].tolist() == [0.4, 1.0]
-    assert spec(drawings.side_by_side(costs, figures.DARK))["layer"]
+    assert spec(drawings.side_by_side(costs, DARK))["layer"]
 
 
 def test_applications_of_two_clusters_are_medians_of_their_placements() -> None:
@@ -164,7 +164,7 @@ def test_applications_of_two_clusters_are_medians_of_their_placements() -> None:
     assert second.over_in_order == 2.0
     table = applications_table(both, ["c", "d"])
     assert table["over bound"].tolist() == [3.0, 8.0]
-    assert spec(drawings.two_clusters(table, ("c", "d"), figures.LIGHT))["layer"]
+    assert spec(drawings.two_clusters(table, ("c", "d"), LIGHT))["layer"]
     assert applications_table(both, ["c"])["cluster"].tolist() == ["c"]
 
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from dashboard.layouts import cables
+from dashboard.layouts.model import cables
 from dashboard.tables.links import (
     bundles,
     busier_direction,
     hottest_links,
     link_text,
+    loaded_links,
     port_text,
     port_texts,
 )
@@ -72,3 +73,15 @@ def test_texts_of_all_ports_are_those_of_each(name: str) -> None:
         assert texts[source[row]] == port_text(fabric, row, "source")
         assert texts[target[row]] == port_text(fabric, row, "target")
     assert texts[0] == ""
+
+
+def test_loaded_links_stand_in_the_order_of_the_worse_of_two_placements() -> None:
+    fabric = infiniband("fattree2-64-traffic")
+    before, after = np.zeros(len(fabric.links)), np.zeros(len(fabric.links))
+    before[[3, 9]], after[[9, 4]] = [5.0, 1.0], [2.0, 3.0]
+    rows, table = loaded_links(fabric, {"before": before, "after": after}, after * 10, None)
+    assert rows.tolist() == [3, 4, 9]
+    assert table["before"].tolist() == [5, 0, 1]
+    assert table["after"].tolist() == [0, 3, 2]
+    assert table["load"].tolist() == [0, 30, 20]
+    assert loaded_links(fabric, {"before": before}, before, 1)[0].tolist() == [3]

@@ -3,10 +3,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from dashboard import tables
+from dashboard.tables.placements import (
+    communication,
+    comparison,
+    placement_text,
+    ranks_per_host,
+    relative_change,
+)
 from dashboard.widgets.messages import plain
 from registry import units
 from registry.model import Metrics, Profile
@@ -45,9 +50,9 @@ def info(name: str = "p1", *, application: str | None = "cg", cluster: str = "c"
 
 def test_a_comparison_holds_what_is_known_only() -> None:
     row = info()
-    found = tables.comparison("congestion_seconds", 2e-3, row.in_order, row.random, 1e-3)
+    found = comparison("congestion_seconds", 2e-3, row.in_order, row.random, 1e-3)
     assert found == {"in order": 4e-3, "placed": 2e-3, "lower bound": 1e-3}
-    assert list(tables.comparison("hop_bytes", 1.0, None, None, None)) == ["placed"]
+    assert list(comparison("hop_bytes", 1.0, None, None, None)) == ["placed"]
 
 
 @pytest.mark.parametrize(
@@ -63,18 +68,11 @@ def test_a_comparison_holds_what_is_known_only() -> None:
 def test_a_change_is_told_in_percent(
     value: float, before: float | None, expected: tuple[object, object]
 ) -> None:
-    assert tables.change(value, before) == expected
-
-
-def test_columns_get_one_unit_each_that_their_name_tells() -> None:
-    table = pd.DataFrame({"name": ["a", "b"], "time": [0.0123456, 0.0001]})
-    scaled = tables.in_units(table, {"time": units.SECONDS})
-    assert scaled["time (ms)"].tolist() == [12.35, 0.1]
-    assert scaled["name"].tolist() == ["a", "b"]
+    assert relative_change(value, before) == expected
 
 
 def test_a_placement_in_a_list_tells_profile_job_cost_and_id() -> None:
-    assert tables.placement_text(info()) == "cg_16 · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p1"
+    assert placement_text(info()) == "cg_16 · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p1"
 
 
 def test_communication_sums_all_bytes_whatever_the_bins() -> None:
@@ -82,23 +80,22 @@ def test_communication_sums_all_bytes_whatever_the_bins() -> None:
     source, target = rng.integers(0, 100, (2, 3000))
     profile = Profile.from_edges(source, target, rng.random(3000), ranks=100)
     for bins in (1, 7, 64, 512):
-        matrix = tables.communication(profile, bins)
+        matrix = communication(profile, bins)
         assert matrix.shape == (min(bins, 100),) * 2
         assert matrix.sum() == pytest.approx(profile.bytes.sum())
 
 
 def test_communication_of_few_ranks_has_a_cell_a_pair() -> None:
     profile = Profile.from_edges([0, 2], [1, 0], [5.0, 7.0], ranks=3)
-    assert tables.communication(profile).tolist() == [[0, 5, 0], [0, 0, 0], [7, 0, 0]]
+    assert communication(profile).tolist() == [[0, 5, 0], [0, 0, 0], [7, 0, 0]]
 
 
 def test_ranks_of_each_host_are_folded() -> None:
-    table = tables.ranks_per_host(["b", "a"], {"in order": ["b", "b", "a"], "placed": ["a", "b", "b"]})
+    table = ranks_per_host(["b", "a"], {"in order": ["b", "b", "a"], "placed": ["a", "b", "b"]})
     assert table.to_dict("records") == [
         {"host": "b", "ranks": 2, "in order": "0-1", "placed": "1-2"},
         {"host": "a", "ranks": 1, "in order": "2", "placed": "0"},
     ]
-    assert tables.folded([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
 
 
 @pytest.mark.parametrize(

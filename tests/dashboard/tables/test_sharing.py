@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard import figures
 from dashboard.figures.sharing import sharing_figure
+from dashboard.figures.style import DARK, LIGHT
 from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.sharing import REST, heat, pair_text, slowdowns, worst_links
 from mapping.traffic.shared_load import JobLoad, SharedLoad
@@ -102,7 +102,7 @@ def spec(shared: SharedLoad, theme: str) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_heat_map_is_drawn_with_its_unit_and_a_title(shared: SharedLoad, theme: str) -> None:
     made = spec(shared, theme)
     upper, lower = made["vconcat"]
@@ -115,7 +115,7 @@ def test_the_heat_map_is_drawn_with_its_unit_and_a_title(shared: SharedLoad, the
 def test_text_of_jobs_is_data_of_the_chart_never_an_expression() -> None:
     fabric = infiniband("ndr-dgx-minhop")
     one = SharedLoad.of(fabric, [load(fabric, NASTY, [0], [1.0])])
-    made = spec(one, figures.LIGHT)
+    made = spec(one, LIGHT)
     datasets = made.pop("datasets")
     assert any(row.get("row", "").startswith(NASTY) for rows in datasets.values() for row in rows)
     assert not any(part.get("transform") for part in made["vconcat"])

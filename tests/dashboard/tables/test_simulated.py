@@ -9,8 +9,8 @@ import altair as alt
 import numpy as np
 import pytest
 
-from dashboard import figures
 from dashboard.figures import simulated as drawings
+from dashboard.figures.style import DARK, LIGHT
 from dashboard.tables.simulated import (
     POINTS,
     SimulatedRuns,
@@ -156,7 +156,7 @@ def test_nothing_delivered_is_told_without_a_ratio() -> None:
     points = over_time({"A": nothing})
     assert points[["run", "at", "delivered"]].to_numpy().tolist() == [["A", 0.0, 0.0]]
     for what in ("delivered", "latency"):
-        assert spec(drawings.over_time(points, what, "Delivered", units.BYTES, figures.LIGHT))
+        assert spec(drawings.over_time(points, what, "Delivered", units.BYTES, LIGHT))
 
 
 def test_points_begin_with_nothing_and_long_runs_are_thinned() -> None:
@@ -187,7 +187,7 @@ def test_only_whole_runs_of_evaluated_placements_tell_what_was_foretold() -> Non
     assert table["static"].tolist() == [2.0, 5.0]
 
 
-@pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_pictures_take_no_text_for_an_expression(theme: str) -> None:
     runs = [info(number, f"p{number}") for number in range(3)]
     seen = view(*runs, strategy=(NASTY,) * 3)
@@ -210,9 +210,9 @@ def test_pictures_take_no_text_for_an_expression(theme: str) -> None:
 
 def test_a_latency_of_zero_makes_the_scale_linear() -> None:
     table = latencies({"A": simulation(latency_seconds=np.linspace(0.0, 1.0, 10))})
-    assert "type" not in spec(drawings.latencies(table, figures.LIGHT))["encoding"]["y"]["scale"]
+    assert "type" not in spec(drawings.latencies(table, LIGHT))["encoding"]["y"]["scale"]
     above = latencies({"A": simulation()})
-    assert spec(drawings.latencies(above, figures.LIGHT))["encoding"]["y"]["scale"]["type"] == "log"
+    assert spec(drawings.latencies(above, LIGHT))["encoding"]["y"]["scale"]["type"] == "log"
 
 
 def test_a_run_to_choose_tells_application_strategy_completion_placement_time_and_id() -> None:

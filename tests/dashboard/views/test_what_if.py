@@ -2,144 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from playwright.sync_api import expect
 
 from almanac.demo.fill import CLUSTER
 from bench.support.served_dashboard import Served
-from dashboard.components.fabric_map.picture import Picture, Points
-from dashboard.figures import colouring
-from dashboard.figures.link_map import link_map
-from dashboard.layouts import draw, redrawn
-from dashboard.tables.links import bundles
-from dashboard.tables.what_if import ChangedFabric, changed_fabric, seconds_more
 from mapping.service.live import traffic
 from mapping.traffic.device_names import link_text
-from mapping.traffic.fabric_changes import Change
-from mapping.traffic.job_loads import JobTraffic
-from mapping.traffic.what_if import WhatIf, what_if
-from registry.model import Fabric
 from registry.registry import Registry
 from tests.dashboard.conftest import Connect
 from tests.dashboard.test_app import page
 from tests.support.browsing import MAP, NARROW, Visitor, keep, mapped, ready
-from tests.support.traffic_jobs import job_between, running_jobs, two_leaves
 
-Jobs = tuple[Fabric, tuple[JobTraffic, ...]]
 GONE = "removed"
-
-
-def ends(fabric: Fabric, row: int) -> tuple[int, ...]:
-    links = fabric.links
-    names = ("source", "target", "source_port", "target_port")
-    return tuple(int(getattr(links, name)[row]) for name in names)
-
-
-def rows_of(fabric: Fabric) -> Counter[tuple[int, ...]]:
-    return Counter(ends(fabric, row) for row in range(len(fabric.links)))
-
-
-def parallel(change: Change, uplinks: int = 2) -> tuple[WhatIf, ChangedFabric]:
-    """Two leaves with parallel cables between them, two of whose hosts talk."""
-    fabric = two_leaves(uplinks)
-    found = what_if(fabric, (job_between(fabric, "1", [("a0", "b0", 8.0)]),), change)
-    return found, changed_fabric(found)
-
-
-def picture(found: WhatIf, drawn: ChangedFabric, *, lines: bool) -> Picture:
-    drawing = redrawn(draw(found.before.fabric), drawn.fabric)
-    colours = colouring.load("title", "legend", found.after.seconds)
-    gone = colouring.with_gone(colours, drawn.values(colours.values), GONE)
-    return link_map(drawn.fabric, drawing, gone, lines=lines)
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(running_jobs(), st.data())
-def test_every_link_is_there_once_and_what_is_gone_has_no_value(case: Jobs, data: st.DataObject) -> None:
-    fabric, jobs = case
-    row = data.draw(st.integers(0, len(fabric.links) - 1))
-    found = what_if(fabric, jobs, Change(down_links=(link_text(fabric, row),)))
-    drawn = changed_fabric(found)
-    lost = Counter(ends(drawn.fabric, k) for k in np.flatnonzero(drawn.gone).tolist())
-    assert ends(fabric, row) in lost
-    assert rows_of(drawn.fabric) == rows_of(found.after.fabric) + lost == rows_of(fabric)
-    values = drawn.values(found.after.seconds)
-    assert np.array_equal(np.isnan(values), drawn.gone)
-    for k in np.flatnonzero(~drawn.gone).tolist():
-        before = int(found.row_before[drawn.row_after[k]])
-        assert ends(drawn.fabric, k) == ends(fabric, before)
-        assert values[k] == found.after.seconds[drawn.row_after[k]]
-
-
-def test_an_added_cable_is_there_and_nothing_is_gone() -> None:
-    found, drawn = parallel(Change(added=("A:B",)))
-    assert not drawn.gone.any()
-    assert rows_of(drawn.fabric) == rows_of(found.after.fabric)
-    assert [step.dashed for step in picture(found, drawn, lines=True).steps].count(True) == 0
-
-
-@pytest.mark.parametrize("lines", [True, False])
-def test_a_cable_that_is_gone_is_dashed_named_and_counted(lines: bool) -> None:
-    found, drawn = parallel(Change(down_links=("A:10",)))
-    shown = picture(found, drawn, lines=lines)
-    (step,) = [step for step in shown.steps if step.dashed]
-    assert step.label == f"{GONE} · 1"
-    (cable,) = np.flatnonzero(shown.step == shown.steps.index(step)).tolist()
-    assert np.isnan(shown.there[cable])
-    assert np.isnan(shown.back[cable])
-    assert drawn.gone[shown.rows[cable]]
-    assert shown.worst != cable
-
-
-def test_a_line_of_what_is_left_stands_beside_that_of_what_is_gone() -> None:
-    found, drawn = parallel(Change(down_links=("A:10",)), uplinks=3)
-    shown = picture(found, drawn, lines=True)
-    assert isinstance(shown.shape, Points)
-    between = [
-        (bool(drawn.gone[shown.rows[k]]), int(shown.shape.cables[k]))
-        for k in range(len(shown.a))
-        if {shown.names[shown.a[k]], shown.names[shown.b[k]]} == {"A", "B"}
-    ]
-    assert between == [(True, 1), (False, 2)]
-
-
-def test_a_switch_that_is_gone_leaves_its_cables_dashed() -> None:
-    found, drawn = parallel(Change(down_switches=("B",)))
-    shown = picture(found, drawn, lines=False)
-    assert [step.label for step in shown.steps if step.dashed] == [f"{GONE} · 4"]
-    assert len(shown.a) == len(picture(*parallel(Change()), lines=False).a)
-
-
-def test_cells_stay_where_they_were_when_cables_go() -> None:
-    fabric = two_leaves(4)
-    drawing = draw(fabric)
-    found, drawn = parallel(Change(down_links=("A:11",)), uplinks=4)
-    assert redrawn(drawing, drawn.fabric).cells.panels == drawing.cells.panels
-    before = colouring.load("title", "legend", found.before.seconds)
-    same = link_map(fabric, drawing, before, lines=False)
-    assert picture(found, drawn, lines=False).drawing == same.drawing
-
-
-def test_lines_are_as_before_where_nothing_is_gone() -> None:
-    fabric = two_leaves(3)
-    pairs = draw(fabric).cables
-    values = np.arange(1.0, len(fabric.links) + 1)
-    one, other = bundles(fabric, pairs, values), bundles(fabric, pairs, values, np.zeros(len(pairs), bool))
-    assert np.array_equal(one.cable, other.cable)
-    assert np.array_equal(one.cables, other.cables)
-
-
-def test_seconds_more_are_told_of_links_that_are_left() -> None:
-    found, drawn = parallel(Change(down_links=("A:10",)))
-    more = drawn.values(seconds_more(found))
-    left = [row for row in range(len(more)) if ends(drawn.fabric, row) == (4, 5, 11, 11)]
-    assert more[left].tolist() == [4.0]  # eight bytes over one cable in place of two, a byte a second each
 
 
 # --- on the page ----------------------------------------------------------------------------------------

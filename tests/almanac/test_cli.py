@@ -5,11 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import click
 import pytest
 
 from almanac.cli import COMMANDS
-from almanac.reference import commands, reference
 from tests.almanac.conftest import Almanac
 from tests.support import paths
 
@@ -32,21 +30,6 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-@pytest.mark.parametrize(
-    ("words", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_every_command_and_option_is_described(words: str, command: click.Command) -> None:
-    assert command.help
-    for parameter in command.params:
-        if isinstance(parameter, click.Option) and parameter.name not in ("objective", "seed", "port"):
-            assert parameter.help or parameter.required, f"almanac {words}: --{parameter.name}"
-
-
-def test_the_written_reference_is_that_of_the_commands() -> None:
-    written = (ROOT / "docs" / "commands.md").read_text("utf-8")
-    assert written == reference(), "run: make docs"
 
 
 @pytest.mark.parametrize(

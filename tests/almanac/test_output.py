@@ -1,0 +1,108 @@
+"""JSON documents, CSV and tables of small results, with values counted by hand."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from almanac.output.circuits import circuit_csv, show_circuit_moves
+from almanac.output.json.circuits import named_circuits, optical_switch_to_json
+from almanac.output.json.stored_data import cluster_to_json, findings_to_json, job_to_json
+from almanac.output.printing import attributes, csv_text, finite, print_json, print_table, whole, write_text
+from mapping.checks.finding import Finding, Severity
+from registry.errors import InputError
+from registry.fabrics.fabrics import ClusterInfo
+from registry.jobs.jobs import StoredJob
+from registry.model import Job
+from registry.records.optical_switches import OpticalSwitch
+
+NOW = datetime(2026, 1, 10, tzinfo=UTC)
+HOSTS = ("h0", "h1", "h2")
+SWITCH = OpticalSwitch(
+    cluster="c", hosts=HOSTS, max_degree=2, max_edges=3, link_speed=1e9, circuits=((0, 1), (1, 2)), at=NOW
+)
+
+
+def test_numbers_for_json_and_csv() -> None:
+    assert [finite(value) for value in (1.5, None, math.inf, math.nan)] == [1.5, None, None, None]
+    assert [whole(value) for value in (2.0, 2.5)] == [2, 2.5]
+    assert csv_text(["a", "b"], [(1, "x,y"), (2.5, None)]) == 'a,b\n1,"x,y"\n2.5,\n'
+    assert attributes(SWITCH, "max_edges", "cluster") == {"max_edges": 3, "cluster": "c"}
+
+
+def test_times_are_printed_in_utc(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"at": NOW, "none": None})
+    assert capsys.readouterr().out == '{\n  "at": "2026-01-10T00:00:00Z",\n  "none": null\n}\n'
+
+
+def test_a_table_takes_no_name_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table("title", ["name", "number"], [["[bold]x[/bold]", 1.23456789], [None, 2]])
+    out = capsys.readouterr().out
+    assert "[bold]x[/bold]" in out
+    assert "1.23457" in out
+
+
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    write_text(str(tmp_path / "a"), "text")
+    assert (tmp_path / "a").read_text() == "text"
+    with pytest.raises(InputError, match="cannot be written"):
+        write_text(str(tmp_path / "none" / "a"), "text")
+    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
+
+
+def test_circuits_are_named_by_hosts_if_there_are_any() -> None:
+    assert named_circuits(SWITCH.circuits, HOSTS) == [("h0", "h1"), ("h1", "h2")]
+    assert named_circuits(SWITCH.circuits, ()) == [(0, 1), (1, 2)]
+    assert circuit_csv(SWITCH.circuits, HOSTS) == "a,b\nh0,h1\nh1,h2\n"
+
+
+def test_the_document_of_a_switch() -> None:
+    fields = optical_switch_to_json(SWITCH)
+    assert list(fields) == [
+        *("cluster", "hosts", "max_degree", "max_edges", "link_speed", "compute_seconds", "circuits"),
+        *("configuration", "told_at"),
+    ]
+    assert (fields["circuits"], fields["configuration"]) == ([("h0", "h1"), ("h1", "h2")], None)
+
+
+def test_the_circuits_to_move_are_printed_with_the_gain(capsys: pytest.CaptureFixture[str]) -> None:
+    moves = {
+        "seconds_saved": 0.5,
+        "removed": [("h0", "h1")],
+        "added": [],
+        "gain": 1.5,
+        "break_even_profiles": 6.0,
+        "break_even_seconds": 3.0,
+    }
+    show_circuit_moves(moves)
+    assert capsys.readouterr().out.splitlines() == [
+        "removed (1): h0 - h1",
+        "added (0): none",
+        "1.500 times the present throughput",
+        "moving the circuits pays off after 6 profiles, 3 s",
+    ]
+    show_circuit_moves({**moves, "seconds_saved": 0.0})
+    assert capsys.readouterr().out == "keep the present circuits: no better ones were found\n"
+
+
+def test_documents_of_stored_data() -> None:
+    job = Job(id="1", name="wrf", user="ann", hosts=("h0",), slots=(4,), ranks=4, started_at=NOW)
+    fields = job_to_json(StoredJob(id="c/1", cluster="c", job=job, profile="f", as_of=NOW))
+    assert list(fields) == [
+        *("job", "cluster", "name", "user", "account", "partition", "state"),
+        *("submitted_at", "started_at", "ended_at", "ranks", "hosts", "slots", "distribution"),
+        *("profile", "source"),
+    ]
+    assert (fields["hosts"], fields["slots"], fields["started_at"]) == (["h0"], [4], NOW)
+    finding = Finding(check="rails", severity=Severity.ERROR, subject="h0", text="one cable", count=2)
+    assert findings_to_json([finding]) == [
+        {"severity": "error", "check": "rails", "subject": "h0", "count": 2, "text": "one cable"}
+    ]
+    info = ClusterInfo(
+        name="c", snapshot="s", first_observed_at=NOW, last_observed_at=NOW, observations=5, contents=2,
+        hosts=3, switches=1, adapters=3, cables=3,
+    )  # fmt: skip
+    assert cluster_to_json(info) == {"cluster": "c", "observations": 5, "snapshots": 2, "observed_at": NOW}

@@ -1,0 +1,97 @@
+"""Controls store their value in the page's address, and show what the address holds."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+
+def controls() -> None:
+    from datetime import UTC, datetime
+
+    from dashboard.widgets.controls import (
+        any_of,
+        at_least,
+        moment,
+        page_start,
+        pager,
+        stops,
+        text_field,
+        toggle,
+    )
+
+    first, last = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)
+    found = {
+        "cluster": any_of("cluster", ["a", "b"], resets=("page",)),
+        "colour": toggle("Colour", "colour", {"red": "Red", "blue": "Blue"}, "red"),
+        "text": text_field("Job", "text", resets=("page",)),
+        "gain": at_least("Gain", "gain"),
+        "time": moment("Time", "at", first, last),
+        "start": page_start(10, "page"),
+    }
+    stops("State", "at", [first, last])
+    pager(25, 10, "page", "jobs")
+    import streamlit as st
+
+    st.session_state["found"] = found
+
+
+def run(**address: str) -> AppTest:
+    app = AppTest.from_function(controls, default_timeout=60)
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def address(app: AppTest) -> dict[str, str]:
+    return {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+
+
+def test_the_address_holds_the_state_of_all_controls() -> None:
+    app = run(cluster="b", colour="blue", text="47", gain="1.5", at="2026-01-02T00:00:00", page="2")
+    found = app.session_state["found"]
+    assert (found["cluster"], found["colour"], found["text"], found["gain"]) == ("b", "blue", "47", 1.5)
+    assert found["time"].isoformat() == "2026-01-02T00:00:00+00:00"
+    assert found["start"] == 10
+    assert "11 to 20 of 25 jobs" in [text.value for text in app.text]
+    # the slider shows the last stop before the time
+    assert app.select_slider[0].value == "2026-01-01T00:00:00+00:00"
+
+
+def test_a_choice_changes_the_address_and_resets_other_parameters() -> None:
+    app = run(page="3")
+    app.selectbox[0].set_value("a").run()
+    assert address(app) == {"cluster": "a"}
+    app.selectbox[0].set_value(None).run()
+    assert address(app) == {}
+
+
+def test_a_text_is_stored_without_blanks_and_an_empty_one_is_removed() -> None:
+    app = run()
+    app.text_input[0].set_value(" 47 ").run()
+    assert address(app) == {"text": "47"}
+    app.text_input[0].set_value("  ").run()
+    assert address(app) == {}
+
+
+def test_the_end_of_the_slider_means_now() -> None:
+    app = run(at="2026-01-02T00:00:00")
+    app.select_slider[0].set_value("now").run()
+    assert address(app) == {}
+
+
+def test_buttons_turn_pages() -> None:
+    app = run()
+    back, on = (button for button in app.button if button.label in ("Previous", "Next"))
+    assert back.disabled
+    on.click().run()
+    assert address(app) == {"page": "2"}
+    app.button(key="page back").click().run()
+    assert address(app) == {}
+
+
+def test_texts_that_are_no_numbers_or_times_are_reported() -> None:
+    warnings = " ".join(one.value for one in run(gain="many", at="soon", colour="green").warning)
+    assert "is not a number of 1 or more" in warnings
+    assert "is not a time such as" in warnings
+    assert "Colour can be red, blue" in warnings

@@ -1,0 +1,32 @@
+"""Tables as CSV files: formulas, times and units."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.widgets.tables import csv_text
+
+
+@given(st.lists(st.text(max_size=12).filter(lambda text: "\0" not in text and "\r" not in text), max_size=5))
+def test_no_cell_of_a_file_begins_as_a_formula(names: list[str]) -> None:
+    text = csv_text(pd.DataFrame({"name": names, "number": -1.5}))
+    read = pd.read_csv(io.StringIO(text), keep_default_na=False, dtype={"name": str})
+    assert not any(str(name).startswith(("=", "+", "-", "@", "\t")) for name in read["name"])
+    assert (read["number"] == -1.5).all()
+    assert [name.removeprefix("'") for name in read["name"]] == [name.removeprefix("'") for name in names]
+
+
+def test_times_and_nothing_are_written_plainly() -> None:
+    at = pd.to_datetime(pd.Series(["2026-01-02T03:04:05", None]))
+    assert csv_text(pd.DataFrame({"at": at, "n": [1.0, np.nan]})) == "at,n\n2026-01-02T03:04:05Z,1.0\n,\n"
+
+
+def test_a_file_names_base_units_behind_its_columns() -> None:
+    table = pd.DataFrame({"load": [1.0], "job": ["7"]})
+    assert csv_text(table, {"load": "s", "not there": "B"}) == "load (s),job\n1.0,7\n"
+    assert list(table.columns) == ["load", "job"]
