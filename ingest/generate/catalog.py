@@ -1,7 +1,7 @@
 """Generators of fabrics, profiles and weights by name: one line per generator.
 
 The function of a generator returns a `Fabric`, a `Profile`, the computation of each rank (float64[ranks]), or
-the list of devices (`ingest.formats.fabrics.infiniband_devices.Device`) of an InfiniBand scan. It raises
+the list of devices (`ingest.formats.fabrics.infiniband.Device`) of an InfiniBand scan. It raises
 `InvalidValue` with the name of the parameter for a value outside its range. The same call always returns the
 same bytes.
 

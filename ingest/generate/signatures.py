@@ -22,6 +22,8 @@ COMMON = {
     "slots": "Number of ranks per host",
     "capacity": "Bytes/s in each direction of a cable",
     "seed": "Seed of the random numbers",
+    "width": "Number of lanes of a cable",
+    "speed": "Speed of an InfiniBand cable, such as HDR",
 }
 """Descriptions of parameters that many generators have."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")

@@ -1,11 +1,11 @@
-"""Generated fabrics, profiles and weights as files: by name of a format, each read back by its parser."""
+"""Generated fabrics, profiles and weights as files, by the name of a format; its parser reads them back."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from types import MappingProxyType
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_fabric(made: Any) -> Fabric:
-    """Return the fabric that a generator made; for InfiniBand devices that of their scan."""
+    """Return the fabric that a generator made; from InfiniBand devices it is that of their scan."""
     if isinstance(made, Fabric):
         return made
     scan = SourceFile(path="generated", data=ibnetdiscover_text(made).encode(), modified_at=_EPOCH)
@@ -38,14 +38,14 @@ def write(made: Any, format: str | None = None) -> bytes:
     Parameters
     ----------
     made : Fabric, Profile, float64[ranks] or list of Device
-        What a generator returned.
+        Result of a generator.
     format : str, optional
-        One of `formats_of`; the first of them by default.
+        One of `formats_of`; default: the first of them.
 
     Raises
     ------
     InvalidValue
-        No format that this kind of thing can be written as.
+        The format cannot contain such a result.
     """
     known = formats_of(made)
     name = format or next(iter(known))
@@ -56,16 +56,21 @@ def write(made: Any, format: str | None = None) -> bytes:
 
 
 def formats_of(made: Any) -> Mapping[str, Callable[[Any], str | bytes]]:
-    """Return names of formats and their writers, the default first."""
+    """Return the names and writers of the formats of a result, the default first."""
     if isinstance(made, Profile):
-        return PROFILE_FORMATS
+        return {"edge-csv": csv_text, "npz": npz_bytes}
     if isinstance(made, np.ndarray):
-        return WEIGHT_FORMATS
-    return FABRIC_FORMATS if isinstance(made, Fabric) else DEVICE_FORMATS
+        return {"csv": weights_csv}
+    fabrics = {name: partial(_fabric_text, name) for name in exports.FORMATS.names}
+    return fabrics if isinstance(made, Fabric) else {"ibnetdiscover": ibnetdiscover_text, **fabrics}
+
+
+def _fabric_text(format: str, made: Any) -> str:
+    return exports.write(format, as_fabric(made))
 
 
 def npz_bytes(profile: Profile) -> bytes:
-    """Return A NumPy archive with ``src``, ``dst``, ``bytes``, ``messages`` and ``ranks``."""
+    """Return a NumPy archive with ``src``, ``dst``, ``bytes``, ``messages`` and ``ranks``."""
     out = io.BytesIO()
     np.savez_compressed(
         out,
@@ -79,22 +84,6 @@ def npz_bytes(profile: Profile) -> bytes:
 
 
 def weights_csv(weights: Floats) -> str:
-    """Return rows of a rank and what it computes (float64[ranks]), for ``almanac reconfigure --weights``."""
+    """Return rows of a rank and its computation (float64[ranks]), for ``almanac reconfigure --weights``."""
     rows = (f"{rank},{weight!r}\n" for rank, weight in enumerate(weights.tolist()))
     return "rank,weight\n" + "".join(rows)
-
-
-def _fabric_writer(name: str) -> Callable[[Any], str]:
-    return lambda made: exports.write(name, as_fabric(made))
-
-
-PROFILE_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType(
-    {"edge-csv": csv_text, "npz": npz_bytes}
-)
-WEIGHT_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType({"csv": weights_csv})
-FABRIC_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType(
-    {name: _fabric_writer(name) for name in exports.FORMATS.names}
-)
-DEVICE_FORMATS: Mapping[str, Callable[[Any], str | bytes]] = MappingProxyType(
-    {"ibnetdiscover": ibnetdiscover_text, **FABRIC_FORMATS}
-)

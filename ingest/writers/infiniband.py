@@ -1,7 +1,6 @@
-"""InfiniBand fat trees by formula, and the files that a scan and a subnet manager would print of them.
+"""InfiniBand fat trees by formula, as output of ``ibnetdiscover`` and as ``opensm-lfts.dump``.
 
-For tests, benchmarks and examples without a cluster: what comes out is `ibnetdiscover` text and an
-``opensm-lfts.dump``, to be read back by the same parsers as real ones.
+They are for tests, benchmarks and examples without a cluster; the parsers of real files read them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from ingest.formats.fabrics.infiniband import Device, Port
-from ingest.rates import link_rate
+from ingest.generate.checks import whole
+from ingest.rates import LANE_BYTES, WIDTHS, link_rate
+from registry.errors import InvalidValue
 from registry.model import NO_ROUTE, ForwardingTables
 
 SWITCH_GUID = 0x0002C90000100000
@@ -34,20 +35,22 @@ def fat_tree(
 ) -> list[Device]:
     """Return a two-level fat tree: every leaf switch has `cables` cables to every spine switch.
 
-    Returns
-    -------
-    list of Device
-        Switches, then the adapters of hosts ``node0001`` and so on; `lmc` is that of the adapters.
+    The devices are the switches, then the adapters of the hosts ``node0001`` and so on.
+
+    Parameters
+    ----------
+    leaves, hosts_per_leaf, spines : int
+        Number of leaf switches, of hosts per leaf, and of spine switches.
+    cables : int
+        Number of cables between a leaf and a spine switch.
+    lmc : int
+        LID mask control of the adapters: each has ``2 ** lmc`` LIDs.
     """
     made = _Wiring(width, speed, lmc)
     spine = [made.switch(f"spine{index + 1:02d}") for index in range(spines)]
+    above = [switch for switch in spine for _ in range(cables)]
     for index in range(leaves):
-        leaf = made.switch(f"leaf{index + 1:02d}")
-        for _ in range(hosts_per_leaf):
-            made.cable(leaf, made.host())
-        for above in spine:
-            for _ in range(cables):
-                made.cable(leaf, above)
+        made.leaf(f"leaf{index + 1:02d}", hosts_per_leaf, above)
     return made.finish()
 
 
@@ -64,27 +67,30 @@ def director_tree(
     """Return edge switches under director-class switches, each itself a two-level tree of switch chips.
 
     The defaults are 2,304 hosts on 128 edge switches of 36 ports below 4 directors of 648 ports: 344
-    switch chips in all. An edge switch has as many cables up as hosts; they go round the directors.
+    switch chips in all. An edge switch has as many cables up as hosts, to one director after the other.
+
+    Parameters
+    ----------
+    edges, hosts_per_edge, directors : int
+        Number of edge switches, of hosts per edge switch, and of directors.
+    line_chips, spine_chips : int
+        Number of line chips and of spine chips per director.
     """
+    whole("infiniband.directors", directors, 1)
+    whole("infiniband.line_chips", line_chips, 1)
     made = _Wiring(width, speed, 0)
     line: list[Device] = []
     for director in range(directors):
         name = f"MF0;core{director + 1}:CS8500"
         spine = [made.switch(f"{name}/S{index + 1}/U1") for index in range(spine_chips)]
-        chips = [made.switch(f"{name}/L{index + 1}/U1") for index in range(line_chips)]
-        for chip in chips:
+        line += [made.switch(f"{name}/L{index + 1}/U1") for index in range(line_chips)]
+        for chip in line[-line_chips:]:
             for above in spine:
                 made.cable(chip, above)
-        line.extend(chips)
-    uplink = 0
     for index in range(edges):
-        edge = made.switch(f"MF0;edge{index + 1:03d}:QM8700/U1")
-        for _ in range(hosts_per_edge):
-            made.cable(edge, made.host())
-        for _ in range(hosts_per_edge):
-            director, turn = uplink % directors, uplink // directors
-            made.cable(edge, line[director * line_chips + turn % line_chips])
-            uplink += 1
+        uplinks = range(index * hosts_per_edge, (index + 1) * hosts_per_edge)
+        above = [line[k % directors * line_chips + k // directors % line_chips] for k in uplinks]
+        made.leaf(f"MF0;edge{index + 1:03d}:QM8700/U1", hosts_per_edge, above)
     return made.finish()
 
 
@@ -100,11 +106,7 @@ def three_level_tree(
     for pod in range(pods):
         upper = [made.switch(f"pod{pod + 1:02d}-upper{index + 1:02d}") for index in range(leaves)]
         for index in range(leaves):
-            leaf = made.switch(f"pod{pod + 1:02d}-leaf{index + 1:02d}")
-            for _ in range(hosts):
-                made.cable(leaf, made.host())
-            for above in upper:
-                made.cable(leaf, above)
+            made.leaf(f"pod{pod + 1:02d}-leaf{index + 1:02d}", hosts, upper)
         for index, below in enumerate(upper):
             for above in core[index * leaves : (index + 1) * leaves]:
                 made.cable(below, above)
@@ -112,7 +114,7 @@ def three_level_tree(
 
 
 def forwarding_tables(devices: Sequence[Device]) -> ForwardingTables:
-    """Return shortest paths, spread over equal ports by destination LID, like a simple subnet manager."""
+    """Return tables of shortest paths, with equal ports used in turn by destination LID."""
     switches = sorted((device for device in devices if device.kind == "S"), key=lambda device: device.guid)
     index = {device.guid: at for at, device in enumerate(switches)}
     owner, home, exit_port = _lids(devices, index)
@@ -132,7 +134,7 @@ def forwarding_tables(devices: Sequence[Device]) -> ForwardingTables:
             number, peer = np.array(sorted(cables)).T
             nearer = distance[peer] == distance[row] - 1  # by cable and switch
             choices = nearer.sum(axis=0)[home[known]]
-            first = np.argsort(~nearer, axis=0, kind="stable")  # the cables that are nearer before the others
+            first = np.argsort(~nearer, axis=0, kind="stable")  # cables to nearer switches first
             chosen = first[known % np.maximum(choices, 1), home[known]]
             ports[row, known] = np.where(choices > 0, number[chosen], NO_ROUTE)
         here = known[home[known] == row]
@@ -159,12 +161,12 @@ def ibnetdiscover_text(devices: Sequence[Device], *, width: int = 4, speed: str 
 
 
 def opensm_lfts_text(devices: Sequence[Device], tables: ForwardingTables) -> str:
-    """Return the dump of the tables."""
+    """Return the content of ``opensm-lfts.dump``."""
     return "".join(opensm_lfts_blocks(devices, tables))
 
 
 def _lids(devices: Sequence[Device], index: dict[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return by LID: GUID of the port that owns it, row of the switch it hangs on, port of that switch."""
+    """Return by LID: the GUID of the port that has it, and the row and port of the switch of that port."""
     entries: list[tuple[int, int, int, int]] = []
     for device in devices:
         if device.kind == "S":
@@ -181,7 +183,7 @@ def _lids(devices: Sequence[Device], index: dict[int, int]) -> tuple[np.ndarray,
 
 
 def opensm_lfts_blocks(devices: Sequence[Device], tables: ForwardingTables) -> Iterator[str]:
-    """Yield the dump of the tables, a switch at a time: that of a large fabric is gigabytes."""
+    """Yield the content of ``opensm-lfts.dump`` by switch, since that of a large fabric has gigabytes."""
     described = {device.guid: device for device in devices if device.kind == "S"}
     owners = {device.guid: ("Switch", device.description) for device in described.values()}
     for device in devices:
@@ -230,11 +232,13 @@ def _port_line(device: Device, port: Port, peer: Device, rate: str) -> str:
 
 
 class _Wiring:
-    """Devices and the cables between them, ports taken in turn."""
+    """Devices and the cables between them; every cable uses the next port of both devices."""
 
     def __init__(self, width: int, speed: str, lmc: int) -> None:
+        if width not in WIDTHS or speed not in LANE_BYTES:
+            raise InvalidValue("infiniband.width", f"there is no InfiniBand cable {width}x{speed}")
         self._rate = link_rate(width, speed)
-        self._lmc = lmc
+        self._lmc = whole("infiniband.lmc", lmc, 0, 7)
         self._switches: list[Device] = []
         self._hosts: list[Device] = []
 
@@ -248,6 +252,14 @@ class _Wiring:
         self._hosts.append(_device("H", HOST_GUID + 0x100 * number, f"node{number:04d} mlx5_0"))
         return self._hosts[-1]
 
+    def leaf(self, description: str, hosts: int, above: Sequence[Device]) -> None:
+        """Add a switch with hosts and a cable to each of the switches above."""
+        leaf = self.switch(description)
+        for _ in range(hosts):
+            self.cable(leaf, self.host())
+        for switch in above:
+            self.cable(leaf, switch)
+
     def cable(self, one: Device, other: Device) -> None:
         ports = len(one.ports) + 1, len(other.ports) + 1
         for device, peer, number, far in ((one, other, *ports), (other, one, *ports[::-1])):
@@ -258,6 +270,7 @@ class _Wiring:
 
     def finish(self) -> list[Device]:
         """Return all devices with LIDs: the switches' first, the adapters' aligned to their LMC."""
+        whole("infiniband.hosts", len(self._hosts), 1)
         lid = 1
         for device in self._switches:
             device.lid = lid

@@ -18,9 +18,9 @@ from ingest.generate.catalog import FABRICS, GENERATORS, PROFILES, WEIGHTS, Gene
 from ingest.generate.signatures import REQUIRED, dataclass_of, parameters_of
 from ingest.options import Options
 from ingest.reading.source import SourceGroup
-from ingest.writers.generated_files import as_fabric, formats_of, write
+from ingest.writers.generated_files import formats_of, write
 from registry.errors import InvalidValue, UnknownName
-from registry.model import Fabric, Profile
+from registry.model import Profile
 from tests.support.inputs import DATA, file
 
 SMALL: dict[str, dict[str, str]] = {
@@ -90,22 +90,6 @@ def test_every_generator_of_a_profile_is_in_the_documentation(generator: Generat
     assert f"`{generator.name}`" in text
 
 
-def test_a_fabric_is_made_of_text_and_written() -> None:
-    made = make(FABRICS.find("torus"), {"sides": "4x4", "capacity": "1,2.5", "slots": "2"})
-    assert isinstance(made, Fabric)
-    assert len(made.hosts) == 16
-    assert set(made.links.capacity.tolist()) == {1.0, 2.5}
-    assert write(made).startswith(b'{"directed"')
-
-
-def test_devices_of_a_scan_are_a_fabric_and_a_scan() -> None:
-    made = make(FABRICS.find("infiniband-fat-tree"), {"leaves": "2", "hosts_per_leaf": "3", "spines": "2"})
-    fabric = as_fabric(made)
-    assert (len(fabric.hosts), len(fabric.switches)) == (6, 4)
-    group = SourceGroup(path="x", files=(file(write(made)),))
-    assert formats.recognise(group).name == "ibnetdiscover"
-
-
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
@@ -127,8 +111,6 @@ def test_names_that_are_not_there_get_the_closest_ones() -> None:
         PROFILES.find("stencl")
     with pytest.raises(UnknownName, match="closest: points"):
         make(PROFILES.find("stencil"), {"point": "5"})
-    with pytest.raises(InvalidValue, match="must be one of edge-csv, npz"):
-        write(make(PROFILES.find("ring"), {"ranks": "4"}), "xml")
 
 
 def sample(

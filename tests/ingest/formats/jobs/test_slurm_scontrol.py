@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.formats.jobs import slurm_scontrol
-from ingest.formats.jobs.slurm_fields import parse_distribution, ranks_by_host
 from registry.errors import InputError
 from registry.model import Job
 from tests.support.inputs import damaged, file, parse, read, survives
@@ -109,26 +108,6 @@ def test_tasks_a_host_come_before_cpus() -> None:
     assert job(RECORD.replace("NtasksPerN:B:S:C=0", "NtasksPerN:B:S:C=5")).slots == (5, 5, 5)
 
 
-def _rank_by_rank(ranks: int, room: list[int]) -> list[int]:
-    """Slurm's own way: rounds over the hosts, one rank each while there is room, then regardless."""
-    taken = [0] * len(room)
-    regardless, cycle = False, 0
-    while sum(taken) < ranks:
-        more = False
-        for host, slots in enumerate(room):
-            if sum(taken) < ranks and (cycle < slots or regardless):
-                taken[host] += 1
-                more = more or cycle + 1 < slots
-        regardless = regardless or not more
-        cycle += 1
-    return taken
-
-
-@given(st.integers(1, 60), st.lists(st.integers(0, 6), min_size=1, max_size=6))
-def test_ranks_are_laid_out_as_slurm_does(ranks: int, room: list[int]) -> None:
-    assert ranks_by_host(ranks, room) == tuple(max(1, count) for count in _rank_by_rank(ranks, room))
-
-
 def test_hosts_keep_the_schedulers_order() -> None:
     turned = RECORD.replace("NodeList=node[1-2,5]", "NodeList=node[5,1-2]")
     assert job(turned).hosts == ("node5", "node1", "node2")
@@ -148,23 +127,6 @@ def test_a_jobs_name_cannot_pass_for_fields(name: str) -> None:
 def test_a_command_cannot_pass_for_fields() -> None:
     tricky = RECORD.replace("Command=/bin/true", "Command=/x NumTasks=1 NodeList=evil JobState=FAILED")
     assert job(tricky) == job(RECORD)
-
-
-@pytest.mark.parametrize(
-    ("printed", "over_hosts"),
-    [
-        ("Block", "block"),
-        ("CBlock", "cyclic"),
-        ("BCyclic", "block"),
-        ("Cyclic,Block", "cyclic"),
-        ("plane=4", "plane"),
-        ("Arbitrary", "arbitrary"),
-        ("Unknown", ""),
-        ("", ""),
-    ],
-)
-def test_a_distribution_is_the_one_over_hosts(printed: str, over_hosts: str) -> None:
-    assert parse_distribution(printed) == over_hosts
 
 
 def test_comments_before_the_first_record_are_allowed() -> None:

@@ -1,0 +1,98 @@
+"""InfiniBand fat trees: devices, a scan and forwarding tables, with values by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.writers.infiniband import (
+    HOST_GUID,
+    SWITCH_GUID,
+    director_tree,
+    fat_tree,
+    forwarding_tables,
+    ibnetdiscover_text,
+    opensm_lfts_blocks,
+    opensm_lfts_text,
+    three_level_tree,
+)
+from registry.errors import InvalidValue
+
+TREE = fat_tree(2, 1, 1, lmc=1)
+"""A spine switch, two leaves and a host on each."""
+
+
+def test_devices_have_guids_names_ports_and_aligned_lids() -> None:
+    spine, *leaves = TREE[:3]
+    assert [device.description for device in TREE[:4]] == ["spine01", "leaf01", "leaf02", "node0001 mlx5_0"]
+    assert [device.guid for device in TREE[:3]] == [SWITCH_GUID + 0x100 * k for k in (1, 2, 3)]
+    assert [device.lid for device in TREE[:3]] == [1, 2, 3]
+    assert [(port.peer, port.peer_port) for port in spine.ports.values()] == [
+        (leaf.guid, 2) for leaf in leaves
+    ]
+    adapters = [device.ports[1] for device in TREE[3:]]
+    assert [(port.guid, port.lid, port.lmc) for port in adapters] == [
+        (HOST_GUID + 0x101, 4, 1),
+        (HOST_GUID + 0x201, 6, 1),
+    ]
+
+
+def test_cables_between_two_switches_use_ports_of_their_own() -> None:
+    spine, leaf, *_ = fat_tree(1, 2, 1, cables=3)
+    assert [port.peer_port for port in spine.ports.values()] == [3, 4, 5]
+    assert len(leaf.ports) == 5
+
+
+def test_the_scan_of_a_leaf_lists_its_host_and_its_spine() -> None:
+    text = ibnetdiscover_text(TREE)
+    assert text.startswith("#\n# Topology file: generated on Thu Jan 01 00:00:00 2026\n#\n")
+    assert (
+        'Switch\t2 "S-0002c90000100200"\t\t# "leaf01" enhanced port 0 lid 2 lmc 0\n'
+        '[1]\t"H-0002c90000f00100"[1](2c90000f00101) \t\t# "node0001 mlx5_0" lid 4 4xHDR\n'
+        '[2]\t"S-0002c90000100100"[1]\t\t# "spine01" lid 1 4xHDR\n'
+    ) in text
+
+
+def test_tables_lead_to_every_lid() -> None:
+    tables = forwarding_tables(TREE)
+    assert tables.switch_guid.tolist() == [device.guid for device in TREE[:3]]
+    # By switch and LID 1 .. 7: spine, two leaves, and two LIDs of each host.
+    assert tables.ports[:, 1:].tolist() == [
+        [0, 1, 2, 1, 1, 2, 2],
+        [2, 0, 2, 1, 1, 2, 2],
+        [2, 2, 0, 2, 2, 1, 1],
+    ]
+    text = opensm_lfts_text(TREE, tables)
+    assert text.startswith("Unicast lids [0-7] of switch Lid 1 guid 0x0002c90000100100 ('spine01'):\n")
+    assert "0x0006 002 # Channel Adapter portguid 0x0002c90000f00201: 'node0002 mlx5_0'\n" in text
+    assert text == "".join(opensm_lfts_blocks(TREE, tables))
+
+
+def test_equal_paths_are_used_in_turn_by_lid() -> None:
+    devices = fat_tree(2, 4, 2)
+    tables = forwarding_tables(devices)
+    other = [device.ports[1].lid for device in devices[-4:]]
+    used = tables.ports[2, other].tolist()
+    assert sorted(used) == [5, 5, 6, 6]
+
+
+def test_directors_and_pods_have_the_given_sizes() -> None:
+    tree = director_tree(4, 2, 2, line_chips=2, spine_chips=1)
+    assert [len(device.ports) for device in tree if device.kind == "S"] == [2, 3, 3, 2, 3, 3, 4, 4, 4, 4]
+    assert sum(device.kind == "H" for device in tree) == 8
+    pods = three_level_tree(3, 2, 4)
+    assert sum(device.kind == "H" for device in pods) == 24
+    assert [len(device.ports) for device in pods[:4]] == [3] * 4
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("width", {"width": 0}),
+        ("width", {"speed": "fast"}),
+        ("lmc", {"lmc": 8}),
+        ("hosts", {"hosts_per_leaf": 0}),
+    ],
+)
+def test_a_parameter_out_of_range_is_named(field: str, values: dict[str, int | str]) -> None:
+    with pytest.raises(InvalidValue, match=f"infiniband.{field}"):
+        fat_tree(**({"leaves": 2, "hosts_per_leaf": 1, "spines": 1} | values))  # type: ignore[arg-type]
