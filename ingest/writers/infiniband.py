@@ -89,8 +89,8 @@ def director_tree(
                 made.cable(chip, above)
     for index in range(edges):
         uplinks = range(index * hosts_per_edge, (index + 1) * hosts_per_edge)
-        above = [line[k % directors * line_chips + k // directors % line_chips] for k in uplinks]
-        made.leaf(f"MF0;edge{index + 1:03d}:QM8700/U1", hosts_per_edge, above)
+        chips = [line[k % directors * line_chips + k // directors % line_chips] for k in uplinks]
+        made.leaf(f"MF0;edge{index + 1:03d}:QM8700/U1", hosts_per_edge, chips)
     return made.finish()
 
 
