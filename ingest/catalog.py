@@ -270,5 +270,5 @@ def recognise(group: SourceGroup, formats: Catalog[Format] = FORMATS) -> Format:
         raise UnknownFormat(group.path, [format.name for format in formats if format.grouped])
     if len(fitting) > 1:
         names = " and ".join(format.name for format in fitting)
-        raise InputError(f"could be {names}: say which with --format", path=group.path)
+        raise InputError(f"could be {names}: choose one with --format", path=group.path)
     return fitting[0]

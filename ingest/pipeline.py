@@ -228,8 +228,7 @@ def _as_before(registry: Saves, attempt: Attempt, known: RunInfo) -> Report:
 
 def _parse(format: Format, group: SourceGroup, options: Options, progress: Progress) -> Iterator[Source]:
     """Parse a group as a whole, or its files one by one if their format is not grouped."""
-    whole = [group] if format.grouped else _singly(group)
-    for part in whole:
+    for part in [group] if format.grouped else [file.as_group() for file in group.files]:
         files = tuple(file.watched(progress, f"reading {file.path}") for file in part.files)
         if not format.streamed:
             files = tuple(file.held() for file in files)
@@ -238,7 +237,3 @@ def _parse(format: Format, group: SourceGroup, options: Options, progress: Progr
         except InvalidValue as error:
             raise InputError(str(error), path=part.path) from error
         yield Source(group=part, format=format.name, parsed=parsed)
-
-
-def _singly(group: SourceGroup) -> list[SourceGroup]:
-    return [SourceGroup(path=file.path, files=(file,)) for file in group.files]

@@ -20,9 +20,9 @@ from ingest.merging.identities import (
     UNKNOWN,
     described,
     one_machine,
+    represent_others,
     same_adapters,
     same_vertices,
-    stands_for_others,
 )
 from registry.errors import InputError
 from registry.model import (
@@ -39,7 +39,7 @@ from registry.model import (
     is_made_up,
 )
 
-STAND_INS = "switches that stand for others"
+REPRESENTING = "switches that represent others"
 """Kind of a line that is no disagreement: one source shows one switch for several of the other."""
 
 
@@ -87,7 +87,7 @@ def merge_fabrics(sources: Sequence[SourceFabric]) -> tuple[Fabric, tuple[str, .
 
 
 def differences(one: SourceFabric, two: SourceFabric) -> Disagreements:
-    """Return the disagreements of two sources, and the switches of one that stand for several (`STAND_INS`).
+    """Return the disagreements of two sources, and switches of one that represent others (`REPRESENTING`).
 
     Raises
     ------
@@ -136,12 +136,12 @@ def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Disagreements) -> tuple[tu
     names, are noted.
     """
     partner = {int(w): v for v, w in enumerate(same.tolist()) if w != UNKNOWN}
-    gone_a = stands_for_others(a, b, partner)
-    gone_b = stands_for_others(b, a, partner.values())
+    gone_a = represent_others(a, b, partner)
+    gone_b = represent_others(b, a, partner.values())
     for fabric, gone, path in ((a, gone_a, notes.first), (b, gone_b, notes.second)):
         for v in sorted(gone):
-            line = f"switch {fabric.names[v]} of {path} stands for several of the other: it is left out"
-            notes.add(STAND_INS, line)
+            line = f"switch {fabric.names[v]} of {path} represents several of the other: it is left out"
+            notes.add(REPRESENTING, line)
     also = one_machine(a, b, same)
     left = [w for w in range(len(a)) if w not in gone_a and w not in also]
     named = [
@@ -151,7 +151,7 @@ def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Disagreements) -> tuple[tu
     isolated = [w for w in left if w not in partner]
     added = [v for v, w in enumerate(same.tolist()) if w == UNKNOWN and v not in gone_b]
     named += _added(b, added, {name for name, *_ in named})
-    # the switches that one switch of the other source stands for are no disagreement
+    # the switches that one switch of the other source represents are no disagreement
     hosts_a = [w for w in isolated if a.kind[w] == HOST]
     hosts_b = [v for v in added if b.kind[v] == HOST]
     _note_isolated(a, hosts_a if gone_b else isolated, b, f"is only in {notes.first}: it is kept", notes)

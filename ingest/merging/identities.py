@@ -74,8 +74,8 @@ def same_adapters(a: Fabric, b: Fabric, same: Ints) -> Ints:
     return found
 
 
-def stands_for_others(fabric: Fabric, other: Fabric, same: Iterable[int]) -> set[int]:
-    """Return the switches of one source that stand for several real ones of the other, to be left out.
+def represent_others(fabric: Fabric, other: Fabric, same: Iterable[int]) -> set[int]:
+    """Return the switches of one source that represent several real ones of the other, to be left out.
 
     Such a switch has no GUID and its cables have no ports; all its neighbours are in the other source or are
     such switches; and the other source has ports. Examples are a scheduler's single core above all leaves,

@@ -16,7 +16,7 @@ from datetime import datetime
 
 import numpy as np
 
-from ingest.merging.fabrics import STAND_INS, SourceFabric, differences, merge_fabrics
+from ingest.merging.fabrics import REPRESENTING, SourceFabric, differences, merge_fabrics
 from ingest.merging.identities import UNKNOWN, same_vertices
 from ingest.options import Options
 from ingest.parsed import Parsed, counted
@@ -220,7 +220,7 @@ def compare_with_stored(
     lines: list[str] = []
     for source in _source_fabrics(sources):
         try:
-            found = differences(known, source).lines(without=STAND_INS)
+            found = differences(known, source).lines(without=REPRESENTING)
         except InputError as error:
             raise PoorerSource(cluster, formats) from error
         lines.extend(_ACTION.sub("", line) for line in found)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from ingest.reading.compression import MAX_BYTES
-from ingest.reading.source import SourceFile
+from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 
 MAX_DEPTH = 200
@@ -41,6 +42,11 @@ class Spot(NamedTuple):
             return Spot(self.path, f"{self.way}[{step}]")
         return Spot(self.path, f"{self.way}.{step}" if self.way else step)
 
+    @property
+    def place(self) -> Place:
+        """Location in the file, for errors."""
+        return Place(self.path, text=self.way)
+
     def error(self, reason: str, text: object = None) -> InputError:
         """Return an `InputError` that names the location."""
         where = f"{self.way}: " if self.way else ""
@@ -58,6 +64,16 @@ class Spot(NamedTuple):
         if not isinstance(value, list):
             raise self.error("is not a list", _short(value))
         return value
+
+    def items(self, value: Any) -> Iterator[tuple[Spot, Any]]:
+        """Yield the location and value of each item of a list."""
+        for index, item in enumerate(self.list(value)):
+            yield self.at(index), item
+
+    def objects(self, value: Any) -> Iterator[tuple[Spot, dict[str, Any]]]:
+        """Yield the location and content of each object of a list."""
+        for spot, item in self.items(value):
+            yield spot, spot.object(item)
 
     def text(self, value: Any) -> str:
         """Return the value; raise `InputError` if it is not text."""
@@ -104,15 +120,12 @@ def load_json(file: SourceFile, *, limit: int = MAX_BYTES) -> Any:
     try:
         value = strict_decoder().decode(text)
     except json.JSONDecodeError as error:
-        reason, shown = (
-            f"invalid or truncated JSON: {error.msg}",
-            text.split("\n", error.lineno)[error.lineno - 1],
-        )
+        reason = f"invalid or truncated JSON: {error.msg}"
+        shown = text.split("\n", error.lineno)[error.lineno - 1]
         raise InputError(reason, path=file.path, line=error.lineno, text=shown) from error
     except Refused as error:
-        raise InputError(
-            error.reason, path=file.path, line=_line(text, error.shown), text=error.shown
-        ) from None
+        line = _line(text, error.shown)
+        raise InputError(error.reason, path=file.path, line=line, text=error.shown) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"unreadable JSON: {error}", path=file.path) from error
     if _SURROGATE.search(file.data) and not encodable(value):

@@ -8,6 +8,7 @@ read files piece by piece that are too large for memory.
 from __future__ import annotations
 
 import os
+import posixpath
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -130,6 +131,11 @@ class SourceFile:
     stream: OnDisk | None = None
 
     @property
+    def name(self) -> str:
+        """Name of the file without its folder or archive."""
+        return posixpath.basename(self.path.replace("\\", "/").rpartition("!")[2])
+
+    @property
     def size(self) -> int:
         """Length of the whole content in bytes."""
         return len(self.data) if self.stream is None else self.stream.size
@@ -143,6 +149,10 @@ class SourceFile:
             The file cannot be read, or changed while it was read.
         """
         return iter((self.data,)) if self.stream is None else self.stream.pieces()
+
+    def as_group(self) -> SourceGroup:
+        """Return the group of this file alone."""
+        return SourceGroup(path=self.path, files=(self,))
 
     def watched(self, progress: Progress, phase: str) -> SourceFile:
         """Return the file with progress reports while its `pieces` are read; none if it is in memory."""
@@ -245,12 +255,12 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[SourceGroup, ...]:
         if is_tar(file.data):
             groups.extend(_archive(file))
         elif path.endswith(ANCHOR):
-            groups.append(SourceGroup(path=path, files=(file,)))
+            groups.append(file.as_group())
             groups.extend(_beside_anchor(path.removesuffix(ANCHOR)))
         elif path.endswith(GROUPED_SUFFIX):
             recordings.setdefault(os.path.dirname(path), []).append(file)
         else:
-            groups.append(SourceGroup(path=path, files=(file,)))
+            groups.append(file.as_group())
     groups.extend(SourceGroup(path=folder or ".", files=tuple(files)) for folder, files in recordings.items())
     return tuple(groups)
 
@@ -296,7 +306,7 @@ def _folder(path: str) -> Iterator[SourceGroup]:
         return
     for file in files:
         read = _read(file)
-        yield from _archive(read) if is_tar(read.data) else (SourceGroup(path=file, files=(read,)),)
+        yield from _archive(read) if is_tar(read.data) else (read.as_group(),)
     for folder in folders:
         yield from _folder(folder)
 
@@ -305,7 +315,7 @@ def _beside_anchor(trunk: str) -> Iterator[SourceGroup]:
     """Yield the other files of an OTF2 archive, which are beside its anchor file."""
     for path in (f"{trunk}.def", f"{trunk}.marker"):
         if os.path.isfile(path):
-            yield SourceGroup(path=path, files=(_read(path),))
+            yield _read(path).as_group()
     if os.path.isdir(trunk):
         yield from _folder(trunk)
 
@@ -321,7 +331,7 @@ def _archive(file: SourceFile) -> Iterator[SourceGroup]:
     if _is_recording([member.path for member in found]):
         yield SourceGroup(path=file.path, files=tuple(found))
     else:
-        yield from (SourceGroup(path=member.path, files=(member,)) for member in found)
+        yield from (member.as_group() for member in found)
 
 
 def _is_recording(names: Sequence[str]) -> bool:

@@ -178,7 +178,7 @@ def test_two_formats_that_claim_a_file_are_both_named() -> None:
             for name in ("one", "two")
         ],
     )
-    with pytest.raises(InputError, match="could be one and two: say which with --format"):
+    with pytest.raises(InputError, match="could be one and two: choose one with --format"):
         catalog.recognise(group(b"num: 1\n"), twins)
 
 

@@ -90,15 +90,12 @@ def _load_node_link(file: SourceFile) -> Any:
     content = root.object(load_json(file, limit=MAX_GRAPH_BYTES))
     key = "edges" if "edges" in content else "links"
     ids: set[str] = set()
-    for index, value in enumerate(root.at("nodes").list(content.get("nodes"))):
-        spot = root.at("nodes").at(index)
-        node = spot.object(value).get("id")
+    for spot, attributes in root.at("nodes").objects(content.get("nodes")):
+        node = attributes.get("id")
         if isinstance(node, bool) or not isinstance(node, (str, int)) or str(node) in ids:
             raise spot.error("the id is missing or repeated", node)
         ids.add(str(node))
-    for index, value in enumerate(root.at(key).list(content.get(key))):
-        spot = root.at(key).at(index)
-        edge = spot.object(value)
+    for spot, edge in root.at(key).objects(content.get(key)):
         for end in ("source", "target"):
             if isinstance(edge.get(end), (list, dict)) or str(edge.get(end)) not in ids:
                 raise spot.at(end).error("is not the id of a node", edge.get(end))

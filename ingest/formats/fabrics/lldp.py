@@ -17,7 +17,6 @@ Tested with lldpd 1.0 itself.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +30,12 @@ from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import NO_PORT
 
+DEFAULT_RATE = 1.25e9
+"""Bytes/s of a cable whose ports have no known speed: 10 Gbit/s."""
+_ADAPTER = re.compile(r"(eth|eno|ens|enp|enx|em|ib|hsn|p\d+p)\d\w*", re.ASCII)
+_SUFFIXES = re.compile(r"(\.(json0?|lldp|txt|gz|xz))+$", re.IGNORECASE)
+_RECOGNISED = re.compile(r'\s*\{\s*"lldp"\s*:')
+_HIGHEST_PORT = (1 << 31) - 1
 _SPEED = re.compile(r"(\d{1,4})(G?)base", re.IGNORECASE | re.ASCII)
 
 
@@ -68,14 +73,8 @@ class Report(NamedTuple):
     place: Place
 
 
-def read_reports(file: SourceFile, device: str) -> list[Report]:
-    """Return the reports of one file, which does not name its own device.
-
-    Raises
-    ------
-    InputError
-        Invalid JSON, another structure, a neighbour without name and id, or a port without id.
-    """
+def _read_reports(file: SourceFile, device: str) -> list[Report]:
+    """Return the reports of one file; a neighbour without name and id or a port without id is an error."""
     root = Spot(file.path)
     lldp = root.object(load_json(file)).get("lldp")
     reports = []
@@ -109,7 +108,7 @@ def _interfaces(value: Any, spot: Spot) -> Iterator[tuple[str, dict[str, Any], S
 
 def _report(device: str, local: str, value: dict[str, Any], spot: Spot) -> Report:
     """Return the report of one neighbour."""
-    place = Place(spot.path, text=spot.way)
+    place = spot.place
     name, chassis = _chassis(_single(value.get("chassis")), spot.at("chassis"))
     port = spot.at("port").object(_single(value.get("port")))
     identity = spot.at("port").at("id").object(_single(port.get("id")))
@@ -167,15 +166,6 @@ def _plain(value: Any) -> Any:
     return value.get("value") if isinstance(value, dict) else value
 
 
-DEFAULT_RATE = 1.25e9
-"""Bytes/s of a cable whose ports have no known speed: 10 Gbit/s."""
-
-_ADAPTER = re.compile(r"(eth|eno|ens|enp|enx|em|ib|hsn|p\d+p)\d\w*", re.ASCII)
-_SUFFIXES = re.compile(r"(\.(json0?|lldp|txt|gz|xz))+$", re.IGNORECASE)
-_RECOGNISED = re.compile(r'\s*\{\s*"lldp"\s*:')
-_HIGHEST_PORT = (1 << 31) - 1
-
-
 class _Cable(NamedTuple):
     """A cable with the names of its ports; empty if unknown."""
 
@@ -195,10 +185,10 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of all files; two files of one device are an error, and so are no neighbours."""
     reports: dict[str, list[Report]] = {}
     for file in files:
-        name = _own_name(file.path)
+        name = _own_name(file)
         if name in reports:
             raise InputError(f"a second file of the device {name}", path=file.path)
-        reports[name] = read_reports(file, name)
+        reports[name] = _read_reports(file, name)
     if not any(reports.values()):
         raise InputError("no neighbours found: is LLDP enabled at the other ends?", path=files[0].path)
     reports, notes = _renamed(reports)
@@ -220,18 +210,15 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
 def port_number(name: str) -> int:
     """Return the numbers in a port's name, three digits each; `NO_PORT` if there are none or too many."""
-    parts = [int(digits) for digits in re.findall(r"\d{1,9}", name, re.ASCII)]
-    number = 0
-    for part in parts:
-        number = number * 1000 + part
-    fits = parts and max(parts) < 1000 and number <= _HIGHEST_PORT and ":" not in name
+    parts = re.findall(r"\d{1,9}", name, re.ASCII)
+    number = int("".join(part.zfill(3) for part in parts) or "0")
+    fits = parts and max(map(int, parts)) < 1000 and number <= _HIGHEST_PORT and ":" not in name
     return number if fits else NO_PORT
 
 
-def _own_name(path: str) -> str:
+def _own_name(file: SourceFile) -> str:
     """Return the name of the device in a file's name."""
-    base = posixpath.basename(path.replace("\\", "/").rsplit("!", 1)[-1])
-    return check_name(_SUFFIXES.sub("", base) or base, Place(path))
+    return check_name(_SUFFIXES.sub("", file.name) or file.name, Place(file.path))
 
 
 def _renamed(reports: Mapping[str, list[Report]]) -> tuple[dict[str, list[Report]], list[str]]:

@@ -25,7 +25,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed, counted
 from ingest.rates import link_rate
 from ingest.reading.json_text import Spot, load_json
-from ingest.reading.source import Place, SourceFile
+from ingest.reading.source import SourceFile
 from registry.errors import InputError
 from registry.model import NO_PORT, NO_ROUTE, ForwardingTables
 
@@ -121,7 +121,7 @@ def _devices(value: Any, spot: Spot) -> dict[str, Device]:
             guid=guid,
             description=name,
             lid=lid,
-            place=Place(spot.path, text=here.way),
+            place=here.place,
         )
     return found
 
@@ -150,7 +150,7 @@ def _edges(value: Any, devices: Mapping[str, Device], spot: Spot) -> dict[str, t
             rate=_rate(edge, here),
             guid=source.guid if host else 0,
             lid=source.lid if host else 0,
-            place=Place(spot.path, text=here.way),
+            place=here.place,
         )
         found[key] = ends[0], ports[0], ends[1]
     return found

@@ -30,6 +30,8 @@ from registry.model import NO_PORT
 
 COLUMNS = ("xname", "type", "dst", "port_num", "status", "speed")
 """Required columns of the table."""
+DEFAULT_RATE = 25e9
+"""Bytes/s of a port of a Slingshot switch, 200 Gbit/s."""
 
 _SWITCH = re.compile(r"x\d{1,5}c\d{1,3}r\d{1,3}", re.ASCII)
 _PORT = re.compile(r"((x\d{1,5}c\d{1,3}r\d{1,3})j\d{1,4})p\d{1,2}", re.ASCII)
@@ -42,7 +44,7 @@ Ends = tuple[str, str]
 """The two ports of a link, in alphabetical order."""
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """An end of a link in the table.
 
     Attributes
@@ -70,7 +72,7 @@ class Row(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Template:
+class _Template:
     """Content of the template.
 
     Attributes
@@ -89,52 +91,34 @@ class Template:
     links: dict[Ends, Place] = field(default_factory=dict)
 
 
-def read_template(file: SourceFile) -> Template:
-    """Read ``fabric_template.json``.
-
-    Raises
-    ------
-    InputError
-        A missing key, a name that is no xname or is repeated, or a link to a port that no switch has.
-    """
+def _read_template(file: SourceFile) -> _Template:
+    """Read ``fabric_template.json``; a link to a port that no switch has is an error."""
     root = Spot(file.path)
     content = root.object(load_json(file))
-    found = Template()
-    spot = root.at("switches")
-    for index, value in enumerate(spot.list(content.get("switches"))):
-        here = spot.at(index)
-        switch = here.object(value)
+    found = _Template()
+    for here, switch in root.at("switches").objects(content.get("switches")):
         name = here.at("id").text(switch.get("id"))
         if name in found.switches or _SWITCH.fullmatch(name) is None:
             raise here.error("is not the xname of a switch, or is repeated", name)
-        found.switches[name] = Place(file.path, text=here.way)
+        found.switches[name] = here.place
         for kind in ("edgePorts", "fabricPorts"):
-            for at, port in enumerate(here.at(kind).list(switch.get(kind, []))):
-                _template_port(port, here.at(kind).at(at), kind == "edgePorts", name, found)
-    spot = root.at("links")
-    for index, value in enumerate(spot.list(content.get("links"))):
-        here = spot.at(index)
-        link = here.object(value)
+            for spot, port in here.at(kind).objects(switch.get(kind, [])):
+                _template_port(port, spot, kind == "edgePorts", name, found)
+    for here, link in root.at("links").objects(content.get("links")):
         ends = sorted(here.at(key).text(link.get(key)) for key in ("conn_a", "conn_b"))
-        if len(ends) != 2 or any(end not in found.number for end in ends):
+        if any(end not in found.number for end in ends):
             raise here.error("leads to a port that no switch has", " ".join(ends))
-        found.links[(ends[0], ends[1])] = Place(file.path, text=here.way)
+        found.links[(ends[0], ends[1])] = here.place
     _once(found.links, root)
     return found
 
 
-def read_table(file: SourceFile) -> dict[str, Row]:
-    """Return the rows of the table by port.
-
-    Raises
-    ------
-    InputError
-        Missing columns, a truncated row or one of another type, or a repeated port.
-    """
+def _read_table(file: SourceFile) -> dict[str, _Row]:
+    """Return the rows of the table by port; a row of another type is an error."""
     names: list[str] = []
-    rows: dict[str, Row] = {}
+    rows: dict[str, _Row] = {}
     for place in file.places():
-        line, found = place.text, cells(place.text)
+        line, found = place.text, _cells(place.text)
         if not line.strip().startswith("|") or set(line) <= set("|-+ :="):
             continue
         if not names:
@@ -155,32 +139,25 @@ def read_table(file: SourceFile) -> dict[str, Row]:
     return rows
 
 
-def jack_of(port: str) -> str:
+def _jack_of(port: str) -> str:
     """Return the jack of a port: its xname without the last part."""
     return port.rsplit("p", 1)[0]
 
 
-def switch_of(port: str, place: Place) -> str:
-    """Return the switch of a port.
-
-    Raises
-    ------
-    InputError
-        The name is not that of a port.
-    """
+def _switch_of(port: str, place: Place) -> str:
+    """Return the switch of a port; raise `InputError` if the name is not that of a port."""
     match = _PORT.fullmatch(port)
     if match is None:
         raise place.error(f"{port!r} is not a port")
     return match[2]
 
 
-def cells(line: str) -> list[str]:
+def _cells(line: str) -> list[str]:
     """Return the cells of a row between bars."""
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def _template_port(value: Any, spot: Spot, edge: bool, switch: str, found: Template) -> None:
-    port = spot.object(value)
+def _template_port(port: dict[str, Any], spot: Spot, edge: bool, switch: str, found: _Template) -> None:
     name = spot.at("conn_port").text(port.get("conn_port"))
     match = _PORT.fullmatch(name)
     if match is None or match[2] != switch or name in found.number:
@@ -188,7 +165,7 @@ def _template_port(value: Any, spot: Spot, edge: bool, switch: str, found: Templ
     chip = _CHIP.fullmatch(str(port.get("id", "")))
     found.number[name] = int(chip[1]) if chip else NO_PORT
     if edge:
-        found.edge[name] = Place(spot.path, text=spot.way)
+        found.edge[name] = spot.place
 
 
 def _once(links: Iterable[Ends], root: Spot) -> None:
@@ -201,13 +178,13 @@ def _once(links: Iterable[Ends], root: Spot) -> None:
             seen.add(end)
 
 
-def _row(row: Mapping[str, str], place: Place) -> Row:
+def _row(row: Mapping[str, str], place: Place) -> _Row:
     if not _PORT.fullmatch(row["xname"]) or not (jack := _JACK.fullmatch(row["dst"])):
         raise place.error("xname is not a port, or dst is not a jack")
     if not re.fullmatch(r"\d{1,4}", row["port_num"], re.ASCII):
         raise place.error("port_num is not a whole number")
     speed = _SPEED.fullmatch(row["speed"])
-    return Row(
+    return _Row(
         port=row["xname"],
         jack=jack[1],
         number=int(row["port_num"]),
@@ -217,33 +194,29 @@ def _row(row: Mapping[str, str], place: Place) -> Row:
     )
 
 
-DEFAULT_RATE = 25e9
-"""Bytes/s of a port of a Slingshot switch, 200 Gbit/s."""
-
-
 def recognise(head: str, path: str) -> bool:
     """Return True if the text is a JSON object with edge and fabric ports, or a table with STT's columns."""
     if head.lstrip().startswith("{"):
         return '"switches"' in head and ('"fabricPorts"' in head or '"edgePorts"' in head)
     first = next((line for line in head.split("\n") if line.strip().startswith("|")), "")
-    return set(COLUMNS) <= set(cells(first))
+    return set(COLUMNS) <= set(_cells(first))
 
 
 def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one machine; a second template or table is an error."""
-    template: Template | None = None
-    rows: dict[str, Row] | None = None
+    template: _Template | None = None
+    rows: dict[str, _Row] | None = None
     for file in files:
         is_json = file.head(4096).lstrip().startswith("{")
         if (template if is_json else rows) is not None:
             raise InputError("a second file of its kind", path=file.path)
         if is_json:
-            template = read_template(file)
+            template = _read_template(file)
         else:
-            rows = read_table(file)
+            rows = _read_table(file)
     notes: list[str] = []
     if template is None:
-        template = Template(links=dict(_pairs(rows or {})))
+        template = _Template(links=dict(_pairs(rows or {})))
         notes.append("the table contains no hosts: ingest it together with the template")
     elif rows is not None:
         notes += _matched(template, rows)
@@ -255,13 +228,13 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     return draft.parsed(files[0].path, options, default_rate=DEFAULT_RATE, warnings=notes)
 
 
-def _matched(template: Template, rows: Mapping[str, Row]) -> list[str]:
+def _matched(template: _Template, rows: Mapping[str, _Row]) -> list[str]:
     """Remove the links of the template that the table does not contain, and return warnings."""
     lacking = elsewhere = 0
     for a, b in list(template.links):
         if a not in rows or b not in rows:
             lacking += 1
-        elif rows[a].jack != jack_of(b) or rows[b].jack != jack_of(a):
+        elif rows[a].jack != _jack_of(b) or rows[b].jack != _jack_of(a):
             elsewhere += 1
         else:
             continue
@@ -274,33 +247,33 @@ def _matched(template: Template, rows: Mapping[str, Row]) -> list[str]:
     )
 
 
-def _cables(template: Template, rows: Mapping[str, Row], draft: Draft) -> int:
+def _cables(template: _Template, rows: Mapping[str, _Row], draft: Draft) -> int:
     """Add all devices and cables to the draft, and return the number of links that are not up."""
     down = 0
     for name, place in template.switches.items():
         draft.switch(name, place)
     for (a, b), place in template.links.items():
         for end in (a, b):
-            draft.switch(switch_of(end, place), place)
+            draft.switch(_switch_of(end, place), place)
         ends = [rows[end] for end in (a, b) if end in rows]
         if not all(row.up for row in ends):
             down += 1
             continue
         rate = min((row.rate for row in ends if row.rate), default=None)
         numbers = [rows[end].number if end in rows else template.number.get(end, NO_PORT) for end in (a, b)]
-        switches = switch_of(a, place), switch_of(b, place)
+        switches = _switch_of(a, place), _switch_of(b, place)
         draft.cable(*switches, rate=rate, a_port=numbers[0], b_port=numbers[1])
     for port, place in template.edge.items():
         draft.host(port, place)
-        draft.cable(switch_of(port, place), port, a_port=template.number.get(port, NO_PORT))
+        draft.cable(_switch_of(port, place), port, a_port=template.number.get(port, NO_PORT))
     return down
 
 
-def _pairs(rows: Mapping[str, Row]) -> Iterator[tuple[Ends, Place]]:
+def _pairs(rows: Mapping[str, _Row]) -> Iterator[tuple[Ends, Place]]:
     """Yield the links of the table; the ends between two jacks are paired in the order of their ports."""
-    between: dict[tuple[str, str], list[Row]] = {}
+    between: dict[tuple[str, str], list[_Row]] = {}
     for port in sorted(rows):
-        between.setdefault((jack_of(port), rows[port].jack), []).append(rows[port])
+        between.setdefault((_jack_of(port), rows[port].jack), []).append(rows[port])
     for (here, there), ends in between.items():
         others = between.get((there, here), [])
         if len(others) != len(ends) or here == there:

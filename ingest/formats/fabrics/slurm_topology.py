@@ -47,7 +47,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 
     Both switches and blocks are an error, a missing included file, and what `trees.tree` rejects.
     """
-    given = {posixpath.basename(file.path.replace("\\", "/").rsplit("!", 1)[-1]) for file in files}
+    given = {file.name for file in files}
     switches: dict[str, Branch] = {}
     blocks: dict[str, Branch] = {}
     sizes: list[tuple[str, Place]] = []

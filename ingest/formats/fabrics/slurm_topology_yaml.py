@@ -17,7 +17,7 @@ from ingest.formats.jobs.hostlists import expand
 from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.reading.json_text import Spot
-from ingest.reading.source import Place, SourceFile
+from ingest.reading.source import SourceFile
 from ingest.reading.yaml_text import load_yaml
 
 MAX_SIZE = 1 << 30
@@ -42,15 +42,16 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     found = root.list(load_yaml(file))
     if not found:
         raise root.error("no topology")
-    topologies = [_at(root.at(index).object(one), root.at(index)) for index, one in enumerate(found)]
-    defaults = [at for at, (topology, _) in enumerate(topologies) if _is_default(topology)]
+    topologies = list(root.objects(found))
+    for spot, topology in topologies:
+        spot.text(topology.get("topology"))
+    defaults = [one for one in topologies if str(one[1].get("cluster_default", "")).lower() in _TRUE]
     if len(defaults) > 1:
-        raise topologies[defaults[1]][1].error("a second topology is marked as the cluster's default")
-    chosen = defaults[0] if defaults else 0
-    topology, spot = topologies[chosen]
+        raise defaults[1][0].error("a second topology is marked as the cluster's default")
+    spot, topology = (defaults or topologies)[0]
     warnings = []
     if len(topologies) > 1:
-        others = ", ".join(str(one["topology"]) for at, (one, _) in enumerate(topologies) if at != chosen)
+        others = ", ".join(str(one["topology"]) for at, one in topologies if at != spot)
         warnings.append(f"topology {topology['topology']!r} is read, others are ignored: {others}")
     if "tree" in topology:
         branches = _tree(topology["tree"], spot.at("tree"))
@@ -63,37 +64,27 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     return tree(file.path, branches, options, warnings)
 
 
-def _at(topology: dict[str, Any], spot: Spot) -> tuple[dict[str, Any], Spot]:
-    spot.text(topology.get("topology"))
-    return topology, spot
-
-
-def _is_default(topology: dict[str, Any]) -> bool:
-    return str(topology.get("cluster_default", "")).lower() in _TRUE
-
-
 def _tree(value: Any, spot: Spot) -> dict[str, Branch]:
     """Return the switches of a tree."""
     spot = spot.at("switches")
-    found = spot.list(_member(value, "switches", spot))
-    return _items(found, spot, "switch", {"children": "switches", "nodes": "hosts"})
+    return _items(
+        _member(value, "switches", spot), spot, "switch", {"children": "switches", "nodes": "hosts"}
+    )
 
 
 def _block(value: Any, spot: Spot) -> tuple[dict[str, Branch], tuple[str, ...]]:
     """Return the blocks and their groups."""
     sizes, at = _member(value, "block_sizes", spot, []), spot.at("block_sizes")
-    numbers = [at.at(index).whole(size, 1, MAX_SIZE) for index, size in enumerate(at.list(sizes))]
+    numbers = [here.whole(size, 1, MAX_SIZE) for here, size in at.items(sizes)]
     spot = spot.at("blocks")
-    blocks = _items(spot.list(_member(value, "blocks", spot)), spot, "block", {"nodes": "hosts"})
-    return block_branches(blocks, numbers, Place(at.path, text=at.way))
+    blocks = _items(_member(value, "blocks", spot), spot, "block", {"nodes": "hosts"})
+    return block_branches(blocks, numbers, at.place)
 
 
-def _items(found: list[Any], spot: Spot, naming: str, lists: dict[str, str]) -> dict[str, Branch]:
+def _items(value: Any, spot: Spot, naming: str, lists: dict[str, str]) -> dict[str, Branch]:
     """Return the switches or blocks; their host lists go to the given fields of `Branch`."""
     branches: dict[str, Branch] = {}
-    for index, one in enumerate(found):
-        here = spot.at(index)
-        item = here.object(one)
+    for here, item in spot.objects(value):
         if unknown := set(item) - {naming, *lists}:
             raise here.error(f"unknown key {min(unknown)}")
         name = here.at(naming).text(item.get(naming))
@@ -105,7 +96,7 @@ def _items(found: list[Any], spot: Spot, naming: str, lists: dict[str, str]) -> 
             if key in item
         }
         branches[name] = Branch(
-            place=Place(spot.path, text=here.way),
+            place=here.place,
             switches=fields.get("switches", ()),
             hosts=fields.get("hosts", ()),
         )

@@ -46,8 +46,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     content = root.object(load_json(file) if begins == "{" else load_yaml(file))
     tree_of = _Tiers()
     without = domains = 0
-    for index, item in enumerate(root.at("items").list(content.get("items"))):
-        spot = root.at("items").at(index)
+    for spot, item in root.at("items").objects(content.get("items")):
         name, labels = _node(item, spot)
         tiers = _tiers(labels, spot)
         domains += _DOMAIN in labels
@@ -95,9 +94,9 @@ class _Tiers:
         }
 
 
-def _node(item: Any, spot: Spot) -> tuple[str, dict[str, Any]]:
+def _node(item: dict[str, Any], spot: Spot) -> tuple[str, dict[str, Any]]:
     """Return name and labels of a node."""
-    meta = spot.at("metadata").object(spot.object(item).get("metadata"))
+    meta = spot.at("metadata").object(item.get("metadata"))
     labels = spot.at("labels").object(meta.get("labels") or {})
     name = labels.get("kubernetes.io/hostname") or meta.get("name")
     return spot.at("metadata").at("name").text(name), labels

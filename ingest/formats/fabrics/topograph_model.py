@@ -19,9 +19,8 @@ from ingest.formats.jobs.hostlists import expand
 from ingest.options import Options
 from ingest.parsed import Parsed, counted
 from ingest.reading.json_text import Spot
-from ingest.reading.source import Place, SourceFile
+from ingest.reading.source import SourceFile
 from ingest.reading.yaml_text import load_yaml
-from registry.errors import InputError
 
 _RECOGNISED = re.compile(r"^switches:[ \t]*\r?$", re.MULTILINE)
 _BLOCKS = re.compile(r"^(blocks|capacity_blocks|nodes):[ \t]*\r?$", re.MULTILINE)
@@ -46,7 +45,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             raise spot.error(f"the switch {name!r} is repeated")
         below = _hosts(item.get("switches", []), spot.at("switches"))
         hosts = _hosts(item.get("nodes", []), spot.at("nodes"))
-        branches[name] = Branch(place=Place(file.path, text=spot.way), switches=below, hosts=hosts)
+        branches[name] = Branch(place=spot.place, switches=below, hosts=hosts)
         blocks_of[name] = _hosts(item.get("capacity_blocks", []), spot.at("capacity_blocks"))
     for branch in list(branches.values()):
         for child in branch.switches:  # leaves need no description
@@ -59,9 +58,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
 def _blocks(model: dict[str, Any], root: Spot, branches: dict[str, Branch]) -> int:
     """Add the hosts of the blocks to their switches; return how many hosts have none."""
     isolated = 0
-    for index, value in enumerate(root.at("blocks").list(model.get("blocks") or [])):
-        spot = root.at("blocks").at(index)
-        block = spot.object(value)
+    for spot, block in root.at("blocks").objects(model.get("blocks") or []):
         hosts = _hosts(block.get("nodes", []), spot.at("nodes"))
         if not block.get("switch"):
             isolated += len(hosts)
@@ -102,19 +99,15 @@ def _named(value: Any, spot: Spot) -> list[tuple[str, Any, Spot]]:
         return []
     if isinstance(value, dict):
         return [(name, one, spot.at(name)) for name, one in value.items()]
-    found = []
-    for index, one in enumerate(spot.list(value)):
-        here = spot.at(index)
-        found.append((here.at("name").text(here.object(one).get("name")), one, here))
-    return found
+    return [(here.at("name").text(one.get("name")), one, here) for here, one in spot.objects(value)]
 
 
 def _hosts(value: Any, spot: Spot) -> tuple[str, ...]:
     """Return the names in a list of host lists."""
     found: dict[str, None] = {}
-    for index, text in enumerate(spot.list(value or [])):
-        for name in expand(spot.at(index).text(text), path=spot.path):
+    for here, text in spot.items(value or []):
+        for name in expand(here.text(text), path=spot.path):
             if name in found:
-                raise InputError(f"{name} is named twice", path=spot.path, text=spot.way)
+                raise spot.place.error(f"{name} is named twice")
             found[name] = None
     return tuple(found)

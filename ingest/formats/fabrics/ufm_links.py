@@ -35,10 +35,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     """Return the fabric of one list."""
     (file,) = files
     rows = Rows(file.path)
-    top = Spot(file.path)
-    for index, item in enumerate(top.list(load_json(file))):
-        spot = top.at(index)
-        link = spot.object(item)
+    for spot, link in Spot(file.path).objects(load_json(file)):
         source = _end(rows, link, "source", spot)
         target = _end(rows, link, "destination", spot)
         place = Place(file.path, text=str(link.get("name", "")))

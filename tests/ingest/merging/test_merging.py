@@ -307,7 +307,7 @@ def test_a_schedulers_switches_are_those_that_its_hosts_hang_on(leaf: str) -> No
                 getattr(scan.links, column).tolist()
             )
         found_lines = [warning.split("disagree: ")[1] for warning in warnings if "disagree" in warning]
-        assert found_lines[0] == "switch core of tree stands for several of the other: it is left out"
+        assert found_lines[0] == "switch core of tree represents several of the other: it is left out"
         assert len(found_lines) == (1 if leaf == "leaf0" else 3)
         assert (f"{leaf}1" if order is sources else "leaf01") in found.names
 
