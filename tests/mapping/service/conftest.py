@@ -1,0 +1,15 @@
+"""A registry with running jobs."""
+
+from __future__ import annotations
+
+import pytest
+
+from registry.registry import Registry
+from tests.support.running_jobs import save_running_jobs
+
+
+@pytest.fixture
+def running(registry: Registry) -> Registry:
+    """Return a registry with the jobs of `tests.support.running_jobs`."""
+    save_running_jobs(registry)
+    return registry
