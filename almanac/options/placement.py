@@ -23,11 +23,11 @@ SECONDS = 10.0
 
 def _objective(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Return the objective, or raise a usage error with the reason why it is invalid."""
-    from mapping.placement.problem.objective import check_objective
+    from mapping.placement.problem.objective import parse_objective
     from registry.errors import AlmanacError
 
     try:
-        check_objective(value)
+        parse_objective(value)
     except AlmanacError as error:
         raise click.BadParameter(error.reason) from error
     return value

@@ -105,7 +105,7 @@ def _advise(
         present_seconds=now,
         proposed_seconds=then if gains else now,
         in_background=0 if case.costs.background is None else case.costs.background.jobs,
-        moved=_moves(present.placement, found.placement) if gains else 0,
+        moved=int((found.placement.host_of_rank != present.placement.host_of_rank).sum()) if gains else 0,
     )
     registry.advices.save([advice])
     complete = found.placement.complete
@@ -174,7 +174,3 @@ def _present_id(registry: Registry, live: Live, job: str, present: PlacementRepo
     if stored is not None and job not in live.evaluated:
         return stored.id
     return save(registry, with_baselines(present), PRESENT).record_id
-
-
-def _moves(present: Placement, found: Placement) -> int:
-    return int((found.host_of_rank != present.host_of_rank).sum())

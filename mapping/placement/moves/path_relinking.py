@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -22,22 +21,6 @@ POWER = 8
 """Power of link loads in the comparison of exchanges; by the worst link alone most would be equal."""
 MATCHED = 1024
 """Most equivalent hosts that are matched; more are left as they are."""
-
-
-class Exchange(NamedTuple):
-    """Move of a rank to a host, in exchange for another rank or a free slot.
-
-    Attributes
-    ----------
-    rank, other : int
-        The moved rank, and the rank it is exchanged with (-1: a free slot).
-    gain : float
-        Gain per moved rank, by the metric of `relink`.
-    """
-
-    rank: int
-    other: int
-    gain: float
 
 
 def nearest(problem: Problem, start: Ints, target: Ints) -> Ints:
@@ -66,8 +49,8 @@ def nearest(problem: Problem, start: Ints, target: Ints) -> Ints:
 
 def relink(
     problem: Problem, start: Ints, target: Ints, *, by_load: bool, most: int, deadline: Deadline
-) -> list[Exchange]:
-    """Return exchanges that lead from one placement to another, the best gain per moved rank first.
+) -> Iterator[tuple[set[int], Ints]]:
+    """Yield the moved ranks and the placement after each exchange, the best gain per moved rank first.
 
     Parameters
     ----------
@@ -82,7 +65,6 @@ def relink(
     moved: set[int] = set()
     queue = [(-path.gain(rank), rank) for rank in np.flatnonzero(start != target).tolist()]
     heapq.heapify(queue)
-    found: list[Exchange] = []
     while queue and len(moved) < most:
         loss, rank = heapq.heappop(queue)
         if path.host_of_rank[rank] == target[rank]:
@@ -93,20 +75,8 @@ def relink(
                 heapq.heappush(queue, (loss, rank))
                 continue
         other = path.step(rank)
-        found.append(Exchange(rank, other, -loss))
         moved |= {rank, other} - {-1}
-    return found
-
-
-def prefixes(start: Ints, target: Ints, exchanges: list[Exchange]) -> Iterator[tuple[set[int], Ints]]:
-    """Yield the moved ranks and the placement after each exchange."""
-    hosts, moved = start.copy(), set[int]()
-    for rank, other, _ in exchanges:
-        if other >= 0:
-            hosts[other] = hosts[rank]
-        hosts[rank] = target[rank]
-        moved |= {rank, other} - {-1}
-        yield set(moved), hosts.copy()
+        yield set(moved), path.host_of_rank.copy()
 
 
 class _Path:

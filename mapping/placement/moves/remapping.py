@@ -24,7 +24,7 @@ from mapping.distances.cost_model import CostModel
 from mapping.placement.case import GIVEN, PlacementCase
 from mapping.placement.catalog import Chain
 from mapping.placement.moves.best_exchanges import best_exchanges
-from mapping.placement.moves.path_relinking import nearest, prefixes, relink
+from mapping.placement.moves.path_relinking import nearest, relink
 from mapping.placement.problem.objective import Objective, Score, better, parse_objective, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.members import CONGESTED, Features, default_members, near_members
@@ -92,7 +92,9 @@ class Curve:
 
     def within(self, moves: int) -> Point:
         """Return the best point that moves at most some ranks, or the first if even that moves more."""
-        return max((p for p in self.points if p.moved <= moves), key=_moved, default=self.points[0])
+        return max(
+            (p for p in self.points if p.moved <= moves), key=lambda p: p.moved, default=self.points[0]
+        )
 
     def chosen(self) -> Point:
         """Return the point with the fewest moves that has four fifths of the whole gain."""
@@ -219,7 +221,7 @@ class _CurveSearch:
         """Return the stops on the path to a target."""
         by_load = self._objective.leading in CONGESTED
         path = relink(self._problem, self._start, target, by_load=by_load, most=most, deadline=end)
-        return self._stops(prefixes(self._start, target, path), most)
+        return self._stops(path, most)
 
     def _stops(
         self, path: Iterable[tuple[set[int], Ints]], most: int
@@ -285,7 +287,3 @@ def _sizes(most: int) -> list[int]:
         sizes.append(size)
         size *= 2
     return [*sizes, most]
-
-
-def _moved(point: Point) -> int:
-    return point.moved

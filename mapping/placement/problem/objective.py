@@ -117,29 +117,19 @@ class Objective:
         """Return the objective with its sums relative to the metrics of a placement."""
         return replace(self, reference=reference)
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse an objective such as ``congestion`` or ``2*congestion+hop-bytes,max-dilation``.
-
-        Raises
-        ------
-        UnknownName
-            An unknown metric, with the closest names.
-        InvalidValue
-            A weight that is not above zero.
-        """
-        return cls(tuple(tuple(map(_term, level.split("+"))) for level in text.split(",")))
-
 
 @lru_cache(maxsize=64)
 def parse_objective(text: str) -> Objective:
-    """Return `Objective.parse`, cached."""
-    return Objective.parse(text)
+    """Parse an objective such as ``congestion`` or ``2*congestion+hop-bytes,max-dilation``.
 
-
-def check_objective(text: str) -> None:
-    """Raise `UnknownName` or `InvalidValue` for an objective that is not valid."""
-    parse_objective(text)
+    Raises
+    ------
+    UnknownName
+        An unknown metric, with the closest names.
+    InvalidValue
+        A weight that is not above zero.
+    """
+    return Objective(tuple(tuple(map(_term, level.split("+"))) for level in text.split(",")))
 
 
 def score(problem: Problem, host_of_rank: Ints) -> Score:

@@ -55,20 +55,6 @@ class StopFile:
         Path(self.path).touch()
 
 
-@dataclass(frozen=True, slots=True)
-class StopEvent:
-    """Stop signal for threads of this process."""
-
-    event: threading.Event
-
-    def __call__(self) -> bool:
-        return self.event.is_set()
-
-    def set(self) -> None:
-        """Signal all workers to stop."""
-        self.event.set()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPool:
     """An executor with the means to end its work early.
@@ -76,14 +62,17 @@ class WorkerPool:
     Attributes
     ----------
     executor : Executor
-    stop : StopFile or StopEvent
-        Checked by each worker; set after an interrupt.
+    stopped : callable
+        Called by each worker; it ends if True is returned.
+    stop : callable
+        Stops all workers.
     shares_memory : bool
         True if workers can report progress by calling a function of the caller.
     """
 
     executor: Executor
-    stop: StopFile | StopEvent
+    stopped: Callable[[], bool]
+    stop: Callable[[], None]
     shares_memory: bool
 
 
@@ -99,10 +88,10 @@ def worker_pool(kind: str | Executor, workers: int) -> Iterator[WorkerPool]:
     if isinstance(kind, str) and kind not in KINDS:
         raise UnknownName("executor", kind, KINDS)
     if kind == THREADS:
-        stop = StopEvent(threading.Event())
+        stop = threading.Event()
         threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
         try:
-            yield WorkerPool(executor=threads, stop=stop, shares_memory=True)
+            yield WorkerPool(executor=threads, stopped=stop.is_set, stop=stop.set, shares_memory=True)
         finally:
             stop.set()
             threads.shutdown(wait=False, cancel_futures=True)
@@ -110,12 +99,12 @@ def worker_pool(kind: str | Executor, workers: int) -> Iterator[WorkerPool]:
     with tempfile.TemporaryDirectory(prefix="almanac-") as folder:
         file = StopFile(str(Path(folder, "stop")))
         if not isinstance(kind, str):
-            yield WorkerPool(executor=kind, stop=file, shares_memory=False)
+            yield WorkerPool(executor=kind, stopped=file, stop=file.set, shares_memory=False)
             return
         fresh = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
         processes = ProcessPoolExecutor(workers, mp_context=fresh)
         try:
-            yield WorkerPool(executor=processes, stop=file, shares_memory=False)
+            yield WorkerPool(executor=processes, stopped=file, stop=file.set, shares_memory=False)
         finally:
             file.set()
             processes.shutdown(wait=True, cancel_futures=True)

@@ -12,7 +12,7 @@ import contextlib
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
 import numpy as np
@@ -32,10 +32,11 @@ PATIENCE = 2.0
 """Seconds that workers have after an interrupt to return what they found."""
 
 
+@dataclass(slots=True, eq=False)
 class Portfolio:
     """One run of several members on a problem.
 
-    Parameters
+    Attributes
     ----------
     problem : Problem
     objective : Objective
@@ -51,28 +52,23 @@ class Portfolio:
         See `mapping.placement.search.executors`.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        objective: Objective,
-        baselines: Mapping[str, Ints],
-        deadline: Deadline,
-        progress: Progress,
-        executor: str | Executor = THREADS,
-    ) -> None:
-        self._problem = problem
-        self._objective = objective
-        self._baselines = baselines
-        self._deadline = deadline
-        self._progress = progress
-        self._executor = executor
-        name, hosts = next(iter(baselines.items()))
-        self._start = MemberResult(-1, hosts, name, None)
-        self._results: list[MemberResult] = []
-        self._lowest: float | None = None
-        self._scoring_seconds = 0.0
-        self._steps = 0
-        self._reported_steps = 0
+    problem: Problem
+    objective: Objective
+    baselines: Mapping[str, Ints]
+    deadline: Deadline
+    progress: Progress
+    executor: str | Executor = THREADS
+    _results: list[MemberResult] = field(default_factory=list, init=False)
+    _lowest: float | None = field(default=None, init=False)
+    _scoring_seconds: float = field(default=0.0, init=False)
+    _steps: int = field(default=0, init=False)
+    _reported_steps: int = field(default=0, init=False)
+
+    @property
+    def _start(self) -> MemberResult:
+        """The first baseline, not scored."""
+        name, hosts = next(iter(self.baselines.items()))
+        return MemberResult(-1, hosts, name, None)
 
     def run(self, members: Sequence[Member], seed: int, *, guards: Collection[str]) -> SearchResult:
         """Run the members and return the best placement of all.
@@ -87,8 +83,8 @@ class Portfolio:
         DisconnectedAllocation, UnreachablePair
         """
         complete = False
-        with self._deadline.interruptible():
-            for name, hosts in self._baselines.items():
+        with self.deadline.interruptible():
+            for name, hosts in self.baselines.items():
                 self._score_baseline(name, hosts, guards)
             complete = self._run(self._divide(members, seed))
         if not self._results:
@@ -97,39 +93,39 @@ class Portfolio:
 
     def _score_baseline(self, name: str, hosts: Ints, guards: Collection[str]) -> None:
         """Score a baseline if it guards the result, or if a sum of metrics needs a reference."""
-        levels = self._objective.asked
-        is_reference = any(len(level) > 1 for level in levels) and self._objective.reference is None
+        levels = self.objective.asked
+        is_reference = any(len(level) > 1 for level in levels) and self.objective.reference is None
         if name not in guards and not is_reference:
             return
         begin = time.perf_counter()
-        found = score(self._problem, hosts)
+        found = score(self.problem, hosts)
         self._scoring_seconds = time.perf_counter() - begin
         if is_reference:
-            self._objective = self._objective.relative_to(found)
+            self.objective = self.objective.relative_to(found)
         if name in guards:
             self._keep(SearchResult((MemberResult(-1, hosts, name, found),), 0, True))
 
     def _divide(self, members: Sequence[Member], seed: int) -> list[tuple[Member, ...]]:
         """Divide members over workers, the heaviest first to the worker with the least, and seed them."""
         seeds = np.random.SeedSequence(seed).spawn(len(members))
-        steps = _steps(members, self._deadline.steps)
+        steps = _steps(members, self.deadline.steps)
         seeded = [
             replace(member, number=number, seed=own_seed, steps=own_steps)
             for number, (member, own_seed, own_steps) in enumerate(zip(members, seeds, steps, strict=True))
         ]
-        parts: list[list[Member]] = [[] for _ in range(min(self._deadline.workers, len(members)))]
+        parts: list[list[Member]] = [[] for _ in range(min(self.deadline.workers, len(members)))]
         for member in sorted(seeded, key=lambda member: -member.weight):
             min(parts, key=lambda part: sum(other.weight for other in part)).append(member)
         return [tuple(sorted(part, key=lambda member: member.number)) for part in parts]
 
     def _run(self, parts: Sequence[tuple[Member, ...]]) -> bool:
         """Run each part of the members in a worker; return True if all came to their end."""
-        deadline = self._deadline
-        if len(parts) == 1 and isinstance(self._executor, str) and self._executor == THREADS:
+        deadline = self.deadline
+        if len(parts) == 1 and isinstance(self.executor, str) and self.executor == THREADS:
             alone = deadline.for_workers(deadline.workers, _never)
             result = run_members(
-                self._problem,
-                self._objective,
+                self.problem,
+                self.objective,
                 parts[0],
                 self._start,
                 alone,
@@ -138,24 +134,24 @@ class Portfolio:
             )
             self._keep(result)
             return result.complete
-        with worker_pool(self._executor, len(parts)) as pool:
+        with worker_pool(self.executor, len(parts)) as pool:
             return self._run_in_pool(parts, pool)
 
     def _run_in_pool(self, parts: Sequence[tuple[Member, ...]], pool: WorkerPool) -> bool:
         """Run each part in a worker of the pool, and pass on what the workers report."""
-        deadline = self._deadline.for_workers(max(self._deadline.workers // len(parts), 1), pool.stop)
+        deadline = self.deadline.for_workers(max(self.deadline.workers // len(parts), 1), pool.stopped)
         reports: SimpleQueue[tuple[str, int, Candidate | None]] = SimpleQueue()
         report = ((lambda *fields: reports.put(fields)),) if pool.shares_memory else ()
         common = (self._start, deadline, self._scoring_seconds, *report)
         futures = [
-            pool.executor.submit(run_members, self._problem, self._objective, part, *common) for part in parts
+            pool.executor.submit(run_members, self.problem, self.objective, part, *common) for part in parts
         ]
         try:
             while not all(future.done() for future in futures):
                 _wait(futures)
                 self._report_all(reports)
         except KeyboardInterrupt:
-            pool.stop.set()
+            pool.stop()
             self._gather(futures, PATIENCE)
             return False
         self._report_all(reports)
@@ -179,7 +175,7 @@ class Portfolio:
         """Add results of a worker; those that an interrupt left without a score are scored now."""
         self._steps += result.steps
         for one in result.members:
-            scored = one if one.score else one._replace(score=score(self._problem, one.host_of_rank))
+            scored = one if one.score else one._replace(score=score(self.problem, one.host_of_rank))
             self._results.append(scored)
         self._report(result.members[-1].chain if result.members else "", 0, None)
 
@@ -189,7 +185,7 @@ class Portfolio:
         for index in sorted(range(len(self._results)), key=lambda index: self._results[index].number):
             found = self._results[index].score
             known = None if best is None else self._results[best].score
-            if best is None or (found and known and better(self._objective, found, known)):
+            if best is None or (found and known and better(self.objective, found, known)):
                 best = index
         return best or 0
 
@@ -200,17 +196,17 @@ class Portfolio:
     def _report(self, phase: str, taken: int, candidate: Candidate | None) -> None:
         """Pass progress on to the caller, with the lowest value of the objective so far."""
         self._reported_steps += taken
-        values = [self._objective.value(one.score) for one in self._results if one.score]
-        term, *more = self._objective.asked[0]
+        values = [self.objective.value(one.score) for one in self._results if one.score]
+        term, *more = self.objective.asked[0]
         if candidate is not None and not more and candidate.metric == term.field:
             values.append(candidate.value)
         if values and (self._lowest is None or min(values) < self._lowest):
             self._lowest = min(values)
-        limit = self._deadline
+        limit = self.deadline
         if limit.steps is not None:
-            self._progress(phase, self._reported_steps, limit.steps, self._lowest)
+            self.progress(phase, self._reported_steps, limit.steps, self._lowest)
         else:
-            self._progress(phase, limit.elapsed, limit.seconds, self._lowest)
+            self.progress(phase, limit.elapsed, limit.seconds, self._lowest)
 
 
 def _steps(members: Sequence[Member], steps: int | None) -> list[tuple[int, ...] | None]:

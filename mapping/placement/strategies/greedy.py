@@ -31,7 +31,7 @@ import numpy as np
 
 from mapping.placement.kernels import greedy as kernel
 from mapping.placement.kernels.greedy import HostGraph, Senders
-from mapping.placement.problem.objective import Score, better, check_objective, score
+from mapping.placement.problem.objective import Score, better, parse_objective, score
 from mapping.placement.problem.problem import Problem, arc_capacities, arc_tails
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints
@@ -79,7 +79,7 @@ def place_ranks(
         An unknown `near`, `ties` or `by`.
     """
     _check(problem, start, starts, near, ties)
-    check_objective(by)
+    parse_objective(by)
     guest, count = _senders(problem), min(starts, problem.hosts)
     hosts = (start + np.arange(count) * problem.hosts // count) % problem.hosts
     graph = _host_graph(problem) if ties == LOAD else None

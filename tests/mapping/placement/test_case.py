@@ -17,7 +17,8 @@ from tests.support.search_problems import ring
 
 def case_on_ring() -> PlacementCase:
     """Four ranks on a ring of four hosts, in the opposite order, with the first rank pinned to n01."""
-    fabric, profile, allocation = ring(4, 4)
+    fabric, profile, _ = ring(4, 4)
+    allocation = Allocation.of(fabric, [0, 1, 2, 3])
     present = replace(in_order(4, allocation), host_of_rank=allocation.hosts[::-1].copy())
     options = SearchOptions(objective="mapping-coefficient")
     return PlacementCase.of(fabric, profile, allocation, options, None, {0: "n01"}, present)

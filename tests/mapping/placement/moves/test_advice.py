@@ -13,12 +13,14 @@ from mapping.placement.moves.remapping import Curve
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.strategies.in_order import in_order
 from registry.errors import InvalidValue
+from registry.model import Allocation
 from tests.support.search_problems import ring
 
 
 def curve_of(seconds: dict[int, float]) -> Curve:
     """A curve whose points have these worst links."""
-    fabric, profile, allocation = ring(4, 4)
+    fabric, profile, _ = ring(4, 4)
+    allocation = Allocation.of(fabric, [0, 1, 2, 3])
     curve = mapping.remap_few(fabric, profile, allocation, in_order(4, allocation), SearchOptions(steps=10))
     (point,) = curve.points
     points = tuple(

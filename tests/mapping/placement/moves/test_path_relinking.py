@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.deadline import Deadline
-from mapping.placement.moves.path_relinking import nearest, prefixes, relink
+from mapping.placement.moves.path_relinking import nearest, relink
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from registry.model import Allocation, Fabric, Ints, Profile
@@ -22,9 +22,9 @@ def test_exchanges_lead_to_the_target_and_each_prefix_fits(
     problem, start = case
     slots = np.random.default_rng(seed).permutation(len(problem.slot_host))[: problem.ranks]
     target = problem.slot_host[slots]
-    way = relink(problem, start, target, by_load=by_load, most=problem.ranks, deadline=Deadline())
     reached = start
-    for ranks, hosts in prefixes(start, target, way):
+    path = relink(problem, start, target, by_load=by_load, most=problem.ranks, deadline=Deadline())
+    for ranks, hosts in path:
         assert (np.bincount(hosts, minlength=problem.hosts) <= problem.allocation.slots).all()
         assert set(np.flatnonzero(hosts != start).tolist()) <= ranks
         reached = hosts

@@ -14,7 +14,7 @@ import mapping
 from mapping.distances.background import Background
 from mapping.distances.cost_model import CostModel
 from mapping.placement.case import PlacementCase
-from mapping.placement.problem.objective import METRICS, Objective, Score, better, parse_objective, score
+from mapping.placement.problem.objective import METRICS, Score, better, parse_objective, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.options import SearchOptions
 from registry.errors import InvalidValue, UnknownName
@@ -83,7 +83,7 @@ def test_a_sum_without_a_reference_is_refused() -> None:
 @pytest.mark.parametrize("text", ["", "congestion,", "+hop-bytes", "congestoin", "2*", "hop_bytes"])
 def test_an_unknown_metric_is_refused(text: str) -> None:
     with pytest.raises(UnknownName):
-        Objective.parse(text)
+        parse_objective(text)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_unknown_metric_is_refused(text: str) -> None:
 )
 def test_a_weight_that_is_not_above_zero_is_refused(text: str) -> None:
     with pytest.raises(InvalidValue, match="weight"):
-        Objective.parse(text)
+        parse_objective(text)
 
 
 @given(case=seated())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mapping.deadline import Deadline
 from mapping.placement.catalog import STRATEGIES, Chain
-from mapping.placement.problem.objective import Score, better, check_objective, parse_objective, score
+from mapping.placement.problem.objective import Score, better, parse_objective, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.executors import THREADS
 from mapping.placement.search.members import FEW, SMALL, Features, default_members
@@ -159,7 +159,7 @@ def test_objectives_decide_by_metrics_in_order() -> None:
     assert not better("congestion", a, Score(1.0 + 1e-12, 9.0, 50.0))  # rounding
     assert not better("congestion", a, a)
     with pytest.raises(UnknownName) as error:
-        check_objective("congestoin")
+        parse_objective("congestoin")
     assert error.value.close[0] == "congestion"
 
 

@@ -49,7 +49,9 @@ def test_members_keep_their_best_placement_and_count_steps() -> None:
     )
     found = run_members(problem, parse_objective("hop-bytes"), members, start, Deadline(steps=30), 0.0)
     assert found.complete
-    assert [(one.number, one.chain) for one in found.members] == [(0, "in-order"), (1, "reversed")]
+    assert [one.number for one in found.members] == [0, 1]
+    assert found.members[0].chain == "in-order"
+    assert found.members[1].chain in {"reversed", "reversed+pair-exchange"}
     assert found.members[0].host_of_rank.tolist() == list(range(6))
     assert found.steps == 30
 
