@@ -176,7 +176,7 @@ def case_from_files(request: PlacementRequest, paths: tuple[str, ...]) -> Placem
         fabric=fabric,
         allocation=allocation,
         costs=request.costs,
-        default_distance=request.options.default_distance,
+        options=request.options,
         present=present,
         pins=request.pins,
         layouts=request.layouts,

@@ -9,7 +9,6 @@ from mapping.evaluation.metrics import case_bounds, evaluate_on
 from mapping.placement.case import PlacementCase
 from mapping.placement.moves.remapping import Curve, find_curve
 from mapping.placement.partition.cores import CoreBinding, bind_cores, layouts_on
-from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.pareto import find_pareto_set
 from mapping.placement.search.placing import find_placement
 from mapping.placement.strategies.in_order import in_order
@@ -63,9 +62,7 @@ class PlacementReport:
         return self.evaluation.bounds
 
 
-def report_placement(
-    case: PlacementCase, options: SearchOptions, progress: Progress = silent
-) -> PlacementReport:
+def report_placement(case: PlacementCase, progress: Progress = silent) -> PlacementReport:
     """Find a placement of a case; if it has a present placement, by moving few ranks.
 
     Raises
@@ -76,15 +73,13 @@ def report_placement(
     case.allocation.require(case.profile.ranks)
     layouts_on(case.fabric, case.allocation, case.layouts)  # report an unknown host before the search
     if case.present is None:
-        return report_found(case, (find_placement(case, options, progress),))[0]
-    curve = find_curve(case, options, progress)
-    point = curve.chosen() if options.moves is None else curve.within(options.moves)
+        return report_found(case, (find_placement(case, progress),))[0]
+    curve = find_curve(case, progress)
+    point = curve.chosen() if case.options.moves is None else curve.within(case.options.moves)
     return replace(report_found(case, (point.placement,))[0], curve=curve)
 
 
-def report_pareto_set(
-    case: PlacementCase, options: SearchOptions, progress: Progress = silent
-) -> tuple[PlacementReport, ...]:
+def report_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[PlacementReport, ...]:
     """Find the placements of a case that trade congestion against hop-bytes.
 
     Raises
@@ -92,7 +87,7 @@ def report_pareto_set(
     InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
     DisconnectedAllocation, UnreachablePair
     """
-    return report_found(case, find_pareto_set(case, options, progress))
+    return report_found(case, find_pareto_set(case, progress))
 
 
 def report_given(case: PlacementCase, placement: Placement, record_id: str = "") -> PlacementReport:

@@ -10,7 +10,6 @@ from typing import Self
 import numpy as np
 
 from mapping.distances.cost_model import CostModel
-from mapping.distances.distances import LINKS
 from mapping.placement.problem.pins import apply_pins, resolve_pins
 from mapping.placement.problem.problem import Problem, host_indices
 from mapping.placement.search.options import SearchOptions
@@ -35,8 +34,8 @@ class PlacementCase:
     profile : Profile
     allocation : Allocation
     costs : CostModel
-    default_distance : str
-        Convention of distances if the cost model names none.
+    options : SearchOptions
+        How placements are searched; its objective decides on distances if the cost model names none.
     present : Placement or None
         Present placement of the ranks: results are never worse, and moves are counted from it.
     pins : mapping of int to str or int
@@ -55,7 +54,7 @@ class PlacementCase:
     profile: Profile
     allocation: Allocation
     costs: CostModel = field(default_factory=CostModel)
-    default_distance: str = LINKS
+    options: SearchOptions = field(default_factory=SearchOptions)
     present: Placement | None = None
     present_name: str = ""
     pins: Mapping[int, str | int] = field(default_factory=dict)
@@ -72,7 +71,7 @@ class PlacementCase:
         fabric: Fabric,
         profile: Profile,
         allocation: Allocation,
-        options: SearchOptions,
+        options: SearchOptions | None,
         costs: CostModel | None,
         pins: Mapping[int, str | int] | None,
         present: Placement | None,
@@ -83,7 +82,7 @@ class PlacementCase:
             profile=profile,
             allocation=allocation,
             costs=costs or CostModel(),
-            default_distance=options.default_distance,
+            options=options or SearchOptions(),
             pins=pins or {},
             present=present,
         )
@@ -121,7 +120,7 @@ class PlacementCase:
     @property
     def distance(self) -> str:
         """Convention of distances."""
-        return self.costs.distance or self.default_distance
+        return self.costs.distance or self.options.default_distance
 
     def problem(self, default_distance: str | None = None) -> Problem:
         """Return the input of a search on the case's routes.
@@ -140,6 +139,7 @@ class PlacementCase:
         pins = self.pinned_hosts()
         self.routes.require_connected()
         others, none = self.costs.background, np.zeros(0)
+        default = default_distance or self.options.default_distance
         return Problem(
             profile=self.profile,
             allocation=self.allocation,
@@ -147,7 +147,7 @@ class PlacementCase:
             pins=pins,
             link_capacity=none if others is None else others.capacity(self.fabric),
             link_background=none if others is None else others.link_bytes(self.fabric),
-            own_distances=self.costs.distances(self.routes, default_distance or self.default_distance),
+            own_distances=self.costs.distances(self.routes, default),
         )
 
     def baselines(self) -> dict[str, Ints]:

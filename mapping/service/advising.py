@@ -86,11 +86,11 @@ def _advise(
     registry: Registry, live: Live, number: int, options: SearchOptions, progress: Progress
 ) -> Advised:
     """Search a better placement for one job, and save it with the advice."""
-    case, load = _case(registry, live, number), live.shared.jobs[number]
+    case, load = _case(registry, live, number, options), live.shared.jobs[number]
     assert case.present is not None
     present = found = report_given(case, case.present)
     if len(load.loads.link):
-        placement = _better(case, options, progress)
+        placement = _better(case, progress)
         found = replace(
             present, placement=placement, evaluation=evaluate_on(present.case, placement, present.bounds)
         )
@@ -112,7 +112,7 @@ def _advise(
     return Advised(advice=advice, user=load.user, application=load.application, complete=complete)
 
 
-def _case(registry: Registry, live: Live, number: int) -> PlacementCase:
+def _case(registry: Registry, live: Live, number: int, options: SearchOptions) -> PlacementCase:
     """Return the case of a running job, with the traffic of the other jobs as background."""
     snapshot, job = live.running.snapshot, live.shared.jobs[number].job
     stored = live.job(job).stored
@@ -123,6 +123,7 @@ def _case(registry: Registry, live: Live, number: int) -> PlacementCase:
         fabric=live.fabric,
         allocation=allocation,
         costs=replace(live.costs, background=live.shared.background(job)),
+        options=options,
         present=present,
         cluster=snapshot.cluster,
         snapshot=snapshot.id,
@@ -144,19 +145,19 @@ def _allocation(fabric: Fabric, job: Job, present: Placement) -> tuple[Allocatio
         return present.allocation, present
 
 
-def _better(case: PlacementCase, options: SearchOptions, progress: Progress) -> Placement:
+def _better(case: PlacementCase, progress: Progress) -> Placement:
     """Return the best placement found; never worse than the present one."""
-    if options.moves is not None:
-        curve = find_curve(case, options, progress)
+    if case.options.moves is not None:
+        curve = find_curve(case, progress)
         return replace(curve.points[-1].placement, complete=curve.complete)
-    found = find_placement(case, options, progress)
-    return _with_fewest_moves(case, options, found) if found.complete else found
+    found = find_placement(case, progress)
+    return _with_fewest_moves(case, found) if found.complete else found
 
 
-def _with_fewest_moves(case: PlacementCase, options: SearchOptions, found: Placement) -> Placement:
+def _with_fewest_moves(case: PlacementCase, found: Placement) -> Placement:
     """Return, of the placements equal to the one found, the one that leaves most ranks where they are."""
     assert case.present is not None
-    objective, problem = parse_objective(options.objective), case.problem()
+    objective, problem = parse_objective(case.options.objective), case.problem()
     now, target = case.host_indices(case.present), case.host_indices(found)
     alike = nearest(problem, now, target)
     if better(objective, score(problem, target), score(problem, alike)):

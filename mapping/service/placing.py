@@ -22,11 +22,13 @@ from mapping.service.request import PlacementRequest
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.fabrics import Snapshot
 from registry.model import Allocation, Evaluation, HostOrder, Metrics, Placement
-from registry.model.host_layout import HostLayout
 from registry.progress import Progress, silent
 from registry.records.placements.records import PROPOSED, PlacementRecord
 from registry.registry import Registry
 from registry.version import code_version
+
+BACKGROUND = "PlacementRequest.background"
+"""Field that errors of the background name."""
 
 
 def place(registry: Registry, request: PlacementRequest, progress: Progress = silent) -> PlacementReport:
@@ -47,15 +49,18 @@ def place(registry: Registry, request: PlacementRequest, progress: Progress = si
         The job has no hosts yet, or the fabric lacks the tables that the routing needs.
     """
     case = resolve(registry, request)
-    case = replace(case, layouts=_all_layouts(registry, request, case))
-    return save(registry, report_placement(case, request.options, progress))
+    if ALL not in request.layouts:
+        stored, known = registry.layouts.list(case.cluster, request.at), set(case.fabric.names)
+        layouts = {one.host: one.layout for one in stored if one.host in known}
+        case = replace(case, layouts={**layouts, **request.layouts})
+    return save(registry, report_placement(case, progress))
 
 
 def pareto(
     registry: Registry, request: PlacementRequest, progress: Progress = silent
 ) -> tuple[PlacementReport, ...]:
     """Find placements that trade congestion against hop-bytes, and save them; raises as `place`."""
-    found = report_pareto_set(resolve(registry, request), request.options, progress)
+    found = report_pareto_set(resolve(registry, request), progress)
     return tuple(save(registry, one) for one in found)
 
 
@@ -155,7 +160,7 @@ def resolve(registry: Registry, request: PlacementRequest) -> PlacementCase:
         fabric=snapshot.fabric,
         allocation=allocation,
         costs=_with_background(registry, request, snapshot),
-        default_distance=request.options.default_distance,
+        options=request.options,
         present=present,
         present_name=name,
         pins=request.pins,
@@ -189,15 +194,6 @@ def placement_on(registry: Registry, given: str | HostOrder, snapshot: Snapshot)
     return moved, stored.id
 
 
-def _all_layouts(registry: Registry, request: PlacementRequest, case: PlacementCase) -> dict[str, HostLayout]:
-    """Return the host layouts of the registry, overridden by those of the request."""
-    if ALL in request.layouts or not case.cluster:
-        return dict(request.layouts)
-    known = set(case.fabric.names)
-    stored = {one.host: one.layout for one in registry.layouts.list(case.cluster, request.at)}
-    return {**{host: layout for host, layout in stored.items() if host in known}, **request.layouts}
-
-
 def _with_background(registry: Registry, request: PlacementRequest, snapshot: Snapshot) -> CostModel:
     """Return the cost model with the load of the saved placements, which must be on the same fabric.
 
@@ -207,21 +203,21 @@ def _with_background(registry: Registry, request: PlacementRequest, snapshot: Sn
     InvalidValue
         A placement on another fabric or without an evaluation, or seconds for only some of them.
     """
-    field, others = "PlacementRequest.background", request.background
+    others = request.background
     if not others:
         return request.costs
     if request.costs.background is not None:
-        raise InvalidValue(field, "the cost model has a background: name no other placements")
+        raise InvalidValue(BACKGROUND, "the cost model has a background: name no other placements")
     found: list[Evaluation] = []
     for name, _ in others:
         stored = registry.placements.read(name)
         if stored.content != snapshot.id:
-            raise InvalidValue(field, f"placement {stored.id} is on another state of the fabric")
+            raise InvalidValue(BACKGROUND, f"placement {stored.id} is on another state of the fabric")
         if stored.evaluation is None:
-            raise InvalidValue(field, f"placement {stored.id} was not evaluated")
+            raise InvalidValue(BACKGROUND, f"placement {stored.id} was not evaluated")
         found.append(stored.evaluation)
     seconds = [period for _, period in others if period is not None]
     if seconds and len(seconds) != len(others):
-        raise InvalidValue(field, "seconds are needed for all of the other jobs, or for none")
+        raise InvalidValue(BACKGROUND, "seconds are needed for all of the other jobs, or for none")
     background = Background.reduced(found, np.asarray(seconds)) if seconds else Background.added(found)
     return replace(request.costs, background=background)

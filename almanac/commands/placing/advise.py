@@ -90,9 +90,9 @@ def command(
 
     keep = read_order(placement, cluster or "files") or placement
     options = replace(request.options, moves=moves)
-    request = replace(request, profile=profile, job=job, cluster=cluster, keep=keep)
+    request = replace(request, profile=profile, job=job, cluster=cluster, keep=keep, options=options)
     with open_registry() as registry, progress_bars() as progress:
-        curve = find_curve(resolve(registry, request), options, progress)
+        curve = find_curve(resolve(registry, request), progress)
     advice = advise(curve, iterations=iterations, rank_seconds=rank_seconds, iterations_left=iterations_left)
     pick = None
     if rank_seconds is not None and iterations_left is not None:

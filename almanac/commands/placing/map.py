@@ -177,8 +177,8 @@ def _find_placements(
     if fabric_files:
         case = case_from_files(request, fabric_files)
         if pareto:
-            return report_pareto_set(case, request.options, progress)
-        return (report_placement(case, request.options, progress),)
+            return report_pareto_set(case, progress)
+        return (report_placement(case, progress),)
     if request.job is None and request.cluster is None:
         raise click.UsageError("--here needs --cluster, because SLURM_CLUSTER_NAME is not set")
     with open_registry() as registry:

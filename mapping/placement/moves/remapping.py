@@ -22,12 +22,11 @@ import numpy as np
 from mapping.deadline import Deadline
 from mapping.distances.cost_model import CostModel
 from mapping.placement.case import GIVEN, PlacementCase
-from mapping.placement.catalog import Chain
 from mapping.placement.moves.best_exchanges import best_exchanges
 from mapping.placement.moves.path_relinking import nearest, relink
 from mapping.placement.problem.objective import Objective, Score, better, parse_objective, score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.search.members import CONGESTED, Features, default_members, near_members
+from mapping.placement.search.members import CONGESTED, Features, near_members, refining_members
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.portfolio import Portfolio
 from mapping.placement.search.workers import Member, warm_up
@@ -131,37 +130,34 @@ def remap_few(
     InvalidValue, UnknownName, InfeasibleAllocation, DisconnectedAllocation, UnreachablePair
         As `mapping.place`.
     """
-    options = options or SearchOptions()
-    case = PlacementCase.of(fabric, profile, allocation, options, costs, pins, present)
-    return find_curve(case, options, progress)
+    return find_curve(PlacementCase.of(fabric, profile, allocation, options, costs, pins, present), progress)
 
 
-def find_curve(case: PlacementCase, options: SearchOptions, progress: Progress = silent) -> Curve:
+def find_curve(case: PlacementCase, progress: Progress = silent) -> Curve:
     """Improve the present placement of a case by moving few ranks; as `remap_few`."""
     if case.present is None:
         raise InvalidValue("PlacementCase.present", "a present placement is needed")
-    if options.strategies is not None:
+    if case.options.strategies is not None:
         raise InvalidValue("strategies", "have no effect if a placement is kept")
-    return _CurveSearch(case, options, progress).curve()
+    return _CurveSearch(case, progress).curve()
 
 
 class _CurveSearch:
     """One search for a curve."""
 
-    def __init__(self, case: PlacementCase, options: SearchOptions, progress: Progress) -> None:
-        objective = parse_objective(options.objective)
-        self._deadline = options.start_clock()
+    def __init__(self, case: PlacementCase, progress: Progress) -> None:
+        objective = parse_objective(case.options.objective)
+        self._deadline = case.options.start_clock()
         assert case.present is not None
         self._present = case.host_indices(case.present)
         with self._deadline.without_compilation():
             self._problem = case.problem()
-            self._members = _without_strategies(default_members(objective, Features.of(self._problem)))
+            self._members = refining_members(objective, Features.of(self._problem))
             members = self._members + near_members(objective)
             warm_up(self._problem.routes.name, members, self._deadline.workers)
         self._case = case
-        self._options = options
         self._progress = progress
-        self._seeds = iter(np.random.SeedSequence(options.seed).generate_state(64).tolist())
+        self._seeds = iter(np.random.SeedSequence(case.options.seed).generate_state(64).tolist())
         self._start = self._problem.apply_pins(self._present)
         first = score(self._problem, self._start)
         self._objective = objective.relative_to(first)
@@ -170,7 +166,7 @@ class _CurveSearch:
 
     def curve(self) -> Curve:
         """Search, and return the placements that no other with fewer moved ranks equals."""
-        moves = self._options.moves
+        moves = self._case.options.moves
         with self._deadline.interruptible():
             self._search(self._problem.ranks if moves is None else moves)
         first = int((self._start != self._present).sum())
@@ -265,18 +261,12 @@ class _CurveSearch:
             objective=str(self._objective),
             routing=self._problem.routes.name,
             parameters={"moved": moved, "workers": self._deadline.workers, **self._case.parameters},
-            seed=self._options.seed,
+            seed=self._case.options.seed,
             seconds=self._deadline.elapsed,
             steps=self._steps,
             complete=not self._deadline.interrupted,
         )
         return Point(moved=moved, placement=placement, score=found)
-
-
-def _without_strategies(members: tuple[Member, ...]) -> tuple[Member, ...]:
-    """Return members with the refiners alone, each chain once: they start from the present placement."""
-    chains = dict.fromkeys(Chain(None, member.chain.refiners) for member in members if member.chain.refiners)
-    return tuple(Member(chain=chain) for chain in chains)
 
 
 def _sizes(most: int) -> list[int]:

@@ -100,6 +100,13 @@ def default_members(objective: Objective, features: Features) -> tuple[Member, .
     return tuple(Member(chain=Chain.parse(text)) for text in chains)
 
 
+def refining_members(objective: Objective, features: Features) -> tuple[Member, ...]:
+    """Return the default members' refiners alone, which start from a given placement, each chain once."""
+    members = default_members(objective, features)
+    chains = dict.fromkeys(Chain(None, member.chain.refiners) for member in members if member.chain.refiners)
+    return tuple(Member(chain=chain) for chain in chains)
+
+
 def near_members(objective: Objective) -> tuple[Member, ...]:
     """Return members that only improve the given placement, best exchanges first, and so stay near it."""
     congested = {term.metric for term in objective.asked[0]} & CONGESTED

@@ -66,13 +66,12 @@ def pareto(
     """
     options = options or SearchOptions(seconds=SECONDS)
     case = PlacementCase.of(fabric, profile, allocation, options, costs, pins, start)
-    return find_pareto_set(case, options, progress)
+    return find_pareto_set(case, progress)
 
 
-def find_pareto_set(
-    case: PlacementCase, options: SearchOptions, progress: Progress = silent
-) -> tuple[Placement, ...]:
+def find_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[Placement, ...]:
     """Find placements of a case that trade congestion against hop-bytes; as `pareto`."""
+    options = case.options
     deadline, objective = options.start_clock(), parse_objective(HOP_BYTES)
     with deadline.without_compilation():
         problem, baselines = case.problem(LINKS), case.baselines()

@@ -63,13 +63,14 @@ def place(
     UnknownName
         An unknown objective, routing, rails rule, distance, strategy or option, with the closest names.
     """
-    options = options or SearchOptions()
-    case = PlacementCase.of(fabric, profile, allocation, options, costs, pins, start)
-    return find_placement(case, options, progress)
+    return find_placement(
+        PlacementCase.of(fabric, profile, allocation, options, costs, pins, start), progress
+    )
 
 
-def find_placement(case: PlacementCase, options: SearchOptions, progress: Progress = silent) -> Placement:
+def find_placement(case: PlacementCase, progress: Progress = silent) -> Placement:
     """Find a placement of a case that is never worse than the present one; as `place`."""
+    options = case.options
     objective = parse_objective(options.objective)
     members = tuple(Member(chain=chain) for chain in options.chains())
     deadline = options.start_clock()

@@ -53,19 +53,18 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def case() -> PlacementCase:
+def case(options: SearchOptions) -> PlacementCase:
     fabric = infiniband("torus-4x4x4-dor")
     generator = np.random.default_rng(0)
     source, target = generator.integers(0, 64, (2, 600))
     profile = Profile.from_edges(source, target, generator.random(600) * 1e6, ranks=64)
-    return PlacementCase(
-        profile=profile, fabric=fabric, allocation=Allocation.of(fabric, fabric.hosts.tolist())
-    )
+    allocation = Allocation.of(fabric, fabric.hosts.tolist())
+    return PlacementCase(profile=profile, fabric=fabric, allocation=allocation, options=options)
 
 
 def searching(seconds: float, steps: int | None = None) -> Callable[[Registry, Progress], PlacementReport]:
     def work(registry: Registry, progress: Progress) -> PlacementReport:
-        return report_placement(case(), SearchOptions(seconds=seconds, steps=steps, workers=1), progress)
+        return report_placement(case(SearchOptions(seconds=seconds, steps=steps, workers=1)), progress)
 
     return work
 
@@ -214,7 +213,7 @@ from tests.dashboard.state.test_searches import SearchOptions, Searches, case, c
 
 searches = Searches(connect)
 options = SearchOptions(seconds=600, workers=2)
-searches.start("c/1", lambda registry, progress: report_placement(case(), options, progress))
+searches.start("c/1", lambda registry, progress: report_placement(case(options), progress))
 while searches.status("c/1").best is None:
     time.sleep(0.01)
 print("searching")

@@ -60,8 +60,9 @@ def test_seven_placements_need_one_set_of_routes(monkeypatch: pytest.MonkeyPatch
         return build_routes(*of, **more)
 
     monkeypatch.setattr("mapping.distances.cost_model.build_routes", counted)
-    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation)
-    found = report_placement(case, SearchOptions(strategies=["random"], steps=1))
+    options = SearchOptions(strategies=["random"], steps=1)
+    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, options=options)
+    found = report_placement(case)
     assert built == 1
     assert found.in_order is not None
     assert found.random is not None
@@ -84,8 +85,9 @@ def test_a_search_and_the_evaluation_of_its_result_share_their_routes(
         return built[-1]
 
     monkeypatch.setattr("mapping.distances.cost_model.build_routes", counted)
-    case = PlacementCase(profile=profile, fabric=fabric, allocation=allocation)
-    found = report_placement(case, SearchOptions(steps=100))
+    options = SearchOptions(steps=100)
+    case = PlacementCase(profile=profile, fabric=fabric, allocation=allocation, options=options)
+    found = report_placement(case)
     assert len(built) == 1
     placed = mapping.place(fabric, profile, allocation, SearchOptions(steps=100))
     assert found.placement.host_of_rank.tolist() == placed.host_of_rank.tolist()

@@ -15,14 +15,14 @@ from registry.errors import InvalidValue, UnknownName
 from registry.model import HostOrder, Job
 from registry.model.intake import Intake
 from registry.registry import Registry
-from tests.support.running_jobs import FABRIC, T0
+from tests.support.running_jobs import T0
 
 OPTIONS = SearchOptions(steps=200, workers=1)
 
 
 def test_a_case_has_the_hosts_of_the_job_and_the_ids_of_all_data(running: Registry) -> None:
     case = resolve(running, PlacementRequest(profile="across", job="1", options=OPTIONS, slots=2))
-    assert [FABRIC.names[host] for host in case.allocation.hosts] == ["a0", "b0", "a1", "b1"]
+    assert [case.fabric.names[host] for host in case.allocation.hosts] == ["a0", "b0", "a1", "b1"]
     assert case.allocation.slots.tolist() == [2, 2, 2, 2]
     assert (case.cluster, case.job, case.present, case.present_name) == ("c", "1", None, "")
     assert case.profile_id == running.profiles.read("across").id

@@ -92,23 +92,24 @@ def test_layouts_go_by_host_name_with_one_for_all_others() -> None:
 
 
 def test_a_report_has_cores_if_layouts_are_known() -> None:
-    case = PlacementCase(profile=PAIRS, fabric=FABRIC, allocation=EACH, layouts={ALL: SPLIT})
     options = SearchOptions(objective="hop-bytes", strategies=("in-order",), steps=1)
-    found = report_placement(case, options)
+    case = PlacementCase(profile=PAIRS, fabric=FABRIC, allocation=EACH, options=options, layouts={ALL: SPLIT})
+    found = report_placement(case)
     assert found.cores is not None
     assert found.cores.crossing_bytes == 0.0
     assert placement_to_json(found)["cores"] == asdict(found.cores)
     assert found.placement.core_of_rank is not None
-    without = report_placement(replace(case, layouts={}), options)
+    without = report_placement(replace(case, layouts={}))
     assert without.cores is None
     assert without.placement.core_of_rank is None
     assert "cores" not in placement_to_json(without)
 
 
 def test_an_unknown_host_of_a_layout_is_reported_before_the_search() -> None:
-    case = PlacementCase(profile=PAIRS, fabric=FABRIC, allocation=EACH, layouts={"d": SPLIT})
+    options = SearchOptions(seconds=1e9)
+    case = PlacementCase(profile=PAIRS, fabric=FABRIC, allocation=EACH, options=options, layouts={"d": SPLIT})
     with pytest.raises(UnknownName, match="'d'"):
-        report_placement(case, SearchOptions(seconds=1e9))
+        report_placement(case)
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,8 @@ def test_scores_with_load_of_others_are_those_of_evaluate(kind: str) -> None:
 @pytest.mark.parametrize("objective", ["mapping-coefficient", "hop-bytes"])
 def test_a_convention_of_distance_is_what_hop_bytes_count(objective: str) -> None:
     fabric, profile, allocation = ring(6, 6)
-    default = SearchOptions(objective=objective).default_distance
-    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, default_distance=default)
+    options = SearchOptions(objective=objective)
+    case = PlacementCase(fabric=fabric, profile=profile, allocation=allocation, options=options)
     for name in ("links", "switches", "equivalent", "equivalent+2"):
         problem = replace(case, costs=CostModel(distance=name)).problem()
         source, target, size = problem.host_traffic(problem.slot_host)
