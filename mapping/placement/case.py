@@ -89,12 +89,7 @@ class PlacementCase:
 
     @cached_property
     def routes(self) -> Routes:
-        """Routes between the allocation's hosts, in its order; built once.
-
-        Raises
-        ------
-        UnknownName, InvalidValue
-        """
+        """Routes between the allocation's hosts, in its order; built once."""
         return self.costs.build_routes(self.fabric, self.allocation.hosts)
 
     @property
@@ -109,12 +104,7 @@ class PlacementCase:
         return {**self.costs.parameters(self.fabric), **pins}
 
     def pinned_hosts(self) -> Ints:
-        """Return int32[ranks]: the host index of each pinned rank, -1 for free ranks.
-
-        Raises
-        ------
-        UnknownName, InvalidPlacement
-        """
+        """Return int32[ranks]: the host index of each pinned rank, -1 for free ranks; see `resolve_pins`."""
         return resolve_pins(self.pins, self.profile.ranks, self.allocation, self.fabric)
 
     @property

@@ -136,9 +136,19 @@ def traffic(
     found, failed = _evaluated(registry, fabric, missing, costs, progress)
     loads = {job: one for job, one in (kept | found).items() if one is not None}
     loaded = [(job, placement) for job, placement in placed if job.stored.job.id in loads]
+    shared = (
+        JobLoad(
+            job=job.stored.job.id,
+            user=job.stored.job.user,
+            application=job.application,
+            placement="" if job.present is None else job.present.id,
+            loads=loads[job.stored.job.id],
+        )
+        for job, _ in loaded
+    )
     return Live(
         running=running,
-        shared=SharedLoad.of(fabric, (_job_load(job, loads[job.stored.job.id]) for job, _ in loaded)),
+        shared=SharedLoad.of(fabric, shared),
         placements=tuple(placement for _, placement in loaded),
         costs=costs,
         because=because,
@@ -195,22 +205,9 @@ def imagine(
     UnknownName, InvalidValue
         As `mapping.traffic.what_if.what_if`.
     """
-    return what_if(
-        live.fabric,
-        traffics(registry, live),
-        change,
-        rule=rule,
-        costs=live.costs,
-        before=live.shared,
-        progress=progress,
-    )
-
-
-def traffics(registry: Registry, live: Live) -> tuple[JobTraffic, ...]:
-    """Read the profiles of the jobs of ``live.shared`` in one statement, and return them with placements."""
     stored = [live.job(one.job).stored for one in live.shared.jobs]
     profiles = registry.profiles.read_many({one.profile for one in stored if one.profile})
-    return tuple(
+    jobs = tuple(
         JobTraffic(
             job=load.job,
             user=load.user,
@@ -220,6 +217,9 @@ def traffics(registry: Registry, live: Live) -> tuple[JobTraffic, ...]:
             placement=placement,
         )
         for load, one, placement in zip(live.shared.jobs, stored, live.placements, strict=True)
+    )
+    return what_if(
+        live.fabric, jobs, change, rule=rule, costs=live.costs, before=live.shared, progress=progress
     )
 
 
@@ -295,25 +295,15 @@ def _evaluated(
     return found, tuple(failed)
 
 
-def _job_load(job: RunningJob, loads: LoadedLinks) -> JobLoad:
-    return JobLoad(
-        job=job.stored.job.id,
-        user=job.stored.job.user,
-        application=job.application,
-        placement="" if job.present is None else job.present.id,
-        loads=loads,
-    )
-
-
 def link_of(registry: Registry, live: Live, text: str) -> int:
-    """Row of ``live.fabric.links`` that leaves ``DEVICE:PORT``; see `mapping.traffic.device_names.find_link`.
+    """Return the row of ``live.fabric.links`` that leaves ``DEVICE:PORT``.
 
     Raises
     ------
     UnknownName
-        With the closest, or the cluster that has it.
+        With the closest names, or the other cluster that has it.
     InvalidValue
-        Several fit.
+        Several links match.
     """
     try:
         return find_link(live.fabric, text)
@@ -329,14 +319,7 @@ def change_of(
     add: Iterable[str] = (),
     drain: Iterable[str] = (),
 ) -> Change:
-    """A change of ``live.fabric`` in the words of the command line; see `Change.of`.
-
-    Raises
-    ------
-    UnknownName
-        With the closest, or the cluster that has it.
-    InvalidValue
-    """
+    """Return a change of ``live.fabric`` from command line arguments; errors as `link_of`."""
     try:
         return Change.of(live.fabric, down=down, add=add, drain=drain)
     except UnknownName as error:
@@ -344,7 +327,7 @@ def change_of(
 
 
 def _located(registry: Registry, live: Live, error: UnknownName) -> UnknownName:
-    """The same error, or one that names the first other cluster that has what was asked for."""
+    """Return the error, or one that names the first other cluster with such a link or device."""
     own = live.running.snapshot.cluster
     for info in registry.fabrics.clusters():
         if info.name != own and _has(registry.fabrics.read(info.name).fabric, error):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -88,10 +88,10 @@ class SimulationRequest:
 
 
 class PlacedRanks(NamedTuple):
-    """A placement on the fabric, with its id or file, and whether it is saved."""
+    """A placement on the fabric, its id or file, and True if it is saved."""
 
-    name: str
     placement: Placement
+    name: str
     saved: bool
 
 
@@ -131,7 +131,7 @@ class SimulationCase:
     placed: tuple[PlacedRanks, ...]
 
     def __post_init__(self) -> None:
-        for name, placement, saved in self.placed:
+        for placement, name, saved in self.placed:
             if placement.ranks != self.profile.ranks:
                 reason = f"{placement.ranks} ranks are placed, the profile has {self.profile.ranks}"
                 raise InvalidPlacement(reason, path=None if saved else name)
@@ -215,7 +215,10 @@ def simulation_case(registry: Registry, request: SimulationRequest) -> Simulatio
     """
     stored = registry.profiles.read(request.profile)
     snapshot = registry.fabrics.read(request.cluster, request.at)
-    placed = _placed(registry, request, snapshot)
+    placed = (
+        PlacedRanks(*placement_on(registry, given, snapshot), isinstance(given, str))
+        for given in request.placements
+    )
     identity = None if request.options.rounds is not None else _trace_id(registry, request, stored)
     return SimulationCase(
         cluster=snapshot.cluster,
@@ -227,12 +230,6 @@ def simulation_case(registry: Registry, request: SimulationRequest) -> Simulatio
         trace_name=identity,
         placed=tuple(placed),
     )
-
-
-def _placed(registry: Registry, request: SimulationRequest, snapshot: Snapshot) -> Iterator[PlacedRanks]:
-    for given in request.placements:
-        placement, name = placement_on(registry, given, snapshot)
-        yield PlacedRanks(name, placement, isinstance(given, str))
 
 
 def _trace_id(registry: Registry, request: SimulationRequest, stored: StoredProfile) -> str | None:
@@ -292,7 +289,7 @@ def simulate_placements(
     messages, parameters = _messages(case, options, partial(run, placement=case.placed[0].placement))
     parameters = {**parameters, **options.network.parameters, "every": options.network.every}
     report = SimulationReport(case=case, parameters=parameters, code_version=code_version(), runs=())
-    for name, placement, saved in case.placed:
+    for placement, name, saved in case.placed:
         started = time.monotonic()
         try:
             simulation = run(messages, placement)

@@ -240,7 +240,7 @@ def _case_from_files(given: Mapping[str, Any]) -> SimulationCase:
     for file in given["placements"]:
         order = read_order(file, cluster)
         assert order is not None
-        placed.append(PlacedRanks(file, order.on(fabric), saved=False))
+        placed.append(PlacedRanks(order.on(fabric), file, saved=False))
     return SimulationCase(
         cluster=cluster, fabric=fabric, profile=profile, trace=trace, trace_name=path, placed=tuple(placed)
     )

@@ -20,7 +20,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.search.members import Features, default_members, pareto_members
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.portfolio import Portfolio
-from mapping.placement.search.workers import MemberResult, warm_up
+from mapping.placement.search.workers import Member, MemberResult, warm_up
 from registry.model import Allocation, Fabric, Ints, Placement, Profile
 from registry.progress import Progress, silent
 
@@ -76,9 +76,9 @@ def find_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[P
     with deadline.without_compilation():
         problem, baselines = case.problem(LINKS), case.baselines()
         features = Features.of(problem)
-        members = (*default_members(objective, features), *pareto_members(features))
-        warm_up(problem.routes.name, members, deadline.workers)
-    found, complete = _search(problem, baselines, deadline, options.seed, progress)
+        near, calm = default_members(objective, features), pareto_members(features)
+        warm_up(problem.routes.name, near + calm, deadline.workers)
+    found, complete = _search(problem, baselines, near, calm, deadline, options.seed, progress)
     parameters = {"workers": deadline.workers, **case.parameters}
     return tuple(
         Placement(
@@ -110,23 +110,24 @@ def not_dominated(results: Sequence[MemberResult]) -> tuple[MemberResult, ...]:
 
 
 def _search(
-    problem: Problem, baselines: dict[str, Ints], deadline: Deadline, seed: int, progress: Progress
+    problem: Problem,
+    baselines: dict[str, Ints],
+    near: tuple[Member, ...],
+    calm: tuple[Member, ...],
+    deadline: Deadline,
+    seed: int,
+    progress: Progress,
 ) -> tuple[list[MemberResult], bool]:
-    """Search on hop-bytes for a third of the limit, then from there on congestion."""
-    features = Features.of(problem)
+    """Search on hop-bytes (`near`) for a third of the limit, then from there on congestion (`calm`)."""
     seeds = np.random.SeedSequence(seed).generate_state(2).tolist()
     objective, stage = parse_objective(HOP_BYTES), deadline.stage(1 / 3, 1 / 3)
-    near = Portfolio(problem, objective, baselines, stage, progress).run(
-        default_members(objective, features), seeds[0], guards=baselines
-    )
-    if not near.complete:
-        return list(near.members), False
-    start = {near.chain: near.host_of_rank, IN_ORDER: baselines[IN_ORDER]}
-    objective, stage = parse_objective(CONGESTION), deadline.stage(1.0, 1.0, taken=near.steps)
-    calm = Portfolio(problem, objective, start, stage, progress).run(
-        pareto_members(features), seeds[1], guards=start
-    )
-    return [*near.members, *calm.members], calm.complete
+    first = Portfolio(problem, objective, baselines, stage, progress).run(near, seeds[0], guards=baselines)
+    if not first.complete:
+        return list(first.members), False
+    start = {first.chain: first.host_of_rank, IN_ORDER: baselines[IN_ORDER]}
+    objective, stage = parse_objective(CONGESTION), deadline.stage(1.0, 1.0, taken=first.steps)
+    second = Portfolio(problem, objective, start, stage, progress).run(calm, seeds[1], guards=start)
+    return [*first.members, *second.members], second.complete
 
 
 def _both_values(result: MemberResult) -> dict[str, float]:
