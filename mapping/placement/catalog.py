@@ -41,7 +41,7 @@ class Method(Entry):
 
 
 def _strategy(module: str, about: str, name: str = "") -> Method:
-    """Return the strategy of a module, which has its name unless another one is given."""
+    """Return the strategy of a module; default name: that of the module."""
     target = f"mapping.placement.strategies.{module}:place_ranks"
     return Method(name=name or module.replace("_", "-"), target=target, about=about)
 

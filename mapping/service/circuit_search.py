@@ -179,7 +179,7 @@ class _Compared(NamedTuple):
 def plan_circuits(
     case: CircuitPlanCase, options: CircuitSearchOptions, progress: Progress = silent
 ) -> CircuitPlanReport:
-    """Search circuits and routes, and a node for each rank unless ranks stay; compare with the present ones.
+    """Search circuits and routes, a node for each rank if ranks do not stay; compare with the present ones.
 
     If no better circuits are found, the present ones are the plan, except with the loop of the paper. If
     ranks stay, all traffic between two hosts uses one path, as with forwarding by destination.

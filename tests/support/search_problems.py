@@ -36,7 +36,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 
 @st.composite
-def seated(draw: st.DrawFn) -> tuple[Problem, Ints]:
+def placed_problems(draw: st.DrawFn) -> tuple[Problem, Ints]:
     """Draw a problem and some placement for it, by host index."""
     problem = draw(problems())
     slots = draw(st.permutations(range(len(problem.slot_host))))
@@ -46,7 +46,7 @@ def seated(draw: st.DrawFn) -> tuple[Problem, Ints]:
 @st.composite
 def pinned(draw: st.DrawFn) -> tuple[Problem, Ints]:
     """Draw a problem with some pinned ranks, and a placement that honours them."""
-    problem, start = draw(seated())
+    problem, start = draw(placed_problems())
     elsewhere = problem.slot_host[draw(st.permutations(range(len(problem.slot_host))))]
     held = np.array(draw(st.lists(st.booleans(), min_size=problem.ranks, max_size=problem.ranks)))
     pins = np.where(held, elsewhere[: problem.ranks], -1).astype(np.int32)

@@ -12,7 +12,7 @@ from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
 from registry.errors import InvalidValue
 from registry.model import Allocation, Evaluation, Fabric, Placement, Profile
-from tests.support.search_problems import seated
+from tests.support.search_problems import placed_problems
 
 
 def line() -> tuple[Fabric, Placement, Placement]:
@@ -78,7 +78,7 @@ def test_a_link_with_exactly_the_floor_left_is_not_counted_as_floored() -> None:
     assert background.description(fabric).endswith("(2 links at that)")
 
 
-@given(case=seated(), data=st.data())
+@given(case=placed_problems(), data=st.data())
 def test_no_other_load_changes_nothing_and_more_never_helps(case: tuple, data: st.DataObject) -> None:  # type: ignore[type-arg]
     problem, host_of_rank = case
     fabric, m = problem.routes.fabric, len(problem.routes.fabric.links)

@@ -23,7 +23,7 @@ from mapping.placement.strategies.random import random_placement
 from mapping.routing.catalog import build_routes
 from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Evaluation, Ints, Metrics, Placement
-from tests.support.search_problems import ring, seated
+from tests.support.search_problems import placed_problems, ring
 
 
 def same(one: Evaluation, other: Evaluation) -> None:
@@ -38,7 +38,7 @@ def same(one: Evaluation, other: Evaluation) -> None:
     }
 
 
-@given(case=seated())
+@given(case=placed_problems())
 def test_a_case_evaluates_a_placement_as_evaluate_does(case: tuple[Problem, Ints]) -> None:
     problem, hosts = case
     fabric, allocation, name = problem.routes.fabric, problem.allocation, problem.routes.name
@@ -100,7 +100,7 @@ def test_a_host_that_is_not_of_the_allocation_is_named() -> None:
         evaluate_on(case, in_order(3, Allocation.of(fabric, [0, 1, 5])))
 
 
-@given(case=seated())
+@given(case=placed_problems())
 def test_links_are_ordered_by_the_difference_of_their_times(case: tuple[Problem, Ints]) -> None:
     problem, hosts = case
     fabric, profile, allocation = problem.routes.fabric, problem.profile, problem.allocation

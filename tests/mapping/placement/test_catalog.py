@@ -18,7 +18,7 @@ from mapping.placement.strategies.in_order import in_order
 from mapping.placement.strategies.random import random_placement
 from registry.errors import InfeasibleAllocation, UnknownName
 from registry.model import Allocation, Fabric, Ints, Profile
-from tests.support.search_problems import pinned, problem_on, problems, ring, seated
+from tests.support.search_problems import pinned, placed_problems, problem_on, problems, ring
 
 SEATING = [entry for entry in STRATEGIES if not entry.refines]
 REFINERS = [entry for entry in STRATEGIES if entry.refines]
@@ -43,7 +43,7 @@ def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Method, p
 
 
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
-@given(case=seated())
+@given(case=placed_problems())
 def test_every_refiner_keeps_capacity_and_is_never_worse_than_its_start(
     entry: Method, case: tuple[Problem, Ints]
 ) -> None:
@@ -225,7 +225,7 @@ def test_chains_are_written_with_plus() -> None:
         ("pair-exchange+greedy", "refiner", None),
     ],
 )
-def test_an_unknown_name_is_told_with_the_closest(text: str, kind: str, close: str | None) -> None:
+def test_an_unknown_name_is_an_error_with_the_closest(text: str, kind: str, close: str | None) -> None:
     with pytest.raises(UnknownName) as error:
         Chain.parse(text)
     assert error.value.kind == kind

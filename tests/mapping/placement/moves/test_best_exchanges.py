@@ -11,7 +11,7 @@ from mapping.deadline import Deadline
 from mapping.placement.moves.best_exchanges import best_exchanges
 from mapping.placement.problem.problem import Problem
 from registry.model import Ints
-from tests.support.search_problems import pinned, seated
+from tests.support.search_problems import pinned, placed_problems
 
 
 @given(case=pinned(), most=st.integers(0, 4))
@@ -30,7 +30,7 @@ def test_best_exchanges_gain_each_time_and_keep_to_their_number(
     assert value <= far
 
 
-@given(case=seated())
+@given(case=placed_problems())
 def test_the_first_exchange_is_the_best_of_all(case: tuple[Problem, Ints]) -> None:
     problem, start = case
     best, room = 0.0, problem.allocation.slots - np.bincount(start, minlength=problem.hosts)

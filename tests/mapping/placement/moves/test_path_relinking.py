@@ -12,10 +12,10 @@ from mapping.placement.moves.path_relinking import nearest, relink
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from registry.model import Allocation, Fabric, Ints, Profile
-from tests.support.search_problems import pinned, problem_on, seated
+from tests.support.search_problems import pinned, placed_problems, problem_on
 
 
-@given(case=seated(), seed=st.integers(0, 5), by_load=st.booleans())
+@given(case=placed_problems(), seed=st.integers(0, 5), by_load=st.booleans())
 def test_exchanges_lead_to_the_target_and_each_prefix_fits(
     case: tuple[Problem, Ints], seed: int, by_load: bool
 ) -> None:

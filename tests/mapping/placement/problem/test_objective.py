@@ -19,7 +19,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.search.options import SearchOptions
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Ints, Placement
-from tests.support.search_problems import ring, seated
+from tests.support.search_problems import placed_problems, ring
 
 values = st.floats(0, 10).map(lambda value: round(value, 1))
 scores = st.builds(Score, values, values, values, values, values)
@@ -36,7 +36,7 @@ def test_a_text_is_levels_of_weighted_sums() -> None:
     assert parse_objective("hop-bytes+1e1*network-congestion").leading == "network-congestion"
 
 
-def test_the_levels_of_congestion_decide_behind_those_asked_for() -> None:
+def test_the_levels_of_congestion_decide_after_the_given_ones() -> None:
     names = {
         "congestion": ["congestion", "network-congestion", "hop-bytes"],
         "hop-bytes": ["hop-bytes", "congestion", "network-congestion"],
@@ -94,8 +94,8 @@ def test_a_weight_that_is_not_above_zero_is_refused(text: str) -> None:
         parse_objective(text)
 
 
-@given(case=seated())
-def test_scores_are_what_evaluate_tells(case: tuple[Problem, Ints]) -> None:
+@given(case=placed_problems())
+def test_scores_are_those_of_evaluate(case: tuple[Problem, Ints]) -> None:
     problem, hosts = case
     routes, allocation = problem.routes, problem.allocation
     placement = Placement(host_of_rank=allocation.hosts[hosts], allocation=allocation, strategy="given")

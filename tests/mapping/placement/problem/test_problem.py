@@ -213,7 +213,7 @@ def test_a_pin_that_does_not_fit_is_named(pins: dict[int, str], says: str) -> No
         mapping.place(fabric, profile, Allocation.of(fabric, [0, 1, 2]), SearchOptions(steps=9), pins=pins)
 
 
-def test_a_pin_to_a_host_that_there_is_not_is_told_with_the_closest() -> None:
+def test_a_pin_to_an_unknown_host_is_an_error() -> None:
     fabric, profile, allocation = ring(5, 3)
     with pytest.raises(UnknownName) as error:
         mapping.place(fabric, profile, allocation, SearchOptions(steps=9), pins={0: "n0x"})

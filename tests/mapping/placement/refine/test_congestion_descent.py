@@ -19,7 +19,7 @@ from mapping.placement.refine import congestion_descent
 from mapping.placement.refine.state.domains import Team
 from mapping.placement.refine.state.load_search import LoadSearch, Schedule
 from registry.model import Allocation, Fabric, Floats, Ints, Profile
-from tests.support.search_problems import pinned, problem_on, ring, seated, torus8
+from tests.support.search_problems import pinned, placed_problems, problem_on, ring, torus8
 
 MELTING = Schedule((2,), 1e3, 1e3, 1.0, 1e6, 40, 0.5)
 """Nearly everything is accepted."""
@@ -53,7 +53,7 @@ def assert_seated(problem: Problem, search: LoadSearch) -> None:
     assert (assignment.slot_host[assignment.slot_of_rank] == assignment.host_of_rank).all()
 
 
-@given(case=seated())
+@given(case=placed_problems())
 def test_incremental_loads_are_the_exact_ones(case: tuple[Problem, Ints]) -> None:
     problem, start = case
     if len(problem.bytes) == 0:
@@ -124,7 +124,7 @@ def test_workers_move_only_ranks_of_their_domain() -> None:
     assert (domains[0][before] == domains[0][after]).all()
 
 
-@given(case=seated())
+@given(case=placed_problems())
 def test_the_heat_of_a_pair_is_its_part_of_the_slope(case: tuple[Problem, Ints]) -> None:
     problem, start = case
     if len(problem.bytes) == 0:

@@ -18,7 +18,7 @@ from mapping.placement.refine import pair_exchange
 from mapping.placement.refine.state.domains import cut
 from mapping.routing.catalog import build_routes
 from registry.model import Ints
-from tests.support.search_problems import problem_on, ring, seated, torus8
+from tests.support.search_problems import placed_problems, problem_on, ring, torus8
 
 
 def brute_hop_bytes(problem: Problem, host_of_rank: Ints) -> float:
@@ -30,7 +30,7 @@ def brute_hop_bytes(problem: Problem, host_of_rank: Ints) -> float:
     )
 
 
-@given(case=seated(), data=st.data())
+@given(case=placed_problems(), data=st.data())
 def test_a_gain_is_the_difference_of_exact_sums(case: tuple[Problem, Ints], data: st.DataObject) -> None:
     problem, start = case
     assignment = problem.assign_slots(start)
@@ -73,7 +73,7 @@ class Annealer(NamedTuple):
         return int(inside), int(kept)
 
 
-@given(case=seated(), temperature=st.sampled_from([0.0, 1.0, 50.0]), seed=st.integers(0, 99))
+@given(case=placed_problems(), temperature=st.sampled_from([0.0, 1.0, 50.0]), seed=st.integers(0, 99))
 def test_after_many_exchanges_every_table_and_every_cost_is_as_computed_afresh(
     case: tuple[Problem, Ints], temperature: float, seed: int
 ) -> None:

@@ -19,7 +19,7 @@ from mapping.placement.refine import threshold_accepting
 from mapping.placement.strategies import recursive_bisection
 from registry.errors import InvalidValue
 from registry.model import Allocation, Fabric, Floats, Ints, Profile
-from tests.support.search_problems import pinned, problem_on, ring, seated, torus8
+from tests.support.search_problems import pinned, placed_problems, problem_on, ring, torus8
 
 EVERYTHING = 1e9
 """A threshold that no proposal exceeds."""
@@ -63,7 +63,7 @@ def first_difference(one: Floats, other: Floats) -> int | None:
     return None
 
 
-@given(case=seated(), limit=st.integers(1, 6))
+@given(case=placed_problems(), limit=st.integers(1, 6))
 def test_the_value_is_exact_after_every_exchange(case: tuple[Problem, Ints], limit: int) -> None:
     problem, start = case
     if len(problem.bytes) == 0 or problem.hosts == 1:
@@ -113,7 +113,7 @@ def plainly(
 
 
 @given(
-    case=seated(),
+    case=placed_problems(),
     thresholds=st.sampled_from([(0.0, 0.0), (0.3, 0.07), (0.3, 0.0), (1.5, 0.5)]),
     limit=st.integers(1, 6),
 )

@@ -75,7 +75,7 @@ def test_the_torus_instance_is_a_quarter_better_on_its_objective() -> None:
     assert found.congestion_seconds < 0.7 * straight.congestion_seconds
 
 
-def test_a_placement_tells_how_it_was_found() -> None:
+def test_a_placement_records_how_it_was_found() -> None:
     fabric, profile, allocation = ring(8, 8)
     found = place(
         fabric,
@@ -113,7 +113,7 @@ def test_the_package_offers_the_function() -> None:
     assert mapping.place is place  # not a module of that name
 
 
-def test_a_strategy_that_is_asked_for_is_what_one_gets() -> None:
+def test_given_strategies_are_used() -> None:
     fabric, profile, allocation = ring(8, 8)
     straight = place(fabric, profile, allocation, SearchOptions(strategies=["in-order"], seconds=0.1))
     assert straight.host_of_rank.tolist() == allocation.hosts.tolist()

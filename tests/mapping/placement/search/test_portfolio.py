@@ -20,7 +20,7 @@ from mapping.placement.search.workers import Member, SearchResult
 from registry.errors import UnknownName
 from registry.model import Ints
 from registry.progress import Progress, silent
-from tests.support.search_problems import problem_on, problems, ring, seated
+from tests.support.search_problems import placed_problems, problem_on, problems, ring
 
 OBJECTIVES = ("congestion", "hop-bytes", "dilation")
 
@@ -55,7 +55,7 @@ def circle() -> Problem:
     return problem_on(fabric, profile, allocation, "shortest-paths")
 
 
-@given(case=seated(), objective=st.sampled_from(sorted(OBJECTIVES)), seed=st.integers(0, 9))
+@given(case=placed_problems(), objective=st.sampled_from(sorted(OBJECTIVES)), seed=st.integers(0, 9))
 def test_never_worse_than_in_order_or_the_start(
     case: tuple[Problem, Ints], objective: str, seed: int
 ) -> None:
@@ -97,7 +97,7 @@ def test_steps_are_shared_by_weight_and_all_are_used() -> None:
     assert found.steps == 1000
 
 
-def test_progress_tells_a_best_that_only_falls_and_is_the_result() -> None:
+def test_progress_reports_a_best_that_only_falls_and_is_the_result() -> None:
     told: list[float] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:

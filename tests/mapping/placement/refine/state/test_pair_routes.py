@@ -17,7 +17,7 @@ from mapping.placement.refine.state.link_grid import LinkGrid, build_link_grid
 from mapping.placement.refine.state.load_search import load_all, new_flows, new_loads
 from mapping.placement.refine.state.pair_routes import build_pair_routes, most_used_first, of_another_thread
 from registry.model import Allocation, Fabric, Floats, Ints, Profile
-from tests.support.search_problems import problem_on, seated
+from tests.support.search_problems import placed_problems, problem_on
 
 ROOMY = 1 << 20
 
@@ -61,7 +61,7 @@ def everything_on(fabric: Fabric, hosts: list[int] | None = None) -> Problem:
     return problem_on(fabric, profile, Allocation.of(fabric, chosen), "shortest-paths")
 
 
-@given(case=seated())
+@given(case=placed_problems())
 def test_all_pairs_load_what_the_routing_says(case: tuple[Problem, Ints]) -> None:
     problem, _ = case
     grid = build_link_grid(problem)
@@ -71,7 +71,7 @@ def test_all_pairs_load_what_the_routing_says(case: tuple[Problem, Ints]) -> Non
     assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
 
 
-@given(case=seated(), limit=st.sampled_from([0, ROOMY]))
+@given(case=placed_problems(), limit=st.sampled_from([0, ROOMY]))
 def test_runs_computed_when_asked_for_are_the_same(case: tuple[Problem, Ints], limit: int) -> None:
     problem, _ = case
     grid = build_link_grid(problem)
