@@ -126,7 +126,7 @@ class Deadline:
             self.seconds = max(self.seconds - (now - self.begin), 0.0)
         self.begin = now
 
-    def for_workers(self, workers: int, stop: Callable[[], bool]) -> Deadline:
+    def for_workers(self, workers: int, stop: Callable[[], bool] | None = None) -> Deadline:
         """Return the same limit on the same clock for one part of the search, with its own threads."""
         other = Deadline(seconds=self.seconds, steps=self.steps, workers=workers, stop=stop)
         other.begin = self.begin

@@ -228,7 +228,7 @@ def save_circuits(registry: Registry, report: CircuitPlanReport) -> CircuitPlanR
 
 
 def _place_ranks(case: CircuitPlanCase, options: CircuitSearchOptions, progress: Progress) -> _Compared:
-    """Search circuits and a node for each rank; the present circuits are judged by their best partition."""
+    """Search circuits and a node for each rank; the present circuits are compared by their best partition."""
     if case.present is not None:
         case.present.require(case.machine)
     # first: an interrupt later must not lose the result
@@ -286,7 +286,7 @@ def _compare(
     """Return the result to propose and the throughput of the present circuits, or nan after an interrupt.
 
     Our own search numbers nodes so that few circuits move, proposes the present circuits if it found none
-    better, and else keeps those that are not in the way. The loop of the paper is reported as it ended.
+    better, else keeps present circuits in place of new ones without traffic. The loop of the paper is reported as it ended.
     """
     application, machine = case.application, case.machine
     partitions = [found.solution.node_of_vertex]

@@ -118,7 +118,7 @@ def circuit_case(registry: Registry, request: CircuitPlanRequest) -> CircuitPlan
     Raises
     ------
     UnknownName
-        There is no such profile or cluster, or no optical switch of it.
+        There is no such profile or cluster, or the cluster has no optical switch.
     InvalidValue
         The computing time is out of range, or ranks of the profile exchange nothing.
     """
@@ -155,14 +155,14 @@ def _case_of_jobs(registry: Registry, request: CircuitPlanRequest) -> CircuitPla
     running = registry.running(request.cluster, request.at)
     without, unloaded, placed = placed_jobs(running)
     stored = registry.profiles.read_many({job.stored.profile or "" for job, _ in placed})
-    jobs, profiles, apart = [], [], list(unloaded)
+    jobs, profiles, left_out = [], [], list(unloaded)
     nodes = [np.zeros(0, np.int32)]
     for job, placement in placed:
         profile = stored[job.stored.profile or ""]
         try:
             nodes.append(_nodes(placement, running, switch, profile))
         except InvalidValue as error:
-            apart.append(Unloaded(job=job, reason=error.reason))
+            left_out.append(Unloaded(job=job, reason=error.reason))
             continue
         jobs.append(job)
         profiles.append(profile)
@@ -184,7 +184,9 @@ def _case_of_jobs(registry: Registry, request: CircuitPlanRequest) -> CircuitPla
         node_of_rank=node_of_rank,
         profiles=tuple(profiles),
         switch=switch,
-        jobs=JobsOnSwitch(running=running, jobs=tuple(jobs), without_profile=without, unloaded=tuple(apart)),
+        jobs=JobsOnSwitch(
+            running=running, jobs=tuple(jobs), without_profile=without, unloaded=tuple(left_out)
+        ),
     )
 
 
@@ -232,6 +234,6 @@ def _nodes(placement: Placement, running: Running, switch: OpticalSwitch, profil
         raise InvalidValue("profile", reason)
     number = {host: node for node, host in enumerate(switch.hosts)}
     names = [running.snapshot.fabric.names[vertex] for vertex in placement.host_of_rank.tolist()]
-    if apart := sorted(set(names) - number.keys()):
-        raise InvalidValue("hosts", f"{apart[0]!r} is not on the optical switch")
+    if missing := sorted(set(names) - number.keys()):
+        raise InvalidValue("hosts", f"{missing[0]!r} is not on the optical switch")
     return np.array([number[name] for name in names], np.int32)

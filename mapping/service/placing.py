@@ -120,7 +120,7 @@ def subject_of(registry: Registry, cluster: str, at: datetime | None = None) -> 
     Raises
     ------
     UnknownName
-        An unknown cluster, or no observation of it until then.
+        An unknown cluster, or no observation of the cluster until then.
     """
     fabric = registry.fabrics.read(cluster, at).fabric
     try:

@@ -1,8 +1,8 @@
 """Path relinking: exchanges that lead from one placement to another, the best gain per moved rank first.
 
 Hosts with equal distances are interchangeable, so a search returns one of many equal placements: `nearest`
-returns the one that leaves most ranks where they are. `relink` then lists exchanges that lead there, the best
-gain per moved rank first, so that each prefix is a placement with few moved ranks.
+returns the one that leaves most ranks where they are. `relink` then exchanges ranks until it is reached, the
+best gain per moved rank first, so that each placement on the path has few moved ranks.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def relink(
     most : int
         Number of moved ranks after which to end.
     deadline : Deadline
-        After it, gains are not computed afresh.
+        After it, gains are not updated.
     """
     path = _Path(problem, start, target, by_load)
     moved: set[int] = set()

@@ -94,10 +94,5 @@ class SearchOptions:
 
     def start_clock(self) -> Deadline:
         """Return the deadline of a search that starts now."""
-        workers = default_workers(self.steps) if self.workers is None else self.workers
-        return Deadline(seconds=self.seconds, steps=self.steps, workers=workers)
-
-
-def default_workers(steps: int | None) -> int:
-    """Return the default number of threads: one per usable processor, fixed under a limit in steps."""
-    return cores() if steps is None else DEFAULT_STEP_WORKERS
+        default = cores() if self.steps is None else DEFAULT_STEP_WORKERS
+        return Deadline(seconds=self.seconds, steps=self.steps, workers=self.workers or default)

@@ -122,7 +122,7 @@ class Portfolio:
         """Run each part of the members in a worker; return True if all came to their end."""
         deadline = self.deadline
         if len(parts) == 1 and isinstance(self.executor, str) and self.executor == THREADS:
-            alone = deadline.for_workers(deadline.workers, _never)
+            alone = deadline.for_workers(deadline.workers)
             result = run_members(
                 self.problem,
                 self.objective,
@@ -225,7 +225,3 @@ def _wait(futures: Sequence[Future]) -> None:
     if running is not None:
         with contextlib.suppress(NotYet, TimeoutError):
             running.result(TICK)
-
-
-def _never() -> bool:
-    return False

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from mapping.placement.search.options import SearchOptions, default_workers
+from mapping.placement.search.options import SearchOptions
 from registry.errors import InvalidValue
 
 
 def test_workers_under_steps_depend_on_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(64)), raising=False)
-    assert default_workers(1000) == 2
-    assert default_workers(None) == 64
+    assert SearchOptions(steps=1000).start_clock().workers == 2
+    assert SearchOptions().start_clock().workers == 64
 
 
 def test_options_as_a_search_takes_them() -> None:
