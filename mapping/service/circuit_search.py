@@ -286,7 +286,8 @@ def _compare(
     """Return the result to propose and the throughput of the present circuits, or nan after an interrupt.
 
     Our own search numbers nodes so that few circuits move, proposes the present circuits if it found none
-    better, else keeps present circuits in place of new ones without traffic. The loop of the paper is reported as it ended.
+    better, else keeps present circuits in place of new ones without traffic. The result of the paper's loop
+    is not changed.
     """
     application, machine = case.application, case.machine
     partitions = [found.solution.node_of_vertex]
