@@ -8,7 +8,8 @@ of their ranks in the parent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 WORLD = -1
@@ -39,70 +40,45 @@ class Made(NamedTuple):
     key: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Communicator:
+    """A communicator with its world ranks in order; two with the same ranks are not equal."""
+
+    ranks: Sequence[int]
+
+
 def members_of(made: Mapping[int, Sequence[Made]], ranks: int) -> dict[tuple[int, int], Sequence[int]]:
     """Return the world ranks of each communicator in its order, by (rank, index in that rank's list).
 
     Communicators are ignored if a member without a trace took part, or if they were made by other calls: the
     destinations of their messages are unknown.
     """
-    world = tuple(range(ranks))
-    found: dict[tuple[int, int], Sequence[int]] = {(rank, WORLD): world for rank in made}
-    by_turn = {
-        rank: {(entry.parent, entry.turn): number for number, entry in enumerate(entries)}
-        for rank, entries in made.items()
-    }
-    waiting = [(rank, number) for rank, entries in made.items() for number in range(len(entries))]
-    while waiting:
-        left = [place for place in waiting if not _settle(place, made, by_turn, found)]
-        if len(left) == len(waiting):
-            break
-        waiting = left
-    return found
+    world = _Communicator(range(ranks))
+    found = {(rank, WORLD): world for rank in made}
+    known = 0
+    while known < len(found):
+        known = len(found)
+        calls: dict[tuple[_Communicator, int], dict[int, int]] = {}
+        for rank, entries in made.items():
+            for index, entry in enumerate(entries):
+                parent = found.get((rank, entry.parent))
+                if parent is not None and (rank, index) not in found:
+                    calls.setdefault((parent, entry.turn), {})[rank] = index
+        for (parent, _), indices in calls.items():
+            for members in _members(parent, {rank: made[rank][index] for rank, index in indices.items()}):
+                communicator = _Communicator(members)
+                found |= {(rank, indices[rank]): communicator for rank in members if rank in indices}
+    return {place: communicator.ranks for place, communicator in found.items()}
 
 
-def _settle(
-    place: tuple[int, int],
-    made: Mapping[int, Sequence[Made]],
-    by_turn: Mapping[int, Mapping[tuple[int, int], int]],
-    found: dict[tuple[int, int], Sequence[int]],
-) -> bool:
-    """Find one communicator's ranks if its parent's are known; return True if they were found."""
-    rank, number = place
-    if place in found:
-        return True
-    entry = made[rank][number]
-    parent = found.get((rank, entry.parent))
-    if parent is None:
-        return False
-    if entry.how in ("MPI_Comm_dup", "MPI_Cart_create"):
-        found[place] = parent
-        return True
-    if entry.how != "MPI_Comm_split":
-        return False
-    same = []
-    for order, member in enumerate(parent):
-        number_there = _there(member, entry, parent, made, by_turn, found)
-        if number_there is None:
-            return False
-        other = made[member][number_there]
-        if other.how != "MPI_Comm_split":
-            return False
-        if other.color == entry.color:
-            same.append((other.key, order, member))
-    found[place] = tuple(member for _, _, member in sorted(same))
-    return True
-
-
-def _there(
-    member: int,
-    entry: Made,
-    parent: Sequence[int],
-    made: Mapping[int, Sequence[Made]],
-    by_turn: Mapping[int, Mapping[tuple[int, int], int]],
-    found: Mapping[tuple[int, int], Sequence[int]],
-) -> int | None:
-    """Return the index, in another member's trace, of the same communicator."""
-    for (old, turn), number in by_turn.get(member, {}).items():
-        if turn == entry.turn and found.get((member, old)) == parent:
-            return number
-    return None
+def _members(parent: _Communicator, entries: Mapping[int, Made]) -> Iterator[Sequence[int]]:
+    """Yield the world ranks of each communicator that one call of the parent's members made, if known."""
+    calls = {entry.how for entry in entries.values()}
+    if calls <= {"MPI_Comm_dup", "MPI_Cart_create"}:
+        yield parent.ranks
+    elif calls == {"MPI_Comm_split"} and len(entries) == len(parent.ranks):
+        by_color: dict[int, list[tuple[int, int, int]]] = {}
+        for order, rank in enumerate(parent.ranks):
+            by_color.setdefault(entries[rank].color, []).append((entries[rank].key, order, rank))
+        for members in by_color.values():
+            yield tuple(rank for _, _, rank in sorted(members))
