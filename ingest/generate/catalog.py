@@ -6,8 +6,8 @@ the list of devices (`ingest.formats.fabrics.infiniband.Device`) of an InfiniBan
 same bytes.
 
 ``almanac generate`` makes its options from the parameters of the function (or of the dataclass that it
-takes). They are annotated as int, float, bool, str, a `Literal`, sequences or tuples of these, or one of them
-or None; the section ``Parameters`` of the docstring describes them, except those in `signatures.COMMON`.
+takes). They are annotated as int, float, bool, str or a `Literal`, as sequences or tuples of these, as one of
+each, or as None. The section ``Parameters`` of the docstring describes them, except `signatures.COMMON`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Sparse symmetric matrices by formula, and what a matrix-vector product with them sends.
+"""Sparse symmetric matrices by formula, and the traffic of matrix-vector products with them.
 
-Stand-ins for the matrices of Hoefler and Snir 2011 (section 5.2, Table 2), which are real ones and large:
-`kkt` has the structure of nlpkkt240 exactly, at any size; `crankshaft` is a body of the kind of F1 and
-audikw_1, with as many unknowns as asked for.
+They replace the real and large matrices of Hoefler and Snir 2011 (section 5.2, Table 2): `kkt` has the
+structure of nlpkkt240 exactly, at any size; `crankshaft` is a body like those of F1 and audikw_1, of any size.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ F1_NODES = 114_597
 AUDIKW_NODES = 314_565
 """A third of audikw_1's 943,695 rows."""
 VOLUME = 8.2
-"""Of a throw of the crankshaft, in its own unit of length cubed."""
+"""Volume of a throw of the crankshaft, in its own unit of length cubed."""
 LARGEST = 300
 """Largest `kkt` that fits the memory of a large machine."""
 
@@ -33,11 +32,11 @@ class SparseMatrix(NamedTuple):
     Attributes
     ----------
     indptr : int64[blocks + 1], indices : int32[entries]
-        Blocks that are not zero, the diagonal ones left out.
+        Blocks that are not zero, except those on the diagonal.
     unknowns : int
-        Rows of a block.
+        Number of rows of a block.
     diagonal : int
-        Diagonal blocks that are not zero.
+        Number of diagonal blocks that are not zero.
     """
 
     indptr: Longs
@@ -47,27 +46,23 @@ class SparseMatrix(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Rows of the whole matrix."""
+        """Number of rows of the whole matrix."""
         return (len(self.indptr) - 1) * self.unknowns
 
     @property
     def nonzeros(self) -> int:
-        """Entries of the whole matrix, both triangles."""
+        """Number of entries of the whole matrix, both triangles."""
         return (len(self.indices) + self.diagonal) * self.unknowns**2
 
 
 def kkt(side: int) -> SparseMatrix:
     """Return the matrix of an optimality system with boundary control of a cube, like nlpkkt80 to nlpkkt240.
 
-    Rows: ``side ** 3`` states, 6 side^2 controls (one for each point of each face), ``side ** 3``
-    multipliers. A multiplier is coupled to the 27 states about its point and, on a face, to the 9 controls
-    about it. That gives ``2 side^3 + 6 side^2`` rows and
-    ``2 (3 side - 2)^3 + 12 (3 side - 2)^2 + side^3 + 6 side^2`` entries: those of nlpkkt240 and of nlpkkt80.
+    The rows are ``side ** 3`` states, 6 side^2 controls (one for each point of each face) and ``side ** 3``
+    multipliers. A multiplier is coupled to the 27 states around its point and, on a face, to the 9 controls
+    around it. These are ``2 side^3 + 6 side^2`` rows and
+    ``2 (3 side - 2)^3 + 12 (3 side - 2)^2 + side^3 + 6 side^2`` entries, as for nlpkkt240 and nlpkkt80.
     (The 401,232,976 of the paper's Table 2 are one triangle with the multipliers' zero diagonal.)
-
-    Raises
-    ------
-    InvalidValue
     """
     whole("kkt.side", side, 1, LARGEST)
     cube, face = side**3, side**2
@@ -84,30 +79,19 @@ def kkt(side: int) -> SparseMatrix:
 
 
 def crankshaft(nodes: int, *, throws: int = 4, unknowns: int = 3) -> SparseMatrix:
-    """Return the stiffness matrix of a crankshaft in elements of eight nodes, three displacements a node.
+    """Return the stiffness matrix of a crankshaft in elements of eight nodes, with `unknowns` per node.
 
-    A shaft along x, and `throws` crank pins beside it, a quarter of a turn apart, each between two webs.
-    Nodes are the `nodes` points of a cubic lattice that lie deepest in that body; those that differ by at
-    most one in every coordinate share an element, 27 at most, itself included. F1 and audikw_1 are
-    unstructured meshes of such bodies: `F1_NODES` and `AUDIKW_NODES` give their numbers of rows, and 25.6 and
-    71.9 million entries instead of the real matrices' 26.8 and 77.7. (The paper's Table 2 has all entries of
-    F1 but one triangle of audikw_1.)
-
-    Parameters
-    ----------
-    nodes : int
-    throws : int
-    unknowns : int
-        Of a node.
-
-    Raises
-    ------
-    InvalidValue
+    The body is a shaft along x with `throws` crank pins beside it, a quarter of a turn apart, each between
+    two webs. The nodes are the `nodes` points of a cubic lattice that are deepest in the body. Nodes that
+    differ by at most one in every coordinate share an element: at most 27, including the node itself. F1 and
+    audikw_1 are unstructured meshes of such bodies: `F1_NODES` and `AUDIKW_NODES` give their numbers of rows,
+    and 25.6 and 71.9 million entries instead of the real matrices' 26.8 and 77.7. (The paper's Table 2 has
+    all entries of F1 but one triangle of audikw_1.)
     """
     whole("crankshaft.nodes", nodes, 8, 1 << 23)
     whole("crankshaft.throws", throws, 1, 64)
     whole("crankshaft.unknowns", unknowns, 1, 16)
-    scale = (nodes / (VOLUME * throws)) ** (1 / 3)  # lattice points a unit of length
+    scale = (nodes / (VOLUME * throws)) ** (1 / 3)  # lattice points per unit of length
     length, half = int(np.ceil(3.2 * throws * scale)), int(np.ceil(2.0 * scale))
     x = (np.arange(length) / scale)[:, None, None]
     y = (np.arange(-half, half + 1) / scale)[None, :, None]
@@ -126,20 +110,10 @@ def crankshaft(nodes: int, *, throws: int = 4, unknowns: int = 3) -> SparseMatri
 def product_traffic(matrix: SparseMatrix, ranks: int, *, seed: int = 0, name: str = "") -> Profile:
     """Return the profile of a product of the matrix with a vector, after METIS has cut the matrix into parts.
 
-    Part p needs every element of the vector for which one of its rows has an entry; those that another part
-    owns are sent once, 8 bytes each (Hoefler and Snir 2011, section 5.2). METIS cuts the graph of the
-    matrix's blocks k-way with the number of entries cut as its objective, 3% imbalance.
-
-    Parameters
-    ----------
-    ranks : int
-        At most as many as the matrix has blocks.
-    seed : int
-        Of METIS.
-
-    Raises
-    ------
-    InvalidValue
+    Part p needs every element of the vector for which one of its rows has an entry. Elements of other parts
+    are sent once, 8 bytes each (Hoefler and Snir 2011, section 5.2). METIS cuts the graph of the matrix's
+    blocks k-way; its objective is the number of entries cut, with 3% imbalance. There are at most as many
+    ranks as blocks.
     """
     blocks = len(matrix.indptr) - 1
     whole("product_traffic.ranks", ranks, 1, blocks)
@@ -153,15 +127,14 @@ def pattern_traffic(
 ) -> Profile:
     """Return the same for a square matrix given as entries, symmetric or not.
 
-    METIS cuts the graph of the matrix and its transpose together; what is sent follows the entries alone.
+    METIS cuts the graph of the matrix and its transpose together; only the entries determine the messages.
 
     Parameters
     ----------
     row, column : int[e]
-        Of the entries, from 0; repeats do no harm.
+        Rows and columns of the entries, from 0; entries may be repeated.
     rows : int
-    ranks : int
-        At most as many as there are rows.
+        Number of rows of the matrix, at least as many as ranks.
     """
     whole("pattern_traffic.rows", rows, 1)
     whole("pattern_traffic.ranks", ranks, 1, rows)
@@ -173,7 +146,7 @@ def pattern_traffic(
 
 
 def _needed(owner: Longs, row: Longs, column: Longs | Ints, ranks: int, size: int, name: str) -> Profile:
-    """Return elements of the vector that parts need of each other, each once; `size` bytes an element."""
+    """Return the vector elements that parts need from each other, each once with `size` bytes."""
     crosses = owner[row] != owner[column]
     count = np.int64(len(owner))
     needed = np.unique(owner[row[crosses]] * count + column[crosses])

@@ -71,8 +71,6 @@ def sp(ranks: int, *, points: int = SIZES["D"], steps: int = 500) -> Profile:
         Number of ranks, a square.
     points : int
         Number of points along each side of the grid.
-    steps : int
-        Number of time steps, as for BT.
     """
     cells = _Cells("sp", ranks, points)
     return cells.profile("NAS SP", steps, 22 * cells.faces(inner=True), 10 * cells.faces(False, inner=True))
@@ -135,8 +133,6 @@ def lu(
     ----------
     points : int
         Number of points along each side of the grid.
-    steps : int
-        Number of time steps.
     grid : (int, int), optional
         Number of ranks along x, which are numbered first, and along y; default: as in the program, powers of
         two, the first equal to the second or twice as large.

@@ -22,12 +22,14 @@ COMMON = {
     "slots": "Number of ranks per host",
     "capacity": "Bytes/s in each direction of a cable",
     "seed": "Seed of the random numbers",
+    "steps": "Number of time steps",
+    "iterations": "Number of iterations",
     "width": "Number of lanes of a cable",
     "speed": "Speed of an InfiniBand cable, such as HDR",
 }
 """Descriptions of parameters that many generators have."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-_CUT, _CUT_TEXT = re.compile(r"[,x]"), re.compile(",")
+_COMMA_OR_X, _COMMA = re.compile(r"[,x]"), re.compile(",")
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)(?: :.*)?$")
 
@@ -89,7 +91,7 @@ def dataclass_of(function: Callable[..., Any]) -> type | None:
 
 
 def _choices(annotation: Any) -> tuple[Any, ...]:
-    """Return the allowed types except None."""
+    """Return the allowed types except None: one value, a sequence, or either."""
     if get_origin(annotation) in (types.UnionType, Union):
         return tuple(part for part in get_args(annotation) if part is not type(None))
     return (annotation,)
@@ -99,16 +101,12 @@ def _is_sequence(annotation: Any) -> bool:
     return get_origin(annotation) in (tuple, list, Sequence)
 
 
-def _item(annotation: Any) -> Any:
-    return get_args(annotation)[0]
-
-
 def _label(annotation: Any) -> str:
     words = {int: "whole number", float: "number", bool: "yes or no", str: "text"}
     labels = []
     for part in _choices(annotation):
         if _is_sequence(part):
-            labels.append(f"{_label(_item(part))},...")
+            labels.append(f"{_label(get_args(part)[0])},...")
         elif get_origin(part) is Literal:
             labels.append("|".join(map(str, get_args(part))))
         elif part in words:
@@ -120,29 +118,25 @@ def _label(annotation: Any) -> str:
 
 def _read(name: str, annotation: Any, text: str) -> Any:
     parts = _choices(annotation)
-    several = [part for part in parts if _is_sequence(part)]
-    single = [part for part in parts if not _is_sequence(part)]
-    if several and (not single or _cut(several[0]).search(text)):
-        return _read_several(name, several[0], text)
-    for part in single[:-1]:
-        try:
-            return _read_one(name, part, text)
-        except InvalidValue:
-            continue
-    return _read_one(name, single[-1], text)
+    several = next((part for part in parts if _is_sequence(part)), None)
+    single = next((part for part in parts if not _is_sequence(part)), None)
+    if several is not None and (single is None or _delimiter(several).search(text)):
+        return _read_several(name, several, text)
+    return _read_one(name, single, text)
 
 
 def _read_several(name: str, annotation: Any, text: str) -> tuple[Any, ...]:
-    items = tuple(_read_one(name, _item(annotation), part.strip()) for part in _cut(annotation).split(text))
     wanted = get_args(annotation)
+    parts = _delimiter(annotation).split(text)
+    items = tuple(_read_one(name, wanted[0], part.strip()) for part in parts)
     if get_origin(annotation) is tuple and Ellipsis not in wanted and len(items) != len(wanted):
         raise InvalidValue(name, f"needs {len(wanted)} values separated by commas, not {len(items)}")
     return items
 
 
-def _cut(annotation: Any) -> re.Pattern[str]:
+def _delimiter(annotation: Any) -> re.Pattern[str]:
     """Return the delimiter of several values: a comma, or for numbers also the x of ``4x4``."""
-    return _CUT if _item(annotation) in (int, float) else _CUT_TEXT
+    return _COMMA_OR_X if get_args(annotation)[0] in (int, float) else _COMMA
 
 
 def _read_one(name: str, annotation: Any, text: str) -> Any:

@@ -92,8 +92,6 @@ def lulesh(side: int, *, size: int = 30, iterations: int = 100) -> Profile:
         Number of ranks along each side of the cube.
     size : int
         Number of elements along each side of a rank's cube (``-s``).
-    iterations : int
-        Number of iterations (``-i``).
     """
     whole("lulesh.side", side, 1, 256)
     whole("lulesh.size", size, 1)
@@ -175,8 +173,6 @@ def sweep3d(
         Size of a rank's own part of the mesh.
     angles : int
         Number of angles per octant.
-    iterations : int
-        Number of iterations.
     """
     return _wave_fronts("Sweep3D", grid, points, (angles, 1, iterations), (0, 1))
 
@@ -199,8 +195,6 @@ def snap(
         Size of a rank's own part of the mesh.
     angles, groups : int
         Number of angles per octant, and of energy groups.
-    iterations : int
-        Number of iterations.
     """
     return _wave_fronts("SNAP", grid, points, (angles, groups, iterations), (1, 2))
 

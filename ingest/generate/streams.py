@@ -123,8 +123,8 @@ def stream_graph(
     """Return a random task graph of a stream computing application, weakly connected.
 
     Kernels are in levels, and streams lead from one level to the next. All open streams continue to the next
-    level: most through a filter, some split, some are joined by two or more, and the probability of splits
-    falls, and that of joins rises, from sources to sinks. The last kernel joins all remaining parts.
+    level: most through a filter, some split, some are joined by two or more. The probability of splits falls,
+    and that of joins rises, from sources to sinks. The last kernel joins all remaining parts.
     Therefore (section 4.2):
 
     1. there are few edges; 2. no kernel has several streams in and several out, and most are filters; 3. all

@@ -82,10 +82,7 @@ class Call(NamedTuple):
 def read_call(node: Mapping[str, Any], spot: Spot) -> Call | None:
     """Return the call of a node ``record_param_comms``; None if it sends nothing.
 
-    Raises
-    ------
-    InputError
-        An unknown collective, or values of a wrong type.
+    Unknown collectives and values of a wrong type raise `InputError`.
     """
     attributes = _attributes(node)
     inputs = node.get("inputs")
