@@ -1,7 +1,7 @@
 """Sparse symmetric matrices by formula, and the traffic of matrix-vector products with them.
 
 They replace the real and large matrices of Hoefler and Snir 2011 (section 5.2, Table 2): `kkt` has the
-structure of nlpkkt240 exactly, at any size; `crankshaft` is a body like those of F1 and audikw_1, of any size.
+structure of nlpkkt240 exactly, at any size; `crankshaft` is a body like F1 and audikw_1, of any size.
 """
 
 from __future__ import annotations
