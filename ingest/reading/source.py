@@ -7,6 +7,7 @@ read files piece by piece that are too large for memory.
 
 from __future__ import annotations
 
+import csv
 import os
 import posixpath
 import sys
@@ -35,9 +36,17 @@ class Place(NamedTuple):
     line: int | None = None
     text: str = ""
 
-    def error(self, reason: str) -> InputError:
-        """Return an `InputError` that names the location."""
-        return InputError(reason, path=self.path, line=self.line, text=self.text or None)
+    def error(self, reason: str, text: str | None = None) -> InputError:
+        """Return an `InputError` that names the location, with the text (default: that of the location)."""
+        shown = self.text if text is None else text
+        return InputError(reason, path=self.path, line=self.line, text=shown or None)
+
+    def cells(self, *, strict: bool = True) -> list[str]:
+        """Return the cells of a line of CSV, without blanks around them."""
+        try:
+            return [cell.strip() for cell in next(csv.reader([self.text], strict=strict))]
+        except (csv.Error, StopIteration) as error:
+            raise self.error(f"invalid CSV: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

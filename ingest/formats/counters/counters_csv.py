@@ -7,7 +7,6 @@ pause frames of priority flow control.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 
@@ -40,7 +39,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     for place in file.places():
         if not place.text.strip() or place.text.startswith("#"):
             continue
-        cells = _cells(place)
+        cells = place.cells()
         if not names:
             names = _names(cells, place)
             continue
@@ -54,13 +53,6 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if not ports:
         raise InputError("no port counters found", path=file.path)
     return Parsed(counters=(CounterSweep.of(options.time(file.modified_at), ports),))
-
-
-def _cells(place: Place) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([place.text], strict=True))]
-    except (csv.Error, StopIteration) as error:
-        raise place.error(f"a row cannot be read: {error}") from error
 
 
 def _names(cells: list[str], place: Place) -> list[str]:
@@ -86,6 +78,6 @@ def _counters(row: dict[str, str], place: Place) -> Counters:
         if name in _KEYS or not cell:
             continue
         if not _NUMBER.fullmatch(cell) or int(cell) > LARGEST:
-            raise place._replace(text=cell).error(f"{name} is not a valid count")
+            raise place.error(f"{name} is not a valid count", cell)
         counters[name] = int(cell), False
     return counters

@@ -76,9 +76,9 @@ def _counters(place: Place, odd: Counter[str]) -> Counters:
     while index < len(text.rstrip()):
         found = _COUNTER.match(text, index)
         if found is None:
-            raise place._replace(text=text[index:]).error("a counter is invalid or truncated")
+            raise place.error("a counter is invalid or truncated", text[index:])
         if found[1] in pairs:
-            raise place._replace(text=found[0].strip()).error("a counter is listed twice")
+            raise place.error("a counter is listed twice", found[0].strip())
         pairs[found[1]] = int(found[2])
         index = found.end()
     odd.update(name for name in pairs if name not in FIELDS and name not in SPLIT)

@@ -9,7 +9,6 @@ The numbers in PORTS are those of the architecture's PortInfo; speeds from FDR o
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -113,7 +112,7 @@ def _rows(file: SourceFile) -> Iterator[tuple[str, _Row]]:
                 raise place.error(f"{mark[0].strip()} within section {section or 'none'}")
             section, names, begin = ("" if section else mark[2]), [], place
         elif section in _NEEDED and place.text.strip():
-            cells = _cells(place)
+            cells = place.cells(strict=False)
             if not names:
                 names = [cell.lower() for cell in cells]
                 missing = [name for name in _NEEDED[section] if name not in names]
@@ -126,14 +125,6 @@ def _rows(file: SourceFile) -> Iterator[tuple[str, _Row]]:
                 yield section, _Row(dict(zip(names, cells, strict=True)), place)
     if section:
         raise begin.error(f"section {section} does not end: the file seems truncated")
-
-
-def _cells(place: Place) -> list[str]:
-    """Return the cells of a row."""
-    try:
-        return [cell.strip() for cell in next(csv.reader([place.text]))]
-    except csv.Error as error:
-        raise place.error(f"invalid CSV: {error}") from error
 
 
 def _node(rows: Rows, row: _Row, ports: _Ports) -> None:

@@ -11,7 +11,6 @@ Devices and ports are names of the plan; comparing it with a fabric matches them
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 
 from ingest.options import Options
@@ -44,7 +43,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     for place in file.places():
         if not place.text.strip() or (names and place.text.startswith("#")):
             continue
-        cells = _cells(place)
+        cells = place.cells()
         if not names:
             names = _header(place)
             continue
@@ -84,13 +83,6 @@ def _header(place: Place) -> list[str]:
     if missing or len(set(names)) != len(names):
         raise place.error(f"column {missing[0]} is missing" if missing else "a column is repeated")
     return names
-
-
-def _cells(place: Place) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([place.text], strict=True))]
-    except (csv.Error, StopIteration) as error:
-        raise place.error(f"unreadable row: {error}") from error
 
 
 def _row(cells: list[str], names: list[str], place: Place) -> tuple[_End, _End, str]:

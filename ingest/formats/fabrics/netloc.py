@@ -71,16 +71,6 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
             paths = file, content
     if nodes is None:
         raise InputError("paths without the file of nodes: ingest both together", path=files[0].path)
-    return _parsed(nodes, paths, physical, options)
-
-
-def _parsed(
-    nodes: tuple[SourceFile, dict[str, Any]],
-    paths: tuple[SourceFile, dict[str, Any]] | None,
-    physical: int,
-    options: Options,
-) -> Parsed:
-    """Return the fabric of the nodes, with the routes of the paths."""
     file, content = nodes
     devices = _devices(content.get("node_info"), Spot(file.path, "node_info"))
     edges = _edges(content.get("edge_info"), devices, Spot(file.path, "edge_info"))

@@ -64,15 +64,16 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
                 raise place.error("expected a switch or a block")
     path = files[0].path
     if bool(switches) == bool(blocks):
-        raise InputError(
-            "both switches and blocks found" if switches else "no switch or block found", path=path
-        )
+        reason = "both switches and blocks found" if switches else "no switch or block found"
+        raise InputError(reason, path=path)
     if not blocks:
         speeds = options.rate is None and any(branch.speed is not None for branch in switches.values())
         notes = ["LinkSpeed is taken as Gbit/s; Slurm gives it no unit"] if speeds else []
         return tree(path, switches, options, notes)
-    place = sizes[0][1] if sizes else Place(path)
-    branches, warnings = block_branches(blocks, _sizes(sizes), place)
+    if len(sizes) > 1:
+        raise sizes[1][1].error("BlockSizes twice")
+    numbers = _sizes(*sizes[0]) if sizes else []
+    branches, warnings = block_branches(blocks, numbers, sizes[0][1] if sizes else Place(path))
     return tree(path, branches, options, warnings)
 
 
@@ -148,15 +149,10 @@ def _block(words: Mapping[str, str], place: Place) -> Branch:
     return Branch(place=place, hosts=expand(words.get("nodes", ""), path=place.path, line=place.line))
 
 
-def _sizes(found: Sequence[tuple[str, Place]]) -> list[int]:
-    """Return the block sizes as numbers; empty if the file has none."""
-    if len(found) > 1:
-        raise found[1][1].error("BlockSizes twice")
-    for text, place in found:
-        if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*", text, re.ASCII):
-            raise place.error("BlockSizes are not whole numbers")
-        return [int(part) for part in text.split(",")]
-    return []
+def _sizes(text: str, place: Place) -> list[int]:
+    if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*", text, re.ASCII):
+        raise place.error("BlockSizes are not whole numbers")
+    return [int(part) for part in text.split(",")]
 
 
 def _put(found: dict[str, Branch], name: str, branch: Branch, place: Place) -> None:

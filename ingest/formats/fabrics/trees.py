@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
@@ -91,27 +92,18 @@ def _shape(branches: Mapping[str, Branch]) -> list[str]:
 
 def _levels(branches: Mapping[str, Branch]) -> dict[str, int]:
     """Return the level of each switch: 1 without switches below, else one above the highest of them."""
+    for branch in branches.values():
+        for child in branch.switches:
+            if child not in branches:
+                raise branch.place.error(f"the switch {child!r} is not described in the file")
+    below = {name: branch.switches for name, branch in branches.items()}
     level: dict[str, int] = {}
-    for start in branches:
-        waiting: list[tuple[str, bool]] = [(start, False)]
-        around: set[str] = set()
-        while waiting:
-            name, done = waiting.pop()
-            branch = branches[name]
-            if done:
-                around.discard(name)
-                level[name] = 1 + max((level[child] for child in branch.switches), default=0)
-                continue
-            if name in level:
-                continue
-            if name in around:
-                raise branch.place.error(f"the switch {name!r} is above itself")
-            around.add(name)
-            waiting.append((name, True))
-            for child in branch.switches:
-                if child not in branches:
-                    raise branch.place.error(f"the switch {child!r} is not described in the file")
-                waiting.append((child, False))
+    try:
+        for name in TopologicalSorter(below).static_order():
+            level[name] = 1 + max((level[child] for child in branches[name].switches), default=0)
+    except CycleError as error:
+        name = min(error.args[1], key=list(branches).index)
+        raise branches[name].place.error(f"the switch {name!r} is above itself") from error
     return level
 
 

@@ -89,7 +89,7 @@ class _Element:
         if text is None and default is not None:
             return default
         if text is None or not (text.isascii() and text.isdigit() and len(text) < 10):
-            raise self.place._replace(text=text or "").error(f"{name} is not a whole number")
+            raise self.place.error(f"{name} is not a whole number", text or "")
         return int(text)
 
     def threads(self, name: str) -> int:
@@ -104,8 +104,8 @@ class _Element:
             except ValueError:
                 bits = -1
             if not 0 <= bits < 1 << 32 or index > 1 << 12:
-                place = self.place._replace(text=self.attributes[name])
-                raise place.error(f"{name} is not a set of hardware threads")
+                reason = f"{name} is not a set of hardware threads"
+                raise self.place.error(reason, self.attributes[name])
             value = value << 32 | bits
         return value
 
@@ -201,7 +201,7 @@ def _version(root: _Element) -> int:
     major = text.split(".")[0]
     if major not in ("1", "2", "3"):
         reason = "unknown version of hwloc's XML: versions 1, 2 and 3 are supported"
-        raise root.place._replace(text=text).error(reason)
+        raise root.place.error(reason, text)
     return int(major)
 
 
@@ -259,7 +259,7 @@ def _digits(element: _Element, tag: str, what: str) -> list[str]:
     words = element.words(tag)
     for text in words:
         if not text.isascii() or not text.isdigit():
-            raise element.place._replace(text=text).error(f"{what} is not a number")
+            raise element.place.error(f"{what} is not a number", text)
     return words
 
 
@@ -323,7 +323,7 @@ def _decimal(element: _Element, name: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise element.place._replace(text=text).error(f"{name} is not a number") from error
+        raise element.place.error(f"{name} is not a number", text) from error
 
 
 def _guid(text: str) -> int:

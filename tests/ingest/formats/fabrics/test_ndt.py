@@ -77,7 +77,7 @@ def test_a_cable_that_is_planned_from_both_ends_is_one() -> None:
         ("leaf08,Port 2,", ",Port 2,", "a device or port is empty"),
         ("leaf08,Port 2,node0058,mlx5_0,Data", "leaf08,Port 2,node0058", "3: 3 cells, but there are 5"),
         ("leaf08,Port 9,spine01,Port 8", "leaf08,Port 9,leaf08,Port 9", "back to its own port"),
-        ("leaf08,Port 2,", 'leaf08,"Port 2,', "unreadable row"),
+        ("leaf08,Port 2,", 'leaf08,"Port 2,', "invalid CSV"),
     ],
 )
 def test_what_cannot_be_is_shown(old: str, new: str, reason: str) -> None:
