@@ -88,13 +88,9 @@ class CircuitSearchOptions:
     @property
     def parameters(self) -> Mapping[str, str | int | float | bool]:
         """Options that were given, by name, as stored with the plan."""
-        start = GIVEN if isinstance(self.start, Topology) else self.start
-        names = ("patience", "skip", "trials", "seconds", "weights")
-        options: dict[str, str | int | float | None] = {
-            "start": start,
-            **{name: getattr(self, name) for name in names},
-        }
-        return {name: value for name, value in options.items() if value is not None}
+        names = ("start", "patience", "skip", "trials", "seconds", "weights")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return given | ({"start": GIVEN} if isinstance(self.start, Topology) else {})
 
     def trial_options(self, seconds: float | None) -> TrialOptions:
         """Return the options of our own search, with a limit in seconds."""

@@ -205,8 +205,17 @@ class Problem:
 
     @cached_property
     def hop_unit(self) -> float:
-        """Unit of temperatures: distance of the mean host beyond the nearest."""
-        return hop_unit(self.hops)
+        """Unit of temperatures: distance of the mean host beyond the nearest; 0 if all are equally far.
+
+        It grows with the scale of the distances and does not change if all of them change by the same
+        amount, as from links to switches.
+        """
+        hops = self.hops
+        size = np.bincount(hops.group, minlength=hops.code.shape[1]).astype(np.int64)
+        pairs = count_pairs(hops.code[0], size)
+        if not pairs.any():
+            return 0.0
+        return float((pairs * hops.value).sum() / pairs.sum() - hops.value[pairs > 0].min())
 
     @cached_property
     def median_rank_bytes(self) -> float:
@@ -319,16 +328,3 @@ def near_slots(hops: Hops, slot_host: Ints, first_slot: Longs) -> Near:
         slot=slot,
         shares=np.rint(DICE * np.array(SHARES_SEVERAL if several else SHARES)).astype(np.int64),
     )
-
-
-def hop_unit(hops: Hops) -> float:
-    """Return the unit of temperatures: the distance of the mean host beyond the nearest.
-
-    It grows with the scale of the distances and does not change if all of them change by the same amount, as
-    from links to switches. 0 if all hosts are equally far.
-    """
-    size = np.bincount(hops.group, minlength=hops.code.shape[1]).astype(np.int64)
-    pairs = count_pairs(hops.code[0], size)
-    if not pairs.any():
-        return 0.0
-    return float((pairs * hops.value).sum() / pairs.sum() - hops.value[pairs > 0].min())
