@@ -60,7 +60,6 @@ class Catalog(Generic[E]):
     ----------
     kind : str
         Kind of the entries, for errors: ``routing``, ``strategy``, ``check``, ...
-    entries : iterable of Entry
     list_all : bool
         Whether errors about unknown names list all names, not only the closest.
 
@@ -111,7 +110,6 @@ class Choice(Generic[E]):
 
     Attributes
     ----------
-    entry : Entry
     options : tuple of (str, int, float, str or bool)
         Chosen options; the others keep their defaults.
     """
@@ -171,7 +169,6 @@ def read_options(name: str, given: Mapping[str, str], known: Mapping[str, Value]
     ----------
     name : str
         Name of the entry that has the options, for errors.
-    given : mapping of str to str
     known : mapping of str to int, float, str or bool
         All options of the entry and their defaults.
 

@@ -27,14 +27,9 @@ PROFILE = RecordKind(
     label="Profile",
     digits=16,
     owner=Join("OF", "Application"),
-    listed=(
-        *("id", "name", "names", "application", "ranks", "pairs", "bytes", "messages"),
-        *("missing_ranks", "source", "recorded_at"),
-    ),
 )
 
 _COLUMNS = ("indptr", "partner", "bytes", "messages")
-_LIST = PROFILE.list_statement()
 
 _LOCK_APPLICATION = """
 MERGE (a:Application {id: $application})
@@ -70,6 +65,12 @@ WHERE $name IN p.names OR p.id STARTS WITH $name
 RETURN p.id AS id, p.names AS names, p.named_at AS named_at
 """
 
+_RANKS = """
+UNWIND $ids AS id
+MATCH (p:Profile {id: id})
+RETURN p.id AS id, p.ranks AS ranks, p.application AS application
+"""
+
 _KNOWN_NAMES = """
 MATCH (p:Profile)
 RETURN collect(p.names) AS names
@@ -103,19 +104,16 @@ class ProfileInfo:
     recorded_at: datetime
 
 
+_LIST = PROFILE.list_statement(ProfileInfo)
+
+
 class Profiles(Records[StoredProfile]):
-    """Stored profiles."""
+    """Stored profiles; an unknown name or id raises `UnknownName`, with the closest names."""
 
     kind = PROFILE
 
     def read(self, name: str) -> StoredProfile:
-        """Return the profile that was given this name last, or that has this id or unique prefix of an id.
-
-        Raises
-        ------
-        UnknownName
-            With the closest names.
-        """
+        """Return the profile that was given this name last, or that has this id or unique prefix of an id."""
 
         def work(transaction: Transaction) -> StoredProfile:
             row = transaction.run(PROFILE.read, ids=[find_profile(transaction, name)])[0]
@@ -124,13 +122,7 @@ class Profiles(Records[StoredProfile]):
         return self._database.read(work)
 
     def read_many(self, ids: Iterable[str]) -> dict[str, StoredProfile]:
-        """Return profiles by id, each under its latest name; one statement.
-
-        Raises
-        ------
-        UnknownName
-            An id is not stored.
-        """
+        """Return profiles by id, each under its latest name; one statement."""
         wanted = sorted(set(ids))
         if not wanted:
             return {}
@@ -174,12 +166,7 @@ def profile_id(profile: Profile) -> str:
 
 
 def find_profile(transaction: Transaction, name: str) -> str:
-    """Return the id of the profile with this name or id; see `Profiles.read`.
-
-    Raises
-    ------
-    UnknownName
-    """
+    """Return the id of the profile with this name or id; see `Profiles.read`."""
     rows = transaction.run(_FIND, name=name) if name else []
     named = [
         (time, row["id"])
@@ -195,6 +182,12 @@ def find_profile(transaction: Transaction, name: str) -> str:
         return name
     known = {given for names in transaction.run(_KNOWN_NAMES)[0]["names"] for given in names}
     raise UnknownName("profile", name, sorted(known))
+
+
+def ranks_of_profiles(transaction: Transaction, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Return ranks and application of each of the profiles that is stored, by id."""
+    rows = transaction.run(_RANKS, ids=sorted(set(ids)))
+    return {row["id"]: (row["ranks"], row["application"]) for row in rows}
 
 
 def stored_profile(node: dict[str, Any], name: str = "") -> StoredProfile:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from registry.counters.counters import Counters
@@ -35,27 +34,7 @@ from registry.running.running_jobs import Running, running
 
 
 class Registry:
-    """An open registry; a context manager that closes its connections.
-
-    Attributes
-    ----------
-    database : Database
-    fabrics : Fabrics
-    profiles : Profiles
-    jobs : Jobs
-    placements : Placements
-    counters : Counters
-    intended : Intended
-    layouts : Layouts
-    runs : Runs
-    advices : Advices
-    drawings : Drawings
-    job_pages : JobPages
-    traces : Traces
-    simulations : Simulations
-    circuit_plans : CircuitPlans
-    optical : OpticalSwitches
-    """
+    """An open registry; a context manager that closes its connections."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -145,12 +124,7 @@ class Registry:
             raise
 
     def running(self, cluster: str, at: datetime | None = None) -> Running:
-        """Return the jobs that run on a cluster at a time, with their fabric.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Return the jobs that run on a cluster at a time, with their fabric."""
         return running(self.database, cluster, at)
 
     def last_seen(self, cluster: str, at: datetime) -> Snapshot | None:
@@ -180,12 +154,7 @@ class Registry:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -27,7 +27,7 @@ from registry.model import (
     Longs,
     Ports,
 )
-from registry.model.ports import ACTIVE, DOWN
+from registry.model.links import ACTIVE, DOWN
 
 CAPACITY = 2.5e10
 """Bytes/s of every cable and direction: HDR, 200 Gbit/s."""

@@ -10,8 +10,7 @@ from dashboard.state.viewer import Viewer
 from registry.errors import UnknownName
 from registry.pages.jobs import JobFile, JobFilter
 from registry.pages.placements import OpenPlacement
-from registry.records.placements.placements import StoredPlacementInfo
-from registry.records.placements.records import PRESENT
+from registry.records.placements.records import PRESENT, StoredPlacementInfo
 from registry.registry import Registry
 
 

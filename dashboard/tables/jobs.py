@@ -11,7 +11,7 @@ from dashboard.tables.columns import in_utc, numbers
 from mapping.traffic.fragmentation import Fragmentation
 from registry import units
 from registry.pages.jobs import JobRow
-from registry.records.placements.placements import StoredPlacementInfo
+from registry.records.placements.records import StoredPlacementInfo
 
 GAIN, OVER, WORST, SCATTER = "possible gain", "over the bound", "worst link", "fragmentation"
 """Columns about the quality of a job's placement."""

@@ -13,9 +13,8 @@ from dashboard.tables.links import link_kinds, link_text
 from dashboard.tables.sharing import job_text
 from mapping.checks.finding import Finding
 from mapping.traffic.shared_load import HotLink
-from registry.fabrics.change_text import in_words
-from registry.fabrics.changes import Changes
-from registry.ingest_runs.freshness import FRESH, age_text, freshness
+from registry.fabrics.changes import Changes, in_words
+from registry.ingest_runs.runs import FRESH, age_text, freshness
 from registry.model import Fabric, LinkRates
 from registry.pages.overview import ClusterOverview
 from registry.running.running_jobs import RunningJob

@@ -11,7 +11,7 @@ import pandas as pd
 from dashboard.tables.columns import folded
 from registry import units
 from registry.model import Floats, Metrics, Profile
-from registry.records.placements.placements import StoredPlacementInfo
+from registry.records.placements.records import StoredPlacementInfo
 
 
 class Metric(NamedTuple):

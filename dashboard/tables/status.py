@@ -9,8 +9,7 @@ import pandas as pd
 
 from dashboard.state.viewer import Viewer
 from dashboard.tables.columns import in_utc
-from registry.ingest_runs.freshness import FAILING, FRESH, NEVER, OLD, age_text, freshness
-from registry.ingest_runs.runs import RunInfo, SourceState
+from registry.ingest_runs.runs import FAILING, FRESH, NEVER, OLD, RunInfo, SourceState, age_text, freshness
 
 SIGNS = {FRESH: "●", OLD: "◔", FAILING: "▲", NEVER: "▲"}
 """Signs of the states of a source: shapes, so that no colour is needed."""

@@ -24,8 +24,7 @@ from dashboard.widgets.messages import plain, show_no_fabric, show_unknown
 from dashboard.widgets.tables import csv_text, download
 from registry import units
 from registry.errors import UnknownName
-from registry.fabrics.change_text import in_words, summary
-from registry.fabrics.changes import Changes
+from registry.fabrics.changes import Changes, in_words, summary
 from registry.fabrics.fabrics import ClusterInfo
 from registry.pages.changes import SnapshotDiff, State
 from registry.registry import Registry

@@ -16,8 +16,7 @@ from dashboard.widgets.messages import plain
 from dashboard.widgets.navigation import link_to
 from registry.errors import UnknownName
 from registry.pages.placements import OpenPlacement
-from registry.records.placements.placements import StoredPlacementInfo
-from registry.records.placements.records import PRESENT
+from registry.records.placements.records import PRESENT, StoredPlacementInfo
 from registry.registry import Registry
 
 NO_JOB = "none"

@@ -30,8 +30,8 @@ from mapping.service.live import Live
 from mapping.traffic.device_names import link_text as link_name
 from registry import units
 from registry.errors import UnknownName
-from registry.fabrics.change_text import summary
-from registry.ingest_runs.freshness import FRESH, age_text, freshness
+from registry.fabrics.changes import summary
+from registry.ingest_runs.runs import FRESH, age_text, freshness
 from registry.registry import Registry
 
 SHOWN = 6

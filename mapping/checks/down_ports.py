@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mapping.checks.finding import Finding, Severity, Subject, some
-from registry.model.ports import ARMED, DISABLED, DOWN, INITIALIZE, PORT_STATES, TRAINING
+from registry.model.links import ARMED, DISABLED, DOWN, INITIALIZE, PORT_STATES, TRAINING
 
 NAME = "down-ports"
 _SEVERITY = {

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from registry.counters.sweeps import Retention, roll_up, rolled_until, unpack_rollup, unpack_sweep
-from registry.database.driver import Database, Transaction
+from registry.database.driver import Transaction
+from registry.database.record_store import Store
 from registry.errors import UnknownName
 from registry.fabrics.observations import content_as_of, lock_cluster, no_fabric, read_content
-from registry.fabrics.timeline import FOREVER
+from registry.fabrics.timeline import FOREVER, time_or_latest
 from registry.model import CounterDeltas, CounterSweep, Fabric, LinkRates, as_utc, growth, link_rates, total
 
 _LIST = """
@@ -87,8 +88,10 @@ class SweepInfo:
     source: str
 
 
-class Counters:
+class Counters(Store):
     """Stored port counters.
+
+    A cluster without counters, at all or at that time, raises `UnknownName`.
 
     Examples
     --------
@@ -100,22 +103,13 @@ class Counters:
             hottest = np.argsort(-np.nan_to_num(rates.share))[:10]
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def list(
         self, cluster: str, start: datetime | None = None, end: datetime | None = None
     ) -> tuple[SweepInfo, ...]:
-        """Return the sweeps of a period (default: all) that are not rolled up, by time.
-
-        Raises
-        ------
-        UnknownName
-            No counters of this cluster are stored.
-        """
+        """Return the sweeps of a period (default: all) that are not rolled up, by time."""
 
         def work(transaction: Transaction) -> tuple[SweepInfo, ...]:
-            rows = transaction.run(_LIST, cluster=cluster, start=_from(start), until=_until(end))
+            rows = transaction.run(_LIST, cluster=cluster, start=_from(start), until=time_or_latest(end))
             if not rows:
                 _require(transaction, cluster)
             return tuple(SweepInfo(names=tuple(row.pop("names")), **row) for row in rows)
@@ -123,16 +117,10 @@ class Counters:
         return self._database.read(work)
 
     def read(self, cluster: str, at: datetime | None = None) -> CounterSweep:
-        """Return the last sweep at or before a time (default: the latest).
-
-        Raises
-        ------
-        UnknownName
-            No counters of this cluster, or of this time, are stored.
-        """
+        """Return the last sweep at or before a time (default: the latest)."""
 
         def work(transaction: Transaction) -> CounterSweep:
-            found = transaction.run(_LAST, cluster=cluster, at=_until(at))
+            found = transaction.run(_LAST, cluster=cluster, at=time_or_latest(at))
             if not found:
                 raise _no_counters(transaction, cluster, "no sweep at or before that time is stored")
             return unpack_sweep(found[0]["blob"], found[0]["at"])
@@ -152,7 +140,7 @@ class Counters:
         """
 
         def work(transaction: Transaction) -> CounterDeltas:
-            last, first = _until(end), as_utc(start)
+            last, first = time_or_latest(end), as_utc(start)
             parts = [
                 unpack_rollup(row)
                 for row in transaction.run(_ROLLUPS, cluster=cluster, start=first, until=last)
@@ -184,8 +172,8 @@ class Counters:
         """
 
         def work(transaction: Transaction) -> LinkRates:
-            grown = _grown(transaction, cluster, _until(at), over)
-            return link_rates(_fabric(transaction, cluster, _until(at)), grown)
+            grown = _grown(transaction, cluster, time_or_latest(at), over)
+            return link_rates(_fabric(transaction, cluster, time_or_latest(at)), grown)
 
         return self._database.read(work)
 
@@ -276,15 +264,9 @@ def _require(transaction: Transaction, cluster: str) -> None:
 
 
 def _no_counters(transaction: Transaction, cluster: str, remedy: str) -> UnknownName:
-    known = transaction.run(_CLUSTERS)[0]["names"]
-    if cluster not in known:
-        return UnknownName("cluster with counters", cluster, known)
+    _require(transaction, cluster)
     return UnknownName("counters", cluster, remedy=remedy)
 
 
 def _from(at: datetime | None) -> datetime:
     return datetime.min.replace(tzinfo=UTC) if at is None else as_utc(at)
-
-
-def _until(at: datetime | None) -> datetime:
-    return FOREVER if at is None else as_utc(at)

@@ -7,7 +7,6 @@ counter of a port stay, as later growth is counted from it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,11 +16,15 @@ import numpy as np
 
 from registry.database import codec
 from registry.database.driver import Transaction
-from registry.errors import DatabaseError, InvalidValue
+from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, delete_ids, hashed_id
+from registry.errors import InvalidValue
 from registry.model import NOT_COUNTED, CounterDeltas, CounterSweep, as_utc, growth, total
 from registry.model.counters import TRAFFIC
 
 HOUR, DAY = "hour", "day"
+SWEEP = RecordKind(name="sweep", label="CounterSweep", owner=OF_CLUSTER)
+_GROWTH = ("guid", "port", "names", "amount", "at_least", "covered", "peak")
+"""Fields of `CounterDeltas` that are stored in the blob of a roll-up."""
 
 _SWEEP = """
 MATCH (s:CounterSweep {id: $sweep})
@@ -40,23 +43,11 @@ WHERE r.cluster = $cluster
 RETURN max(r.until) AS until
 """
 
-_CREATE_SWEEP = """
-MATCH (c:Cluster {id: $cluster})
-CREATE (s:CounterSweep {id: $sweep, cluster: $cluster, at: $at, seq: $seq, ports: $ports, names: $names,
-                        traffic: $traffic, source: $source, digest: $digest, blob: $blob})-[:OF]->(c)
-"""
-
 _SWEEPS_BEFORE = """
 MATCH (s:CounterSweep)
 WHERE s.cluster = $cluster AND s.at < $before
 RETURN s.id AS id, s.at AS at, s.seq AS seq
 ORDER BY at, seq
-"""
-
-_DELETE_SWEEPS = """
-UNWIND $sweeps AS id
-MATCH (s:CounterSweep {id: id})
-DETACH DELETE s
 """
 
 _ROLLUP = """
@@ -78,12 +69,6 @@ MERGE (r:CounterRollup {id: $rollup})
 SET r.cluster = $cluster, r.period = $period, r.bucket = $bucket, r.start = $start, r.until = $until,
     r.pieces = $pieces, r.ports = $ports, r.blob = $blob
 MERGE (r)-[:OF]->(c)
-"""
-
-_DELETE_ROLLUPS = """
-UNWIND $rollups AS id
-MATCH (r:CounterRollup {id: id})
-DETACH DELETE r
 """
 
 
@@ -141,19 +126,18 @@ def save_sweep(
     rolled = rolled_until(transaction, cluster)
     if rolled is not None and at <= rolled:
         return "", False
-    transaction.run(
-        _CREATE_SWEEP,
-        cluster=cluster,
-        sweep=identity,
-        at=at,
-        seq=seq,
-        ports=len(sweep),
-        names=list(sweep.names),
-        traffic=any(name in TRAFFIC for name in sweep.names),
-        source=source,
-        digest=digest,
-        blob=_pack_sweep(sweep),
-    )
+    properties = {
+        "cluster": cluster,
+        "at": at,
+        "seq": seq,
+        "ports": len(sweep),
+        "names": list(sweep.names),
+        "traffic": any(name in TRAFFIC for name in sweep.names),
+        "source": source,
+        "digest": digest,
+        "blob": codec.pack(_sweep_columns(sweep)),
+    }
+    SWEEP.create(transaction, [NewRecord(identity, properties, owner=cluster)])
     return identity, True
 
 
@@ -165,8 +149,7 @@ def rolled_until(transaction: Transaction, cluster: str) -> datetime | None:
 
 def sweep_id(cluster: str, sweep: CounterSweep) -> str:
     """Return the id of a sweep: the cluster and a hash of time and counters."""
-    text = f"{as_utc(sweep.at).isoformat()}\n{codec.digest(_sweep_columns(sweep))}"
-    return f"{cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return hashed_id(cluster, as_utc(sweep.at).isoformat(), codec.digest(_sweep_columns(sweep)))
 
 
 def read_sweep(transaction: Transaction, sweep: str) -> CounterSweep | None:
@@ -189,44 +172,25 @@ def roll_up(transaction: Transaction, cluster: str, now: datetime, rule: Retenti
         old = transaction.run(
             _ROLLUPS_BEFORE, cluster=cluster, period=DAY, before=_floor(newest - rule.daily, DAY)
         )
-        transaction.run(_DELETE_ROLLUPS, rollups=[row["id"] for row in old])
+        delete_ids(transaction, "CounterRollup", [row["id"] for row in old])
     return deleted
 
 
 def unpack_sweep(blob: bytes, at: datetime) -> CounterSweep:
     """Return the sweep of a blob."""
     columns = codec.unpack(blob)
-    try:
-        return CounterSweep(
-            at=at,
-            guid=columns["guid"],
-            port=columns["port"],
-            names=columns["names"],
-            values=columns["values"].T,
-            saturated=columns["saturated"].T,
-        )
-    except (KeyError, InvalidValue) as error:
-        raise DatabaseError(f"a stored sweep of counters is damaged: {error}") from error
+    with codec.reading("a stored sweep of counters"):
+        ports = {name: columns[name] for name in ("guid", "port", "names")}
+        tables = {name: columns[name].T for name in ("values", "saturated")}
+        return CounterSweep(at=at, **ports, **tables)
 
 
 def unpack_rollup(row: dict[str, Any]) -> CounterDeltas:
     """Return the deltas of a row with `blob`, `start`, `until` and `pieces`."""
     columns = codec.unpack(row["blob"])
-    try:
-        return CounterDeltas(
-            start=row["start"],
-            end=row["until"],
-            guid=columns["guid"],
-            port=columns["port"],
-            names=columns["names"],
-            amount=columns["amount"],
-            at_least=columns["at_least"],
-            covered=columns["covered"],
-            peak=columns["peak"],
-            pieces=row["pieces"],
-        )
-    except (KeyError, InvalidValue) as error:
-        raise DatabaseError(f"a stored roll-up of counters is damaged: {error}") from error
+    with codec.reading("a stored roll-up of counters"):
+        grown = {name: columns[name] for name in _GROWTH}
+        return CounterDeltas(start=row["start"], end=row["until"], pieces=row["pieces"], **grown)
 
 
 def _sweeps_to_hours(transaction: Transaction, cluster: str, before: datetime) -> int:
@@ -241,7 +205,7 @@ def _sweeps_to_hours(transaction: Transaction, cluster: str, before: datetime) -
         _add_rollup(transaction, cluster, HOUR, bucket, parts)
     stay = _have_last_values(sweeps)
     gone = [row["id"] for row, stays in zip(rows, stay, strict=True) if not stays]
-    transaction.run(_DELETE_SWEEPS, sweeps=gone)
+    delete_ids(transaction, SWEEP.label, gone)
     return len(gone)
 
 
@@ -269,7 +233,7 @@ def _hours_to_days(transaction: Transaction, cluster: str, before: datetime) -> 
         days.setdefault(_floor(row["bucket"], DAY), []).append(unpack_rollup(row))
     for bucket, parts in days.items():
         _add_rollup(transaction, cluster, DAY, bucket, parts)
-    transaction.run(_DELETE_ROLLUPS, rollups=[row["id"] for row in old])
+    delete_ids(transaction, "CounterRollup", [row["id"] for row in old])
 
 
 def _add_rollup(
@@ -289,22 +253,8 @@ def _add_rollup(
         until=whole.end,
         pieces=whole.pieces,
         ports=len(whole),
-        blob=codec.pack(
-            {
-                "guid": whole.guid,
-                "port": whole.port,
-                "names": whole.names,
-                "amount": whole.amount,
-                "at_least": whole.at_least,
-                "covered": whole.covered,
-                "peak": whole.peak,
-            }
-        ),
+        blob=codec.pack({name: getattr(whole, name) for name in _GROWTH}),
     )
-
-
-def _pack_sweep(sweep: CounterSweep) -> bytes:
-    return codec.pack(_sweep_columns(sweep))
 
 
 def _sweep_columns(sweep: CounterSweep) -> dict[str, codec.Column]:

@@ -10,7 +10,8 @@ Layout, little-endian::
 
 A sequence of strings is stored as the type ``json``: its JSON text, with its length as shape. The same arrays
 always give the same bytes; ids are made from `digest`, which does not depend on the compression. Nothing read
-is executed, and nothing larger than the header states is allocated.
+is executed, and nothing larger than the header states is allocated. Reading damaged data raises
+`DatabaseError`, here and in every function that makes a stored thing from a blob or a node.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import json
 import math
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -100,6 +102,15 @@ def unpack(blob: bytes) -> dict[str, Any]:
     if offset != size:
         raise _damaged("the payload is longer than its columns")
     return columns
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn a missing or invalid field of stored data, such as ``a stored fabric``, into `DatabaseError`."""
+    try:
+        yield
+    except (KeyError, IndexError, ValueError) as error:
+        raise DatabaseError(f"{what} is damaged: {error}") from error
 
 
 def _plain(columns: Mapping[str, Column]) -> tuple[list[list[Any]], bytes]:

@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from types import TracebackType
-from typing import Any, NoReturn, Protocol, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
 import neo4j
@@ -53,11 +52,17 @@ TORN_ATTEMPTS = 12
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
 
 
-class Transaction(Protocol):
+class Transaction:
     """Operations inside a transaction."""
+
+    def __init__(self, transaction: neo4j.Transaction) -> None:
+        self._transaction = transaction
 
     def run(self, statement: str, /, **parameters: object) -> list[dict[str, Any]]:
         """Run one statement; return the rows as dictionaries by column."""
+        result = self._transaction.run(statement, _outgoing(parameters))
+        keys = result.keys()
+        return [dict(zip(keys, map(_incoming, record.values()), strict=True)) for record in result]
 
     def run_columns(
         self,
@@ -80,14 +85,26 @@ class Transaction(Protocol):
         **parameters
             Parameters that are the same for each batch.
         """
+        sizes = {name: len(column) for name, column in columns.items()}
+        if len(set(sizes.values())) != 1:
+            raise ValueError(f"columns must be there and of one length: {sizes}")
+        total = next(iter(sizes.values()))
+        for start in range(0, total, batch):
+            piece = {name: column[start : start + batch] for name, column in columns.items()}
+            self._transaction.run(statement, _outgoing({**piece, **parameters})).consume()
+            self._report(min(batch, total - start))
+
+    def _report(self, rows: int) -> None:
+        """Report that `run_columns` has written rows; a subclass may."""
 
 
 class Database:
     """Connection to a graph database, with managed transactions.
 
+    If no server answers, its methods raise `DatabaseUnavailable`; if it rejects a statement, `DatabaseError`.
+
     Attributes
     ----------
-    uri : str
     kind : str
         ``neo4j`` or ``arcadedb``.
     version : str
@@ -115,10 +132,6 @@ class Database:
             Omitted for a server without authentication.
         name : str, optional
             Database on the server (default: the user's home database).
-
-        Raises
-        ------
-        DatabaseUnavailable
         """
         if urlsplit(uri).scheme not in SCHEMES:
             raise DatabaseUnavailable(
@@ -146,23 +159,11 @@ class Database:
         return database
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a read transaction and return its result.
-
-        Raises
-        ------
-        DatabaseUnavailable
-        DatabaseError
-        """
+        """Run `work` in a read transaction and return its result."""
         return self._managed(neo4j.READ_ACCESS, work)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a write transaction, which is committed as a whole or not at all; return its result.
-
-        Raises
-        ------
-        DatabaseUnavailable
-        DatabaseError
-        """
+        """Run `work` in a write transaction, committed as a whole or not at all; return its result."""
         return self._managed(neo4j.WRITE_ACCESS, work)
 
     def query(self, statement: str, /, **parameters: object) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -174,9 +175,6 @@ class Database:
         Raises
         ------
         WriteRefused
-        DatabaseUnavailable
-        DatabaseError
-            The server rejects the statement.
         """
         word = writing_word(statement)
         if word is not None:
@@ -198,12 +196,7 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _managed(self, access: str, work: Callable[[Transaction], T]) -> T:
@@ -230,7 +223,7 @@ class Database:
 
     def _once(self, access: str, work: Callable[[Transaction], T]) -> T:
         with self._transaction(access) as transaction:
-            result = work(_BoltTransaction(transaction))
+            result = work(Transaction(transaction))
             transaction.commit()
         return result
 
@@ -269,32 +262,6 @@ class _Interrupted(asyncio.CancelledError):
     def __init__(self, interrupt: KeyboardInterrupt) -> None:
         self.interrupt = interrupt
         super().__init__()
-
-
-class _BoltTransaction:
-    def __init__(self, transaction: neo4j.Transaction) -> None:
-        self._transaction = transaction
-
-    def run(self, statement: str, /, **parameters: object) -> list[dict[str, Any]]:
-        result = self._transaction.run(statement, _outgoing(parameters))
-        keys = result.keys()
-        return [dict(zip(keys, map(_incoming, record.values()), strict=True)) for record in result]
-
-    def run_columns(
-        self,
-        statement: str,
-        columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]],
-        /,
-        *,
-        batch: int = BATCH,
-        **parameters: object,
-    ) -> None:
-        sizes = {name: len(column) for name, column in columns.items()}
-        if len(set(sizes.values())) != 1:
-            raise ValueError(f"columns must be there and of one length: {sizes}")
-        for start in range(0, next(iter(sizes.values())), batch):
-            piece = {name: column[start : start + batch] for name, column in columns.items()}
-            self._transaction.run(statement, _outgoing({**piece, **parameters})).consume()
 
 
 def _outgoing(value: Any) -> Any:

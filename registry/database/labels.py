@@ -5,20 +5,11 @@ Every label has a unique ``id``: a composed string, such as cluster and device G
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
-    """An index on properties of a label.
-
-    Attributes
-    ----------
-    name, label : str
-    properties : tuple of str
-    serves : str
-        Statements that use it.
-    """
+class Index(NamedTuple):
+    """An index on properties of a label, and what uses it."""
 
     name: str
     label: str
@@ -26,12 +17,11 @@ class Index:
     serves: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relationship:
+class Relationship(NamedTuple):
     """A relationship type between two labels."""
 
-    type: str
     source: str
+    type: str
     target: str
 
 
@@ -64,8 +54,8 @@ LABELS: tuple[str, ...] = (
 """Every label except ``Schema``; each has a unique ``id``, by which its nodes are found."""
 
 RELATIONSHIPS: tuple[Relationship, ...] = tuple(
-    Relationship(type=kind, source=source, target=target)
-    for source, kind, target in (
+    Relationship(*parts)
+    for parts in (
         ("Observation", "SAW", "Content"),
         ("Observation", "SAW", "Routing"),
         ("Content", "OF", "Cluster"),
@@ -112,102 +102,27 @@ RELATIONSHIPS: tuple[Relationship, ...] = tuple(
 """Every relationship type with the labels that it connects: what a dump contains."""
 
 INDEXES: tuple[Index, ...] = (
+    Index("device_cluster", "Device", ("cluster",), "the derived graph of a cluster"),
     Index(
-        name="device_cluster",
-        label="Device",
-        properties=("cluster",),
-        serves="the derived graph of a cluster: as of a time, changes, rebuild",
+        "observation_cluster",
+        "Observation",
+        ("cluster",),
+        "the last observation at or before a time",
     ),
-    Index(
-        name="observation_cluster",
-        label="Observation",
-        properties=("cluster",),
-        serves="last observation of a cluster at or before a time",
-    ),
-    Index(
-        name="job_cluster",
-        label="Job",
-        properties=("cluster",),
-        serves="jobs of a cluster",
-    ),
-    Index(
-        name="job_number",
-        label="Job",
-        properties=("job",),
-        serves="a job by the scheduler's id, whatever the cluster",
-    ),
-    Index(
-        name="sweep_cluster",
-        label="CounterSweep",
-        properties=("cluster",),
-        serves="last sweep of counters at or before a time",
-    ),
-    Index(
-        name="rollup_cluster",
-        label="CounterRollup",
-        properties=("cluster",),
-        serves="counters of a time whose sweeps were rolled up",
-    ),
-    Index(
-        name="intended_cluster",
-        label="IntendedWiring",
-        properties=("cluster",),
-        serves="the plan that holds as of a time",
-    ),
-    Index(
-        name="layout_cluster",
-        label="HostLayout",
-        properties=("cluster",),
-        serves="layouts of all hosts as of a time",
-    ),
-    Index(
-        name="run_cluster",
-        label="IngestRun",
-        properties=("cluster",),
-        serves="runs of a cluster: the last ones, those old enough to be forgotten",
-    ),
-    Index(
-        name="run_key",
-        label="IngestRun",
-        properties=("key",),
-        serves="whether the very same was read before",
-    ),
-    Index(
-        name="placement_cluster",
-        label="Placement",
-        properties=("cluster",),
-        serves="history and series of a cluster",
-    ),
-    Index(
-        name="placement_recorded",
-        label="Placement",
-        properties=("recorded_at",),
-        serves="the newest placements, those since a time",
-    ),
-    Index(
-        name="job_started",
-        label="Job",
-        properties=("cluster", "started_at"),
-        serves="jobs of a cluster that run at a time",
-    ),
-    Index(
-        name="simulation_cluster",
-        label="Simulation",
-        properties=("cluster",),
-        serves="simulated runs on a cluster",
-    ),
-    Index(
-        name="reconfiguration_cluster",
-        label="Reconfiguration",
-        properties=("cluster",),
-        serves="configurations proposed for the optical switch of a cluster",
-    ),
-    Index(
-        name="reconfiguration_recorded",
-        label="Reconfiguration",
-        properties=("recorded_at",),
-        serves="the newest proposed configurations",
-    ),
+    Index("job_cluster", "Job", ("cluster",), "jobs of a cluster"),
+    Index("job_number", "Job", ("job",), "a job by the scheduler's id, whatever the cluster"),
+    Index("sweep_cluster", "CounterSweep", ("cluster",), "last sweep of counters at or before a time"),
+    Index("rollup_cluster", "CounterRollup", ("cluster",), "counters of a time whose sweeps were rolled up"),
+    Index("intended_cluster", "IntendedWiring", ("cluster",), "the plan that is valid at a time"),
+    Index("layout_cluster", "HostLayout", ("cluster",), "layouts of all hosts at a time"),
+    Index("run_cluster", "IngestRun", ("cluster",), "last and old runs of a cluster"),
+    Index("run_key", "IngestRun", ("key",), "the last run with the same input"),
+    Index("placement_cluster", "Placement", ("cluster",), "history and series of a cluster"),
+    Index("placement_recorded", "Placement", ("recorded_at",), "the newest placements, those since a time"),
+    Index("job_started", "Job", ("cluster", "started_at"), "jobs of a cluster that run at a time"),
+    Index("simulation_cluster", "Simulation", ("cluster",), "simulations on a cluster"),
+    Index("reconfiguration_cluster", "Reconfiguration", ("cluster",), "circuit plans of a cluster"),
+    Index("reconfiguration_recorded", "Reconfiguration", ("recorded_at",), "the newest circuit plans"),
 )
 
 

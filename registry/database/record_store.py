@@ -1,20 +1,21 @@
 """Append-only records: stored once under a hash of their content, found by a prefix of it, newest first.
 
-Each kind of record (profiles, traces, placements, simulations, circuit plans) declares a `RecordKind`, which
-makes the statements; `Records` is the base of the classes through which the registry offers them.
+Each kind of stored data declares a `RecordKind`, which makes the statements. `Store` is the base of the
+classes through which the registry offers stored data, `Records` of those that find a record by a prefix.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from registry.database import codec
 from registry.database.driver import Database, Transaction
-from registry.errors import DatabaseError, UnknownName
+from registry.errors import UnknownName
 
 Stored = TypeVar("Stored")
 
@@ -38,12 +39,15 @@ class Join(NamedTuple):
     incoming: bool = False
 
 
+OF_CLUSTER = Join("OF", "Cluster")
+"""Relationship of everything that is stored by cluster."""
+
+
 class NewRecord(NamedTuple):
     """A record to be created.
 
     Attributes
     ----------
-    id : str
     properties : mapping of str to object
         Properties of the node; those that are None are left out.
     owner : str
@@ -68,7 +72,6 @@ class RecordKind:
     ----------
     name : str
         Name of the kind in messages.
-    label : str
     letter : str
         First letter of ids.
     digits : int
@@ -77,8 +80,6 @@ class RecordKind:
         Relationship that is created together with the record.
     joins : tuple of Join
         Other relationships.
-    listed : tuple of str
-        Properties that a list reads.
     read : str
         Statement that returns a row per record of ``$ids``; default: its properties as ``node``.
     """
@@ -89,18 +90,12 @@ class RecordKind:
     digits: int = 12
     owner: Join | None = None
     joins: tuple[Join, ...] = ()
-    listed: tuple[str, ...] = ()
     read: str = ""
 
     def __post_init__(self) -> None:
         if not self.read:
             text = f"UNWIND $ids AS id\nMATCH (n:{self.label} {{id: id}})\nRETURN n AS node\n"
             object.__setattr__(self, "read", text)
-
-    @property
-    def known_statement(self) -> str:
-        """Statement for those of ``$ids`` that are stored."""
-        return f"UNWIND $ids AS id\nMATCH (n:{self.label} {{id: id}})\nRETURN collect(n.id) AS ids\n"
 
     @property
     def prefix_statement(self) -> str:
@@ -132,30 +127,43 @@ class RecordKind:
             f"MATCH (o:{join.label} {{id: $other[i]}})\nCREATE {path}\n"
         )
 
-    def list_statement(self, where: str = "", *, path: str = "", then: str = "", more: str = "") -> str:
+    def list_statement(
+        self,
+        rows: type[Any],
+        where: str = "",
+        *,
+        path: str = "",
+        then: str = "",
+        computed: Collection[str] = (),
+    ) -> str:
         """Return the statement for the rows of a list, the newest first.
 
         Parameters
         ----------
+        rows : type
+            Dataclass of the rows; its fields are properties of the record.
         where : str
             Condition on the record.
         path : str
             Path from the record to another node.
-        then, more : str
-            Clauses after the condition, and what they add to the rows.
+        then, computed : str, collection of str
+            Clauses after the condition, and the fields that they compute.
         """
         condition = f"WHERE {where}\n" if where else ""
-        columns = ", ".join(f"n.{name} AS {name}" for name in self.listed)
+        columns = ", ".join(
+            field.name if field.name in computed else f"n.{field.name} AS {field.name}"
+            for field in fields(rows)
+        )
         return (
             f"MATCH (n:{self.label}){path}\n{condition}{then}"
-            f"RETURN {columns}{more}\nORDER BY recorded_at DESC, id\n"
+            f"RETURN {columns}\nORDER BY recorded_at DESC, id\n"
         )
 
     def statements(self) -> dict[str, str]:
         """Return all statements of the kind by name, except lists."""
         return {
             "read": self.read,
-            "known": self.known_statement,
+            "known": known_statement(self.label),
             "prefix": self.prefix_statement,
             "ids": self.ids_statement,
             "create": self.create_statement,
@@ -170,7 +178,7 @@ class RecordKind:
 
     def known(self, transaction: Transaction, ids: Collection[str]) -> set[str]:
         """Return those of the ids that are stored."""
-        return set(transaction.run(self.known_statement, ids=sorted(set(ids)))[0]["ids"])
+        return known_ids(transaction, self.label, ids)
 
     def create(self, transaction: Transaction, records: Sequence[NewRecord]) -> None:
         """Create records whose ids are not stored yet, with their relationships."""
@@ -188,13 +196,7 @@ class RecordKind:
             transaction.run_columns(self.join_statement(join), ends)
 
     def find(self, transaction: Transaction, prefix: str) -> dict[str, Any]:
-        """Return the row of the record with this id, or of the only one whose id begins with it.
-
-        Raises
-        ------
-        UnknownName
-            With the closest ids.
-        """
+        """Return the row of the record with this id, or of the only one whose id begins with it."""
         found = transaction.run(self.read, ids=[prefix])
         if not found:
             ids = transaction.run(self.prefix_statement, prefix=prefix)[0]["ids"] if prefix else []
@@ -209,45 +211,66 @@ class RecordKind:
             if one not in found:
                 raise self._unknown(transaction, one)
 
-    @contextmanager
-    def reading(self, identity: str) -> Iterator[None]:
+    def reading(self, identity: str) -> AbstractContextManager[None]:
         """Turn a missing or invalid field of the record that is being read into `DatabaseError`."""
-        try:
-            yield
-        except (KeyError, ValueError) as error:
-            raise DatabaseError(f"the stored {self.name} {identity} is damaged: {error}") from error
+        return codec.reading(f"the stored {self.name} {identity}")
 
     def _unknown(self, transaction: Transaction, text: str) -> UnknownName:
         return UnknownName(self.name, text, transaction.run(self.ids_statement)[0]["ids"])
 
 
-class Records(Generic[Stored]):
-    """Stored records of one kind; the base of what the registry offers of each kind."""
-
-    kind: ClassVar[RecordKind]
+class Store:
+    """Stored data of a database; the base of what the registry offers of each kind of data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def read(self, prefix: str) -> Stored:
-        """Return a record by its id or a unique beginning of it.
-
-        Raises
-        ------
-        UnknownName
-            With the closest ids.
-        """
-        return self._database.read(lambda transaction: self._stored(self.kind.find(transaction, prefix)))
-
-    def _stored(self, row: dict[str, Any]) -> Stored:
-        """Return the record of a row of `RecordKind.read`."""
-        raise NotImplementedError
 
     def _rows(self, statement: str, limit: int | None = None, **parameters: object) -> list[dict[str, Any]]:
         """Return the rows of a list in one read transaction, or the first rows if there is a limit."""
         return self._database.read(
             lambda transaction: limited_rows(transaction, statement, limit, **parameters)
         )
+
+
+class Records(Store, Generic[Stored]):
+    """Stored records of one kind; an unknown id raises `UnknownName`, with the closest ids."""
+
+    kind: ClassVar[RecordKind]
+
+    def read(self, prefix: str) -> Stored:
+        """Return a record by its id or a unique beginning of it."""
+        return self._database.read(lambda transaction: self._stored(self.kind.find(transaction, prefix)))
+
+    def _stored(self, row: dict[str, Any]) -> Stored:
+        """Return the record of a row of `RecordKind.read`."""
+        raise NotImplementedError
+
+
+def known_statement(label: str) -> str:
+    """Return the statement for those of ``$ids`` that a label has."""
+    return f"UNWIND $ids AS id\nMATCH (n:{label} {{id: id}})\nRETURN collect(n.id) AS ids\n"
+
+
+def known_ids(transaction: Transaction, label: str, ids: Collection[str]) -> set[str]:
+    """Return those of the ids that nodes of a label have."""
+    return set(transaction.run(known_statement(label), ids=sorted(set(ids)))[0]["ids"]) if ids else set()
+
+
+def delete_statement(label: str) -> str:
+    """Return the statement that deletes the nodes of a label with ``$ids``."""
+    return f"UNWIND $ids AS id\nMATCH (n:{label} {{id: id}})\nDETACH DELETE n\n"
+
+
+def delete_ids(transaction: Transaction, label: str, ids: Sequence[str]) -> None:
+    """Delete the nodes of a label that have these ids."""
+    if ids:
+        transaction.run(delete_statement(label), ids=ids)
+
+
+def hashed_id(cluster: str, *parts: str) -> str:
+    """Return an id: the cluster and 16 hexadecimal digits, a hash of the parts."""
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return f"{cluster}/{digest[:16]}"
 
 
 def limited_rows(

@@ -8,35 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from registry.database.driver import Database, Transaction
-from registry.database.labels import (
-    INDEXES,
-    LABELS,
-    RELATIONSHIPS,
-    Index,
-    Relationship,
-    constraint_statement,
-    index_statement,
-)
+from registry.database.driver import Database
+from registry.database.labels import INDEXES, LABELS, constraint_statement, index_statement
 from registry.errors import DatabaseError, SchemaVersionError
-
-__all__ = [
-    "INDEXES",
-    "LABELS",
-    "MIGRATIONS",
-    "RELATIONSHIPS",
-    "SCHEMA_ID",
-    "WRITE_VERSION",
-    "Index",
-    "Migration",
-    "Relationship",
-    "check_version",
-    "current_version",
-    "is_empty",
-    "is_half_loaded",
-    "mark_loading",
-    "migrate",
-]
 
 MIGRATE_COMMAND = "run almanac db migrate"
 LOAD_COMMAND = "run almanac db load again with that dump"
@@ -51,7 +25,6 @@ class Migration:
     ----------
     version : int
         Version that it reaches; versions count from 1.
-    about : str
     statements : tuple of str
         Each runs in its own transaction and changes nothing if it was run before: an interrupted migration
         is started again.
@@ -199,8 +172,7 @@ def is_half_loaded(database: Database) -> bool:
 
 def mark_loading(database: Database, loading: bool) -> None:
     """Record that a load has started, or that it is complete."""
-    statement = MARK_LOADING if loading else MARK_LOADED
-    database.write(lambda transaction: transaction.run(statement, id=SCHEMA_ID))
+    _run(database, MARK_LOADING if loading else MARK_LOADED, id=SCHEMA_ID)
 
 
 def is_empty(database: Database) -> bool:
@@ -250,19 +222,11 @@ def migrate(database: Database, *, migrations: tuple[Migration, ...] = MIGRATION
 
 
 def _apply(database: Database, migration: Migration) -> None:
+    """Run a migration; each statement in its own transaction: Neo4j cannot change schema and data in one."""
     for statement in migration.statements:
-        _run_alone(database, statement)
-
-    def record(transaction: Transaction) -> None:
-        transaction.run(WRITE_VERSION, id=SCHEMA_ID, version=migration.version)
-
-    database.write(record)
+        _run(database, statement)
+    _run(database, WRITE_VERSION, id=SCHEMA_ID, version=migration.version)
 
 
-def _run_alone(database: Database, statement: str) -> None:
-    """Run a statement in its own transaction: Neo4j cannot change schema and data in one."""
-
-    def work(transaction: Transaction) -> None:
-        transaction.run(statement)
-
-    database.write(work)
+def _run(database: Database, statement: str, **parameters: object) -> None:
+    database.write(lambda transaction: transaction.run(statement, **parameters))

@@ -1,7 +1,8 @@
-"""The formats in which a fabric can be written: one line and one file per format.
+"""The formats in which a fabric can be written: one line and one function per format.
 
-The function ``write(fabric) -> str`` of a format leaves out what the format cannot express; its module lists
-that. ``almanac ingest`` reads every format back.
+A function takes a `Fabric` and returns the content of a file. It leaves out what the format cannot express,
+which its docstring or module lists, and raises `InvalidValue` for names or networks that the format cannot
+express. ``almanac ingest`` reads every format back.
 """
 
 from __future__ import annotations
@@ -12,41 +13,16 @@ from registry.model import Fabric
 FORMATS = Catalog(
     "fabric format",
     (
-        Entry(
-            name="node-link",
-            target="registry.exports.node_link:write",
-            about="node-link JSON of networkx and D3",
-        ),
-        Entry(
-            name="graphml",
-            target="registry.exports.graphml:write",
-            about="GraphML of networkx, Gephi, yEd and igraph",
-        ),
-        Entry(
-            name="csv",
-            target="registry.exports.links_csv:write",
-            about="links as CSV, one row per cable and direction",
-        ),
-        Entry(
-            name="libtopomap",
-            target="registry.exports.libtopomap:write",
-            about="LibTopoMap's weighted map",
-        ),
-        Entry(
-            name="slurm-topology",
-            target="registry.exports.slurm_tree:write",
-            about="Slurm's topology.conf for topology/tree",
-        ),
-        Entry(
-            name="slurm-block",
-            target="registry.exports.slurm_block:write",
-            about="Slurm's topology.conf for topology/block",
-        ),
-        Entry(
-            name="slurm-topology-yaml",
-            target="registry.exports.slurm_yaml:write",
-            about="Slurm's topology.yaml (25.05 and later)",
-        ),
+        Entry(name=name, target=f"registry.exports.{target}", about=about)
+        for name, target, about in (
+            ("node-link", "graphs:write_node_link", "node-link JSON of networkx and D3"),
+            ("graphml", "graphs:write_graphml", "GraphML of networkx, Gephi, yEd and igraph"),
+            ("csv", "links_csv:write", "links as CSV, one row per cable and direction"),
+            ("libtopomap", "libtopomap:write", "LibTopoMap's weighted map"),
+            ("slurm-topology", "slurm:write_tree", "Slurm's topology.conf for topology/tree"),
+            ("slurm-block", "slurm:write_block", "Slurm's topology.conf for topology/block"),
+            ("slurm-topology-yaml", "slurm:write_yaml", "Slurm's topology.yaml (25.05 and later)"),
+        )
     ),
     list_all=True,
 )

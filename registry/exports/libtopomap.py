@@ -21,13 +21,7 @@ FINEST = 1000
 
 
 def write(fabric: Fabric) -> str:
-    """Return the map; vertices in the fabric's order.
-
-    Raises
-    ------
-    InvalidValue
-        The fabric has no links, or the name of a host is not one word.
-    """
+    """Return the map; vertices in the fabric's order."""
     weights = np.maximum(1, np.rint(fabric.capacity / unit(fabric))).astype(np.int64).tolist()
     lines = [f"num: {len(fabric)} w"]
     lines += [f"{vertex} {name}" for vertex, name in enumerate(_names(fabric))]

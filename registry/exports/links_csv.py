@@ -29,13 +29,7 @@ COLUMNS = (
 
 
 def write(fabric: Fabric) -> str:
-    """Return a header and the rows, in the fabric's order of links.
-
-    Raises
-    ------
-    InvalidValue
-        A name contains a line break or other unprintable characters.
-    """
+    """Return a header and the rows, in the fabric's order of links."""
     for name in fabric.names:
         if not name.isprintable() or name != name.strip():
             raise InvalidValue("fabric.names", f"{name!r} would break the file")

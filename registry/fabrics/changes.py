@@ -1,4 +1,4 @@
-"""Differences between two states of a fabric: devices, cables, capacities, names.
+"""Differences between two states of a fabric: devices, cables, capacities, names; also as text.
 
 Switches are identified by their GUID, hosts by the GUIDs of (most of) their adapters, devices without GUIDs
 by name. Cables are identified by both ends: device, adapter and port; without ports, only the number of
@@ -11,7 +11,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from registry import units
 from registry.model import HOST, SWITCH, Fabric, format_guid
+
+_HOW = ("appeared", "vanished")
 
 End = tuple[int, int, str]
 """Identity of a device, port, adapter's GUID."""
@@ -38,7 +41,6 @@ class Cable:
         Ports; `registry.model.NO_PORT` if unknown.
     source_guid, target_guid : str
         Adapter at a host; empty at a switch.
-    cables : int
     capacity, capacity_back : float
         Data bytes/s of all its cables together, from source to target and back.
     """
@@ -93,19 +95,8 @@ class Changes:
     @property
     def empty(self) -> bool:
         """True if wiring, names and tables are the same."""
-        return not any(
-            (
-                self.hosts_appeared,
-                self.hosts_vanished,
-                self.switches_appeared,
-                self.switches_vanished,
-                self.renamed,
-                self.cables_appeared,
-                self.cables_vanished,
-                self.capacity_changed,
-                self.switches_rerouted,
-            )
-        )
+        about = ("start", "end", "start_snapshot", "end_snapshot")
+        return self == Changes(**{name: getattr(self, name) for name in about})
 
 
 def compare(before: Fabric, after: Fabric) -> Changes:
@@ -253,3 +244,53 @@ def _order(cable: Cable) -> tuple[str, int, str, str, int, str]:
 
 def _names(fabric: Fabric, vertices: set[int], kind: int) -> tuple[str, ...]:
     return tuple(sorted(fabric.names[v] for v in vertices if fabric.kind[v] == kind))
+
+
+def in_words(changes: Changes) -> list[str]:
+    """Return a line per change of devices, cables, capacities and routes; empty if nothing changed."""
+    lines = [f"switch {name} appeared" for name in changes.switches_appeared]
+    lines += [f"switch {name} vanished" for name in changes.switches_vanished]
+    lines += [f"host {name} appeared" for name in changes.hosts_appeared]
+    lines += [f"host {name} vanished" for name in changes.hosts_vanished]
+    lines += [f"{one.kind} {one.old} is now called {one.new}" for one in changes.renamed]
+    lines += [f"{_count_text(cable)} {ends(cable)} appeared" for cable in changes.cables_appeared]
+    lines += [f"{_count_text(cable)} {ends(cable)} vanished" for cable in changes.cables_vanished]
+    lines += [
+        f"cable {ends(one.after)} now carries {units.text(one.after.capacity, units.RATE)}, "
+        f"before {units.text(one.before.capacity, units.RATE)}"
+        for one in changes.capacity_changed
+    ]
+    if changes.switches_rerouted:
+        lines.append(f"the forwarding tables of {len(changes.switches_rerouted)} switches changed")
+    return lines
+
+
+def summary(changes: Changes) -> str:
+    """Return the numbers of changes in one line: ``2 cables vanished, 1 host appeared``."""
+    counts = (
+        *((len(getattr(changes, f"switches_{how}")), "switch", "switches", how) for how in _HOW),
+        *((len(getattr(changes, f"hosts_{how}")), "host", "hosts", how) for how in _HOW),
+        *((_cable_count(changes, how), "cable", "cables", how) for how in _HOW),
+        (len(changes.renamed), "device", "devices", "renamed"),
+        (len(changes.capacity_changed), "cable", "cables", "changed in speed"),
+        (len(changes.switches_rerouted), "switch", "switches", "rerouted"),
+    )
+    parts = [f"{count:,} {one if count == 1 else many} {what}" for count, one, many, what in counts if count]
+    return ", ".join(parts) or "nothing changed"
+
+
+def ends(cable: Cable) -> str:
+    """Return a cable by its ends: ``leaf1 port 4 - spine2 port 1``."""
+    return f"{_end_text(cable.source, cable.source_port)} - {_end_text(cable.target, cable.target_port)}"
+
+
+def _cable_count(changes: Changes, how: str) -> int:
+    return sum(cable.cables for cable in getattr(changes, f"cables_{how}"))
+
+
+def _count_text(cable: Cable) -> str:
+    return "cable" if cable.cables == 1 else f"{cable.cables} cables"
+
+
+def _end_text(name: str, port: int) -> str:
+    return name if port < 0 else f"{name} port {port}"

@@ -12,22 +12,14 @@ from typing import Any
 import numpy as np
 
 from registry.database import codec
-from registry.errors import DatabaseError, InvalidValue
 from registry.model import LINK_COLUMNS, NO_PORT, Adapters, Fabric, ForwardingTables, Ints, Links, Ports
-from registry.model.ports import PORT_COLUMNS
+from registry.model.links import PORT_COLUMNS
 
 _VERTEX_COLUMNS = ("names", "kind", "slots", "forwards", "guid", "lid")
 _VERTEX_OPTIONAL = ("level", "coordinates")
 ADAPTER_COLUMNS = (
-    "names",
-    "guid",
-    "system_guid",
-    "host",
-    "port_adapter",
-    "port_number",
-    "port_guid",
-    "port_lid",
-    "port_lmc",
+    *("names", "guid", "system_guid", "host"),
+    *("port_adapter", "port_number", "port_guid", "port_lid", "port_lmc"),
 )
 
 
@@ -76,15 +68,9 @@ def pack_fabric(fabric: Fabric) -> bytes:
 def unpack_fabric(
     blob: bytes, *, tables: ForwardingTables | None = None, observed_at: datetime | None = None
 ) -> Fabric:
-    """Return the fabric of a blob, with forwarding tables and time of observation.
-
-    Raises
-    ------
-    DatabaseError
-        The blob is damaged or holds no fabric.
-    """
+    """Return the fabric of a blob, with forwarding tables and time of observation."""
     columns = codec.unpack(blob)
-    try:
+    with codec.reading("a stored fabric"):
         vertices: dict[str, Any] = {name: columns[name] for name in _VERTEX_COLUMNS}
         vertices |= {name: columns[name] for name in _VERTEX_OPTIONAL if name in columns}
         links = Links(**{name: columns[f"link_{name}"] for name in LINK_COLUMNS})
@@ -92,8 +78,6 @@ def unpack_fabric(
         if "ports_vertex" in columns:
             vertices["ports"] = Ports(**{name: columns[f"ports_{name}"] for name in PORT_COLUMNS})
         return Fabric(**vertices, links=links, adapters=adapters, tables=tables, observed_at=observed_at)
-    except (KeyError, InvalidValue) as error:
-        raise DatabaseError(f"a stored fabric is damaged: {error}") from error
 
 
 def _columns(fabric: Fabric) -> dict[str, codec.Column]:

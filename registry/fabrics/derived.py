@@ -17,16 +17,23 @@ from registry.model import Fabric
 
 Fact = TypeVar("Fact", DeviceFact, LinkFact)
 
-_STATE = """[d.key, s.name, s.kind, s.forwards, s.slots, s.guid, s.level, s.coordinates, s.lids,
-        s.adapter_names, s.adapter_guids, s.system_guids, s.port_adapters, s.port_numbers,
-        s.port_guids, s.port_lmcs, s.listed_adapters, s.listed_ports, s.port_states, s.could_be]"""
-
+_STATE_FIELDS, _LINK_FIELDS = DeviceFact._fields[1:], LinkFact._fields[2:]
+"""Fields that are properties of a state (all but the key of its device), and of a link (all but its ends)."""
+_STATE = f"[d.key, {', '.join(f's.{name}' for name in _STATE_FIELDS)}]"
+_LINK = ", ".join(
+    (
+        "collect(a.key) AS source, collect(b.key) AS target",
+        *(f"collect(l.{name}) AS {name}" for name in _LINK_FIELDS),
+    )
+)
+_SPAN = "valid_from: $moments[$start[i]], valid_to: $moments[$end[i]]"
 _LISTED = DeviceFact._fields.index("listed_adapters")
 
-_LINK = """collect(a.key) AS source, collect(b.key) AS target,
-       collect(l.src_port) AS src_port, collect(l.dst_port) AS dst_port,
-       collect(l.src_guid) AS src_guid, collect(l.dst_guid) AS dst_guid, collect(l.twin) AS twin,
-       collect(l.capacity) AS capacity, collect(l.cables) AS cables"""
+
+def _assigned(names: Iterable[str]) -> str:
+    """Return the properties of row ``i`` from the columns with their names."""
+    return ", ".join(f"{name}: ${name}[i]" for name in names)
+
 
 _STATES_TOUCHING = f"""
 MATCH (d:Device)-[:HAS_STATE]->(s:DeviceState)
@@ -81,17 +88,10 @@ MATCH (s:DeviceState {id: $id[i]})
 SET s.valid_to = $moments[$end[i]]
 """
 
-_OPEN_STATES = """
+_OPEN_STATES = f"""
 UNWIND range(0, size($id) - 1) AS i
-MATCH (d:Device {id: $device[i]})
-CREATE (d)-[:HAS_STATE]->(:DeviceState {
-  id: $id[i], name: $name[i], kind: $kind[i], forwards: $forwards[i], slots: $slots[i], guid: $guid[i],
-  level: $level[i], coordinates: $coordinates[i], lids: $lids[i], adapter_names: $adapter_names[i],
-  adapter_guids: $adapter_guids[i], system_guids: $system_guids[i], port_adapters: $port_adapters[i],
-  port_numbers: $port_numbers[i], port_guids: $port_guids[i], port_lmcs: $port_lmcs[i],
-  listed_adapters: $listed_adapters[i], listed_ports: $listed_ports[i], port_states: $port_states[i],
-  could_be: $could_be[i],
-  valid_from: $moments[$start[i]], valid_to: $moments[$end[i]]})
+MATCH (d:Device {{id: $device[i]}})
+CREATE (d)-[:HAS_STATE]->(:DeviceState {{{_assigned(("id", *_STATE_FIELDS))}, {_SPAN}}})
 """
 
 _REMOVE_LINKS = """
@@ -108,14 +108,11 @@ WHERE l.valid_from = $moments[$start[i]]
 SET l.valid_to = $moments[$end[i]]
 """
 
-_OPEN_LINKS = """
+_OPEN_LINKS = f"""
 UNWIND range(0, size($source) - 1) AS i
-MATCH (a:Device {id: $source[i]})
-MATCH (b:Device {id: $target[i]})
-CREATE (a)-[:LINK {
-  key: $key[i], src_port: $src_port[i], dst_port: $dst_port[i], src_guid: $src_guid[i],
-  dst_guid: $dst_guid[i], twin: $twin[i], capacity: $capacity[i], cables: $cables[i],
-  valid_from: $moments[$start[i]], valid_to: $moments[$end[i]]}]->(b)
+MATCH (a:Device {{id: $source[i]}})
+MATCH (b:Device {{id: $target[i]}})
+CREATE (a)-[:LINK {{{_assigned(("key", *_LINK_FIELDS))}, {_SPAN}}}]->(b)
 """
 
 _DROP_STATES = """

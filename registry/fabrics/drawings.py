@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from registry.database import codec
-from registry.database.driver import Database, Transaction
-from registry.errors import DatabaseError, InvalidValue, UnknownName
+from registry.database.driver import Transaction
+from registry.database.record_store import Join, NewRecord, RecordKind, Store
+from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Ints
-from registry.model.arrays import freeze
+from registry.model.arrays import freeze_all
+
+DRAWING = RecordKind(name="drawing", label="Drawing", owner=Join("OF", "Content"))
 
 _READ = """
 MATCH (d:Drawing {id: $drawing})
@@ -20,12 +23,7 @@ RETURN d.blob AS blob
 
 _CONTENT = """
 MATCH (x:Content {id: $content})
-RETURN x.hosts + x.switches AS vertices
-"""
-
-_CREATE = """
-MATCH (x:Content {id: $content})
-CREATE (d:Drawing {id: $drawing, cluster: x.cluster, rule: $rule, blob: $blob})-[:OF]->(x)
+RETURN x.hosts + x.switches AS vertices, x.cluster AS cluster
 """
 
 
@@ -47,19 +45,14 @@ class StoredDrawing:
 
     def __post_init__(self) -> None:
         n = len(self.x)
-        freeze(self, "x", np.float64, n)
-        freeze(self, "y", np.float64, n)
-        freeze(self, "tier", np.int32, n)
+        freeze_all(self, n, "x", "y", "tier")
         for name in ("x", "y"):
             if not np.isfinite(getattr(self, name)).all():
                 raise InvalidValue(f"StoredDrawing.{name}", "must be finite")
 
 
-class Drawings:
+class Drawings(Store):
     """Stored drawings."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def read(self, content: str, rule: str) -> StoredDrawing | None:
         """Return the drawing of a snapshot by a rule, or None if none is stored.
@@ -72,14 +65,12 @@ class Drawings:
             Name and version of the layout.
         """
         name = _drawing_id(content, rule)
-        rows = self._database.read(lambda transaction: transaction.run(_READ, drawing=name))
+        rows = self._rows(_READ, drawing=name)
         if not rows:
             return None
         columns = codec.unpack(rows[0]["blob"])
-        try:
+        with codec.reading(f"the stored drawing {name}"):
             return StoredDrawing(**{column: columns[column] for column in ("x", "y", "tier")})
-        except (KeyError, InvalidValue) as error:
-            raise DatabaseError(f"the stored drawing {name} is damaged: {error}") from error
 
     def save(self, content: str, rule: str, x: ArrayLike, y: ArrayLike, tier: ArrayLike) -> None:
         """Save a drawing; one that is stored already is not changed.
@@ -102,8 +93,9 @@ class Drawings:
             if found[0]["vertices"] != len(drawing.x):
                 needed = f"has {len(drawing.x)} positions for {found[0]['vertices']} vertices"
                 raise InvalidValue("StoredDrawing.x", needed)
-            if not transaction.run(_READ, drawing=name):
-                transaction.run(_CREATE, content=content, drawing=name, rule=rule, blob=blob)
+            if not DRAWING.known(transaction, [name]):
+                properties = {"cluster": found[0]["cluster"], "rule": rule, "blob": blob}
+                DRAWING.create(transaction, [NewRecord(name, properties, owner=content)])
 
         self._database.write(work)
 

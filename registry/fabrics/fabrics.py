@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from registry.database.driver import Database, Transaction
+from registry.database.driver import Transaction
+from registry.database.record_store import Store
 from registry.errors import InconsistentGraph, UnknownName
 from registry.fabrics import derived
 from registry.fabrics.changes import Changes, compare
@@ -15,8 +16,8 @@ from registry.fabrics.contents import unpack_fabric
 from registry.fabrics.facts import fabric_of
 from registry.fabrics.observations import lock_cluster, no_fabric
 from registry.fabrics.routings import read_routing, rerouted
-from registry.fabrics.timeline import FOREVER
-from registry.model import Fabric, as_utc
+from registry.fabrics.timeline import FOREVER, time_or_latest
+from registry.model import Fabric, ForwardingTables, as_utc
 
 _CLUSTERS = """
 MATCH (o:Observation)-[:SAW]->(x:Content)
@@ -88,7 +89,6 @@ class ClusterInfo:
 
     Attributes
     ----------
-    name : str
     snapshot : str
         Id of the latest snapshot.
     first_observed_at, last_observed_at : datetime
@@ -120,7 +120,6 @@ class Snapshot:
 
     Attributes
     ----------
-    cluster : str
     id : str
         Id of the snapshot; equal for equal wiring.
     observed_at : datetime
@@ -138,6 +137,20 @@ class Snapshot:
     fabric: Fabric
 
 
+def stored_snapshot(
+    cluster: str,
+    content: str,
+    blob: bytes,
+    observed_at: datetime,
+    *,
+    routing: str | None = None,
+    tables: ForwardingTables | None = None,
+) -> Snapshot:
+    """Return the fabric of a stored snapshot, with the id of forwarding tables and the tables themselves."""
+    fabric = unpack_fabric(blob, tables=tables, observed_at=observed_at)
+    return Snapshot(cluster=cluster, id=content, observed_at=observed_at, routing=routing, fabric=fabric)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationInfo:
     """One observation: its time, snapshot, forwarding tables and source."""
@@ -151,16 +164,16 @@ class ObservationInfo:
     digest: str
 
 
-class Fabrics:
-    """Stored fabrics."""
+class Fabrics(Store):
+    """Stored fabrics.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    A cluster or snapshot that is not stored, a time before the first fabric of a cluster, and a host that did
+    not exist at a time raise `UnknownName`, with the closest names.
+    """
 
     def clusters(self) -> tuple[ClusterInfo, ...]:
         """Return all clusters with a fabric, by name."""
-        rows = self._database.read(lambda transaction: transaction.run(_CLUSTERS))
-        return tuple(ClusterInfo(name=row.pop("cluster"), **row) for row in rows)
+        return tuple(ClusterInfo(name=row.pop("cluster"), **row) for row in self._rows(_CLUSTERS))
 
     def read(self, cluster: str, at: datetime | None = None) -> Snapshot:
         """Return the fabric at a time: that of the last observation at or before it.
@@ -169,13 +182,8 @@ class Fabrics:
         ----------
         at : datetime, optional
             Default: the latest observation.
-
-        Raises
-        ------
-        UnknownName
-            No such cluster, or no fabric of it had been ingested by then.
         """
-        moment = FOREVER if at is None else as_utc(at)
+        moment = time_or_latest(at)
         return self._database.read(lambda transaction: _read(transaction, cluster, moment))
 
     def read_content(self, content: str, routing: str | None = None) -> Snapshot:
@@ -185,20 +193,11 @@ class Fabrics:
         ----------
         routing : str, optional
             Id of forwarding tables to attach (default: none).
-
-        Raises
-        ------
-        UnknownName
         """
         return self._database.read(lambda transaction: _read_content(transaction, content, routing))
 
     def observations(self, cluster: str) -> tuple[ObservationInfo, ...]:
-        """Return all observations of a cluster by time, those of the same time by arrival.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Return all observations of a cluster by time, those of the same time by arrival."""
 
         def work(transaction: Transaction) -> tuple[ObservationInfo, ...]:
             rows = transaction.run(_OBSERVATIONS, cluster=cluster)
@@ -209,16 +208,11 @@ class Fabrics:
         return self._database.read(work)
 
     def changes(self, cluster: str, start: datetime, end: datetime | None = None) -> Changes:
-        """Return the differences between the fabric at `start` and at `end` (default: the latest).
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Return the differences between the fabric at `start` and at `end` (default: the latest)."""
 
         def work(transaction: Transaction) -> Changes:
             before = _read(transaction, cluster, as_utc(start), tables=False)
-            after = _read(transaction, cluster, FOREVER if end is None else as_utc(end), tables=False)
+            after = _read(transaction, cluster, time_or_latest(end), tables=False)
             guids: tuple[str, ...] = ()
             if before.routing and after.routing and before.routing != after.routing:
                 guids = rerouted(transaction, before.routing, after.routing)
@@ -251,15 +245,9 @@ class Fabrics:
         return (until or list(observations))[0].at
 
     def subgraph(self, cluster: str, hosts: Iterable[str], at: datetime | None = None) -> Fabric:
-        """Return some hosts and all forwarding devices at a time, from the derived graph.
-
-        Raises
-        ------
-        UnknownName
-            A host that did not exist then; with the closest names.
-        """
+        """Return some hosts and all forwarding devices at a time, from the derived graph."""
         names = tuple(hosts)
-        moment = FOREVER if at is None else as_utc(at)
+        moment = time_or_latest(at)
 
         def work(transaction: Transaction) -> Fabric:
             written = transaction.run(_WRITTEN, cluster=cluster)
@@ -277,12 +265,7 @@ class Fabrics:
         return self._database.read(work)
 
     def rebuild(self, cluster: str) -> None:
-        """Rebuild the derived graph of a cluster from its observations.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Rebuild the derived graph of a cluster from its observations."""
 
         def work(transaction: Transaction) -> None:
             rows = transaction.run(_CONTENTS_IN_TIME, cluster=cluster)
@@ -307,13 +290,9 @@ def _read(transaction: Transaction, cluster: str, at: datetime, *, tables: bool 
     routed = transaction.run(_ROUTING_AS_OF, cluster=cluster, at=at)
     routing = routed[0]["routing"] if routed else None
     forwarding = read_routing(transaction, routing) if routing and tables else None
-    observed_at = found[0]["at"]
-    return Snapshot(
-        cluster=cluster,
-        id=found[0]["content"],
-        observed_at=observed_at,
-        routing=routing,
-        fabric=unpack_fabric(found[0]["blob"], tables=forwarding, observed_at=observed_at),
+    row = found[0]
+    return stored_snapshot(
+        cluster, row["content"], row["blob"], row["at"], routing=routing, tables=forwarding
     )
 
 
@@ -331,14 +310,8 @@ def _read_content(transaction: Transaction, content: str, routing: str | None) -
     tables = None if routing is None else read_routing(transaction, routing)
     if routing is not None and tables is None:
         raise UnknownName("routing", routing)
-    observed_at = found[0]["at"]
-    return Snapshot(
-        cluster=found[0]["cluster"],
-        id=content,
-        observed_at=observed_at,
-        routing=routing,
-        fabric=unpack_fabric(found[0]["blob"], tables=tables, observed_at=observed_at),
-    )
+    row = found[0]
+    return stored_snapshot(row["cluster"], content, row["blob"], row["at"], routing=routing, tables=tables)
 
 
 def _observation_info(row: dict[str, Any]) -> ObservationInfo:

@@ -14,7 +14,7 @@ import numpy as np
 
 from registry.fabrics.contents import ADAPTER_COLUMNS, canonical
 from registry.model import HOST, NO_PORT, SWITCH, Adapters, Fabric, Links, Ports, format_guid
-from registry.model.ports import PORT_COLUMNS, PORT_STATES
+from registry.model.links import PORT_COLUMNS, PORT_STATES
 
 KINDS = ("host", "switch")
 """Names of `HOST` and `SWITCH`."""

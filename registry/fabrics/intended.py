@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from registry.database import codec
-from registry.database.driver import Database, Transaction
-from registry.errors import DatabaseError, InvalidValue, UnknownName
-from registry.fabrics.timeline import FOREVER
+from registry.database.driver import Transaction
+from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, Store, hashed_id
+from registry.errors import UnknownName
+from registry.fabrics.timeline import time_or_latest
 from registry.model import IntendedWiring, as_utc
 
+WIRING = RecordKind(name="intended wiring", label="IntendedWiring", owner=OF_CLUSTER)
 _COLUMNS = ("source", "source_port", "target", "target_port", "kind")
 
 _AS_OF = """
@@ -27,17 +28,6 @@ MATCH (w:IntendedWiring)
 WHERE w.cluster = $cluster
 RETURN w.id AS id, w.at AS at, w.cables AS cables, w.origin AS origin
 ORDER BY at, w.seq
-"""
-
-_KNOWN = """
-MATCH (w:IntendedWiring {id: $wiring})
-RETURN w.at AS at
-"""
-
-_CREATE = """
-MATCH (c:Cluster {id: $cluster})
-CREATE (w:IntendedWiring {id: $wiring, cluster: $cluster, content: $content, at: $at, seq: $seq,
-                          cables: $cables, origin: $origin, blob: $blob})-[:OF]->(c)
 """
 
 _CLUSTERS = """
@@ -66,7 +56,7 @@ class WiringInfo:
     origin: str
 
 
-class Intended:
+class Intended(Store):
     """Stored intended wiring.
 
     Examples
@@ -79,9 +69,6 @@ class Intended:
         found = mapping.checks.wiring.compare(plan, fabric)
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def read(self, cluster: str, at: datetime | None = None) -> StoredWiring:
         """Return the plan that is valid at a time (default: the latest).
 
@@ -90,7 +77,7 @@ class Intended:
         UnknownName
             The cluster has no plan, or none at that time.
         """
-        moment = FOREVER if at is None else as_utc(at)
+        moment = time_or_latest(at)
 
         def work(transaction: Transaction) -> StoredWiring:
             found = transaction.run(_AS_OF, cluster=cluster, at=moment)
@@ -102,18 +89,14 @@ class Intended:
 
     def list(self, cluster: str) -> tuple[WiringInfo, ...]:
         """Return all plans of a cluster by time."""
-        rows = self._database.read(lambda transaction: transaction.run(_LIST, cluster=cluster))
-        return tuple(WiringInfo(**row) for row in rows)
+        return tuple(WiringInfo(**row) for row in self._rows(_LIST, cluster=cluster))
 
 
 def stored_wiring(row: dict[str, Any]) -> StoredWiring:
-    """Return the plan of a row with `id`, `at`, `origin` and `blob`.
-
-    Raises
-    ------
-    DatabaseError
-    """
-    wiring = _unpack(row["blob"], row["at"])
+    """Return the plan of a row with `id`, `at`, `origin` and `blob`."""
+    columns = codec.unpack(row["blob"])
+    with codec.reading("a stored plan of the wiring"):
+        wiring = IntendedWiring(**{name: columns[name] for name in _COLUMNS}, declared_at=row["at"])
     return StoredWiring(id=row["id"], at=row["at"], origin=row["origin"], wiring=wiring)
 
 
@@ -131,34 +114,24 @@ def save_wiring(
     held = transaction.run(_AS_OF, cluster=cluster, at=moment)
     if held and held[0]["content"] == content:
         return str(held[0]["id"]), False
-    text = f"{moment.isoformat()}\n{content}"
-    identity = f"{cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    if transaction.run(_KNOWN, wiring=identity):
+    identity = hashed_id(cluster, moment.isoformat(), content)
+    if WIRING.known(transaction, [identity]):
         return identity, False
-    transaction.run(
-        _CREATE,
-        cluster=cluster,
-        wiring=identity,
-        content=content,
-        at=moment,
-        seq=seq,
-        cables=len(wiring),
-        origin=origin,
-        blob=codec.pack(_columns(wiring)),
-    )
+    properties = {
+        "cluster": cluster,
+        "content": content,
+        "at": moment,
+        "seq": seq,
+        "cables": len(wiring),
+        "origin": origin,
+        "blob": codec.pack(_columns(wiring)),
+    }
+    WIRING.create(transaction, [NewRecord(identity, properties, owner=cluster)])
     return identity, True
 
 
 def _columns(wiring: IntendedWiring) -> dict[str, codec.Column]:
     return {name: getattr(wiring, name) for name in _COLUMNS}
-
-
-def _unpack(blob: bytes, at: datetime) -> IntendedWiring:
-    columns = codec.unpack(blob)
-    try:
-        return IntendedWiring(**{name: columns[name] for name in _COLUMNS}, declared_at=at)
-    except (KeyError, InvalidValue) as error:
-        raise DatabaseError(f"a stored plan of the wiring is damaged: {error}") from error
 
 
 def _no_plan(transaction: Transaction, cluster: str) -> UnknownName:

@@ -6,28 +6,23 @@ name. It is valid until the next layout of that host.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from registry.database import codec
-from registry.database.driver import Database, Transaction
-from registry.errors import DatabaseError, InvalidValue, UnknownName
-from registry.fabrics.timeline import FOREVER
+from registry.database.driver import Transaction
+from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, Store, hashed_id
+from registry.errors import InvalidValue, UnknownName
+from registry.fabrics.timeline import time_or_latest
 from registry.model import Fabric, as_utc, format_guid
 from registry.model.host_layout import HostLayout
 
+LAYOUT = RecordKind(name="layout", label="HostLayout", owner=OF_CLUSTER)
 _ARRAYS = (
-    "core_domain",
-    "core_cpu",
-    "domain_node",
-    "distance",
-    "nic_name",
-    "nic_fabric",
-    "nic_guid",
-    "nic_near",
+    *("core_domain", "core_cpu", "domain_node", "distance"),
+    *("nic_name", "nic_fabric", "nic_guid", "nic_near"),
 )
 _TEXTS = ("name", "source")
 
@@ -41,20 +36,6 @@ _BLOBS = """
 UNWIND $ids AS id
 MATCH (l:HostLayout {id: id})
 RETURN l.host AS host, l.at AS at, l.blob AS blob
-"""
-
-_KNOWN = """
-UNWIND $ids AS id
-MATCH (l:HostLayout {id: id})
-RETURN l.id AS id
-"""
-
-_CREATE = """
-UNWIND range(0, size($id) - 1) AS i
-MATCH (c:Cluster {id: $cluster})
-CREATE (l:HostLayout {id: $id[i], cluster: $cluster, host: $host[i], content: $content[i], at: $at,
-                      seq: $seq, cores: $cores[i], domains: $domains[i], adapters: $adapters[i],
-                      blob: $blob[i]})-[:OF]->(c)
 """
 
 
@@ -74,7 +55,7 @@ class StoredLayout:
     layout: HostLayout
 
 
-class Layouts:
+class Layouts(Store):
     """Stored layouts of hosts.
 
     Examples
@@ -85,12 +66,9 @@ class Layouts:
             cores = {one.host: one.layout.cores for one in registry.layouts.list("hpc1")}
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def list(self, cluster: str, at: datetime | None = None) -> tuple[StoredLayout, ...]:
         """Return the layout of each host at a time (default: the latest) by host name; may be empty."""
-        moment = FOREVER if at is None else as_utc(at)
+        moment = time_or_latest(at)
 
         def work(transaction: Transaction) -> tuple[StoredLayout, ...]:
             held = _held(transaction, cluster, moment)
@@ -151,28 +129,28 @@ def save_layouts(
     """Save layouts of hosts of a locked cluster; return the number of new ones."""
     moment = as_utc(at)
     held = _held(transaction, cluster, moment)
-    rows: dict[str, dict[str, Any]] = {}
+    new: dict[str, NewRecord] = {}
     for host, layout in zip(hosts, layouts, strict=True):
         columns = _columns(layout)
         content = codec.digest(columns)
         if host in held and held[host]["content"] == content:
             continue
-        text = f"{host}\n{moment.isoformat()}\n{content}"
-        identity = f"{cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-        rows[identity] = {
+        identity = hashed_id(cluster, host, moment.isoformat(), content)
+        properties = {
+            "cluster": cluster,
             "host": host,
             "content": content,
+            "at": moment,
+            "seq": seq,
             "cores": layout.cores,
             "domains": layout.domains,
             "adapters": len(layout.nic_name),
             "blob": codec.pack(columns),
         }
-    for row in transaction.run(_KNOWN, ids=list(rows)) if rows else []:
-        del rows[row["id"]]
-    fields = ("host", "content", "cores", "domains", "adapters", "blob")
-    table: dict[str, list[Any]] = {field: [row[field] for row in rows.values()] for field in fields}
-    transaction.run_columns(_CREATE, {"id": list(rows), **table}, cluster=cluster, at=moment, seq=seq)
-    return len(rows)
+        new[identity] = NewRecord(identity, properties, owner=cluster)
+    known = LAYOUT.known(transaction, new)
+    LAYOUT.create(transaction, [record for record in new.values() if record.id not in known])
+    return len(new) - len(known)
 
 
 def _held(transaction: Transaction, cluster: str, at: datetime) -> dict[str, dict[str, Any]]:
@@ -204,8 +182,6 @@ def _columns(layout: HostLayout) -> dict[str, codec.Column]:
 
 def _unpack(blob: bytes) -> HostLayout:
     columns = codec.unpack(blob)
-    try:
+    with codec.reading("a stored layout of a host"):
         texts = dict(zip(_TEXTS, columns.pop("texts"), strict=True))
         return HostLayout(**{name: columns[name] for name in _ARRAYS}, **texts)
-    except (KeyError, ValueError) as error:
-        raise DatabaseError(f"a stored layout of a host is damaged: {error}") from error

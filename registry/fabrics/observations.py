@@ -7,13 +7,13 @@ the same observation again adds nothing.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
 from registry.database.driver import Database, Transaction
+from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, hashed_id
 from registry.errors import PoorerSource, UnknownName
 from registry.fabrics import derived
 from registry.fabrics.contents import canonical, content_hash, pack_fabric, unpack_fabric
@@ -53,33 +53,9 @@ WHERE o.cluster = $cluster AND o.at > $at
 RETURN min(o.at) AS at
 """
 
-_OBSERVATION = """
-MATCH (o:Observation {id: $observation})
-RETURN o.seq AS seq
-"""
-
-_CREATE_CONTENT = """
-MATCH (c:Cluster {id: $cluster})
-CREATE (x:Content {id: $content, cluster: $cluster, blob: $blob, hosts: $hosts, switches: $switches,
-                   adapters: $adapters, cables: $cables, links: $links})-[:OF]->(c)
-"""
-
-_CREATE_OBSERVATION = """
-CREATE (o:Observation {id: $observation, cluster: $cluster, at: $at, seq: $seq, source: $source,
-                       digest: $digest})
-"""
-
-_SAW_CONTENT = """
-MATCH (o:Observation {id: $observation})
-MATCH (x:Content {id: $content})
-CREATE (o)-[:SAW]->(x)
-"""
-
-_SAW_ROUTING = """
-MATCH (o:Observation {id: $observation})
-MATCH (r:Routing {id: $routing})
-CREATE (o)-[:SAW]->(r)
-"""
+_SAW_CONTENT, _SAW_ROUTING = Join("SAW", "Content"), Join("SAW", "Routing")
+OBSERVATION = RecordKind(name="observation", label="Observation", joins=(_SAW_CONTENT, _SAW_ROUTING))
+CONTENT = RecordKind(name="snapshot", label="Content", owner=OF_CLUSTER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,8 +68,6 @@ class ObservationDraft:
         Id of the observation.
     fabric : Fabric or None
         Canonical fabric.
-    content : str or None
-    routing : PackedRouting or None
     """
 
     id: str
@@ -128,9 +102,8 @@ def draft_observation(intake: Intake) -> ObservationDraft | None:
     content = None if fabric is None else f"{cluster}/{content_hash(fabric)}"
     routing = None if intake.tables is None else pack_routing(cluster, intake.tables)
     parts = (as_utc(at).isoformat(), content or "", "" if routing is None else routing.id)
-    name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return ObservationDraft(
-        id=f"{cluster}/{name}",
+        id=hashed_id(cluster, *parts),
         cluster=cluster,
         at=as_utc(at),
         fabric=fabric,
@@ -170,7 +143,7 @@ def save_observation(transaction: Transaction, draft: ObservationDraft, seq: int
     content = draft.content or (None if before is None else before[1])
     if content is None:
         raise no_fabric(transaction, draft.cluster, draft.at)
-    if transaction.run(_OBSERVATION, observation=draft.id):
+    if OBSERVATION.known(transaction, [draft.id]):
         return ObservationResult(observation=draft.id, content=content)
     new_content = _save_content(transaction, draft)
     new_routing = draft.routing is not None and save_routing(transaction, draft.cluster, draft.routing)
@@ -214,37 +187,30 @@ def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownNa
 
 def _save_content(transaction: Transaction, draft: ObservationDraft) -> bool:
     """Save the snapshot of an observation; return False if it has none or it is stored already."""
-    if draft.fabric is None or transaction.run(_CONTENT, content=draft.content):
+    fabric, content = draft.fabric, draft.content
+    if fabric is None or content is None or CONTENT.known(transaction, [content]):
         return False
-    transaction.run(
-        _CREATE_CONTENT,
-        cluster=draft.cluster,
-        content=draft.content,
-        blob=pack_fabric(draft.fabric),
-        hosts=len(draft.fabric.hosts),
-        switches=len(draft.fabric.switches),
-        adapters=len(draft.fabric.adapters),
-        cables=draft.fabric.cable_count,
-        links=len(draft.fabric.links),
-    )
+    properties = {
+        "cluster": draft.cluster,
+        "blob": pack_fabric(fabric),
+        "hosts": len(fabric.hosts),
+        "switches": len(fabric.switches),
+        "adapters": len(fabric.adapters),
+        "cables": fabric.cable_count,
+        "links": len(fabric.links),
+    }
+    CONTENT.create(transaction, [NewRecord(content, properties, owner=draft.cluster)])
     return True
 
 
 def _create_observation(transaction: Transaction, draft: ObservationDraft, seq: int) -> None:
     """Create the node of an observation and its relationships to snapshot and routing."""
-    transaction.run(
-        _CREATE_OBSERVATION,
-        observation=draft.id,
-        cluster=draft.cluster,
-        at=draft.at,
-        seq=seq,
-        source=draft.source,
-        digest=draft.digest,
-    )
-    if draft.content is not None:
-        transaction.run(_SAW_CONTENT, observation=draft.id, content=draft.content)
-    if draft.routing is not None:
-        transaction.run(_SAW_ROUTING, observation=draft.id, routing=draft.routing.id)
+    properties = {name: getattr(draft, name) for name in ("cluster", "at", "source", "digest")}
+    joined = {
+        _SAW_CONTENT: [draft.content] if draft.content is not None else [],
+        _SAW_ROUTING: [draft.routing.id] if draft.routing is not None else [],
+    }
+    OBSERVATION.create(transaction, [NewRecord(draft.id, properties | {"seq": seq}, joined=joined)])
 
 
 def _derive(transaction: Transaction, draft: ObservationDraft, before: str | None) -> tuple[int, int]:

@@ -13,8 +13,10 @@ import numpy as np
 
 from registry.database import codec
 from registry.database.driver import Transaction
+from registry.database.record_store import OF_CLUSTER, NewRecord, RecordKind, known_ids
 from registry.model import NO_ROUTE, ForwardingTables, format_guid
 
+ROUTING = RecordKind(name="routing", label="Routing", owner=OF_CLUSTER)
 TABLES_A_BATCH = 500
 """Tables in one statement, each of at most 64 thousand LIDs."""
 
@@ -34,21 +36,10 @@ WITH t, collect(h.guid) AS guids
 RETURN collect(guids) AS guids, collect(t.ports) AS ports
 """
 
-_KNOWN_TABLES = """
-UNWIND $tables AS id
-MATCH (t:ForwardingTable {id: id})
-RETURN collect(t.id) AS tables
-"""
-
 _MERGE_TABLES = """
 UNWIND range(0, size($id) - 1) AS i
 MERGE (t:ForwardingTable {id: $id[i]})
 ON CREATE SET t.ports = $ports[i]
-"""
-
-_CREATE_ROUTING = """
-MATCH (c:Cluster {id: $cluster})
-CREATE (r:Routing {id: $routing, cluster: $cluster, lids: $lids, switches: $switches})-[:OF]->(c)
 """
 
 _JOIN_TABLES = """
@@ -65,7 +56,6 @@ class PackedRouting:
 
     Attributes
     ----------
-    id : str
     guids, tables : tuple of str
         GUID of each switch and the id of its table.
     lids : bytes
@@ -104,22 +94,16 @@ def pack_routing(cluster: str, tables: ForwardingTables) -> PackedRouting:
 
 def save_routing(transaction: Transaction, cluster: str, routing: PackedRouting) -> bool:
     """Save a routing of an existing cluster; return False if it is stored already."""
-    if transaction.run(_ROUTING, routing=routing.id):
+    if ROUTING.known(transaction, [routing.id]):
         return False
-    known = set(transaction.run(_KNOWN_TABLES, tables=sorted(routing.ports))[0]["tables"])
-    missing = [table for table in sorted(routing.ports) if table not in known]
+    missing = sorted(routing.ports.keys() - known_ids(transaction, "ForwardingTable", routing.ports))
     transaction.run_columns(
         _MERGE_TABLES,
         {"id": missing, "ports": [routing.ports[table] for table in missing]},
         batch=TABLES_A_BATCH,
     )
-    transaction.run(
-        _CREATE_ROUTING,
-        cluster=cluster,
-        routing=routing.id,
-        lids=routing.lids,
-        switches=len(routing.guids),
-    )
+    properties = {"cluster": cluster, "lids": routing.lids, "switches": len(routing.guids)}
+    ROUTING.create(transaction, [NewRecord(routing.id, properties, owner=cluster)])
     joined = {"guid": routing.guids, "table": routing.tables}
     transaction.run_columns(_JOIN_TABLES, joined, routing=routing.id)
     return True

@@ -17,11 +17,17 @@ from datetime import UTC, datetime
 from typing import Generic, NamedTuple, TypeVar
 
 from registry.errors import InconsistentGraph
+from registry.model import as_utc
 
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 """End of an open interval."""
 
 Fact = TypeVar("Fact", bound=Hashable)
+
+
+def time_or_latest(at: datetime | None) -> datetime:
+    """Return a time in UTC, or a time after all others if none is given."""
+    return FOREVER if at is None else as_utc(at)
 
 
 class Interval(NamedTuple):

@@ -51,15 +51,12 @@ class Saving:
 
     Attributes
     ----------
-    transaction : Transaction
-    intake : Intake
     observation : ObservationDraft or None
         The intake's fabric and tables with their ids.
     seq : int
         Number of this writer among all writers of the cluster; 0 without a cluster.
     moment : datetime
         Time of saving, UTC.
-    progress : Progress
     receipt : Receipt
         Result so far.
     """

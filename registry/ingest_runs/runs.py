@@ -10,11 +10,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from registry.database.driver import Database, Transaction
+from registry.database.driver import Transaction
+from registry.database.record_store import NewRecord, RecordKind, Store, delete_ids
 from registry.errors import DatabaseUnavailable
 
 SAVED, UNCHANGED, FAILED = "saved", "unchanged", "failed"
@@ -22,51 +23,18 @@ OUTCOMES = (SAVED, UNCHANGED, FAILED)
 """Outcomes: something was new; everything was known; an error, and nothing was saved."""
 RETENTION = timedelta(days=30)
 """How long a run that saved nothing is stored."""
+STALE = timedelta(days=7)
+"""A source without a good run for longer is stale. Sources without a cluster (profiles) do not age."""
+
+FRESH, OLD, FAILING, NEVER = "fresh", "stale", "failing", "never read"
+STATES = (FRESH, OLD, FAILING, NEVER)
+"""States of sources; all but the first need attention."""
 MAX_FILES = 1000
 """Most paths of a run that are stored."""
 MAX_ERROR = 1000
 """Most characters of an error that are stored."""
 
-_CREATE = """
-CREATE (r:IngestRun {id: $run, cluster: $cluster, at: $at, source: $source, formats: $formats, files: $files,
-                     digest: $digest, key: $key, warnings: $warnings, jobs: $jobs, seconds: $seconds,
-                     outcome: $outcome, error: $error, error_kind: $error_kind,
-                     snapshot: $snapshot, routing: $routing, profiles: $profiles})
-"""
-
-_RETURN = """
-RETURN r.id AS id, r.cluster AS cluster, r.at AS at, r.formats AS formats, r.files AS files,
-       r.digest AS digest, r.warnings AS warnings, r.seconds AS seconds, r.outcome AS outcome,
-       r.error AS error, r.error_kind AS error_kind, r.snapshot AS snapshot, r.routing AS routing,
-       r.profiles AS profiles
-"""
-
-_LIST = f"""
-MATCH (r:IngestRun)
-WITH r ORDER BY r.at DESC, r.id LIMIT $limit
-{_RETURN}
-"""
-
-_LIST_OF = f"""
-MATCH (r:IngestRun)
-WHERE r.cluster = $cluster
-WITH r ORDER BY r.at DESC, r.id LIMIT $limit
-{_RETURN}
-"""
-
-_SAME = f"""
-MATCH (r:IngestRun)
-WHERE r.key = $key AND r.outcome <> $failed
-WITH r ORDER BY r.at DESC LIMIT 1
-{_RETURN}
-"""
-
-_LATEST = """
-MATCH (r:IngestRun)
-UNWIND r.formats AS format
-WITH r.cluster AS cluster, format, r.outcome AS outcome, max(r.at) AS at
-RETURN cluster, format, outcome, at
-"""
+RUN = RecordKind(name="ingest run", label="IngestRun")
 
 _SOURCES = """
 MATCH (r:IngestRun)
@@ -81,12 +49,6 @@ WHERE r.cluster = $cluster AND r.at < $before AND r.outcome <> $saved
 RETURN r.id AS id, r.cluster AS cluster, r.at AS at, r.formats AS formats, r.outcome AS outcome
 """
 
-_DELETE = """
-UNWIND $runs AS id
-MATCH (r:IngestRun {id: id})
-DETACH DELETE r
-"""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
@@ -96,16 +58,13 @@ class Attempt:
     ----------
     started_at : datetime
         Start, with a time zone.
-    cluster : str or None
     formats : tuple of str
         Formats of the files that were recognised.
     files : tuple of str
         Paths as given.
-    digest : str
     key : str
         Hash of everything that decides what is saved: bytes, names and times of the files, options, version
         of the program; empty if unknown.
-    warnings : tuple of str
     """
 
     started_at: datetime
@@ -129,7 +88,6 @@ class RunResult:
         Duration.
     jobs : int
         Number of new or changed jobs.
-    error : BaseException or None
     snapshot, routing : str
         Ids of the snapshot and the forwarding tables; empty if there are none.
     profiles : sequence of str
@@ -151,12 +109,10 @@ class RunInfo:
 
     Attributes
     ----------
-    id : str
     cluster : str
         Name of the cluster; empty if none was given.
     at : datetime
         Start, UTC.
-    formats, files, warnings : tuple of str
     digest : str
         SHA-256 of the files' bytes; empty if not all were read.
     seconds : float
@@ -197,7 +153,6 @@ class SourceState:
         Empty if a run had no cluster, or failed before the format was recognised.
     last_at : datetime
         Start of its last run.
-    last_outcome : str
     last_good_at : datetime or None
         Start of its last run that did not fail; None if none is stored.
     error : str
@@ -212,7 +167,45 @@ class SourceState:
     error: str
 
 
-class Runs:
+_RETURN = f"RETURN {', '.join(f'r.{field.name} AS {field.name}' for field in fields(RunInfo))}"
+
+_LIST = f"""
+MATCH (r:IngestRun)
+WITH r ORDER BY r.at DESC, r.id LIMIT $limit
+{_RETURN}
+"""
+
+_LIST_OF = f"""
+MATCH (r:IngestRun)
+WHERE r.cluster = $cluster
+WITH r ORDER BY r.at DESC, r.id LIMIT $limit
+{_RETURN}
+"""
+
+_SAME = f"""
+MATCH (r:IngestRun)
+WHERE r.key = $key AND r.outcome <> $failed
+WITH r ORDER BY r.at DESC LIMIT 1
+{_RETURN}
+"""
+
+
+class Freshness(NamedTuple):
+    """Freshness of a source.
+
+    Attributes
+    ----------
+    state : str
+        One of `STATES`.
+    words : str
+        Description in one line, with the error if there is one.
+    """
+
+    state: str
+    words: str
+
+
+class Runs(Store):
     """Stored ingest runs.
 
     Examples
@@ -225,26 +218,24 @@ class Runs:
         stale = [one.format for one in sources if one.last_good_at is None or one.last_good_at < day_ago]
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def list(self, cluster: str | None = None, limit: int = 100) -> tuple[RunInfo, ...]:
         """Return the last runs of one cluster or of all, the newest first."""
-        statement = _LIST if cluster is None else _LIST_OF
-        parameters: dict[str, Any] = {} if cluster is None else {"cluster": cluster}
-        rows = self._database.read(lambda transaction: transaction.run(statement, limit=limit, **parameters))
+        if cluster is None:
+            rows = self._rows(_LIST, limit=limit)
+        else:
+            rows = self._rows(_LIST_OF, limit=limit, cluster=cluster)
         return tuple(map(_run, rows))
 
     def sources(self, cluster: str | None = None) -> tuple[SourceState, ...]:
         """Return each source with its last and its last good run, by cluster and format."""
-        rows = self._database.read(lambda transaction: transaction.run(_SOURCES))
+        rows = self._rows(_SOURCES)
         return source_states(row for row in rows if cluster is None or row["cluster"] == cluster)
 
     def same(self, key: str) -> RunInfo | None:
         """Return the last good run with this `Attempt.key`, which would change nothing again, or None."""
         if not key:
             return None
-        rows = self._database.read(lambda transaction: transaction.run(_SAME, key=key, failed=FAILED))
+        rows = self._rows(_SAME, key=key, failed=FAILED)
         return _run(rows[0]) if rows else None
 
     def unchanged(self, attempt: Attempt, known: RunInfo) -> None:
@@ -304,57 +295,44 @@ def record_run(
     run = uuid.uuid4().hex[:16]
     left_out = len(attempt.files) - MAX_FILES
     files = list(attempt.files[:MAX_FILES]) + ([f"... and {left_out} more"] if left_out > 0 else [])
-    transaction.run(
-        _CREATE,
-        run=run,
-        cluster=attempt.cluster or "",
-        at=attempt.started_at,
-        source=", ".join(attempt.formats),
-        formats=list(dict.fromkeys(attempt.formats)) or [""],
-        files=files,
-        digest=attempt.digest,
-        key=attempt.key,
-        warnings=list(attempt.warnings),
-        jobs=result.jobs,
-        seconds=result.seconds,
-        outcome=result.outcome,
-        error="" if result.error is None else " ".join(str(result.error).split())[:MAX_ERROR],
-        error_kind="" if result.error is None else type(result.error).__name__,
-        snapshot=result.snapshot,
-        routing=result.routing,
-        profiles=list(result.profiles),
-    )
+    properties = {
+        "cluster": attempt.cluster or "",
+        "at": attempt.started_at,
+        "source": ", ".join(attempt.formats),
+        "formats": list(dict.fromkeys(attempt.formats)) or [""],
+        "files": files,
+        "digest": attempt.digest,
+        "key": attempt.key,
+        "warnings": list(attempt.warnings),
+        "jobs": result.jobs,
+        "seconds": result.seconds,
+        "outcome": result.outcome,
+        "error": "" if result.error is None else " ".join(str(result.error).split())[:MAX_ERROR],
+        "error_kind": "" if result.error is None else type(result.error).__name__,
+        "snapshot": result.snapshot,
+        "routing": result.routing,
+        "profiles": list(result.profiles),
+    }
+    RUN.create(transaction, [NewRecord(run, properties)])
     _delete_old(transaction, attempt.cluster or "", attempt.started_at - RETENTION)
     return run
 
 
 def _delete_old(transaction: Transaction, cluster: str, before: datetime) -> None:
+    """Delete the old runs of a cluster that saved nothing and are not the last good run of a source."""
     # without an index on the time: with one, ArcadeDB 26.10 finds deleted runs
     old = transaction.run(_OLD, cluster=cluster, before=before, saved=SAVED)
     if not old:
         return
-    latest = _latest(transaction)
-    gone = [row["id"] for row in old if not _is_last_good(row, latest)]
-    transaction.run(_DELETE, runs=gone)
-
-
-def _is_last_good(row: dict[str, Any], latest: dict[tuple[str, str], dict[str, datetime]]) -> bool:
-    if row["outcome"] == FAILED:
-        return False
-    states = (latest[row["cluster"], format] for format in row["formats"])
-    return any(row["at"] == _last_good(state) for state in states)
-
-
-def _latest(transaction: Transaction) -> dict[tuple[str, str], dict[str, datetime]]:
-    """Return the start of the last run of each outcome, by cluster and format."""
-    latest: dict[tuple[str, str], dict[str, datetime]] = {}
-    for row in transaction.run(_LATEST):
-        latest.setdefault((row["cluster"], row["format"]), {})[row["outcome"]] = row["at"]
-    return latest
-
-
-def _last_good(state: dict[str, datetime]) -> datetime | None:
-    return max((at for outcome, at in state.items() if outcome != FAILED), default=None)
+    states = source_states(transaction.run(_SOURCES))
+    last_good = {(state.cluster, state.format): state.last_good_at for state in states}
+    gone = [
+        row["id"]
+        for row in old
+        if row["outcome"] == FAILED
+        or all(row["at"] != last_good[row["cluster"], format] for format in row["formats"])
+    ]
+    delete_ids(transaction, RUN.label, gone)
 
 
 def _state(key: tuple[str, str], runs: Sequence[tuple[datetime, str, str]]) -> SourceState:
@@ -373,3 +351,24 @@ def _run(row: dict[str, Any]) -> RunInfo:
     lists = ("formats", "files", "warnings", "profiles")
     columns: dict[str, Any] = {name: tuple(row.pop(name) or ()) for name in lists}
     return RunInfo(**columns, **row)
+
+
+def freshness(source: SourceState, now: datetime) -> Freshness:
+    """Return the freshness of a source; failing takes precedence over stale."""
+    if source.last_good_at is None:
+        return Freshness(NEVER, f"never read: {source.error}")
+    age = now - source.last_good_at
+    seen = f"last good {age_text(age)} ago"
+    if source.last_outcome == FAILED:
+        return Freshness(FAILING, f"{seen}; the last try failed: {source.error}")
+    return Freshness(OLD if source.cluster and age > STALE else FRESH, seen)
+
+
+def age_text(age: timedelta) -> str:
+    """Return an age in the largest suitable unit: ``3 minutes``, ``1 hour``, ``12 days``."""
+    seconds = max(age.total_seconds(), 0.0)
+    for name, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        count = int(seconds // size)
+        if count or name == "second":
+            return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
+    raise AssertionError

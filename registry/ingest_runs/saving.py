@@ -15,23 +15,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from registry.database.driver import Database, Transaction
+from registry.database.record_store import Join
 from registry.fabrics.observations import ObservationDraft, lock_cluster
 from registry.ingest_runs.kinds import KINDS, Saving
-from registry.ingest_runs.runs import SAVED, UNCHANGED, Attempt, RunResult, record_run
+from registry.ingest_runs.runs import RUN, SAVED, UNCHANGED, Attempt, RunResult, record_run
 from registry.jobs.jobs import batches, save_jobs
 from registry.model import Job
 from registry.model.intake import Intake, Receipt, Saved
 from registry.progress import Progress
-
-
-def link_statement(label: str) -> str:
-    """Return the statement that links a run to nodes of a label."""
-    return f"""
-UNWIND range(0, size($id) - 1) AS i
-MATCH (r:IngestRun {{id: $run}})
-MATCH (n:{label} {{id: $id[i]}})
-CREATE (r)-[:RECORDED]->(n)
-"""
 
 
 def save_intake(
@@ -41,16 +32,8 @@ def save_intake(
 
     Parameters
     ----------
-    database : Database
-    intake : Intake
     seen : ObservationDraft or None
         Fabric and tables with their ids, from `registry.fabrics.observations.draft_observation`.
-    progress : Progress
-
-    Raises
-    ------
-    UnknownName
-        A host or cluster that the registry does not have.
     """
     started, moment = time.monotonic(), datetime.now(UTC)
     attempt = attempt_of(intake, intake.started_at or moment)
@@ -150,7 +133,8 @@ def _record(transaction: Transaction, intake: Intake, receipt: Receipt, attempt:
     )
     run = record_run(transaction, attempt, result)
     for kind in KINDS:
-        new = receipt.saved.get(kind.name, Saved()).new_ids
+        new = sorted(set(receipt.saved.get(kind.name, Saved()).new_ids))
         if kind.label and new:
             # a new counter sweep may be gone already: summarised by hours or days
-            transaction.run_columns(link_statement(kind.label), {"id": sorted(set(new))}, run=run)
+            statement = RUN.join_statement(Join("RECORDED", kind.label))
+            transaction.run_columns(statement, {"id": [run] * len(new), "other": new})

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from registry.database.driver import Transaction
+from registry.database.record_store import hashed_id, known_ids
 from registry.errors import UnknownName
 from registry.fabrics.derived import device_id
 from registry.fabrics.facts import host_key
-
-_KNOWN = """
-UNWIND $allocations AS id
-MATCH (a:Allocation {id: id})
-RETURN collect(a.id) AS ids
-"""
 
 _CREATE = """
 UNWIND range(0, size($id) - 1) AS i
@@ -56,15 +50,13 @@ class HostSlots:
     @property
     def id(self) -> str:
         """Cluster and a hash of hosts and slots, in their order."""
-        text = json.dumps([self.hosts, self.slots])
-        return f"{self.cluster}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return hashed_id(self.cluster, json.dumps([self.hosts, self.slots]))
 
 
 def save_allocations(transaction: Transaction, cluster: str, wanted: Iterable[HostSlots]) -> None:
     """Save the allocations that are not stored yet; their hosts must be known (`require_hosts`)."""
     by_id = {allocation.id: allocation for allocation in wanted}
-    known = set(transaction.run(_KNOWN, allocations=sorted(by_id))[0]["ids"])
-    new = {name: by_id[name] for name in sorted(by_id.keys() - known)}
+    new = {name: by_id[name] for name in sorted(by_id.keys() - known_ids(transaction, "Allocation", by_id))}
     transaction.run_columns(
         _CREATE,
         {

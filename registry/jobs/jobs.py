@@ -17,6 +17,7 @@ from typing import Any
 
 from registry.database.bulk_writes import instant, instants
 from registry.database.driver import Database, Transaction
+from registry.database.record_store import Store
 from registry.errors import UnknownName
 from registry.fabrics.observations import lock_cluster
 from registry.jobs.allocations import HostSlots, save_allocations
@@ -97,6 +98,51 @@ CREATE (j)-[:RAN {at: $at}]->(p)
 """
 
 
+IS_RUNNING = "j.started_at <= $at AND (j.ended_at IS NULL OR j.ended_at > $at)"
+
+
+def with_allocation_and_profile(carried: str = "") -> str:
+    """Return the clauses for the latest allocation and profile: ``allocation``, ``profile``, ``application``.
+
+    Parameters
+    ----------
+    carried : str
+        Other variables of the row, each followed by a comma and a blank.
+    """
+    return f"""
+WITH {carried}j
+OPTIONAL MATCH (j)-[r:RAN_ON]->(a:Allocation)
+WITH {carried}j, r, a ORDER BY r.seq DESC
+WITH {carried}j, head(collect(a)) AS allocation
+OPTIONAL MATCH (j)-[x:RAN]->(f:Profile)
+WITH {carried}j, allocation, x, f ORDER BY x.at DESC
+WITH {carried}j, allocation, head(collect(f.id)) AS profile, head(collect(f.application)) AS application
+"""
+
+
+def with_advice(carried: str = "") -> str:
+    """Return the clauses for the newest advice; they follow `with_allocation_and_profile`."""
+    return f"""
+WITH {carried}j, allocation, profile, application
+OPTIONAL MATCH (j)-[:HAS_ADVICE]->(v:Advice)
+WITH {carried}j, allocation, profile, application, v ORDER BY v.at DESC
+WITH {carried}j, allocation, profile, application, head(collect(v)) AS advice
+"""
+
+
+JOB_EXPRESSIONS = {
+    "id": "j.job",
+    "cluster": "j.cluster",
+    "as_of": "j.as_of",
+    "hosts": "CASE WHEN allocation IS NULL THEN [] ELSE [allocation.hosts] END",
+    "slots": "CASE WHEN allocation IS NULL THEN [] ELSE [allocation.slots] END",
+    "profiles": "[profile]",
+    **{name: f"j.{name}" for name in JOB_FIELDS},
+}
+"""Expressions for the columns that `registry.jobs.jobs.stored_jobs` reads."""
+JOB_COLUMNS = ", ".join(f"{expression} AS {name}" for name, expression in JOB_EXPRESSIONS.items())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredJob:
     """A job with its cluster and the id of its profile, or None if the profile is unknown."""
@@ -108,11 +154,8 @@ class StoredJob:
     as_of: datetime
 
 
-class Jobs:
-    """Stored jobs."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+class Jobs(Store):
+    """Stored jobs; an unknown job or profile raises `UnknownName`, with the closest ones."""
 
     def read(self, job: str, cluster: str | None = None) -> StoredJob:
         """Return a job by the scheduler's id.
@@ -121,10 +164,6 @@ class Jobs:
         ----------
         cluster : str, optional
             Needed if two clusters have a job with this id.
-
-        Raises
-        ------
-        UnknownName
         """
         return self._database.read(lambda transaction: find_job(transaction, job, cluster))
 
@@ -139,15 +178,10 @@ class Jobs:
                 listed += stored_jobs(transaction.run(_STORED, jobs=some))
             return listed
 
-        return tuple(sorted(self._database.read(work), key=_newest_first))
+        return tuple(sorted(self._database.read(work), key=newest_first))
 
     def attach(self, job: str, profile: str, cluster: str | None = None) -> str:
-        """Record the profile, by name or id, that a job ran; return the id of the profile.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Record the profile, by name or id, that a job ran; return the id of the profile."""
 
         def work(transaction: Transaction) -> str:
             stored = find_job(transaction, job, cluster)
@@ -293,6 +327,7 @@ def _slots(stored: StoredJob) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return stored.job.hosts, stored.job.slots
 
 
-def _newest_first(stored: StoredJob) -> tuple[bool, float, str, str]:
+def newest_first(stored: StoredJob) -> tuple[bool, float, str, str]:
+    """Return the key that sorts jobs by start, the latest first and those never started last."""
     started = stored.job.started_at
     return started is None, -started.timestamp() if started else 0.0, stored.cluster, stored.job.id

@@ -8,6 +8,8 @@ the adapters of hosts (their rails), and the forwarding tables if known. A `Prof
 ranks. An `Allocation` is the hosts and slots of a job, a `Placement` the host of each rank, an `Evaluation`
 its cost.
 
+A value that a type cannot have raises `InvalidValue` with the field; an unknown host `UnknownName`.
+
 Units: capacities in bytes/s, traffic in bytes, congestion in seconds.
 """
 
@@ -18,9 +20,17 @@ from registry.model.counters import COUNTERS, NOT_COUNTED, CounterSweep
 from registry.model.fabric import HOST, SWITCH, Fabric, format_guid, is_made_up
 from registry.model.intended import IntendedWiring
 from registry.model.job import Job, as_utc
-from registry.model.links import LINK_COLUMNS, NO_PORT, NO_ROUTE, Adapters, ForwardingTables, Links
+from registry.model.links import (
+    LINK_COLUMNS,
+    NO_PORT,
+    NO_ROUTE,
+    PORT_STATES,
+    Adapters,
+    ForwardingTables,
+    Links,
+    Ports,
+)
 from registry.model.placement import Allocation, Bound, Evaluation, HostOrder, Metrics, Placement
-from registry.model.ports import PORT_STATES, Ports
 from registry.model.profile import Profile
 from registry.model.rates import LinkRates, link_rates
 from registry.model.simulation import Simulation

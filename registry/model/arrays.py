@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,16 @@ Longs = NDArray[np.int64]
 Guids = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+_DTYPES: Mapping[str, Any] = MappingProxyType(
+    {
+        "Int8s": np.uint8,
+        "Ints": np.int32,
+        "Longs": np.int64,
+        "Guids": np.uint64,
+        "Floats": np.float64,
+        "Bools": np.bool_,
+    }
+)
 
 
 def freeze(owner: Any, name: str, dtype: Any, size: int | None) -> None:
@@ -27,6 +38,13 @@ def freeze(owner: Any, name: str, dtype: Any, size: int | None) -> None:
     if size is not None and len(values) != size:
         raise InvalidValue(label, f"has {len(values)} entries, not {size}")
     object.__setattr__(owner, name, values)
+
+
+def freeze_all(owner: Any, size: int | None, *names: str) -> None:
+    """Freeze fields of a dataclass; each has the type of its annotation (`Ints`, `Floats`, ...)."""
+    for name in names:
+        annotation = str(type(owner).__dataclass_fields__[name].type)
+        freeze(owner, name, _DTYPES[annotation.partition(" ")[0]], size)
 
 
 def readonly(values: Any, dtype: Any, label: str) -> NDArray[Any]:

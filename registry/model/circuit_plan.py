@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from registry.errors import InvalidValue
-from registry.model.arrays import Floats, Ints, Longs, check_range, freeze
+from registry.model.arrays import Floats, Ints, Longs, check_range, freeze_all
 
 PAPER, BEST = METHODS = ("paper", "best")
 """Methods: only the loop of the 2013 paper; the best of our searches."""
@@ -51,12 +51,9 @@ class CircuitRoutes:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of_nodes", bool(self.of_nodes))
-        freeze(self, "one", np.int32, None)
-        flows = len(self.one)
-        freeze(self, "other", np.int32, flows)
-        freeze(self, "bytes", np.float64, flows)
-        freeze(self, "first", np.int64, flows + 1)
-        freeze(self, "circuit", np.int32, None)
+        freeze_all(self, None, "one", "circuit")
+        freeze_all(self, len(self.one), "other", "bytes")
+        freeze_all(self, len(self.one) + 1, "first")
         if not bool((np.isfinite(self.bytes) & (self.bytes >= 0.0)).all()):
             raise InvalidValue("CircuitRoutes.bytes", "must be finite and not negative")
         if self.first[0] != 0 or self.first[-1] != len(self.circuit) or bool((np.diff(self.first) < 0).any()):
@@ -117,7 +114,6 @@ class CircuitPlan:
         Throughput after each iteration.
     complete : bool
         False if the search was interrupted: then the plan is the best so far.
-    seed : int
     method : str
         One of `METHODS`.
     routes : CircuitRoutes or None
@@ -158,13 +154,12 @@ class CircuitPlan:
         object.__setattr__(self, "bottleneck", tuple(map(str, self.bottleneck)))
         if self.method not in METHODS:
             raise InvalidValue("CircuitPlan.method", f"{self.method!r} is none of {', '.join(METHODS)}")
-        freeze(self, "node_of_vertex", np.int32, None)
+        freeze_all(self, None, "node_of_vertex", "number")
         check_range(self, "node_of_vertex", 0, self.nodes)
         self._check_circuits("source", "target")
         self._check_circuits("present_source", "present_target")
-        freeze(self, "link_load", np.float64, len(self.source))
-        freeze(self, "number", np.int32, None)
-        freeze(self, "trail_throughput", np.float64, len(self.number))
+        freeze_all(self, len(self.source), "link_load")
+        freeze_all(self, len(self.number), "trail_throughput")
         if len(self.bottleneck) != len(self.number):
             reason = f"has {len(self.bottleneck)} entries, not {len(self.number)}"
             raise InvalidValue("CircuitPlan.bottleneck", reason)
@@ -193,8 +188,8 @@ class CircuitPlan:
             object.__setattr__(self, name, value)
 
     def _check_circuits(self, source: str, target: str) -> None:
-        freeze(self, source, np.int32, None)
-        freeze(self, target, np.int32, len(getattr(self, source)))
+        freeze_all(self, None, source)
+        freeze_all(self, len(getattr(self, source)), target)
         one, other = getattr(self, source), getattr(self, target)
         wrong = (one < 0) | (one >= other) | (other >= self.nodes)
         if wrong.any():

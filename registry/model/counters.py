@@ -15,37 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from registry.errors import InvalidValue, UnknownName
-from registry.model.arrays import Bools, Guids, Ints, Longs, freeze, readonly
+from registry.model.arrays import Bools, Guids, Ints, Longs, freeze_all, readonly
 
 if TYPE_CHECKING:
     from registry.model.fabric import Fabric
 
 TRAFFIC = ("xmit_bytes", "rcv_bytes", "xmit_packets", "rcv_packets")
 """Bytes and packets sent and received."""
-CONGESTION = (
-    "xmit_wait",
-    "ecn_marked",
-    "ecn_notified",
-    "pfc_xmit_pauses",
-    "pfc_rcv_pauses",
-)
+CONGESTION = ("xmit_wait", "ecn_marked", "ecn_notified", "pfc_xmit_pauses", "pfc_rcv_pauses")
 """Signals of congestion, never bytes. ``xmit_wait``: ticks (of a length that the device decides) in which
 the port had data but no credits. ``ecn_marked``: packets received with a congestion mark (FECN, IP ECN).
 ``ecn_notified``: notifications received by senders (BECN, CNP). ``pfc_*_pauses``: pause frames."""
 ERRORS = (
-    "symbol_errors",
-    "link_error_recoveries",
-    "link_downed",
-    "rcv_errors",
-    "rcv_remote_physical_errors",
-    "rcv_switch_relay_errors",
-    "xmit_discards",
-    "xmit_constraint_errors",
-    "rcv_constraint_errors",
-    "local_link_integrity_errors",
-    "excessive_buffer_overruns",
-    "qp1_dropped",
-    "vl15_dropped",
+    *("symbol_errors", "link_error_recoveries", "link_downed", "rcv_errors", "rcv_remote_physical_errors"),
+    *("rcv_switch_relay_errors", "xmit_discards", "xmit_constraint_errors", "rcv_constraint_errors"),
+    *("local_link_integrity_errors", "excessive_buffer_overruns", "qp1_dropped", "vl15_dropped"),
 )
 """Numbers of errors."""
 COUNTERS = (*TRAFFIC, *CONGESTION, *ERRORS)
@@ -93,7 +77,7 @@ class CounterSweep:
         if not self.saturated.size:
             object.__setattr__(self, "saturated", np.zeros((p, len(self.names)), np.bool_))
         check_ports(self, p)
-        freeze(self, "lid", np.int32, p)
+        freeze_all(self, p, "lid")
         check_table(self, "values", np.int64, p)
         check_table(self, "saturated", np.bool_, p)
         if self.values.size and int(self.values.min()) < NOT_COUNTED:
@@ -203,8 +187,7 @@ def column_of(names: tuple[str, ...], table: Longs, name: str) -> Longs:
 
 def check_ports(owner: Any, size: int) -> None:
     """Check the ports and the names of counters of a table with one row per port."""
-    freeze(owner, "guid", np.uint64, size)
-    freeze(owner, "port", np.int32, size)
+    freeze_all(owner, size, "guid", "port")
     label = type(owner).__name__
     if size and not 0 <= int(owner.port.min()) <= int(owner.port.max()) <= 255:
         raise InvalidValue(f"{label}.port", "outside 0 .. 255")

@@ -21,11 +21,10 @@ from registry.model.arrays import (
     Longs,
     check_range,
     first_repeat,
-    freeze,
+    freeze_all,
     readonly,
 )
-from registry.model.links import NO_PORT, Adapters, ForwardingTables, Links
-from registry.model.ports import Ports
+from registry.model.links import NO_PORT, Adapters, ForwardingTables, Links, Ports
 
 HOST = 0
 SWITCH = 1
@@ -57,7 +56,6 @@ class Fabric:
         Adapters of hosts; empty if unknown: then each host is one end point with all its links.
     ports : Ports
         Ports that are down or could be faster; often empty.
-    tables : ForwardingTables or None
     level : int32[n] or None
         Tier of a vertex: 0 hosts, 1 leaf switches, ...
     coordinates : int32[n, d] or None
@@ -96,16 +94,9 @@ class Fabric:
         if len(set(self.names)) != n:
             twice = first_repeat(self.names)
             raise InvalidValue("Fabric.names", f"two vertices are named {twice!r}")
-        for name, dtype in (
-            ("kind", np.uint8),
-            ("slots", np.int32),
-            ("forwards", np.bool_),
-            ("guid", np.uint64),
-            ("lid", np.int32),
-        ):
-            freeze(self, name, dtype, n)
+        freeze_all(self, n, "kind", "slots", "forwards", "guid", "lid")
         if self.level is not None:
-            freeze(self, "level", np.int32, n)
+            freeze_all(self, n, "level")
         if self.coordinates is not None:
             coordinates = readonly(self.coordinates, np.int32, "Fabric.coordinates")
             if coordinates.ndim != 2 or len(coordinates) != n:
@@ -116,37 +107,21 @@ class Fabric:
             raise InvalidValue("Fabric.slots", "a switch hosts no ranks")
         if self.observed_at is not None and self.observed_at.tzinfo is None:
             raise InvalidValue("Fabric.observed_at", "needs a time zone")
-        self._check_links(n)
+        self._check_indices(n)
         self._bundle()
-        self._check_ports(n)
-
-    def _check_links(self, n: int) -> None:
-        """Raise if a link or an adapter refers to a vertex or an adapter that does not exist."""
-        links, a = self.links, len(self.adapters)
-        for values, high, name in (
-            (links.source, n, "source"),
-            (links.target, n, "target"),
-            (links.source_adapter, a, "source_adapter"),
-            (links.target_adapter, a, "target_adapter"),
-        ):
-            low = 0 if high == n and name in ("source", "target") else NO_PORT
-            if len(values) and (int(values.min()) < low or int(values.max()) >= high):
-                raise InvalidValue(f"Links.{name}", f"outside {low} .. {high - 1}")
-        if a and (int(self.adapters.host.min()) < 0 or int(self.adapters.host.max()) >= n):
-            raise InvalidValue("Adapters.host", f"outside 0 .. {n - 1}")
-
-    def _check_ports(self, n: int) -> None:
-        """Raise if a port refers to a vertex or an adapter that does not exist; sort the ports."""
-        ports = self.ports
-        for values, low, high, name in (
-            (ports.vertex, 0, n, "vertex"),
-            (ports.adapter, NO_PORT, len(self.adapters), "adapter"),
-        ):
-            if len(values) and (int(values.min()) < low or int(values.max()) >= high):
-                raise InvalidValue(f"Ports.{name}", f"outside {low} .. {high - 1}")
-        order = ports.order()
+        order = self.ports.order()
         if not np.array_equal(order, np.arange(len(order))):
-            object.__setattr__(self, "ports", ports.take(order))
+            object.__setattr__(self, "ports", self.ports.take(order))
+
+    def _check_indices(self, n: int) -> None:
+        """Raise if a link, an adapter or a port refers to a vertex or an adapter that does not exist."""
+        links, ports, a = self.links, self.ports, len(self.adapters)
+        for name in ("source", "target"):
+            check_range(links, name, 0, n)
+            check_range(links, f"{name}_adapter", NO_PORT, a)
+        check_range(self.adapters, "host", 0, n)
+        check_range(ports, "vertex", 0, n)
+        check_range(ports, "adapter", NO_PORT, a)
 
     def _bundle(self) -> None:
         """Sort the links and derive the adjacency with bundled cables."""
@@ -199,10 +174,6 @@ class Fabric:
             Ranks of each vertex (default: 1). A vertex with 0 is a switch.
         forwards : bool[n] or bool, optional
             True for vertices that forward traffic of others (default: all).
-
-        Raises
-        ------
-        InvalidValue
         """
         names = tuple(str(name) for name in names)
         n = len(names)

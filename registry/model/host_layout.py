@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from registry.errors import InvalidValue
-from registry.model.arrays import Bools, Floats, Guids, Ints, check_range, freeze, readonly
+from registry.model.arrays import Bools, Floats, Guids, Ints, check_range, freeze_all, readonly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,11 +51,9 @@ class HostLayout:
 
     def __post_init__(self) -> None:
         cores, nics = len(np.atleast_1d(self.core_domain)), len(self.nic_name)
-        freeze(self, "core_domain", np.int32, cores)
-        freeze(self, "core_cpu", np.int32, cores)
-        freeze(self, "domain_node", np.int32, None)
-        freeze(self, "nic_fabric", np.bool_, nics)
-        freeze(self, "nic_guid", np.uint64, nics)
+        freeze_all(self, cores, "core_domain", "core_cpu")
+        freeze_all(self, None, "domain_node")
+        freeze_all(self, nics, "nic_fabric", "nic_guid")
         domains = len(self.domain_node)
         for name, dtype, rows in (("distance", np.float64, domains), ("nic_near", np.bool_, nics)):
             values = readonly(getattr(self, name), dtype, f"HostLayout.{name}")

@@ -1,4 +1,4 @@
-"""Types of the parts of a fabric: adapters, directed links and forwarding tables."""
+"""Types of the parts of a fabric: adapters, directed links, ports and forwarding tables."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from registry.errors import InvalidValue
-from registry.model.arrays import Floats, Guids, Int8s, Ints, Longs, check_range, freeze, readonly
+from registry.model.arrays import Floats, Guids, Int8s, Ints, Longs, check_range, freeze_all, readonly
 
 NO_PORT = -1
 """Port number, adapter index or LID that is unknown."""
 NO_ROUTE = 255
 """Entry of a forwarding table without a route."""
+PORT_STATES = ("active", "down", "disabled", "training", "initialize", "armed")
+"""Names of the states by number.
+
+``down``: no partner (no cable, a broken cable, a host that is off). ``disabled``: switched off. ``training``:
+trying to come up. ``initialize``, ``armed``: a link that the subnet manager has not activated.
+"""
+ACTIVE, DOWN, DISABLED, TRAINING, INITIALIZE, ARMED = range(len(PORT_STATES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,17 +59,8 @@ class Adapters:
 
     def __post_init__(self) -> None:
         a, p = len(self.names), len(np.atleast_1d(self.port_adapter))
-        for name, dtype, size in (
-            ("guid", np.uint64, a),
-            ("system_guid", np.uint64, a),
-            ("host", np.int32, a),
-            ("port_adapter", np.int32, p),
-            ("port_number", np.int32, p),
-            ("port_guid", np.uint64, p),
-            ("port_lid", np.int32, p),
-            ("port_lmc", np.int32, p),
-        ):
-            freeze(self, name, dtype, size)
+        freeze_all(self, a, "guid", "system_guid", "host")
+        freeze_all(self, p, "port_adapter", "port_number", "port_guid", "port_lid", "port_lmc")
         check_range(self, "port_adapter", 0, a)
         check_range(self, "port_lid", 0, 1 << 16)
         check_range(self, "port_lmc", 0, 8)
@@ -111,9 +109,7 @@ class Links:
 
     def __post_init__(self) -> None:
         m = len(np.atleast_1d(self.source))
-        for name in LINK_COLUMNS:
-            dtype: Any = np.float64 if name == "capacity" else np.int32
-            freeze(self, name, dtype, m)
+        freeze_all(self, m, *LINK_COLUMNS)
         if m and not (np.isfinite(self.capacity).all() and (self.capacity > 0).all()):
             raise InvalidValue("Links.capacity", "must be finite and above zero")
         if m and int(self.cables.min()) < 1:
@@ -161,28 +157,67 @@ class Links:
 
     def order(self) -> Longs:
         """Return the permutation that sorts the rows for a fabric as int64[m]."""
-        return np.lexsort(
-            (
-                self.target_adapter,
-                self.source_adapter,
-                self.target_port,
-                self.source_port,
-                self.target,
-                self.source,
-            )
-        ).astype(np.int64)
+        ends = (self.target_port, self.source_port, self.target, self.source)
+        return np.lexsort((self.target_adapter, self.source_adapter, *ends)).astype(np.int64)
 
 
 LINK_COLUMNS = (
-    "source",
-    "target",
-    "capacity",
-    "source_port",
-    "target_port",
-    "source_adapter",
-    "target_adapter",
-    "cables",
+    *("source", "target", "capacity", "source_port", "target_port"),
+    *("source_adapter", "target_adapter", "cables"),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ports:
+    """Ports with more data than their cable, one row each; most sources have none.
+
+    A port that is not listed belongs to a link of the fabric or is unknown. A `Fabric` sorts the rows by
+    (vertex, adapter, number).
+
+    Attributes
+    ----------
+    vertex : int32[q]
+        Switch or host of the port.
+    adapter : int32[q]
+        Adapter at a host; `NO_PORT` at a switch or if unknown.
+    number : int32[q]
+    state : uint8[q]
+        Index in `PORT_STATES`.
+    could_be : float64[q]
+        Data bytes/s that both ends could negotiate, if that is more than the link has; else 0.
+    """
+
+    vertex: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    adapter: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    number: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    state: Int8s = field(default_factory=lambda: np.zeros(0, np.uint8))
+    could_be: Floats = field(default_factory=lambda: np.zeros(0, np.float64))
+
+    def __post_init__(self) -> None:
+        q = len(np.atleast_1d(self.vertex))
+        freeze_all(self, q, *PORT_COLUMNS)
+        check_range(self, "state", 0, len(PORT_STATES))
+        if not (np.isfinite(self.could_be).all() and (self.could_be >= 0).all()):
+            raise InvalidValue("Ports.could_be", "must be finite and not negative")
+
+    def __len__(self) -> int:
+        return len(self.vertex)
+
+    @property
+    def down(self) -> Longs:
+        """Rows of ports without a working link (down, disabled or training): int64."""
+        return np.flatnonzero(np.isin(self.state, (DOWN, DISABLED, TRAINING)))
+
+    def take(self, rows: NDArray[Any]) -> Ports:
+        """Return the rows of an index or mask array, in its order."""
+        return Ports(**{name: getattr(self, name)[rows] for name in PORT_COLUMNS})
+
+    def order(self) -> Longs:
+        """Return the permutation that sorts the rows as int64[q]."""
+        return np.lexsort((self.number, self.adapter, self.vertex)).astype(np.int64)
+
+
+PORT_COLUMNS = ("vertex", "adapter", "number", "state", "could_be")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -205,8 +240,7 @@ class ForwardingTables:
     lid_guid: Guids
 
     def __post_init__(self) -> None:
-        freeze(self, "switch_guid", np.uint64, None)
-        freeze(self, "lid_guid", np.uint64, None)
+        freeze_all(self, None, "switch_guid", "lid_guid")
         ports = readonly(self.ports, np.uint8, "ForwardingTables.ports")
         if ports.shape != (len(self.switch_guid), len(self.lid_guid)):
             raise InvalidValue(

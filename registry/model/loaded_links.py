@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from registry.errors import InvalidValue
-from registry.model.arrays import Floats, Ints, freeze
+from registry.model.arrays import Floats, Ints, freeze_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,8 +30,8 @@ class LoadedLinks:
     links: int
 
     def __post_init__(self) -> None:
-        freeze(self, "link", np.int32, None)
-        freeze(self, "bytes", np.float64, len(self.link))
+        freeze_all(self, None, "link")
+        freeze_all(self, len(self.link), "bytes")
         if len(self.link):
             if int(self.link[0]) < 0 or int(self.link[-1]) >= self.links:
                 raise InvalidValue("LoadedLinks.link", f"outside 0 .. {self.links - 1}")

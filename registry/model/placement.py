@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from registry.errors import InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
-from registry.model.arrays import Floats, Ints, check_range, freeze
+from registry.model.arrays import Floats, Ints, check_range, freeze_all
 from registry.model.fabric import HOST, Fabric
 
 
@@ -31,8 +31,7 @@ class Allocation:
 
     def __post_init__(self) -> None:
         h = len(np.atleast_1d(self.hosts))
-        freeze(self, "hosts", np.int32, h)
-        freeze(self, "slots", np.int32, h)
+        freeze_all(self, h, "hosts", "slots")
         if h == 0:
             raise InvalidValue("Allocation.hosts", "an allocation has at least one host")
         if len(np.unique(self.hosts)) != h:
@@ -92,8 +91,6 @@ class Placement:
         Strategy (and refiners) that found it, or ``given``.
     objective, routing : str
         Minimised metric and the routing; empty for a given placement.
-    parameters : mapping of str to str, int, float or bool
-    seed : int or None
     seconds : float
         Wall time of the search.
     steps : int
@@ -122,7 +119,7 @@ class Placement:
     cpu_of_rank: Ints | None = None
 
     def __post_init__(self) -> None:
-        freeze(self, "host_of_rank", np.int32, None)
+        freeze_all(self, None, "host_of_rank")
         self._check_cores()
         hosts, taken = np.unique(self.host_of_rank, return_counts=True)
         room = dict(zip(self.allocation.hosts.tolist(), self.allocation.slots.tolist(), strict=True))
@@ -136,8 +133,7 @@ class Placement:
             if self.core_of_rank is not self.cpu_of_rank:
                 raise InvalidValue("Placement.cpu_of_rank", "must be given together with core_of_rank")
             return
-        freeze(self, "core_of_rank", np.int32, self.ranks)
-        freeze(self, "cpu_of_rank", np.int32, self.ranks)
+        freeze_all(self, self.ranks, "core_of_rank", "cpu_of_rank")
         check_range(self, "core_of_rank", 0, 1 << 31)
         check_range(self, "cpu_of_rank", -1, 1 << 31)
         if len(np.unique(np.c_[self.host_of_rank, self.core_of_rank], axis=0)) != self.ranks:
@@ -180,12 +176,7 @@ class HostOrder:
     job: str = ""
 
     def on(self, fabric: Fabric) -> Placement:
-        """Return the placement on a fabric; the slots of each host are its ranks.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Return the placement on a fabric; the slots of each host are its ranks."""
         vertices = fabric.vertices(self.hosts)
         hosts, first, counts = np.unique(vertices, return_index=True, return_counts=True)
         order = np.argsort(first, kind="stable")
@@ -251,8 +242,6 @@ class Evaluation:
         Load of each row of ``fabric.links``.
     bounds : mapping of str to Bound
         Certified lower bounds by metric; empty if not requested.
-    wall_seconds : float
-    code_version : str
     mean_congestion_seconds : float or None
         Mean of load / capacity over the loaded links; other links are left out, as their number depends on
         the size of the machine. This and the next fields are None in evaluations of earlier versions.
@@ -292,7 +281,7 @@ class Evaluation:
     background: str = ""
 
     def __post_init__(self) -> None:
-        freeze(self, "link_bytes", np.float64, None)
+        freeze_all(self, None, "link_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

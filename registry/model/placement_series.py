@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from registry.errors import InvalidValue
-from registry.model.arrays import Bools, Floats, Ints, Longs, freeze
+from registry.model.arrays import Bools, Floats, Ints, Longs, freeze, freeze_all
 
 Moments = NDArray[np.datetime64]
 
@@ -34,7 +34,6 @@ class PlacementSeries:
 
     Attributes
     ----------
-    id, cluster : tuple of str
     recorded_at : datetime64[us][n]
         UTC.
     application, profile, profile_name : tuple of str
@@ -101,10 +100,7 @@ class PlacementSeries:
             if len(getattr(self, name)) != n:
                 raise InvalidValue(f"PlacementSeries.{name}", f"needs {n} entries")
         freeze(self, "recorded_at", np.dtype("datetime64[us]"), n)
-        freeze(self, "ranks", np.int32, n)
-        freeze(self, "complete", np.bool_, n)
-        for name in _NUMBERS:
-            freeze(self, name, np.float64, n)
+        freeze_all(self, n, "ranks", "complete", *_NUMBERS)
 
     def __len__(self) -> int:
         return len(self.id)

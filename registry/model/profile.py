@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from registry.errors import InvalidValue
-from registry.model.arrays import Floats, Ints, Longs, check_range, freeze, whole_numbers
+from registry.model.arrays import Floats, Ints, Longs, check_range, freeze_all, whole_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,11 +44,9 @@ class Profile:
     missing_ranks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        freeze(self, "indptr", np.int64, None)
+        freeze_all(self, None, "indptr")
         pairs = len(np.atleast_1d(self.partner))
-        freeze(self, "partner", np.int32, pairs)
-        freeze(self, "bytes", np.float64, pairs)
-        freeze(self, "messages", np.int64, pairs)
+        freeze_all(self, pairs, "partner", "bytes", "messages")
         ranks = len(self.indptr) - 1
         if ranks < 1:
             raise InvalidValue("Profile.indptr", "a profile has at least one rank")
@@ -91,10 +89,6 @@ class Profile:
         messages : int[e], optional
         **about
             `name`, `application`, `missing_ranks`.
-
-        Raises
-        ------
-        InvalidValue
         """
         src = whole_numbers(source, "Profile.source")
         dst = whole_numbers(target, "Profile.target")

@@ -66,7 +66,6 @@ def shared(ranks: int, slots_of_host: Sequence[int]) -> tuple[int, ...]:
 
     Parameters
     ----------
-    ranks : int
     slots_of_host : sequence of int
         Number of slots of each host.
     """
@@ -87,7 +86,6 @@ def order_of_job(job: Job, *, distribution: str | None = None, plane: int | None
 
     Parameters
     ----------
-    job : Job
     distribution : str, optional
         Default: the job's own, or ``block`` if it has none.
     plane : int, optional

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 import numpy as np
 
-from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs, freeze
+from registry.model.arrays import Bools, Floats, Guids, Int8s, Ints, Longs, freeze_all
 from registry.model.counter_deltas import CounterDeltas
 from registry.model.fabric import Fabric
 
@@ -54,17 +54,7 @@ class LinkRates:
 
     def __post_init__(self) -> None:
         size = len(self.bytes_per_second)
-        for name in (
-            "bytes_per_second",
-            "peak_bytes_per_second",
-            "share",
-            "wait_ticks_per_second",
-            "ecn_marked_per_second",
-            "pauses_per_second",
-        ):
-            freeze(self, name, np.float64, size)
-        freeze(self, "at_least", np.bool_, size)
-        freeze(self, "by", np.uint8, size)
+        freeze_all(self, size, *(field.name for field in fields(self) if field.name not in ("start", "end")))
 
     def hottest(self, count: int) -> Longs:
         """Return at most `count` rows with the largest utilisation as int64, the largest first.
@@ -80,11 +70,6 @@ def link_rates(fabric: Fabric, grown: CounterDeltas) -> LinkRates:
     """Return the rates of a fabric's links from the growth of the counters of ports.
 
     Ports are matched by GUID and number; bundles of cables and links without ports have no rates.
-
-    Parameters
-    ----------
-    fabric : Fabric
-    grown : CounterDeltas
     """
     links = fabric.links
     single = links.cables == 1

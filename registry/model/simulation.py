@@ -36,12 +36,10 @@ class Simulation:
         One of `MODES`.
     routing : str
         Routing with its options.
-    seed : int
     complete : bool
         False if the simulation was interrupted: then all values are those until the interrupt.
     completion_seconds : float
         Simulated time from the start to the last byte.
-    delivered_bytes : float
     messages : int
         Number of delivered messages.
     packet_hops : int
@@ -54,7 +52,6 @@ class Simulation:
         Times in seconds and bytes delivered by then; neither descends.
     latency_seconds : float64[len(PERCENTILES)]
         Percentiles of the time from the generation of a message to its last byte; ascending.
-    mean_latency_seconds : float
     latency_over_time : float64[k]
         Mean latency of the messages delivered since the point before.
     """

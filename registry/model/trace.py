@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from registry.errors import InvalidValue
-from registry.model.arrays import Bools, Floats, Ints, Longs, freeze
+from registry.model.arrays import Bools, Floats, Ints, Longs, freeze_all
 from registry.model.profile import Profile
 
 
@@ -48,10 +48,8 @@ class Trace:
     def __post_init__(self) -> None:
         if self.ranks < 1:
             raise InvalidValue("Trace.ranks", f"must be 1 or more, is {self.ranks}")
-        freeze(self, "at", np.float64, None)
-        for name in ("sender", "receiver", "tag"):
-            freeze(self, name, np.int32, len(self.at))
-        freeze(self, "bytes", np.int64, len(self.at))
+        freeze_all(self, None, "at")
+        freeze_all(self, len(self.at), "sender", "receiver", "tag", "bytes")
         self._refuse("at", ~np.isfinite(self.at), "is not finite")
         self._refuse("at", self.at < 0.0, "is before the first message")
         self._refuse("at", np.diff(self.at, prepend=self.at[:1]) < 0.0, "is a time that goes backwards")
@@ -111,13 +109,7 @@ class Trace:
         return replace(self, at=at)
 
     def first(self, n: int) -> Self:
-        """Return the first `n` messages, or all if there are fewer.
-
-        Raises
-        ------
-        InvalidValue
-            `n` is negative.
-        """
+        """Return the first `n` messages, or all if there are fewer."""
         if n < 0:
             raise InvalidValue("Trace.first", f"{n} messages")
         columns = ("at", "sender", "receiver", "bytes", "tag")

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics.changes import Changes, compare
-from registry.fabrics.contents import unpack_fabric
-from registry.fabrics.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot, stored_snapshot
 from registry.fabrics.observations import no_fabric
 from registry.fabrics.timeline import FOREVER
 from registry.model import as_utc
@@ -63,7 +62,6 @@ class Timeline:
 
     Attributes
     ----------
-    cluster : str
     states : tuple of State
         At least one.
     last_at : datetime
@@ -90,13 +88,7 @@ class SnapshotDiff:
 
 
 def read_timeline(database: Database, cluster: str) -> Timeline:
-    """When a cluster's wiring or tables became others: one statement.
-
-    Raises
-    ------
-    UnknownName
-        No fabric of this cluster was ingested.
-    """
+    """When a cluster's wiring or tables became others: one statement."""
 
     def work(transaction: Transaction) -> Timeline:
         row = transaction.run(_OBSERVATIONS, cluster=cluster)[0]
@@ -109,13 +101,7 @@ def read_timeline(database: Database, cluster: str) -> Timeline:
 
 
 def read_snapshot_diff(database: Database, cluster: str, before: State, after: State) -> SnapshotDiff:
-    """Return two states and their differences; one statement.
-
-    Raises
-    ------
-    UnknownName
-        A state is no longer stored.
-    """
+    """Return two states and their differences; one statement."""
 
     def work(transaction: Transaction) -> SnapshotDiff:
         wanted = sorted({before.content, after.content})
@@ -126,7 +112,10 @@ def read_snapshot_diff(database: Database, cluster: str, before: State, after: S
         for content in wanted:
             if content not in blobs:
                 raise UnknownName("snapshot", content, blobs)
-        first, second = (_snapshot(cluster, state, blobs[state.content]) for state in (before, after))
+        first, second = (
+            stored_snapshot(cluster, state.content, blobs[state.content], state.at, routing=state.routing)
+            for state in (before, after)
+        )
         changes = replace(
             compare(first.fabric, second.fabric),
             start=before.at,
@@ -167,16 +156,6 @@ def _without_repeats(states: Sequence[State]) -> list[State]:
         if not result or result[-1][1:] != state[1:]:
             result.append(state)
     return result
-
-
-def _snapshot(cluster: str, state: State, blob: bytes) -> Snapshot:
-    return Snapshot(
-        cluster=cluster,
-        id=state.content,
-        observed_at=state.at,
-        routing=state.routing,
-        fabric=unpack_fabric(blob, observed_at=state.at),
-    )
 
 
 def _rerouted_switches(row: dict[str, Any]) -> tuple[str, ...]:

@@ -10,8 +10,7 @@ from registry.counters.counters import MAX_SWEEPS, Sweeps, last_two_sweeps
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
 from registry.fabrics.fabrics import ClusterInfo
-from registry.fabrics.timeline import FOREVER
-from registry.model import as_utc
+from registry.fabrics.timeline import time_or_latest
 from registry.pages.changes import Timeline, states_of
 from registry.pages.overview import clusters_of
 
@@ -76,13 +75,8 @@ def read_fabric_history(
         Read counters at or before this time (default: the latest).
     counters : bool
         If True, read counters.
-
-    Raises
-    ------
-    UnknownName
-        There are clusters, but none has that name.
     """
-    until = _NEVER if not counters else FOREVER if at is None else as_utc(at)
+    until = _NEVER if not counters else time_or_latest(at)
 
     def work(transaction: Transaction) -> dict[str, Any]:
         return transaction.run(_HISTORY, cluster=cluster, until=until, pieces=MAX_SWEEPS)[0]

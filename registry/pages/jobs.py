@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from registry.database.driver import Database, Transaction
+from registry.database.driver import Transaction
+from registry.database.record_store import Store
 from registry.errors import DatabaseError
-from registry.jobs.job_clauses import JOB_COLUMNS, with_advice, with_allocation_and_profile
-from registry.jobs.jobs import StoredJob, find_job, stored_jobs
+from registry.jobs.jobs import (
+    JOB_COLUMNS,
+    StoredJob,
+    find_job,
+    newest_first,
+    stored_jobs,
+    with_advice,
+    with_allocation_and_profile,
+)
 from registry.model import as_utc
 from registry.records.placements.records import StoredPlacementInfo
 from registry.records.placements.rows import INFO, placement_info, profile_names
@@ -128,7 +136,6 @@ class JobFilter:
 
     Attributes
     ----------
-    cluster, user, application, state : str or None
     users : tuple of str or None
         Jobs of one of these users.
     since, until : datetime or None
@@ -159,7 +166,6 @@ class JobRow:
 
     Attributes
     ----------
-    stored : StoredJob
     application : str or None
         Application of its profile.
     placement : StoredPlacementInfo or None
@@ -188,7 +194,6 @@ class JobChoices:
 
     Attributes
     ----------
-    users, applications, states : tuple of str
     clusters : mapping of str to str
         Id of the latest snapshot of each cluster.
     """
@@ -209,11 +214,8 @@ class JobFile:
     advice: StoredAdvice | None
 
 
-class JobPages:
+class JobPages(Store):
     """Reads for the pages of jobs."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def page(self, wanted: JobFilter, *, limit: int = 100, offset: int = 0) -> JobPage:
         """Return the jobs that match a filter, the latest started first; jobs that never started come last.
@@ -240,17 +242,18 @@ class JobPages:
         if wanted.minimum_ratio is not None:
             parameters["ratio"] = wanted.minimum_ratio
         statement = _statement(wanted)
-        rows = self._database.read(lambda transaction: transaction.run(statement, **parameters))
+        rows = self._rows(statement, **parameters)
         found = [row for row in rows if row["id"] is not None]
         jobs = stored_jobs(found)
         return JobPage(
-            rows=tuple(sorted(map(_row, found, jobs), key=_newest_first)),
+            # later clauses of the statement do not keep the order of rows
+            rows=tuple(sorted(map(_row, found, jobs), key=lambda row: newest_first(row.stored))),
             total=rows[0]["total"] if rows else 0,
         )
 
     def choices(self, cluster: str | None = None) -> JobChoices:
         """Return users and states of the jobs of a cluster or of all, and all applications and clusters."""
-        (row,) = self._database.read(lambda transaction: transaction.run(_CHOICES, cluster=cluster))
+        (row,) = self._rows(_CHOICES, cluster=cluster)
         return JobChoices(
             users=_names(row["users"]),
             applications=_names(row["applications"]),
@@ -267,11 +270,6 @@ class JobPages:
             Scheduler's id, or cluster and id joined by ``/``.
         cluster : str, optional
             Needed if two clusters have a job with this id.
-
-        Raises
-        ------
-        UnknownName
-            With the closest ids.
         """
         if cluster is None and "/" in job:
             cluster, _, job = job.partition("/")
@@ -307,13 +305,6 @@ def _row(row: dict[str, Any], stored: StoredJob) -> JobRow:
         placement=None if row["placement"] is None else placement_info(row["placement"], names),
         advice=None if row["advice"] is None else stored_advice(row["advice"]),
     )
-
-
-def _newest_first(row: JobRow) -> tuple[bool, float, str, str]:
-    """Return the sort key of the page: later clauses do not keep the order of rows."""
-    job = row.stored.job
-    started = job.started_at
-    return started is None, -started.timestamp() if started else 0.0, row.stored.cluster, job.id
 
 
 def _names(values: list[str]) -> tuple[str, ...]:

@@ -13,8 +13,7 @@ from typing import Any
 from registry.counters.counters import MAX_SWEEPS, Sweeps, last_two_sweeps
 from registry.database.driver import Database, Transaction
 from registry.errors import UnknownName
-from registry.fabrics.contents import unpack_fabric
-from registry.fabrics.fabrics import ClusterInfo, Snapshot
+from registry.fabrics.fabrics import ClusterInfo, Snapshot, stored_snapshot
 from registry.fabrics.intended import StoredWiring, stored_wiring
 from registry.ingest_runs.runs import SourceState, source_states
 from registry.model import as_utc
@@ -104,11 +103,6 @@ def read_overview(database: Database, cluster: str | None, before: datetime) -> 
         Chosen cluster; None: the first by name.
     before : datetime
         Earlier time with which the chosen cluster is compared.
-
-    Raises
-    ------
-    UnknownName
-        There are clusters, but none has that name.
     """
 
     def work(transaction: Transaction) -> ClusterOverview:
@@ -152,13 +146,8 @@ def _sources(row: dict[str, Any]) -> tuple[SourceState, ...]:
 def _before(row: dict[str, Any]) -> Snapshot | None:
     if row["content_before"] is None:
         return None
-    return Snapshot(
-        cluster=row["chosen"],
-        id=row["content_before"],
-        observed_at=row["at_before"],
-        routing=row["routing_before"],
-        fabric=unpack_fabric(row["blob_before"], observed_at=row["at_before"]),
-    )
+    blob, at, routing = row["blob_before"], row["at_before"], row["routing_before"]
+    return stored_snapshot(row["chosen"], row["content_before"], blob, at, routing=routing)
 
 
 def _plan(row: dict[str, Any]) -> StoredWiring | None:

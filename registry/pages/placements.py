@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.database.driver import Database, Transaction
-from registry.fabrics.contents import unpack_fabric
-from registry.fabrics.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot, stored_snapshot
 from registry.fabrics.routings import unpack_tables
 from registry.profiles import StoredProfile, stored_profile
 from registry.records.placements.records import StoredPlacement
@@ -43,24 +42,12 @@ class OpenPlacement:
 
 
 def open_placement(database: Database, placement: str) -> OpenPlacement:
-    """Return a placement by its id, with its fabric and profile; one statement.
-
-    Raises
-    ------
-    UnknownName
-        With the closest ids.
-    """
+    """Return a placement by its id, with its fabric and profile; one statement."""
     return open_placements(database, [placement])[placement]
 
 
 def open_placements(database: Database, placements: Sequence[str]) -> dict[str, OpenPlacement]:
-    """Return placements by their ids, each with its fabric and profile; one statement.
-
-    Raises
-    ------
-    UnknownName
-        The first id that is not stored, with the closest ids.
-    """
+    """Return placements by their ids, each with its fabric and profile; one statement."""
     ids = list(dict.fromkeys(placements))
 
     def work(transaction: Transaction) -> dict[str, OpenPlacement]:
@@ -78,14 +65,11 @@ def _opened(row: dict[str, Any]) -> OpenPlacement:
     tables = None
     if row["lids"] is not None:
         tables = unpack_tables(row["lids"], [[guid] for guid in row["guids"]], row["ports"])
+    at, routing = row["observed_at"], stored.routing
     return OpenPlacement(
         stored=stored,
-        snapshot=Snapshot(
-            cluster=stored.cluster,
-            id=stored.content,
-            observed_at=row["observed_at"],
-            routing=stored.routing,
-            fabric=unpack_fabric(row["blob"], tables=tables, observed_at=row["observed_at"]),
+        snapshot=stored_snapshot(
+            stored.cluster, stored.content, row["blob"], at, routing=routing, tables=tables
         ),
         profile=None if profile is None else stored_profile(profile),
     )

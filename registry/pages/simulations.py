@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from registry.database.driver import Database, Transaction
-from registry.fabrics.contents import unpack_fabric
-from registry.fabrics.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot, stored_snapshot
 from registry.records.simulations import SIMULATION, StoredSimulation, stored_simulation
 
 _OPEN = """
@@ -32,37 +30,19 @@ class OpenSimulation:
 
 
 def open_simulations(database: Database, simulations: Sequence[str]) -> dict[str, OpenSimulation]:
-    """Return simulations by their ids, each with its fabric; one statement.
-
-    Raises
-    ------
-    UnknownName
-        The first id that is not stored, with the closest ids.
-    """
+    """Return simulations by their ids, each with its fabric; one statement."""
     ids = list(dict.fromkeys(simulations))
 
     def work(transaction: Transaction) -> dict[str, OpenSimulation]:
         snapshots: dict[str, Snapshot] = {}
         found = {}
         for row in transaction.run(_OPEN, simulations=ids):
-            opened = _opened(row, snapshots)
-            found[opened.stored.id] = opened
+            stored = stored_simulation(row["node"])
+            content = stored.content
+            if content not in snapshots:  # a fabric that several share is unpacked once
+                snapshots[content] = stored_snapshot(stored.cluster, content, row["blob"], row["observed_at"])
+            found[stored.id] = OpenSimulation(stored=stored, snapshot=snapshots[content])
         SIMULATION.require_all(transaction, ids, found)
         return found
 
     return database.read(work)
-
-
-def _opened(row: dict[str, Any], snapshots: dict[str, Snapshot]) -> OpenSimulation:
-    """Return a simulation; a fabric that several share is unpacked once."""
-    stored = stored_simulation(row["node"])
-    if stored.content not in snapshots:
-        at = row["observed_at"]
-        snapshots[stored.content] = Snapshot(
-            cluster=stored.cluster,
-            id=stored.content,
-            observed_at=at,
-            routing=None,
-            fabric=unpack_fabric(row["blob"], tables=None, observed_at=at),
-        )
-    return OpenSimulation(stored=stored, snapshot=snapshots[stored.content])

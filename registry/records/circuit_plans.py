@@ -17,28 +17,17 @@ import numpy as np
 
 from registry.database import codec
 from registry.database.driver import Transaction
-from registry.database.record_store import Join, NewRecord, RecordKind, Records
+from registry.database.record_store import OF_CLUSTER, Join, NewRecord, RecordKind, Records, known_ids
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.observations import lock_cluster
 from registry.jobs.jobs import job_key
 from registry.model import as_utc
 from registry.model.circuit_plan import CircuitPlan, CircuitRoutes
+from registry.profiles import ranks_of_profiles
 from registry.records.optical_switches import read_switch, require_cluster, write_switch
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 """A time before anything was saved."""
-
-_PROFILES = """
-UNWIND $ids AS id
-MATCH (p:Profile {id: id})
-RETURN p.id AS id, p.ranks AS ranks
-"""
-
-_JOBS = """
-UNWIND $ids AS id
-MATCH (j:Job {id: id})
-RETURN collect(j.id) AS ids
-"""
 
 _APPLIED = """
 MATCH (n:Reconfiguration {id: $id})
@@ -59,31 +48,13 @@ _ROUTES = ("one", "other", "bytes", "first", "circuit")
 """Fields of `CircuitRoutes`, stored in the blob with a prefix; plans of earlier versions have none."""
 _PLAIN = ("nodes", "max_degree", "max_edges", "bound", "complete", "seed", "method")
 
-_OF_CLUSTER, _FOR_PROFILE, _FOR_JOB = Join("OF", "Cluster"), Join("FOR", "Profile"), Join("FOR", "Job")
+_FOR_PROFILE, _FOR_JOB = Join("FOR", "Profile"), Join("FOR", "Job")
 CIRCUIT_PLAN = RecordKind(
     name="circuit plan",
     label="Reconfiguration",
     letter="r",
-    joins=(_OF_CLUSTER, _FOR_PROFILE, _FOR_JOB),
-    listed=(
-        *("id", "recorded_at", "applied_at", "cluster", "profiles", "jobs", "nodes", "max_degree"),
-        *("max_edges", "circuits", "removed", "inserted", "throughput", "present_throughput"),
-        *("upper_bound", "bound", "gain", "reconfiguration_seconds", "break_even_seconds", "method"),
-        *("seed", "complete", "parameters", "wall_seconds", "code_version"),
-    ),
+    joins=(OF_CLUSTER, _FOR_PROFILE, _FOR_JOB),
 )
-
-
-def _list_statement(where: str) -> str:
-    """Return the statement for a list of plans, with names and applications of their profiles."""
-    names = """OPTIONAL MATCH (n)-[:FOR]->(p:Profile)
-WITH n, collect(p.name) AS names, collect(p.application) AS applications
-"""
-    return CIRCUIT_PLAN.list_statement(where, then=names, more=", names, applications")
-
-
-_LIST = _list_statement("n.recorded_at > $since")
-_LIST_OF_CLUSTER = _list_statement("n.cluster = $cluster AND n.recorded_at > $since")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,12 +73,10 @@ class CircuitPlanRecord:
         Ranks of each profile: ``plan.node_of_vertex`` holds them one profile after the other.
     jobs : tuple of str
         Scheduler's ids of the running jobs, one per profile; their ranks are not moved.
-    plan : CircuitPlan
     parameters : mapping of str to str, int, float or bool
         Parameters of the search.
     wall_seconds : float
         Time that the search took.
-    code_version : str
     """
 
     cluster: str | None = None
@@ -146,7 +115,6 @@ class StoredCircuitPlan(CircuitPlanRecord):
 
     Attributes
     ----------
-    id : str
     recorded_at : datetime
         UTC.
     applied_at : datetime or None
@@ -204,6 +172,16 @@ class CircuitPlanInfo:
     code_version: str
 
 
+_NAMES = ("profile_names", "applications")
+_READ_NAMES = """OPTIONAL MATCH (n)-[:FOR]->(p:Profile)
+WITH n, collect(p.name) AS profile_names, collect(p.application) AS applications
+"""
+_LIST, _LIST_OF_CLUSTER = (
+    CIRCUIT_PLAN.list_statement(CircuitPlanInfo, where, then=_READ_NAMES, computed=_NAMES)
+    for where in ("n.recorded_at > $since", "n.cluster = $cluster AND n.recorded_at > $since")
+)
+
+
 class CircuitPlans(Records[StoredCircuitPlan]):
     """Stored circuit plans."""
 
@@ -229,7 +207,7 @@ class CircuitPlans(Records[StoredCircuitPlan]):
                 return
             _check(transaction, record)
             joined = {
-                _OF_CLUSTER: [record.cluster] if record.cluster is not None else [],
+                OF_CLUSTER: [record.cluster] if record.cluster is not None else [],
                 _FOR_PROFILE: list(dict.fromkeys(record.profiles)),
                 _FOR_JOB: [job_key(record.cluster or "", job) for job in dict.fromkeys(record.jobs)],
             }
@@ -329,8 +307,7 @@ def circuit_plan_id(record: CircuitPlanRecord) -> str:
 
 def _check(transaction: Transaction, record: CircuitPlanRecord) -> None:
     """Raise if something that the record names is not stored or does not fit."""
-    found = transaction.run(_PROFILES, ids=sorted(set(record.profiles)))
-    ranks = {row["id"]: row["ranks"] for row in found}
+    ranks = {name: count for name, (count, _) in ranks_of_profiles(transaction, record.profiles).items()}
     for profile, count in zip(record.profiles, record.ranks, strict=True):
         if profile not in ranks:
             raise UnknownName("profile", profile)
@@ -338,8 +315,7 @@ def _check(transaction: Transaction, record: CircuitPlanRecord) -> None:
             reason = f"profile {profile} has {ranks[profile]} ranks, not {count}"
             raise InvalidValue("CircuitPlanRecord.ranks", reason)
     keys = {job_key(record.cluster or "", job): job for job in record.jobs}
-    known = transaction.run(_JOBS, ids=sorted(keys))[0]["ids"] if keys else []
-    if missing := sorted(keys.keys() - set(known)):
+    if missing := sorted(keys.keys() - known_ids(transaction, "Job", keys)):
         raise UnknownName("job", keys[missing[0]])
 
 
@@ -388,9 +364,6 @@ def _routes(columns: Mapping[str, Any]) -> CircuitRoutes | None:
 
 
 def _info(row: dict[str, Any]) -> CircuitPlanInfo:
-    names, applications = (tuple(sorted(set(row.pop(name)))) for name in ("names", "applications"))
-    lists: dict[str, Any] = {name: tuple(row.pop(name)) for name in ("profiles", "jobs")}
-    parameters = json.loads(row.pop("parameters"))
-    return CircuitPlanInfo(
-        profile_names=names, applications=applications, parameters=parameters, **lists, **row
-    )
+    lists: dict[str, Any] = {name: tuple(sorted(set(row.pop(name)))) for name in _NAMES}
+    lists |= {name: tuple(row.pop(name)) for name in ("profiles", "jobs")}
+    return CircuitPlanInfo(parameters=json.loads(row.pop("parameters")), **lists, **row)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from registry.database.driver import Database, Transaction
+from registry.database.driver import Transaction
+from registry.database.record_store import Store, known_ids
 from registry.errors import InvalidValue, UnknownName
 from registry.fabrics.observations import lock_cluster
 from registry.model.arrays import first_repeat
@@ -23,11 +24,6 @@ SET_UP = "almanac cluster optical CLUSTER --max-degree N --max-edges N --link-sp
 _CLUSTERS = """
 MATCH (c:Cluster)
 RETURN collect(c.id) AS ids
-"""
-
-_CLUSTER = """
-MATCH (c:Cluster {id: $cluster})
-RETURN c.id AS id
 """
 
 _READ = """
@@ -44,10 +40,9 @@ ORDER BY id
 
 _WRITE = """
 MATCH (c:Cluster {id: $cluster})
-SET c.optical_hosts = $hosts, c.optical_max_degree = $max_degree, c.optical_max_edges = $max_edges,
-    c.optical_link_speed = $link_speed, c.optical_compute_seconds = $compute_seconds,
-    c.optical_source = $source, c.optical_target = $target, c.optical_plan = $plan, c.optical_at = $at
+SET c += $properties
 """
+_PLAIN = ("max_degree", "max_edges", "link_speed", "compute_seconds", "plan", "at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +51,6 @@ class OpticalSwitch:
 
     Attributes
     ----------
-    cluster : str
     hosts : tuple of str
         Host of each node; circuits refer to nodes by number.
     max_degree, max_edges : int
@@ -72,11 +66,6 @@ class OpticalSwitch:
         Id of the circuit plan that the switch is set to; empty if none or unknown.
     at : datetime or None
         Time of this description, UTC.
-
-    Raises
-    ------
-    InvalidValue
-        With the field and its value.
     """
 
     cluster: str
@@ -125,11 +114,8 @@ class OpticalSwitch:
             raise InvalidValue("OpticalSwitch.circuits", reason)
 
 
-class OpticalSwitches:
+class OpticalSwitches(Store):
     """Stored optical switches: at most one per cluster."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def read(self, cluster: str) -> OpticalSwitch:
         """Return the switch of a cluster.
@@ -143,17 +129,10 @@ class OpticalSwitches:
 
     def list(self) -> tuple[OpticalSwitch, ...]:
         """Return all switches by cluster; one statement."""
-        rows = self._database.read(lambda transaction: transaction.run(_LIST))
-        return tuple(_switch(row["node"]) for row in rows)
+        return tuple(_switch(row["node"]) for row in self._rows(_LIST))
 
     def save(self, switch: OpticalSwitch) -> OpticalSwitch:
-        """Save the description of a switch in place of the earlier one; return it as stored.
-
-        Raises
-        ------
-        UnknownName
-            No such cluster.
-        """
+        """Save the description of a switch in place of the earlier one; return it as stored."""
 
         def work(transaction: Transaction) -> OpticalSwitch:
             require_cluster(transaction, switch.cluster)
@@ -166,7 +145,7 @@ class OpticalSwitches:
 
 def require_cluster(transaction: Transaction, cluster: str) -> None:
     """Raise `UnknownName`, with the closest names, if there is no such cluster."""
-    if not transaction.run(_CLUSTER, cluster=cluster):
+    if not known_ids(transaction, "Cluster", [cluster]):
         raise UnknownName("cluster", cluster, transaction.run(_CLUSTERS)[0]["ids"])
 
 
@@ -185,28 +164,21 @@ def _switch(node: Mapping[str, Any]) -> OpticalSwitch:
     return OpticalSwitch(
         cluster=node["id"],
         hosts=tuple(node["optical_hosts"]),
-        max_degree=node["optical_max_degree"],
-        max_edges=node["optical_max_edges"],
-        link_speed=node["optical_link_speed"],
-        compute_seconds=node["optical_compute_seconds"],
         circuits=tuple(zip(node["optical_source"], node["optical_target"], strict=True)),
-        plan=node["optical_plan"],
-        at=node["optical_at"],
+        **{name: node[f"optical_{name}"] for name in _PLAIN},
     )
 
 
 def write_switch(transaction: Transaction, switch: OpticalSwitch, time: datetime) -> None:
     """Save the description of the switch of a locked cluster."""
-    transaction.run(
-        _WRITE,
-        cluster=switch.cluster,
-        hosts=list(switch.hosts),
-        max_degree=switch.max_degree,
-        max_edges=switch.max_edges,
-        link_speed=float(switch.link_speed),
-        compute_seconds=float(switch.compute_seconds),
-        source=[one for one, _ in switch.circuits],
-        target=[other for _, other in switch.circuits],
-        plan=switch.plan,
-        at=time,
-    )
+    fields = {
+        **{name: getattr(switch, name) for name in _PLAIN},
+        "link_speed": float(switch.link_speed),
+        "compute_seconds": float(switch.compute_seconds),
+        "at": time,
+        "hosts": list(switch.hosts),
+        "source": [one for one, _ in switch.circuits],
+        "target": [other for _, other in switch.circuits],
+    }
+    properties = {f"optical_{name}": value for name, value in fields.items()}
+    transaction.run(_WRITE, cluster=switch.cluster, properties=properties)

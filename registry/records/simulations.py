@@ -18,15 +18,11 @@ from registry.database.record_store import Join, NewRecord, RecordKind, Records
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.fabrics.observations import lock_cluster, read_content
 from registry.model import Simulation
+from registry.profiles import ranks_of_profiles
 
 _PLACEMENT = """
 MATCH (p:Placement {id: $placement})
 RETURN p.cluster AS cluster, p.ranks AS ranks
-"""
-
-_PROFILE = """
-MATCH (f:Profile {id: $profile})
-RETURN f.ranks AS ranks
 """
 
 _TRACE = """
@@ -56,16 +52,6 @@ SIMULATION = RecordKind(
     letter="s",
     owner=Join("OF", "Placement"),
     joins=(_IN, _REPLAYS_PROFILE, _REPLAYS_TRACE),
-    listed=(
-        *("id", "recorded_at", "cluster", "snapshot", "placement", "profile", "trace", *_NUMBERS),
-        *(*_PERCENTILES, "parameters", "wall_seconds", "code_version"),
-    ),
-)
-
-_LIST = SIMULATION.list_statement()
-_LIST_OF_CLUSTER = SIMULATION.list_statement("n.cluster = $cluster")
-_LIST_OF_PLACEMENT = SIMULATION.list_statement(
-    "$cluster IS NULL OR n.cluster = $cluster", path="-[:OF]->(:Placement {id: $placement})"
 )
 
 
@@ -85,12 +71,10 @@ class SimulationRecord:
         Id of the profile whose messages were sent.
     trace : str or None
         Id of the profile's trace that was replayed; None if the profile was sent in rounds.
-    simulation : Simulation
     parameters : mapping of str to str, int, float or bool
         Parameters of the simulator and of the messages.
     wall_seconds : float
         Time that the simulator took.
-    code_version : str
     """
 
     placement: str
@@ -110,7 +94,6 @@ class StoredSimulation(SimulationRecord):
 
     Attributes
     ----------
-    id, cluster : str
     recorded_at : datetime
         UTC.
     """
@@ -159,6 +142,13 @@ class SimulationInfo:
     def throughput(self) -> float:
         """Delivered bytes per simulated second; 0 if the run took no time."""
         return self.delivered_bytes / self.completion_seconds if self.completion_seconds > 0.0 else 0.0
+
+
+_LIST = SIMULATION.list_statement(SimulationInfo)
+_LIST_OF_CLUSTER = SIMULATION.list_statement(SimulationInfo, "n.cluster = $cluster")
+_LIST_OF_PLACEMENT = SIMULATION.list_statement(
+    SimulationInfo, "$cluster IS NULL OR n.cluster = $cluster", path="-[:OF]->(:Placement {id: $placement})"
+)
 
 
 class Simulations(Records[StoredSimulation]):
@@ -234,13 +224,7 @@ def simulation_id(record: SimulationRecord) -> str:
 
 
 def stored_simulation(node: Mapping[str, Any]) -> StoredSimulation:
-    """Return the simulation of the properties of its node.
-
-    Raises
-    ------
-    DatabaseError
-        The stored data is damaged.
-    """
+    """Return the simulation of the properties of its node."""
     columns = codec.unpack(node["blob"])
     with SIMULATION.reading(node["id"]):
         simulation = Simulation(
@@ -274,12 +258,12 @@ def _check(transaction: Transaction, record: SimulationRecord, cluster: str) -> 
     if links != len(fabric.links):
         reason = f"{links} link loads for a snapshot of {len(fabric.links)} links"
         raise InvalidValue("Simulation.link_bytes", reason)
-    profile = transaction.run(_PROFILE, profile=record.profile)
-    if not profile:
+    profiles = ranks_of_profiles(transaction, [record.profile])
+    if not profiles:
         raise UnknownName("profile", record.profile)
     ranks = transaction.run(_PLACEMENT, placement=record.placement)[0]["ranks"]
-    if profile[0]["ranks"] != ranks:
-        raise InvalidPlacement(f"{ranks} ranks are placed, the profile has {profile[0]['ranks']}")
+    if (needed := profiles[record.profile][0]) != ranks:
+        raise InvalidPlacement(f"{ranks} ranks are placed, the profile has {needed}")
     if record.trace is not None:
         trace = transaction.run(_TRACE, trace=record.trace)
         if not trace:

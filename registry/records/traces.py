@@ -26,12 +26,9 @@ TRACE = RecordKind(
     label="Trace",
     letter="t",
     owner=Join("OF", "Profile"),
-    listed=("id", "profile", "ranks", "messages", "bytes", "span_seconds", "recorded_at"),
 )
 
 _COLUMNS = ("at", "sender", "receiver", "bytes", "tag")
-_LIST = TRACE.list_statement()
-_LIST_OF_PROFILE = TRACE.list_statement(path="-[:OF]->(:Profile {id: $profile})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,6 +52,10 @@ class TraceInfo:
     bytes: float
     span_seconds: float
     recorded_at: datetime
+
+
+_LIST = TRACE.list_statement(TraceInfo)
+_LIST_OF_PROFILE = TRACE.list_statement(TraceInfo, path="-[:OF]->(:Profile {id: $profile})")
 
 
 class Traces(Records[StoredTrace]):

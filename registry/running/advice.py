@@ -3,56 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from registry.database.driver import Database, Transaction
+from registry.database.driver import Transaction
+from registry.database.record_store import Join, NewRecord, RecordKind, Store, known_ids
 from registry.errors import UnknownName
 from registry.fabrics.observations import lock_cluster
 from registry.jobs.jobs import job_key
 from registry.model import as_utc
 
-_KNOWN = """
-UNWIND $ids AS id
-MATCH (a:Advice {id: id})
-RETURN collect(a.id) AS ids
-"""
-
-_JOBS = """
-UNWIND $ids AS id
-MATCH (j:Job {id: id})
-RETURN collect(j.id) AS ids
-"""
-
-_PLACEMENTS = """
-UNWIND $ids AS id
-MATCH (p:Placement {id: id})
-RETURN collect(p.id) AS ids
-"""
-
-_CREATE = """
-UNWIND range(0, size($id) - 1) AS i
-MATCH (j:Job {id: $of[i]})
-CREATE (j)-[:HAS_ADVICE]->(a:Advice {
-  id: $id[i], cluster: $cluster[i], job: $job[i], at: $at[i], present: $present[i], proposed: $proposed[i],
-  present_seconds: $present_seconds[i], proposed_seconds: $proposed_seconds[i], gain: $gain[i],
-  in_background: $in_background[i], moved: $moved[i]})
-"""
-
-_JOIN_PRESENT = """
-UNWIND range(0, size($id) - 1) AS i
-MATCH (a:Advice {id: $id[i]})
-MATCH (p:Placement {id: $placement[i]})
-CREATE (a)-[:OF]->(p)
-"""
-
-_JOIN_PROPOSED = """
-UNWIND range(0, size($id) - 1) AS i
-MATCH (a:Advice {id: $id[i]})
-MATCH (p:Placement {id: $placement[i]})
-CREATE (a)-[:PROPOSES]->(p)
-"""
+_TO_JOB = Join("HAS_ADVICE", "Job", incoming=True)
+_OF, _PROPOSES = Join("OF", "Placement"), Join("PROPOSES", "Placement")
+ADVICE = RecordKind(name="advice", label="Advice", joins=(_TO_JOB, _OF, _PROPOSES))
 
 _NEWEST = """
 WITH j, a ORDER BY a.at
@@ -118,40 +82,25 @@ class AdviceRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAdvice(AdviceRecord):
-    """Advice as it was saved.
-
-    Attributes
-    ----------
-    id : str
-    """
+    """Advice as it was saved."""
 
     id: str
 
 
-class Advices:
-    """Stored advice."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+class Advices(Store):
+    """Stored advice; an unknown job or placement raises `UnknownName`."""
 
     def save(self, records: Sequence[AdviceRecord]) -> tuple[str, ...]:
-        """Save all advice or none; return the id of each. Advice that is stored already adds nothing.
-
-        Raises
-        ------
-        UnknownName
-            No such job or placement.
-        """
+        """Save all advice or none; return the id of each. Advice that is stored already adds nothing."""
         by_id = {advice_id(record): record for record in records}
 
         def work(transaction: Transaction) -> None:
             for cluster in sorted({record.cluster for record in records}):
                 lock_cluster(transaction, cluster)
-            known = set(transaction.run(_KNOWN, ids=list(by_id))[0]["ids"])
+            known = ADVICE.known(transaction, by_id)
             new = {name: record for name, record in by_id.items() if name not in known}
-            if new:
-                _check(transaction, new.values())
-                _create(transaction, new)
+            _check(transaction, new.values())
+            ADVICE.create(transaction, [_new(name, record) for name, record in new.items()])
 
         if by_id:
             self._database.write(work)
@@ -172,13 +121,11 @@ class Advices:
             At most so many.
         """
         moment = None if running_at is None else as_utc(running_at)
-
-        def work(transaction: Transaction) -> list[dict[str, Any]]:
-            if cluster is None:
-                return transaction.run(_LIST_ALL, at=moment)
-            return transaction.run(_LIST, cluster=cluster, at=moment)
-
-        found = (stored_advice(row["advice"]) for row in self._database.read(work))
+        if cluster is None:
+            rows = self._rows(_LIST_ALL, at=moment)
+        else:
+            rows = self._rows(_LIST, cluster=cluster, at=moment)
+        found = (stored_advice(row["advice"]) for row in rows)
         return tuple(sorted(found, key=lambda one: (-one.gain, one.id))[:limit])
 
 
@@ -195,23 +142,17 @@ def stored_advice(node: dict[str, Any]) -> StoredAdvice:
 def _check(transaction: Transaction, records: Iterable[AdviceRecord]) -> None:
     """Raise `UnknownName` for a job or placement that is not stored."""
     jobs = {job_key(record.cluster, record.job): record.job for record in records}
-    known = set(transaction.run(_JOBS, ids=sorted(jobs))[0]["ids"])
-    if missing := sorted(jobs.keys() - known):
+    if missing := sorted(jobs.keys() - known_ids(transaction, "Job", jobs)):
         raise UnknownName("job", jobs[missing[0]])
     named = {name for record in records for name in (record.present, record.proposed) if name is not None}
-    missing = sorted(named - set(transaction.run(_PLACEMENTS, ids=sorted(named))[0]["ids"]))
-    if missing:
+    if missing := sorted(named - known_ids(transaction, "Placement", named)):
         raise UnknownName("placement", missing[0])
 
 
-def _create(transaction: Transaction, new: dict[str, AdviceRecord]) -> None:
-    names = [field.name for field in fields(AdviceRecord)]
-    columns: dict[str, list[Any]] = {
-        name: [getattr(record, name) for record in new.values()] for name in names
+def _new(name: str, record: AdviceRecord) -> NewRecord:
+    joined = {
+        _TO_JOB: [job_key(record.cluster, record.job)],
+        _OF: [record.present],
+        _PROPOSES: [] if record.proposed is None else [record.proposed],
     }
-    columns["gain"] = [record.gain for record in new.values()]
-    columns["of"] = [job_key(record.cluster, record.job) for record in new.values()]
-    transaction.run_columns(_CREATE, {"id": list(new), **columns})
-    transaction.run_columns(_JOIN_PRESENT, {"id": list(new), "placement": columns["present"]})
-    proposed = {name: record.proposed for name, record in new.items() if record.proposed is not None}
-    transaction.run_columns(_JOIN_PROPOSED, {"id": list(proposed), "placement": list(proposed.values())})
+    return NewRecord(name, {**asdict(record), "gain": record.gain}, joined=joined)

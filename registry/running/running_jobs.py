@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,22 +9,26 @@ from typing import Any
 
 from registry.database import codec
 from registry.database.driver import Database, Transaction
-from registry.errors import DatabaseError, InvalidValue
-from registry.fabrics.contents import unpack_fabric
-from registry.fabrics.fabrics import Snapshot
+from registry.fabrics.fabrics import Snapshot, stored_snapshot
 from registry.fabrics.observations import no_fabric
 from registry.fabrics.routings import unpack_tables
-from registry.jobs.job_clauses import IS_RUNNING, JOB_EXPRESSIONS, with_advice, with_allocation_and_profile
-from registry.jobs.jobs import StoredJob, stored_jobs
-from registry.model import Allocation, Metrics, Placement, as_utc
+from registry.jobs.jobs import (
+    IS_RUNNING,
+    JOB_EXPRESSIONS,
+    StoredJob,
+    stored_jobs,
+    with_advice,
+    with_allocation_and_profile,
+)
+from registry.model import Metrics, Placement, as_utc
 from registry.model.loaded_links import LoadedLinks
 from registry.records.placements.records import PRESENT
-from registry.records.placements.rows import METRICS, unpack_loads
+from registry.records.placements.rows import METRICS, PLACEMENT, SEARCHED, placement_of, unpack_loads
 from registry.running.advice import StoredAdvice, stored_advice
 
 _PLACED = (
-    *("id", "recorded_at", "snapshot", "tables", "profile", "routing", "rails", "strategy", "objective"),
-    *("parameters", "seed", "seconds", "steps", "complete", "host_of_rank", *METRICS),
+    *("id", "recorded_at", "snapshot", "tables", "profile", "rails", "parameters", "seed"),
+    *("host_of_rank", *SEARCHED, *METRICS),
 )
 _JOB_COLUMNS = {
     **JOB_EXPRESSIONS,
@@ -82,7 +85,6 @@ class PresentPlacement:
 
     Attributes
     ----------
-    id : str
     recorded_at : datetime
         UTC.
     snapshot : str
@@ -164,11 +166,6 @@ def running(database: Database, cluster: str, at: datetime | None = None) -> Run
     ----------
     at : datetime, optional
         Default: now.
-
-    Raises
-    ------
-    UnknownName
-        No such cluster, or no fabric of it had been ingested by then.
     """
     moment = datetime.now(UTC) if at is None else as_utc(at)
 
@@ -186,13 +183,13 @@ def _running(cluster: str, time: datetime, row: dict[str, Any]) -> Running:
     tables = None
     if row["lids"] is not None:
         tables = unpack_tables(row["lids"], row["guids"], row["ports"])
-    fabric = unpack_fabric(row["blob"], tables=tables, observed_at=row["at"])
-    vertex = {name: number for number, name in enumerate(fabric.names)}
+    routing = row["routing"]
+    snapshot = stored_snapshot(
+        cluster, row["content"], row["blob"], row["at"], routing=routing, tables=tables
+    )
+    vertex = {name: number for number, name in enumerate(snapshot.fabric.names)}
     rows = [dict(zip(_JOB_COLUMNS, values, strict=True)) for values in row["jobs"]]
     jobs = [_job(one, stored, vertex) for one, stored in zip(rows, stored_jobs(rows), strict=True)]
-    snapshot = Snapshot(
-        cluster=cluster, id=row["content"], observed_at=row["at"], routing=row["routing"], fabric=fabric
-    )
     return Running(snapshot=snapshot, jobs=tuple(sorted(jobs, key=_newest_first)), at=time)
 
 
@@ -214,10 +211,8 @@ def _present(row: dict[str, Any], placed: dict[str, Any], vertex: Mapping[str, i
         else sorted({*row["rank_hosts"], *row["allocation_hosts"]} - vertex.keys())
     )
     metrics = {name: placed[name] for name in METRICS}
-    try:
+    with PLACEMENT.reading(placed["id"]):
         placement = None if missing else _placement(row, placed, vertex)
-    except (KeyError, InvalidValue) as error:
-        raise DatabaseError(f"the stored placement {placed['id']} is damaged: {error}") from error
     return PresentPlacement(
         id=placed["id"],
         recorded_at=placed["recorded_at"],
@@ -242,17 +237,7 @@ def _placement(row: dict[str, Any], placed: dict[str, Any], vertex: Mapping[str,
             "hosts": [vertex[name] for name in row["allocation_hosts"]],
             "slots": row["allocation_slots"],
         }
-    return Placement(
-        host_of_rank=vertices["host_of_rank"],
-        allocation=Allocation(hosts=vertices["hosts"], slots=vertices["slots"]),
-        parameters=json.loads(placed["parameters"]),
-        core_of_rank=vertices.get("core_of_rank"),
-        cpu_of_rank=vertices.get("cpu_of_rank"),
-        **{
-            name: placed[name]
-            for name in ("strategy", "objective", "routing", "seed", "seconds", "steps", "complete")
-        },
-    )
+    return placement_of(placed, vertices)
 
 
 def _newest_first(job: RunningJob) -> tuple[float, str]:

@@ -23,7 +23,7 @@ from registry.interchange import (
 )
 from registry.model import Allocation, Fabric, Metrics, Placement, Profile
 from registry.model.intake import Intake
-from registry.records.placements.placements import PlacementRecord
+from registry.records.placements.records import PlacementRecord
 from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics, profiles

@@ -20,13 +20,14 @@ import pytest
 
 import registry as registry_package
 from registry.database.driver import Database
+from registry.database.labels import LABELS
 from registry.database.local.server import ServerAddress
-from registry.database.record_store import RecordKind
+from registry.database.record_store import Join, RecordKind, delete_statement, known_statement
 from registry.database.schema import MIGRATIONS, WRITE_VERSION
 from registry.errors import InvalidValue, SchemaVersionError, UnknownName
 from registry.fabrics.contents import canonical, content_hash
 from registry.ingest_runs.kinds import KINDS
-from registry.ingest_runs.saving import link_statement
+from registry.ingest_runs.runs import RUN
 from registry.model import HostOrder, Job, Profile
 from registry.model.intake import Intake
 from registry.registry import Registry, default_home
@@ -72,7 +73,10 @@ def statements() -> Iterator[tuple[str, str]]:
     for kind in kinds.values():
         yield from ((f"{kind.name} {name}", text) for name, text in kind.statements().items())
     for label in sorted({kind.label for kind in KINDS} - {""}):
-        yield f"link_statement.{label}", link_statement(label)
+        yield f"RECORDED {label}", RUN.join_statement(Join("RECORDED", label))
+    for label in LABELS:
+        yield f"known {label}", known_statement(label)
+        yield f"delete {label}", delete_statement(label)
 
 
 def test_all_of_an_intake_is_saved_and_told(registry: Registry) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from mapping.checks.catalog import check
 from mapping.checks.finding import Finding, Subject
 from registry.model import Fabric
-from registry.model.ports import PORT_COLUMNS, Ports
+from registry.model.links import PORT_COLUMNS, Ports
 from tests.support.infiniband_data import infiniband
 
 

@@ -100,7 +100,7 @@ def _data(registry: Registry) -> Iterator[Check]:
 
 def _sources(registry: Registry) -> Iterator[Check]:
     """Check each source: age of its last successful ingest, and whether the last ingest failed."""
-    from registry.ingest_runs.freshness import FRESH, freshness
+    from registry.ingest_runs.runs import FRESH, freshness
 
     now = datetime.now(UTC)
     for source in registry.runs.sources():

@@ -24,7 +24,7 @@ from ingest.reading.json_text import Spot, load_json
 from ingest.reading.source import Place, SourceFile
 from ingest.reading.xml_text import load_xml
 from registry.errors import InputError, InvalidValue
-from registry.exports.graphml import LISTS
+from registry.exports.graphs import LISTS
 from registry.interchange import from_networkx
 from registry.model import Fabric
 

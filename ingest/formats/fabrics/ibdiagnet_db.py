@@ -19,7 +19,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.rates import LANE_BYTES
 from ingest.reading.source import Place, SourceFile
-from registry.model.ports import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
+from registry.model.links import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
 
 MAX_LINE = 65536
 """Largest length of a line, in characters."""

@@ -18,7 +18,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from ingest.rates import printed_rate
 from ingest.reading.source import Place, SourceFile
-from registry.model.ports import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
+from registry.model.links import ACTIVE, ARMED, DISABLED, DOWN, INITIALIZE, TRAINING
 
 TOOL = "ibdiagnet2.net_dump"
 MAX_ADAPTER_PORT = 4

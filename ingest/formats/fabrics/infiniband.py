@@ -69,7 +69,7 @@ class Port:
 
 
 class PortNote(NamedTuple):
-    """State of a port and its possible rate, see `registry.model.ports.Ports`."""
+    """State of a port and its possible rate, see `registry.model.links.Ports`."""
 
     number: int
     state: int

@@ -9,7 +9,7 @@ from ingest.formats.fabrics.infiniband import Device, Port
 from ingest.formats.fabrics.rows import GIVE_A_SCAN, RowFormat, Rows, lid_of
 from ingest.rates import printed_rate
 from ingest.reading.source import Place
-from registry.model.ports import ACTIVE, ARMED, DOWN, INITIALIZE
+from registry.model.links import ACTIVE, ARMED, DOWN, INITIALIZE
 
 _KINDS = {"CA": "H", "SW": "S", "SWITCH": "S", "RT": "R", "ROUTER": "R"}
 _STATES = {"ACT": ACTIVE, "ARM": ARMED, "INI": INITIALIZE, "DWN": DOWN, "DOWN": DOWN}

@@ -14,11 +14,12 @@ from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from registry.database.driver import Database, Transaction
 from registry.database.dumps.dumpfile import Header, encode, records, verify, writing
-from registry.database.labels import LABELS, RELATIONSHIPS, Relationship
+from registry.database.labels import LABELS, RELATIONSHIPS
 from registry.database.schema import (
     MIGRATIONS,
     check_version,
@@ -68,6 +69,8 @@ WITH n LIMIT $limit
 DETACH DELETE n
 RETURN count(*) AS count
 """
+_KINDS = MappingProxyType({f"{one.source}-{one.type}->{one.target}": one for one in RELATIONSHIPS})
+"""Relationships by the name of their section."""
 _PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
@@ -147,14 +150,6 @@ def _transferred(counts: Any) -> Transferred:
     return Transferred(nodes=nodes, relationships=sum(counts.values()) - nodes)
 
 
-def _relationship_name(relationship: Relationship) -> str:
-    return f"{relationship.source}-{relationship.type}->{relationship.target}"
-
-
-def _by_name() -> dict[str, Relationship]:
-    return {_relationship_name(relationship): relationship for relationship in RELATIONSHIPS}
-
-
 def _count(database: Database, statement: str) -> int:
     return int(database.read(lambda transaction: transaction.run(statement))[0]["count"])
 
@@ -169,7 +164,7 @@ def _known_counts(database: Database) -> dict[str, int]:
     """
     counts = {label: _count(database, COUNT_NODES.format(label=label)) for label in LABELS}
     nodes = sum(counts.values())
-    for name, kind in _by_name().items():
+    for name, kind in _KINDS.items():
         statement = COUNT_RELATIONSHIPS.format(source=kind.source, type=kind.type, target=kind.target)
         counts[name] = _count(database, statement)
     unknown_nodes = _count(database, COUNT_ALL_NODES) - nodes
@@ -184,7 +179,7 @@ def _known_counts(database: Database) -> dict[str, int]:
 
 def _section_lines(database: Database, section: str) -> Iterator[str]:
     """Yield the lines of one section, in the order of ids."""
-    kind = _by_name().get(section)
+    kind = _KINDS.get(section)
     label = section if kind is None else kind.source
     found = database.read(lambda transaction: transaction.run(READ_IDS.format(label=label)))
     ids = sorted(found[0]["ids"])
@@ -269,7 +264,7 @@ def _row(path: Path, section: str, number: int, value: Any) -> _Row:
     """Return a record; everything that becomes text of a statement is checked."""
     ends: tuple[str, ...] = ()
     properties = value
-    if section in _by_name() and isinstance(value, list) and len(value) == 3:
+    if section in _KINDS and isinstance(value, list) and len(value) == 3:
         ends, properties = (str(value[0]), str(value[1])), value[2]
     elif section not in LABELS:
         raise InputError(f"the schema has no {section!r}", path=path, line=number)
@@ -280,7 +275,7 @@ def _row(path: Path, section: str, number: int, value: Any) -> _Row:
 
 def _write(transaction: Transaction, section: str, rows: Sequence[_Row]) -> None:
     """Create nodes or relationships, one statement per shape."""
-    kind = _by_name().get(section)
+    kind = _KINDS.get(section)
     for shape, group in groupby(sorted(rows, key=lambda row: row.shape), key=lambda row: row.shape):
         some = list(group)
         columns, moments = _columns(shape, some)

@@ -54,56 +54,20 @@ class ServerState:
     idle_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
 class ServerFiles:
-    """Paths in one data folder."""
+    """Paths in one data folder, as listed above; `folder` is HOME/server, `data` is HOME/graph."""
 
-    home: Path
-
-    @property
-    def folder(self) -> Path:
-        """Folder of everything except the data."""
-        return self.home / "server"
-
-    @property
-    def start_lock(self) -> Path:
-        """Lock for starts, stops and look-ups of the server."""
-        return self.folder / "start.lock"
-
-    @property
-    def run_lock(self) -> Path:
-        """Lock of the living supervisor."""
-        return self.folder / "run.lock"
-
-    @property
-    def state(self) -> Path:
-        """State file."""
-        return self.folder / "state.json"
-
-    @property
-    def password(self) -> Path:
-        """Password file."""
-        return self.folder / "password"
-
-    @property
-    def arguments(self) -> Path:
-        """Argument file of the Java process."""
-        return self.folder / "java.args"
-
-    @property
-    def used(self) -> Path:
-        """File whose time stamp is the last time that a process got the address."""
-        return self.folder / "used"
-
-    @property
-    def log(self) -> Path:
-        """Log of the supervisor and the server."""
-        return self.folder / "server.log"
-
-    @property
-    def data(self) -> Path:
-        """The server's root folder."""
-        return self.home / "graph"
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.data = home / "graph"
+        self.folder = home / "server"
+        self.start_lock = self.folder / "start.lock"
+        self.run_lock = self.folder / "run.lock"
+        self.state = self.folder / "state.json"
+        self.password = self.folder / "password"
+        self.arguments = self.folder / "java.args"
+        self.used = self.folder / "used"
+        self.log = self.folder / "server.log"
 
     def prepare(self) -> None:
         """Create the folders, closed to other users."""

@@ -66,12 +66,7 @@ class ServerAddress:
     home: Path | None = None
 
     def connect(self) -> Database:
-        """Connect to the server.
-
-        Raises
-        ------
-        DatabaseUnavailable
-        """
+        """Connect to the server."""
         return Database.connect(self.uri, user=self.user, password=self.password, name=self.name)
 
 
@@ -81,7 +76,6 @@ class ServerStatus:
 
     Attributes
     ----------
-    address : ServerAddress
     started_at : float
         Seconds since the epoch.
     idle_seconds : float

@@ -27,16 +27,7 @@ from registry.records.placements.rows import (
     profile_names,
     stored_placement,
 )
-from registry.records.placements.saving import placement_id, save_placement, save_placements
-
-__all__ = [
-    "PlacementRecord",
-    "Placements",
-    "StoredPlacement",
-    "StoredPlacementInfo",
-    "placement_id",
-    "save_placement",
-]
+from registry.records.placements.saving import save_placements
 
 _COUNT = """
 MATCH (p:Placement)
@@ -101,13 +92,7 @@ class Placements(Records[StoredPlacement]):
         return self.save_many([record])[0]
 
     def save_many(self, records: Sequence[PlacementRecord]) -> tuple[str, ...]:
-        """Save all placements or none; return the id of each.
-
-        Raises
-        ------
-        UnknownName, InvalidPlacement
-            See `save`.
-        """
+        """Save all placements or none; return the id of each."""
 
         def work(transaction: Transaction) -> tuple[str, ...]:
             for cluster in sorted({record.cluster for record in records}):
@@ -155,7 +140,7 @@ class Placements(Records[StoredPlacement]):
             whole, page = _HISTORY_OF_CLUSTER, _PAGE_OF_CLUSTER
         if limit is not None:
             whole, parameters["limit"] = page, limit
-        (row,) = self._database.read(lambda transaction: transaction.run(whole, **parameters))
+        (row,) = self._rows(whole, **parameters)
         names = dict(zip(row["profile_ids"], row["profile_names"], strict=True))
         return tuple(placement_info(values, names) for values in row["placements"])
 

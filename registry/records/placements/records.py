@@ -18,18 +18,14 @@ class PlacementRecord:
 
     Attributes
     ----------
-    cluster : str
     content : str
         Id of the snapshot: the placement's vertices and the evaluation's links are those of its fabric.
     routing : str or None
         Id of the forwarding tables that were used.
     profile, job : str or None
         Id of the profile; the scheduler's id of the job.
-    placement : Placement
-    evaluation : Evaluation or None
     in_order, random : Metrics or None
         Metrics of the same ranks in order, and placed at random (mean).
-    code_version : str
     role : str
         `PRESENT` or `PROPOSED`.
     """
@@ -53,7 +49,6 @@ class StoredPlacement(PlacementRecord):
 
     Attributes
     ----------
-    id : str
     hosts : tuple of str
         Host of each rank, by name.
     recorded_at : datetime

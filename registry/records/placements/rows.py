@@ -14,7 +14,6 @@ import numpy as np
 
 from registry.database import codec
 from registry.database.record_store import Join, RecordKind
-from registry.errors import DatabaseError, InvalidValue
 from registry.model import Allocation, Bound, Evaluation, Floats, Metrics, Placement
 from registry.model.loaded_links import LoadedLinks
 from registry.model.placement_series import Moments, PlacementSeries
@@ -24,6 +23,8 @@ METRICS = ("congestion_seconds", "network_congestion_seconds", "hop_bytes", "ave
 BOUNDED = METRICS[:3]
 """Metrics with certified lower bounds."""
 
+SEARCHED = ("strategy", "objective", "routing", "seconds", "steps", "complete")
+"""Fields of a `Placement` that are properties of the same name, and always there."""
 EVALUATED = (*METRICS, "total_bytes", "max_dilation", "rails", "wall_seconds")
 EVALUATED_LATER = (
     *("mean_congestion_seconds", "total_dilation", "message_dilation", "mapping_coefficient"),
@@ -155,22 +156,8 @@ def _moments(texts: list[str]) -> Moments:
 def stored_placement(row: dict[str, Any]) -> StoredPlacement:
     """Return the placement of a row with `p`, `content`, `profile`, `job` and `loads`."""
     node: dict[str, Any] = row["p"]
-    vertices = codec.unpack(node["host_of_rank"])
     with PLACEMENT.reading(node["id"]):
-        placement = Placement(
-            host_of_rank=vertices["host_of_rank"],
-            allocation=Allocation(hosts=vertices["hosts"], slots=vertices["slots"]),
-            strategy=node["strategy"],
-            objective=node["objective"],
-            routing=node["routing"],
-            parameters=json.loads(node["parameters"]),
-            seed=node.get("seed"),
-            seconds=node["seconds"],
-            steps=node["steps"],
-            complete=node["complete"],
-            core_of_rank=vertices.get("core_of_rank"),
-            cpu_of_rank=vertices.get("cpu_of_rank"),
-        )
+        placement = placement_of(node, codec.unpack(node["host_of_rank"]))
         evaluation = None if row["loads"] is None else _evaluation(node, row["loads"])
     return StoredPlacement(
         id=node["id"],
@@ -187,6 +174,25 @@ def stored_placement(row: dict[str, Any]) -> StoredPlacement:
         code_version=node["code_version"],
         hosts=tuple(node["hosts"]),
         recorded_at=node["recorded_at"],
+    )
+
+
+def placement_of(node: Mapping[str, Any], vertices: Mapping[str, Any]) -> Placement:
+    """Return the placement of the properties of its node.
+
+    Parameters
+    ----------
+    vertices : mapping
+        ``host_of_rank``, the ``hosts`` and ``slots`` of its allocation, and cores if they were chosen.
+    """
+    return Placement(
+        host_of_rank=vertices["host_of_rank"],
+        allocation=Allocation(hosts=vertices["hosts"], slots=vertices["slots"]),
+        parameters=json.loads(node["parameters"]),
+        seed=node.get("seed"),
+        core_of_rank=vertices.get("core_of_rank"),
+        cpu_of_rank=vertices.get("cpu_of_rank"),
+        **{name: node[name] for name in SEARCHED},
     )
 
 
@@ -249,17 +255,9 @@ def pack_loads(link_bytes: Floats) -> bytes:
 
 
 def unpack_loads(blob: bytes) -> LoadedLinks:
-    """Return the loads of a blob of either form.
-
-    Raises
-    ------
-    DatabaseError
-        The blob is damaged or holds other data.
-    """
+    """Return the loads of a blob of either form."""
     columns = codec.unpack(blob)
-    try:
+    with codec.reading("a stored load of links"):
         if "link_bytes" in columns:
             return LoadedLinks.of(columns["link_bytes"])
         return LoadedLinks(link=columns["link"], bytes=columns["bytes"], links=int(columns["links"][0]))
-    except (KeyError, IndexError, InvalidValue) as error:
-        raise DatabaseError(f"stored loads of links are damaged: {error}") from error

@@ -18,7 +18,7 @@ import numpy as np
 
 from registry.database import codec
 from registry.database.driver import Transaction
-from registry.database.record_store import NODES_PER_BATCH, NewRecord
+from registry.database.record_store import NODES_PER_BATCH, NewRecord, known_ids
 from registry.errors import InvalidPlacement, InvalidValue, UnknownName
 from registry.fabrics.derived import device_id
 from registry.fabrics.facts import device_keys
@@ -26,6 +26,7 @@ from registry.fabrics.observations import read_content
 from registry.jobs.allocations import HostSlots, require_hosts, save_allocations
 from registry.jobs.jobs import find_job, job_key
 from registry.model import Fabric, Floats, Placement
+from registry.profiles import ranks_of_profiles
 from registry.records.placements.records import PRESENT, ROLES, PlacementRecord
 from registry.records.placements.rows import (
     BASELINES,
@@ -35,6 +36,7 @@ from registry.records.placements.rows import (
     OF_PROFILE,
     ON_ALLOCATION,
     PLACEMENT,
+    SEARCHED,
     pack_loads,
 )
 
@@ -43,18 +45,6 @@ UNWIND $placements AS id
 MATCH (p:Placement {{id: id}})
 WHERE p.role <> '{PRESENT}'
 SET p.role = '{PRESENT}'
-"""
-
-_PROFILES = """
-UNWIND $profiles AS id
-MATCH (f:Profile {id: id})
-RETURN collect(f.id) AS ids, collect(f.ranks) AS ranks, collect(f.application) AS applications
-"""
-
-_JOBS = """
-UNWIND $jobs AS id
-MATCH (j:Job {id: id})
-RETURN collect(j.id) AS ids
 """
 
 _HAS_LOADS = """
@@ -83,11 +73,6 @@ def save_placements(
     """Save placements on locked clusters, each with its time; return their ids.
 
     All of them take about a dozen statements, as many as one alone.
-
-    Raises
-    ------
-    UnknownName, InvalidPlacement
-        See `Placements.save`; then none is saved.
     """
     fabrics = _fabrics(transaction, {record.content for record, _ in placed})
     applications = _check(transaction, [record for record, _ in placed], fabrics)
@@ -181,15 +166,11 @@ def _properties(
         "application": application,
         "job": record.job,
         "allocation": host_slots(record, fabric).id,
-        "strategy": placement.strategy,
-        "objective": placement.objective,
+        **{name: getattr(placement, name) for name in SEARCHED},
         "routing": _routing(record),
         "tables": record.routing,
         "parameters": json.dumps(dict(placement.parameters), sort_keys=True),
         "seed": placement.seed,
-        "seconds": placement.seconds,
-        "steps": placement.steps,
-        "complete": placement.complete,
         "code_version": record.code_version,
         "ranks": placement.ranks,
         "host_of_rank": codec.pack(_vertices(placement)),
@@ -282,18 +263,18 @@ def _check(
     transaction: Transaction, records: Sequence[PlacementRecord], fabrics: Mapping[str, Fabric]
 ) -> dict[str, str]:
     """Raise if a record does not fit; return the application of each profile by id."""
-    wanted = sorted({record.profile for record in records if record.profile is not None})
-    found = transaction.run(_PROFILES, profiles=wanted)[0]
-    ranks = dict(zip(found["ids"], found["ranks"], strict=True))
+    wanted = {record.profile for record in records if record.profile is not None}
+    profiles = ranks_of_profiles(transaction, wanted)
     for record in records:
-        if record.profile is not None and record.profile not in ranks:
+        if record.profile is not None and record.profile not in profiles:
             raise UnknownName("profile", record.profile)
-        _check_fits(record, fabrics[record.content], ranks.get(record.profile or ""))
+        ranks = profiles[record.profile][0] if record.profile is not None else None
+        _check_fits(record, fabrics[record.content], ranks)
     jobs = {job_key(record.cluster, record.job): record for record in records if record.job is not None}
-    missing = sorted(jobs.keys() - set(transaction.run(_JOBS, jobs=sorted(jobs))[0]["ids"]))
+    missing = sorted(jobs.keys() - known_ids(transaction, "Job", jobs))
     for key in missing[:1]:  # raises with the closest names
         find_job(transaction, jobs[key].job or "", jobs[key].cluster)
-    return dict(zip(found["ids"], found["applications"], strict=True))
+    return {profile: application for profile, (_, application) in profiles.items()}
 
 
 def _save_allocations(transaction: Transaction, wanted: Sequence[HostSlots]) -> None:

@@ -15,7 +15,7 @@ from dashboard.tables.placements import (
 from dashboard.widgets.messages import plain
 from registry import units
 from registry.model import Metrics, Profile
-from registry.records.placements.placements import StoredPlacementInfo
+from registry.records.placements.records import StoredPlacementInfo
 
 
 def info(name: str = "p1", *, application: str | None = "cg", cluster: str = "c") -> StoredPlacementInfo:

@@ -20,7 +20,7 @@ from registry.errors import InputError
 from registry.fabrics.contents import canonical, content_hash
 from registry.model import HOST, NO_PORT, Adapters, Fabric, Links, Ports
 from registry.model.intake import Intake
-from registry.model.ports import DOWN
+from registry.model.links import DOWN
 from tests.support.ibnetdiscover_scans import TREE, fabric_of, raw
 from tests.support.inputs import DATA
 from tests.support.small_fabrics import adapter_fabrics

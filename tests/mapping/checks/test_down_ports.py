@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mapping.checks.catalog import check
 from mapping.checks.finding import Severity, Subject
-from registry.model.ports import DOWN, TRAINING
+from registry.model.links import DOWN, TRAINING
 from tests.support.checked_fabrics import with_ports
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mapping.checks.finding import Severity
-from registry.model.ports import ACTIVE
+from registry.model.links import ACTIVE
 from tests.support.checked_fabrics import findings_of, with_ports
 from tests.support.infiniband_data import infiniband
 

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from registry.database.driver import Database
+from registry.database.labels import INDEXES, LABELS, RELATIONSHIPS
 from registry.database.schema import (
-    INDEXES,
-    LABELS,
     MIGRATIONS,
-    RELATIONSHIPS,
     SCHEMA_ID,
     WRITE_VERSION,
     Migration,

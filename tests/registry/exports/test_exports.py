@@ -37,7 +37,7 @@ from registry.exports.switch_tree import fold, tiers
 from registry.fabrics.contents import canonical
 from registry.fabrics.facts import device_facts, link_facts
 from registry.model import HOST, SWITCH, Fabric, Links, Ports
-from registry.model.ports import DOWN
+from registry.model.links import DOWN
 from tests.support.inputs import damaged, file, parse, read, survives
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 

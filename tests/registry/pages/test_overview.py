@@ -10,9 +10,20 @@ import pytest
 
 from registry.counters.counters import rates_of
 from registry.errors import InputError, UnknownName
-from registry.fabrics.change_text import in_words, summary
-from registry.ingest_runs.freshness import FAILING, FRESH, NEVER, OLD, STALE, age_text, freshness
-from registry.ingest_runs.runs import FAILED, SAVED, Attempt, SourceState
+from registry.fabrics.changes import in_words, summary
+from registry.ingest_runs.runs import (
+    FAILED,
+    FAILING,
+    FRESH,
+    NEVER,
+    OLD,
+    SAVED,
+    STALE,
+    Attempt,
+    SourceState,
+    age_text,
+    freshness,
+)
 from registry.jobs.jobs import jobs_of_user
 from registry.model import Job, LinkRates
 from registry.model.intake import Intake

@@ -14,7 +14,7 @@ from registry.database.dumps.transfer import dump, load
 from registry.errors import DatabaseError, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import HostOrder, Simulation
 from registry.model.intake import Intake
-from registry.records.placements.placements import PlacementRecord
+from registry.records.placements.records import PlacementRecord
 from registry.records.simulations import SimulationRecord, simulation_id
 from registry.registry import Registry
 from tests.conftest import empty

@@ -15,7 +15,7 @@ from ingest.options import Options
 from ingest.parsed import Parsed
 from registry.errors import InputError
 from registry.model import Fabric
-from registry.model.ports import PORT_STATES
+from registry.model.links import PORT_STATES
 from tests.support.ibnetdiscover_scans import fabric_of, raw, same
 from tests.support.inputs import DATA, damaged, file, parse, read, survives
 

@@ -15,7 +15,7 @@ from ingest.parsed import Parsed
 from ingest.rates import LANE_BYTES, printed_rate
 from registry.errors import InputError
 from registry.model import Fabric
-from registry.model.ports import PORT_STATES
+from registry.model.links import PORT_STATES
 from tests.support.ibnetdiscover_scans import fabric_of, raw, same, swap
 from tests.support.inputs import parse
 

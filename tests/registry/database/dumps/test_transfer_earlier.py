@@ -8,7 +8,7 @@ from pathlib import Path
 from registry.database.dumps.transfer import dump, load
 from registry.profiles import profile_id
 from registry.records.circuit_plans import circuit_plan_id
-from registry.records.placements.placements import placement_id
+from registry.records.placements.saving import placement_id
 from registry.records.simulations import simulation_id
 from registry.records.traces import trace_id
 from registry.registry import Registry

@@ -14,7 +14,8 @@ from registry.fabrics.fabrics import Snapshot
 from registry.model import Allocation, Bound, Evaluation, HostOrder, Job, Metrics, Placement, Profile
 from registry.model.intake import Intake
 from registry.records.placements import saving as placement_saving
-from registry.records.placements.placements import PlacementRecord, placement_id
+from registry.records.placements.records import PlacementRecord
+from registry.records.placements.saving import placement_id
 from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree, tree_tables
 

@@ -15,7 +15,7 @@ from registry.fabrics.contents import canonical, content_hash, pack_fabric, unpa
 from registry.fabrics.facts import device_facts, fabric_of, link_facts
 from registry.model import NO_PORT, PORT_STATES, Adapters, Fabric, Ports
 from registry.model.intake import Intake
-from registry.model.ports import ACTIVE, DISABLED, DOWN, INITIALIZE, TRAINING
+from registry.model.links import ACTIVE, DISABLED, DOWN, INITIALIZE, TRAINING
 from registry.registry import Registry
 from tests.support.fat_tree import at, fat_tree
 
