@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ingest.formats.fabrics import ibnetdiscover
 from ingest.options import Options
 from ingest.reading.source import SourceFile
-from registry.fabrics.changes import Cable, Changes, Rename, compare
+from registry.fabrics.changes import Cable, Changes, Rename, compare, in_words, summary
 from registry.fabrics.contents import canonical
 from registry.model import Fabric, format_guid
 from tests.support import paths
@@ -167,3 +167,17 @@ def own_diff(folder: str) -> set[frozenset[tuple[str, int]]]:
         elif pulled := PORT.match(line):
             gone.add(frozenset({(here, int(pulled[1])), (f"0x{pulled[2]}", int(pulled[3]))}))
     return gone
+
+
+def test_changes_are_described_and_counted() -> None:
+    cut = compare(fat_tree(), fat_tree(without=(0,)))
+    assert in_words(cut) == ["cable leaf0 port 3 - spine0 port 1 vanished"]
+    assert summary(cut) == "1 cable vanished"
+    slower = compare(fat_tree(), fat_tree(slow=(1,)))
+    assert in_words(slower) == ["cable leaf0 port 4 - spine1 port 1 now carries 25 GB/s, before 50 GB/s"]
+    assert summary(slower) == "1 cable changed in speed"
+    assert summary(compare(fat_tree(), fat_tree())) == "nothing changed"
+
+
+def test_bundles_are_counted_by_their_cables() -> None:
+    assert summary(compare(fat_tree(cables=3), fat_tree(cables=3, without=(0, 1)))) == "2 cables vanished"

@@ -232,32 +232,6 @@ def test_a_damaged_plan_is_told(known: Registry) -> None:
         known.circuit_plans.read(identity)
 
 
-def test_a_switch_is_kept_with_its_cluster(known: Registry) -> None:
-    switch = optical_switch(compute_seconds=0.5)
-    stored = known.optical.save(switch)
-    assert stored == known.optical.read("toy")
-    assert stored.at is not None
-    assert replace(stored, at=None) == switch
-    assert known.optical.list() == (stored,)
-
-
-def test_another_switch_takes_the_place_of_the_one_before(known: Registry) -> None:
-    known.optical.save(optical_switch())
-    known.optical.save(optical_switch(hosts=HOSTS[:2], max_edges=1, circuits=()))
-    now = known.optical.read("toy")
-    assert (now.hosts, now.max_edges, now.circuits) == (HOSTS[:2], 1, ())
-
-
-def test_a_cluster_or_switch_that_is_not_there_is_told(known: Registry) -> None:
-    with pytest.raises(UnknownName, match="closest: toy"):
-        known.optical.read("toys")
-    with pytest.raises(UnknownName, match="almanac cluster optical"):
-        known.optical.read("toy")
-    with pytest.raises(UnknownName, match="closest: toy"):
-        known.optical.save(optical_switch(cluster="toys"))
-    assert known.optical.list() == ()
-
-
 def test_an_applied_plan_tells_the_circuits_from_then_on(known: Registry) -> None:
     known.optical.save(optical_switch(compute_seconds=2.0))
     identity = known.circuit_plans.save(record_of(known))

@@ -6,7 +6,6 @@ import ipaddress
 import os
 import re
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -20,8 +19,7 @@ import pytest
 from filelock import FileLock
 
 from registry.database.driver import Database
-from registry.database.local import supervisor
-from registry.database.local.files import ServerFiles, ServerState, machine_name
+from registry.database.local.files import ServerFiles, ServerState
 from registry.database.local.server import ServerAddress, ensure_server, status, stop
 from registry.errors import DatabaseUnavailable
 
@@ -273,23 +271,3 @@ def test_stopping_ends_both_processes(home: Path, running: ServerAddress) -> Non
     assert is_gone(state.supervisor)
     assert is_gone(state.java)
     assert stop(home) is False
-
-
-def test_a_port_that_is_taken_meanwhile_is_given_up(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ArcadeDB stays alive without its HTTP port; such a half of a server is not given out."""
-    stop(home)
-    files = ServerFiles(home)
-    free = supervisor._free_ports
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        offers = [[free(1)[0], taken.getsockname()[1]], free(2)]
-        monkeypatch.setattr(supervisor, "_free_ports", lambda count: offers.pop(0))
-        begun = ServerState(supervisor=os.getpid(), machine=machine_name(), started_at=0.0, idle_seconds=60.0)
-        java, state = supervisor._start(files, begun)
-        try:
-            assert offers == []
-            Database.connect(
-                f"bolt://127.0.0.1:{state.bolt_port}", user="root", password=files.read_password()
-            ).close()
-        finally:
-            supervisor._stop(java)
-            files.state.unlink()

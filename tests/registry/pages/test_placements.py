@@ -1,3 +1,5 @@
+"""Placements with their fabric and profile in one statement, against the same data read piece by piece."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -13,7 +15,7 @@ from mapping.service.request import PlacementRequest
 from registry.errors import UnknownName
 from registry.pages.placements import open_placement
 from registry.registry import Registry
-from tests.dashboard.conftest import DATA
+from tests.support.paths import DATA
 
 FIRST = datetime(2026, 1, 1, 8, 30, 15, tzinfo=UTC)
 SECOND = FIRST + timedelta(hours=4)
@@ -64,7 +66,7 @@ def test_a_fabric_is_read_as_of_a_time(registry: Registry) -> None:
     assert before.id != after.id
 
 
-def test_unknown_names_are_told_with_the_closest(registry: Registry) -> None:
+def test_an_unknown_name_is_an_error_with_the_closest(registry: Registry) -> None:
     placement = fill(registry, tables=False)
     with pytest.raises(UnknownName) as error:
         open_placement(registry.database, placement[:-1] + "x")

@@ -1,0 +1,55 @@
+"""Files of a data folder, and the processes that they name."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import psutil
+
+from registry.database.local.files import ServerFiles, ServerState, end_process, process, resident_bytes
+
+STATE = ServerState(supervisor=1, java=2, bolt_port=7687, machine="here", started_at=3.5, idle_seconds=60.0)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
+    files = ServerFiles(tmp_path / "home")
+    assert files.read_state() is None
+    files.prepare()
+    files.write_state(STATE)
+    assert files.read_state() == STATE
+    assert (mode(files.folder), mode(files.data), mode(files.state)) == (0o700, 0o700, 0o600)
+    assert [one.name for one in files.folder.iterdir()] == ["state.json"]
+    for text in ("{half a", "[]", '{"supervisor": 1}'):
+        files.state.write_text(text, "utf-8")
+        assert files.read_state() is None
+
+
+def test_a_password_is_made_once(tmp_path: Path) -> None:
+    files = ServerFiles(tmp_path)
+    files.prepare()
+    password = files.read_password()
+    assert len(password) == 32
+    assert files.read_password() == password
+    assert mode(files.password) == 0o600
+
+
+def test_a_process_is_recognised_by_its_arguments() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        found = process(child.pid, "60")
+        assert found == psutil.Process(child.pid)
+        assert resident_bytes(found) > 0
+        assert process(child.pid, "61") is None
+        end_process(found, 10.0)
+        child.wait()
+        assert process(child.pid, "60") is None
+        assert resident_bytes(found) == 0
+    assert process(0) is None
+    assert process(os.getpid()) is not None
+    end_process(None, 1.0)
