@@ -161,7 +161,11 @@ def profile_id(profile: Profile) -> str:
     """Return the id of a profile: 16 hexadecimal digits, a hash of application, edges and missing ranks."""
     missing = np.asarray(profile.missing_ranks, np.int64)
     return PROFILE.identity(
-        {**_columns(profile), "application": [profile.application], "missing_ranks": missing}
+        {
+            **codec.columns_of(profile, _COLUMNS),
+            "application": [profile.application],
+            "missing_ranks": missing,
+        }
     )
 
 
@@ -222,7 +226,7 @@ def _create(transaction: Transaction, identity: str, name: str, profile: Profile
         "source": profile.source,
         "recorded_at": time,
         "in_graph": in_graph,
-        "blob": codec.pack(_columns(profile)),
+        "blob": codec.pack(codec.columns_of(profile, _COLUMNS)),
     }
     PROFILE.create(transaction, [NewRecord(identity, properties, owner=profile.application)])
     if in_graph:
@@ -244,10 +248,6 @@ def _create_graph(transaction: Transaction, identity: str, profile: Profile) -> 
             "messages": profile.messages,
         },
     )
-
-
-def _columns(profile: Profile) -> dict[str, codec.Column]:
-    return {name: getattr(profile, name) for name in _COLUMNS}
 
 
 def _time_text(time: datetime) -> str:

@@ -28,19 +28,15 @@ WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
 RETURN s.at AS at, s.blob AS blob
 """
 
-_LAST_TRAFFIC = """
+_LAST_TRAFFIC, _LAST_OTHER = (
+    f"""
 MATCH (s:CounterSweep)
-WHERE s.cluster = $cluster AND s.at <= $at AND s.traffic
+WHERE s.cluster = $cluster AND s.at <= $at AND {condition}
 WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
 RETURN s.at AS at
 """
-
-_LAST_OTHER = """
-MATCH (s:CounterSweep)
-WHERE s.cluster = $cluster AND s.at <= $at AND NOT s.traffic
-WITH s ORDER BY s.at DESC, s.seq DESC LIMIT 1
-RETURN s.at AS at
-"""
+    for condition in ("s.traffic", "NOT s.traffic")
+)
 
 _BLOBS = """
 MATCH (s:CounterSweep)

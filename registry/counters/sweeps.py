@@ -253,7 +253,7 @@ def _add_rollup(
         until=whole.end,
         pieces=whole.pieces,
         ports=len(whole),
-        blob=codec.pack({name: getattr(whole, name) for name in _GROWTH}),
+        blob=codec.pack(codec.columns_of(whole, _GROWTH)),
     )
 
 

@@ -104,6 +104,11 @@ def unpack(blob: bytes) -> dict[str, Any]:
     return columns
 
 
+def columns_of(thing: object, names: Sequence[str]) -> dict[str, Column]:
+    """Return fields of a thing as columns of the same names."""
+    return {name: getattr(thing, name) for name in names}
+
+
 @contextmanager
 def reading(what: str) -> Iterator[None]:
     """Turn a missing or invalid field of stored data, such as ``a stored fabric``, into `DatabaseError`."""

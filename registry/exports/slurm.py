@@ -73,8 +73,8 @@ def _left_out(tree: Tree) -> list[str]:
 
 def _comment(tier: Tier) -> list[str]:
     """Return a comment with the switches that a switch represents, unless it is only itself."""
-    if tier.stands_for == (tier.name,) or not tier.stands_for:
+    if tier.represented == (tier.name,) or not tier.represented:
         return []
-    shown = [name.replace("\\", "/") for name in tier.stands_for[:_SHOWN]]
-    more = len(tier.stands_for) - len(shown)
+    shown = [name.replace("\\", "/") for name in tier.represented[:_SHOWN]]
+    more = len(tier.represented) - len(shown)
     return [f"# {tier.name}: {', '.join(shown)}" + (f" and {more} more" if more else "")]

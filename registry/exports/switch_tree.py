@@ -41,7 +41,7 @@ class Tier(NamedTuple):
     ----------
     name : str
         Name that configuration files can contain; unique, also among hosts.
-    stands_for : tuple of str
+    represented : tuple of str
         Switches of the fabric that it represents.
     children : tuple of str
         Switches of the tree directly below; empty at the lowest level.
@@ -52,7 +52,7 @@ class Tier(NamedTuple):
     """
 
     name: str
-    stands_for: tuple[str, ...]
+    represented: tuple[str, ...]
     children: tuple[str, ...]
     hosts: tuple[str, ...]
     capacity: float
@@ -87,9 +87,9 @@ def tiers(fabric: Fabric) -> Tree:
     found, top = [], []
     for switches, hosts in groups:
         name = names.of(min(switches))
-        stands_for = tuple(fabric.names[vertex] for vertex in sorted(switches))
+        represented = tuple(fabric.names[vertex] for vertex in sorted(switches))
         inside = tuple(fabric.names[host] for host in hosts)
-        found.append(Tier(name, stands_for, (), inside, float(upward[hosts].min())))
+        found.append(Tier(name, represented, (), inside, float(upward[hosts].min())))
         top.append((name, np.asarray(sorted(switches), np.int64)))
     for height in range(2, max(2, int(level.max())) + 1):
         top, new = _joined(fabric, level, height, top, names)
@@ -158,9 +158,9 @@ def _joined(
         own = np.setdiff1d(members, np.concatenate([top[index][1] for index in below]))
         highest = own[level[own] == level[own].max()] if len(own) else own
         name = names.of(int(highest[0])) if len(highest) else names.made(f"tier{height}")
-        stands_for = tuple(fabric.names[vertex] for vertex in own.tolist())
+        represented = tuple(fabric.names[vertex] for vertex in own.tolist())
         inside = tuple(top[index][0] for index in below)
-        new.append(Tier(name, stands_for, inside, (), float(upward[below].min())))
+        new.append(Tier(name, represented, inside, (), float(upward[below].min())))
         above.append((name, members))
     return above, new
 

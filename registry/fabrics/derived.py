@@ -6,7 +6,7 @@ observation. At any time it contains the same as the last snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -152,18 +152,20 @@ def apply(
     opened, closed : int
         Number of directed links only in `after`, and only in `before`.
     """
-    alone = before is None and until == FOREVER
+    only = before is None and until == FOREVER
     old = [] if before is None else list(device_facts(before).values())
     new = list(device_facts(after).values())
     devices = {fact.key for fact in set(old) ^ set(new)}
-    states = {} if alone else _states_touching(transaction, cluster, devices, at, until)
+    ids = _ids(cluster, sorted(devices))
+    states = {} if only else _touching(transaction, _STATES_TOUCHING, _device_facts, ids, (at, until))
     _enter_states(transaction, cluster, edits(old, new, at, until, states), [*old, *new])
 
     were = [] if before is None else link_facts(before)
     are = link_facts(after)
     differing = set(were) ^ set(are)
     sources = {fact.source for fact in differing}
-    links = {} if alone else _links_touching(transaction, cluster, sources, at, until)
+    ids = _ids(cluster, sorted(sources))
+    links = {} if only else _touching(transaction, _LINKS_TOUCHING, _link_facts, ids, (at, until))
     _enter_links(transaction, cluster, edits(were, are, at, until, links))
     closed = len(differing.intersection(were))
     return len(differing) - closed, closed
@@ -204,29 +206,17 @@ def _ids(cluster: str, keys: Iterable[str]) -> list[str]:
     return [device_id(cluster, key) for key in keys]
 
 
-def _states_touching(
-    transaction: Transaction, cluster: str, keys: set[str], at: datetime, until: datetime
-) -> dict[DeviceFact, list[Interval]]:
-    ids = _ids(cluster, sorted(keys))
-    spans = transaction.run(_STATES_TOUCHING, devices=ids, at=at, until=until)
-    return _by_fact((_device_facts(span), span) for span in spans)
-
-
-def _links_touching(
-    transaction: Transaction, cluster: str, sources: set[str], at: datetime, until: datetime
-) -> dict[LinkFact, list[Interval]]:
-    ids = _ids(cluster, sorted(sources))
-    spans = transaction.run(_LINKS_TOUCHING, devices=ids, at=at, until=until)
-    return _by_fact((_link_facts(span), span) for span in spans)
-
-
-def _by_fact(
-    found: Iterable[tuple[list[Fact], dict[str, Any]]],
+def _touching(
+    transaction: Transaction,
+    statement: str,
+    facts_of: Callable[[dict[str, Any]], list[Fact]],
+    devices: list[str],
+    between: tuple[datetime, datetime],
 ) -> dict[Fact, list[Interval]]:
-    """Return the intervals of each fact, from rows with the facts of one interval each."""
+    """Return the stored intervals that overlap or touch a period, by fact."""
     spans: dict[Fact, list[Interval]] = {}
-    for facts, row in found:
-        for fact in facts:
+    for row in transaction.run(statement, devices=devices, at=between[0], until=between[1]):
+        for fact in facts_of(row):
             spans.setdefault(fact, []).append(Interval(row["valid_from"], row["valid_to"]))
     return spans
 

@@ -15,6 +15,7 @@ from registry.model import Floats, Ints
 from registry.model.arrays import freeze_all
 
 DRAWING = RecordKind(name="drawing", label="Drawing", owner=Join("OF", "Content"))
+_COLUMNS = ("x", "y", "tier")
 
 _READ = """
 MATCH (d:Drawing {id: $drawing})
@@ -45,7 +46,7 @@ class StoredDrawing:
 
     def __post_init__(self) -> None:
         n = len(self.x)
-        freeze_all(self, n, "x", "y", "tier")
+        freeze_all(self, n, *_COLUMNS)
         for name in ("x", "y"):
             if not np.isfinite(getattr(self, name)).all():
                 raise InvalidValue(f"StoredDrawing.{name}", "must be finite")
@@ -70,7 +71,7 @@ class Drawings(Store):
             return None
         columns = codec.unpack(rows[0]["blob"])
         with codec.reading(f"the stored drawing {name}"):
-            return StoredDrawing(**{column: columns[column] for column in ("x", "y", "tier")})
+            return StoredDrawing(**{column: columns[column] for column in _COLUMNS})
 
     def save(self, content: str, rule: str, x: ArrayLike, y: ArrayLike, tier: ArrayLike) -> None:
         """Save a drawing; one that is stored already is not changed.
@@ -84,7 +85,7 @@ class Drawings(Store):
         """
         drawing = StoredDrawing(x=np.asarray(x), y=np.asarray(y), tier=np.asarray(tier))
         name = _drawing_id(content, rule)
-        blob = codec.pack({"x": drawing.x, "y": drawing.y, "tier": drawing.tier})
+        blob = codec.pack(codec.columns_of(drawing, _COLUMNS))
 
         def work(transaction: Transaction) -> None:
             found = transaction.run(_CONTENT, content=content)

@@ -110,7 +110,7 @@ def save_wiring(
     origin: str = "",
 ) -> tuple[str, bool]:
     """Save a plan of a locked cluster; return its id and True if it was not already valid at that time."""
-    moment, content = as_utc(at), codec.digest(_columns(wiring))
+    moment, content = as_utc(at), codec.digest(codec.columns_of(wiring, _COLUMNS))
     held = transaction.run(_AS_OF, cluster=cluster, at=moment)
     if held and held[0]["content"] == content:
         return str(held[0]["id"]), False
@@ -124,14 +124,10 @@ def save_wiring(
         "seq": seq,
         "cables": len(wiring),
         "origin": origin,
-        "blob": codec.pack(_columns(wiring)),
+        "blob": codec.pack(codec.columns_of(wiring, _COLUMNS)),
     }
     WIRING.create(transaction, [NewRecord(identity, properties, owner=cluster)])
     return identity, True
-
-
-def _columns(wiring: IntendedWiring) -> dict[str, codec.Column]:
-    return {name: getattr(wiring, name) for name in _COLUMNS}
 
 
 def _no_plan(transaction: Transaction, cluster: str) -> UnknownName:

@@ -176,8 +176,8 @@ def _owners(fabric: Fabric) -> dict[int, str]:
 
 
 def _columns(layout: HostLayout) -> dict[str, codec.Column]:
-    columns: dict[str, codec.Column] = {name: getattr(layout, name) for name in _ARRAYS}
-    return {**columns, "texts": tuple(getattr(layout, name) for name in _TEXTS)}
+    texts = tuple(getattr(layout, name) for name in _TEXTS)
+    return {**codec.columns_of(layout, _ARRAYS), "texts": texts}
 
 
 def _unpack(blob: bytes) -> HostLayout:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,6 @@ from registry.errors import InvalidValue
 from registry.model.arrays import Bools, Floats, Ints, Longs, freeze, freeze_all
 
 Moments = NDArray[np.datetime64]
-
-_TEXTS = (
-    *("id", "cluster", "application", "profile", "profile_name", "job", "role", "strategy"),
-    *("objective", "routing", "tables", "snapshot", "allocation", "order", "background"),
-    "code_version",
-)
-_NUMBERS = (
-    *("congestion_seconds", "network_congestion_seconds", "hop_bytes", "average_dilation"),
-    *("bound_congestion_seconds", "bound_network_congestion_seconds", "bound_hop_bytes"),
-    *("in_order_congestion_seconds", "in_order_network_congestion_seconds"),
-    *("in_order_hop_bytes", "in_order_average_dilation"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,3 +100,7 @@ class PlacementSeries:
         }
         arrays = {name: getattr(self, name)[rows] for name in ("recorded_at", "ranks", "complete", *_NUMBERS)}
         return PlacementSeries(**chosen, **arrays)
+
+
+_TEXTS = tuple(field.name for field in fields(PlacementSeries) if field.type == "tuple[str, ...]")
+_NUMBERS = tuple(field.name for field in fields(PlacementSeries) if field.type == "Floats")

@@ -280,8 +280,7 @@ class CircuitPlans(Records[StoredCircuitPlan]):
                 routes=_routes(columns),
             )
             return StoredCircuitPlan(
-                id=node["id"],
-                recorded_at=node["recorded_at"],
+                **{name: node[name] for name in ("id", "recorded_at", "wall_seconds", "code_version")},
                 applied_at=node.get("applied_at"),
                 cluster=node.get("cluster"),
                 hosts=columns["hosts"],
@@ -290,8 +289,6 @@ class CircuitPlans(Records[StoredCircuitPlan]):
                 jobs=tuple(node["jobs"]),
                 plan=plan,
                 parameters=json.loads(node["parameters"]),
-                wall_seconds=node["wall_seconds"],
-                code_version=node["code_version"],
             )
 
 

@@ -220,7 +220,7 @@ def simulation_id(record: SimulationRecord) -> str:
         "parameters": dict(record.parameters),
         "code_version": record.code_version,
     }
-    return SIMULATION.identity(_columns(simulation), provenance)
+    return SIMULATION.identity(codec.columns_of(simulation, _ARRAYS), provenance)
 
 
 def stored_simulation(node: Mapping[str, Any]) -> StoredSimulation:
@@ -286,11 +286,7 @@ def _properties(record: SimulationRecord, cluster: str, time: datetime) -> dict[
         "parameters": json.dumps(dict(record.parameters), sort_keys=True),
         "wall_seconds": float(record.wall_seconds),
         "code_version": record.code_version,
-        "blob": codec.pack(_columns(simulation)),
+        "blob": codec.pack(codec.columns_of(simulation, _ARRAYS)),
         **{name: getattr(simulation, name) for name in _NUMBERS},
         **{name: simulation.latency(percentile) for name, percentile in _PERCENTILES.items()},
     }
-
-
-def _columns(simulation: Simulation) -> dict[str, codec.Column]:
-    return {name: getattr(simulation, name) for name in _ARRAYS}

@@ -105,7 +105,7 @@ def save_trace(transaction: Transaction, profile: str, trace: Trace, time: datet
         "bytes": trace.total_bytes,
         "span_seconds": trace.span_seconds,
         "recorded_at": time,
-        "blob": codec.pack(_columns(trace)),
+        "blob": codec.pack(codec.columns_of(trace, _COLUMNS)),
     }
     TRACE.create(transaction, [NewRecord(identity, properties, owner=profile)])
     return identity, True
@@ -114,9 +114,9 @@ def save_trace(transaction: Transaction, profile: str, trace: Trace, time: datet
 def trace_id(profile: str, trace: Trace) -> str:
     """Return the id of a trace: ``t`` and 12 hexadecimal digits, a hash of the profile's id and messages."""
     return TRACE.identity(
-        {"profile": [profile], "ranks": np.array([trace.ranks], np.int64), **_columns(trace)}
+        {
+            "profile": [profile],
+            "ranks": np.array([trace.ranks], np.int64),
+            **codec.columns_of(trace, _COLUMNS),
+        }
     )
-
-
-def _columns(trace: Trace) -> dict[str, codec.Column]:
-    return {name: getattr(trace, name) for name in _COLUMNS}

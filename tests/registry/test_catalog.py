@@ -52,7 +52,7 @@ def test_what_makes_no_sense_is_refused_by_field(text: str, field: str) -> None:
     assert error.value.field == field
 
 
-def test_an_unknown_option_is_told_with_the_closest_and_all_there_are() -> None:
+def test_an_unknown_option_is_an_error_with_the_closest_and_all_options() -> None:
     with pytest.raises(UnknownName, match="example has starts, share, near, both") as error:
         read_options("example", {"start": "1"}, options_of(example))
     assert error.value.close[0] == "starts"

@@ -66,7 +66,7 @@ def test_a_beginning_that_two_ids_share_is_no_name(registry: Registry) -> None:
 
 
 @pytest.mark.parametrize("name", ["rong", ""])
-def test_an_unknown_name_is_told_with_the_closest(registry: Registry, name: str) -> None:
+def test_an_unknown_name_is_an_error_with_the_closest(registry: Registry, name: str) -> None:
     save(registry, ring())
     with pytest.raises(UnknownName) as caught:
         registry.profiles.read(name)
@@ -111,13 +111,13 @@ def test_a_profile_without_a_name_has_its_applications_or_its_id(registry: Regis
     assert registry.profiles.read(anonymous).profile.name == anonymous
 
 
-def test_the_list_tells_totals_newest_first(registry: Registry) -> None:
+def test_the_list_has_totals_newest_first(registry: Registry) -> None:
     save(registry, ring(3, "old"))
     save(registry, ring(4, "new"))
-    told = [
+    shown = [
         (info.name, info.ranks, info.pairs, info.bytes, info.messages) for info in registry.profiles.list()
     ]
-    assert told == [("new", 4, 4, 10.0, 14), ("old", 3, 3, 6.0, 9)]
+    assert shown == [("new", 4, 4, 10.0, 14), ("old", 3, 3, 6.0, 9)]
 
 
 def test_ranks_and_what_they_send_are_a_graph(registry: Registry) -> None:
@@ -137,7 +137,7 @@ def test_a_large_profile_is_a_blob_only(registry: Registry, monkeypatch: pytest.
     assert registry.profiles.read("ring").profile.pairs == 4
 
 
-def test_a_damaged_profile_is_told(registry: Registry) -> None:
+def test_a_damaged_profile_is_an_error(registry: Registry) -> None:
     (identity,) = save(registry, ring())
     registry.database.write(lambda tx: tx.run("MATCH (p:Profile) SET p.blob = $blob", blob=b"none"))
     with pytest.raises(DatabaseError, match="damaged"):

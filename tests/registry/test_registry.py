@@ -79,7 +79,7 @@ def statements() -> Iterator[tuple[str, str]]:
         yield f"delete {label}", delete_statement(label)
 
 
-def test_all_of_an_intake_is_saved_and_told(registry: Registry) -> None:
+def test_all_of_an_intake_is_saved_and_in_the_receipt(registry: Registry) -> None:
     receipt = registry.save(EVERYTHING)
     assert (receipt.cluster, receipt.new("jobs"), receipt.new("profiles")) == ("toy", 1, 1)
     assert (receipt.new_content, receipt.new_observation, receipt.new_routing) == (True, True, True)
@@ -160,10 +160,10 @@ def test_an_intake_needs_cluster_and_time(missing: dict[str, Any]) -> None:
         Intake(**missing)
 
 
-def test_progress_is_told(registry: Registry) -> None:
-    told: list[str] = []
-    registry.save(EVERYTHING, lambda phase, *numbers: told.append(phase))
-    assert told[0] == "saving the fabric"
+def test_progress_is_reported(registry: Registry) -> None:
+    shown: list[str] = []
+    registry.save(EVERYTHING, lambda phase, *numbers: shown.append(phase))
+    assert shown[0] == "saving the fabric"
 
 
 def test_an_empty_database_gets_its_schema(database: Database, server: ServerAddress) -> None:
@@ -189,7 +189,7 @@ def set_version(registry: Registry, version: int) -> None:
     registry.database.write(lambda tx: tx.run(WRITE_VERSION, id="schema", version=version))
 
 
-def test_the_home_is_told_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_home_is_set_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ALMANAC_HOME", str(tmp_path))
     assert default_home() == tmp_path
     monkeypatch.delenv("ALMANAC_HOME")

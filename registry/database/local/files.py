@@ -66,6 +66,7 @@ class ServerFiles:
         self.state = self.folder / "state.json"
         self.password = self.folder / "password"
         self.arguments = self.folder / "java.args"
+        self.java_argument = f"@{self.arguments}"  # the only one of our Java processes, which identifies them
         self.used = self.folder / "used"
         self.log = self.folder / "server.log"
 

@@ -130,7 +130,7 @@ def status(home: Path) -> ServerStatus | None:
         address=address,
         started_at=state.started_at,
         idle_seconds=state.idle_seconds,
-        memory_bytes=resident_bytes(process(state.java, f"@{files.arguments}")),
+        memory_bytes=resident_bytes(process(state.java, files.java_argument)),
     )
 
 
@@ -169,7 +169,7 @@ def _running(files: ServerFiles) -> ServerAddress | None:
     state = files.read_state()
     if state is None or not state.bolt_port or state.machine != machine_name():
         return None
-    if _supervisor(files, state) is None or process(state.java, f"@{files.arguments}") is None:
+    if _supervisor(files, state) is None or process(state.java, files.java_argument) is None:
         return None
     return ServerAddress(
         uri=f"bolt://127.0.0.1:{state.bolt_port}",
@@ -261,7 +261,7 @@ def _end(files: ServerFiles) -> None:
         _require_unlocked(files, state)
     else:
         end_process(_supervisor(files, state), STOP_SECONDS)
-        end_process(process(state.java, f"@{files.arguments}"), STOP_SECONDS)
+        end_process(process(state.java, files.java_argument), STOP_SECONDS)
     files.state.unlink(missing_ok=True)
 
 

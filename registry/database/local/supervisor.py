@@ -99,7 +99,7 @@ def _supervise(files: ServerFiles, state: ServerState, report: Callable[[dict[st
     old = files.read_state()
     if old is not None:
         # Its supervisor is gone, or we would not have the lock; end Java unless the kernel has done so.
-        end_process(process(old.java, _argument(files)), STOP_SECONDS)
+        end_process(process(old.java, files.java_argument), STOP_SECONDS)
     files.log.write_bytes(b"")
     java = None
     try:
@@ -251,16 +251,11 @@ def _run_java(files: ServerFiles) -> subprocess.Popen[bytes]:
         raise StartFailed(f"{java} is missing or cannot be run")
     die_with_us = die_with_parent() if sys.platform == "linux" else None
     return subprocess.Popen(  # noqa: S603
-        [java, _argument(files)],
+        [java, files.java_argument],
         cwd=files.data,
         stdin=subprocess.DEVNULL,
         preexec_fn=die_with_us,
     )
-
-
-def _argument(files: ServerFiles) -> str:
-    """Return the only argument of our Java processes, which identifies them."""
-    return f"@{files.arguments}"
 
 
 def _stop(java: subprocess.Popen[bytes]) -> None:

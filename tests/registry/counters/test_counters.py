@@ -25,8 +25,8 @@ STEP = 10
 
 def sweep(minute: float, sent: int | None = None, *, names: str = "xmit_bytes") -> CounterSweep:
     """Port k has sent ``(k + 1) * sent`` bytes; by default 1000 a minute."""
-    told = round(minute * 1000) if sent is None else sent
-    cells = {(guid, 0, port): {names: (told * (k + 1), False)} for k, (guid, port) in enumerate(PORTS)}
+    shown = round(minute * 1000) if sent is None else sent
+    cells = {(guid, 0, port): {names: (shown * (k + 1), False)} for k, (guid, port) in enumerate(PORTS)}
     return CounterSweep.of(at(minute), cells)
 
 
@@ -87,7 +87,7 @@ def test_rates_as_of_a_time_are_those_between_the_last_two_sweeps(toy: Registry)
     assert over.peak_bytes_per_second[rows].tolist() == [80_000 / 600]
 
 
-def test_sweeps_that_tell_no_traffic_do_not_cut_rates(toy: Registry) -> None:
+def test_sweeps_without_traffic_do_not_cut_rates(toy: Registry) -> None:
     save(toy, sweep(10), sweep(15, names="symbol_errors"), sweep(20))
     assert toy.counters.rates("toy").start == at(10)
 
@@ -102,7 +102,7 @@ def test_what_was_counted_between_two_times(toy: Registry) -> None:
         toy.counters.between("toy", at(60))
 
 
-def test_a_fabric_is_needed_and_the_closest_names_told(toy: Registry) -> None:
+def test_a_fabric_is_needed_and_the_closest_names_are_in_the_error(toy: Registry) -> None:
     with pytest.raises(UnknownName, match="toi"):
         toy.save(Intake(cluster="toi", counters=(sweep(1),)))
     with pytest.raises(UnknownName, match="cluster with counters 'toy'"):
@@ -158,7 +158,7 @@ def test_rolling_up_loses_no_byte_and_keeps_the_last_sweep_of_the_old(toy: Regis
     assert toy.counters.roll_up("toy", RULE, now=at(0.5 * 1440)) == 0
 
 
-def test_traffic_and_errors_told_apart_lose_nothing_when_they_are_rolled_up(toy: Registry) -> None:
+def test_traffic_and_errors_in_separate_sweeps_lose_nothing_when_rolled_up(toy: Registry) -> None:
     for minute in range(STEP, 720, STEP):
         save(toy, sweep(minute), sweep(minute + 5, minute, names="symbol_errors"))
     whole = toy.counters.between("toy", at(0))

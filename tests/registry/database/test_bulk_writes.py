@@ -1,4 +1,4 @@
-"""A transaction that tells how far it is: it writes what the other one would, and counts."""
+"""A transaction that reports how many rows it has written."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from registry.database.bulk_writes import ProgressTransaction
 from registry.database.driver import Database, Transaction
 
 
-def test_rows_are_told_batch_by_batch_and_all_written(database: Database) -> None:
-    told: list[tuple[str, float, float | None]] = []
+def test_rows_are_reported_batch_by_batch_and_all_written(database: Database) -> None:
+    shown: list[tuple[str, float, float | None]] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        told.append((phase, done, total))
+        shown.append((phase, done, total))
 
     def work(transaction: Transaction) -> list[dict[str, Any]]:
-        told.clear()
+        shown.clear()
         counted = ProgressTransaction(transaction, progress, "writing")
         statement = (
             "UNWIND range(0, size($id) - 1) AS i CREATE (:Cluster {id: $id[i], seq: $seq[i], name: $name})"
@@ -35,14 +35,14 @@ def test_rows_are_told_batch_by_batch_and_all_written(database: Database) -> Non
         return found
 
     assert database.write(work) == [{"id": one, "seq": number} for number, one in enumerate("abcdefg")]
-    assert told == [
+    assert shown == [
         ("writing", done, total) for done, total in ((0, None), (3, None), (6, None), (7, None), (7, 7))
     ]
 
 
 def test_ragged_columns_are_refused(database: Database) -> None:
     def work(transaction: Transaction) -> None:
-        ProgressTransaction(transaction, lambda *told: None, "writing").run_columns(
+        ProgressTransaction(transaction, lambda *shown: None, "writing").run_columns(
             "UNWIND range(0, size($a) - 1) AS i CREATE (:Cluster {id: $b[i]})", {"a": [], "b": ["x"]}
         )
 

@@ -49,7 +49,7 @@ def test_the_same_columns_give_the_same_bytes(columns: dict[str, codec.Column]) 
     assert codec.digest(columns) == codec.digest(dict(columns))
 
 
-def test_a_digest_tells_dtype_shape_and_name_apart() -> None:
+def test_a_digest_depends_on_dtype_shape_and_name() -> None:
     zeros = np.zeros(4, np.int64)
     variants: list[dict[str, codec.Column]] = [
         {"a": zeros},
@@ -122,7 +122,7 @@ def test_what_is_no_blob_is_refused(blob: bytes) -> None:
         codec.unpack(blob)
 
 
-def test_a_later_version_is_told() -> None:
+def test_a_later_version_is_an_error() -> None:
     with pytest.raises(DatabaseError, match="codec version 2"):
         codec.unpack(blob_of(header_of(), version=2))
 

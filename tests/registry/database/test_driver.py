@@ -214,8 +214,8 @@ Database.connect(uri, user=user, password=password, name=name or None).write(wor
 def test_a_killed_writer_leaves_nothing_and_blocks_nobody(
     database: Database, server_of: ServerAddress
 ) -> None:
-    told = (server_of.uri, server_of.user, server_of.password, server_of.name or "")
-    with subprocess.Popen([sys.executable, "-c", KILLED_WRITER, *told], stdout=subprocess.PIPE) as writer:
+    shown = (server_of.uri, server_of.user, server_of.password, server_of.name or "")
+    with subprocess.Popen([sys.executable, "-c", KILLED_WRITER, *shown], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"written\n"
         writer.kill()
@@ -242,7 +242,7 @@ def test_a_true_violation_of_a_constraint_is_an_error(database: Database) -> Non
 def test_conflicts_are_given_up_at_the_deadline(
     embedded_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ArcadeDB tells of a conflict on commit, so an inner write can provoke one each time."""
+    """ArcadeDB reports a conflict on commit, so an inner write can provoke one each time."""
     monkeypatch.setattr(registry.database.driver, "CONFLICT_SECONDS", 0.5)
     database = embedded_database
     run(database, "MERGE (:Cluster {id: 'deadline'})")
@@ -297,7 +297,7 @@ def test_a_write_that_slips_through_is_not_kept(database: Database, monkeypatch:
     assert database.query("MATCH (c:Cluster) RETURN c")[1] == []
 
 
-def test_a_statement_that_is_no_cypher_is_told_with_its_text(database: Database) -> None:
+def test_a_statement_that_is_no_cypher_is_an_error_with_its_text(database: Database) -> None:
     with pytest.raises(DatabaseError) as caught:
         database.query("MATCH (n RETURN n")
     assert caught.value.text == "MATCH (n RETURN n"
@@ -333,15 +333,15 @@ def refused(address: ServerAddress, **changed: str) -> DatabaseUnavailable:
     return caught.value
 
 
-def test_a_wrong_password_is_told(server: ServerAddress) -> None:
+def test_a_wrong_password_is_an_error(server: ServerAddress) -> None:
     assert "password is refused" in refused(server, password="wrong").reason
 
 
-def test_a_wrong_database_name_is_told(server: ServerAddress) -> None:
+def test_a_wrong_database_name_is_an_error(server: ServerAddress) -> None:
     assert "has no database 'nosuch'" in refused(server, name="nosuch").reason
 
 
-def test_a_port_where_nothing_listens_is_told(embedded_server: ServerAddress) -> None:
+def test_a_port_where_nothing_listens_is_an_error(embedded_server: ServerAddress) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         error = refused(embedded_server, uri=f"bolt://127.0.0.1:{taken.getsockname()[1]}")
@@ -349,11 +349,11 @@ def test_a_port_where_nothing_listens_is_told(embedded_server: ServerAddress) ->
 
 
 @pytest.mark.parametrize("uri", ["http://localhost:7474", "localhost:7687", "", "bolt://nosuch.invalid:7687"])
-def test_an_address_that_leads_nowhere_is_told(embedded_server: ServerAddress, uri: str) -> None:
+def test_an_address_that_leads_nowhere_is_an_error(embedded_server: ServerAddress, uri: str) -> None:
     assert refused(embedded_server, uri=uri).remedy
 
 
-def test_a_listener_that_hangs_up_is_told(embedded_server: ServerAddress) -> None:
+def test_a_listener_that_hangs_up_is_an_error(embedded_server: ServerAddress) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         caller = threading.Thread(target=lambda: listener.accept()[0].close())
         caller.start()
@@ -361,7 +361,7 @@ def test_a_listener_that_hangs_up_is_told(embedded_server: ServerAddress) -> Non
         caller.join(10)
 
 
-def test_a_torn_read_is_tried_again_and_in_the_end_told(database: Database) -> None:
+def test_a_torn_read_is_tried_again_and_in_the_end_an_error(database: Database) -> None:
     tries = 0
 
     def torn(transaction: Transaction) -> int:

@@ -224,7 +224,7 @@ def test_hosts_on_several_leaves_are_below_one_switch_for_all_their_rails() -> N
     tree = tiers(fabric)
     (tier,) = (tier for tier in tree.tiers if "a07-p1-dgx-03-c01" in tier.hosts)
     assert tier.hosts == tuple(f"a07-p1-dgx-03-c{i:02d}" for i in range(1, 19))
-    assert len(tier.stands_for) == 4
+    assert len(tier.represented) == 4
     assert tier.capacity == 4 * 50e9
     assert sum(len(tier.hosts) for tier in tree.tiers) == len(fabric.hosts)
 

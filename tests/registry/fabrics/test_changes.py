@@ -1,4 +1,4 @@
-"""What differs between two fabrics, told by devices and cables."""
+"""Differences between two fabrics by devices and cables."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def ends(changes: Changes) -> list[tuple[str, int, str, int]]:
 
 @given(seed=st.integers(0, 1000), rails=st.integers(1, 3), cables=st.integers(1, 3))
 def test_the_same_wiring_has_no_changes(seed: int, rails: int, cables: int) -> None:
-    told = compare(fat_tree(rails=rails, cables=cables), fat_tree(rails=rails, cables=cables, shuffle=seed))
-    assert told.empty
+    shown = compare(fat_tree(rails=rails, cables=cables), fat_tree(rails=rails, cables=cables, shuffle=seed))
+    assert shown.empty
 
 
-def test_a_pulled_cable_is_told_by_its_ports() -> None:
-    told = compare(fat_tree(cables=2), fat_tree(cables=2, without=(1,), shuffle=3))
-    assert ends(told) == [("leaf0", 4, "spine0", 2)]
-    assert [cable.capacity for cable in told.cables_vanished] == [50e9]
-    assert told == replace(Changes(), cables_vanished=told.cables_vanished)
+def test_a_pulled_cable_is_listed_with_its_ports() -> None:
+    shown = compare(fat_tree(cables=2), fat_tree(cables=2, without=(1,), shuffle=3))
+    assert ends(shown) == [("leaf0", 4, "spine0", 2)]
+    assert [cable.capacity for cable in shown.cables_vanished] == [50e9]
+    assert shown == replace(Changes(), cables_vanished=shown.cables_vanished)
 
 
 def test_a_plugged_cable_is_the_opposite_of_a_pulled_one() -> None:
@@ -55,48 +55,48 @@ def test_a_plugged_cable_is_the_opposite_of_a_pulled_one() -> None:
 
 
 def test_a_slower_cable_is_a_change_of_capacity_only() -> None:
-    told = compare(fat_tree(), fat_tree(slow=(0,)))
-    assert [(one.before.capacity, one.after.capacity) for one in told.capacity_changed] == [(50e9, 25e9)]
-    assert (told.cables_appeared, told.cables_vanished) == ((), ())
+    shown = compare(fat_tree(), fat_tree(slow=(0,)))
+    assert [(one.before.capacity, one.after.capacity) for one in shown.capacity_changed] == [(50e9, 25e9)]
+    assert (shown.cables_appeared, shown.cables_vanished) == ((), ())
 
 
 def test_a_renamed_switch_keeps_its_cables() -> None:
-    told = compare(fat_tree(), fat_tree(renamed={"leaf0": "zz"}))
-    assert told == replace(Changes(), renamed=(Rename(kind="switch", old="leaf0", new="zz"),))
+    shown = compare(fat_tree(), fat_tree(renamed={"leaf0": "zz"}))
+    assert shown == replace(Changes(), renamed=(Rename(kind="switch", old="leaf0", new="zz"),))
 
 
 def test_a_renamed_host_is_known_by_its_adapters() -> None:
-    told = compare(fat_tree(rails=2), fat_tree(rails=2, renamed={"node01": "login"}))
-    assert told == replace(Changes(), renamed=(Rename(kind="host", old="node01", new="login"),))
+    shown = compare(fat_tree(rails=2), fat_tree(rails=2, renamed={"node01": "login"}))
+    assert shown == replace(Changes(), renamed=(Rename(kind="host", old="node01", new="login"),))
 
 
 def test_names_that_two_hosts_swapped_are_two_renames() -> None:
-    told = compare(fat_tree(), fat_tree(renamed={"node00": "node01", "node01": "node00"}))
-    assert [(one.old, one.new) for one in told.renamed] == [("node00", "node01"), ("node01", "node00")]
+    shown = compare(fat_tree(), fat_tree(renamed={"node00": "node01", "node01": "node00"}))
+    assert [(one.old, one.new) for one in shown.renamed] == [("node00", "node01"), ("node01", "node00")]
 
 
 def test_a_host_with_a_new_adapter_stays_the_same_host() -> None:
     fabric = canonical(fat_tree())
     adapters = fabric.adapters
     swapped = replace(fabric, adapters=replace(adapters, guid=adapters.guid + np.uint64(0x100000)))
-    told = compare(fabric, swapped)
-    assert (told.hosts_appeared, told.hosts_vanished, told.renamed) == ((), (), ())
-    assert len(told.cables_appeared) == len(told.cables_vanished) == 4
+    shown = compare(fabric, swapped)
+    assert (shown.hosts_appeared, shown.hosts_vanished, shown.renamed) == ((), (), ())
+    assert len(shown.cables_appeared) == len(shown.cables_vanished) == 4
 
 
 def test_an_adapter_that_moved_does_not_take_its_hosts_name_along() -> None:
     fabric = canonical(fat_tree(hosts=1, rails=2))
     host = fabric.adapters.host.copy()
     host[2] = host[0]
-    told = compare(fabric, replace(fabric, adapters=replace(fabric.adapters, host=host)))
-    assert told.renamed == ()
+    shown = compare(fabric, replace(fabric, adapters=replace(fabric.adapters, host=host)))
+    assert shown.renamed == ()
 
 
 def test_hosts_and_switches_that_came_and_went() -> None:
-    told = compare(fat_tree(leaves=2), fat_tree(leaves=3))
-    assert told.switches_appeared == ("leaf2",)
-    assert told.hosts_appeared == ("node04", "node05")
-    assert len(told.cables_appeared) == 4
+    shown = compare(fat_tree(leaves=2), fat_tree(leaves=3))
+    assert shown.switches_appeared == ("leaf2",)
+    assert shown.hosts_appeared == ("node04", "node05")
+    assert len(shown.cables_appeared) == 4
     back = compare(fat_tree(leaves=3), fat_tree(leaves=2))
     assert back.switches_vanished == ("leaf2",)
     assert back.hosts_vanished == ("node04", "node05")
@@ -106,8 +106,8 @@ def test_another_switch_of_the_same_name_is_another_switch() -> None:
     fabric = canonical(fat_tree())
     guid = fabric.guid.copy()
     guid[fabric.names.index("leaf0")] += np.uint64(99)
-    told = compare(fabric, replace(fabric, guid=guid))
-    assert (told.switches_vanished, told.switches_appeared) == (("leaf0",), ("leaf0",))
+    shown = compare(fabric, replace(fabric, guid=guid))
+    assert (shown.switches_vanished, shown.switches_appeared) == (("leaf0",), ("leaf0",))
 
 
 def test_cables_without_ports_are_counted() -> None:
@@ -125,23 +125,23 @@ def test_cables_without_ports_are_counted() -> None:
 
 def test_a_link_of_one_direction_is_a_cable() -> None:
     one_way = Fabric.from_arcs("ab", [0], [1], 1.0)
-    told = compare(one_way, Fabric.from_arcs("ab", [0, 1], [1, 0], 1.0))
-    assert told.cables_appeared == ()
-    assert [(one.before.capacity_back, one.after.capacity_back) for one in told.capacity_changed] == [
+    shown = compare(one_way, Fabric.from_arcs("ab", [0, 1], [1, 0], 1.0))
+    assert shown.cables_appeared == ()
+    assert [(one.before.capacity_back, one.after.capacity_back) for one in shown.capacity_changed] == [
         (0.0, 1.0)
     ]
 
 
 @pytest.mark.parametrize("folder", ["fattree2-64-broken-link", "fattree2-64-dead-spine"])
-def test_cables_pulled_from_a_real_scan_are_those_that_ibnetdiscover_tells(folder: str) -> None:
+def test_cables_pulled_from_a_real_scan_are_those_of_ibnetdiscover(folder: str) -> None:
     before, after = (
         scan(INFINIBAND / folder / name) for name in ("before.ibnetdiscover", "ibnetdiscover.txt")
     )
-    told = compare(before, after)
-    assert told.cables_appeared == ()
-    assert {ends_by_guid(cable, before) for cable in told.cables_vanished} == own_diff(folder)
+    shown = compare(before, after)
+    assert shown.cables_appeared == ()
+    assert {ends_by_guid(cable, before) for cable in shown.cables_vanished} == own_diff(folder)
     back = compare(after, before)
-    assert back.cables_appeared == told.cables_vanished
+    assert back.cables_appeared == shown.cables_vanished
 
 
 def scan(path: Path) -> Fabric:
@@ -159,7 +159,7 @@ def ends_by_guid(cable: Cable, fabric: Fabric) -> frozenset[tuple[str, int]]:
 
 
 def own_diff(folder: str) -> set[frozenset[tuple[str, int]]]:
-    """Ends of the cables that ``ibnetdiscover --diff`` itself tells to be gone."""
+    """Ends of the cables that ``ibnetdiscover --diff`` itself reports as gone."""
     gone, here = set(), ""
     for line in (INFINIBAND / folder / "ibnetdiscover.diff").read_text().splitlines():
         if owner := re.search(r'^(?:< )?(?:Switch|Ca)\t\d+ "[SH]-([0-9a-f]{16})"', line):

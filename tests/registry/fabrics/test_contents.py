@@ -1,4 +1,4 @@
-"""Contents: one hash for one wiring, and facts that tell all of it."""
+"""Contents: one hash for one wiring, and facts that contain all of it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def wired_alike(one: Fabric, other: Fabric) -> bool:
 
 
 @given(seed=st.integers(0, 10**6), rails=st.integers(1, 3), cables=st.integers(1, 2))
-def test_the_order_in_which_a_file_tells_things_changes_nothing(seed: int, rails: int, cables: int) -> None:
-    told = canonical(fat_tree(rails=rails, cables=cables))
+def test_the_order_in_a_file_changes_nothing(seed: int, rails: int, cables: int) -> None:
+    shown = canonical(fat_tree(rails=rails, cables=cables))
     shuffled = canonical(fat_tree(rails=rails, cables=cables, shuffle=seed))
-    assert wired_alike(told, shuffled)
-    assert content_hash(told) == content_hash(shuffled)
+    assert wired_alike(shown, shuffled)
+    assert content_hash(shown) == content_hash(shuffled)
 
 
 def test_each_part_of_the_wiring_changes_the_hash() -> None:
@@ -78,24 +78,24 @@ def test_a_packed_fabric_is_unpacked(fabric: Fabric) -> None:
 
 
 @given(fabric=adapter_fabrics() | plain_fabrics())
-def test_facts_tell_the_whole_wiring(fabric: Fabric) -> None:
+def test_facts_contain_the_whole_wiring(fabric: Fabric) -> None:
     wiring = canonical(fabric)
-    told = fabric_of(device_facts(wiring).values(), link_facts(wiring))
-    assert wired_alike(told, wiring)
+    shown = fabric_of(device_facts(wiring).values(), link_facts(wiring))
+    assert wired_alike(shown, wiring)
 
 
 @pytest.mark.parametrize("rails", [1, 3])
-def test_facts_tell_adapters_ports_and_lids(rails: int) -> None:
+def test_facts_contain_adapters_ports_and_lids(rails: int) -> None:
     wiring = canonical(fat_tree(rails=rails, cables=2, shuffle=1))
     assert wired_alike(fabric_of(device_facts(wiring).values(), link_facts(wiring)), wiring)
 
 
-def test_facts_tell_levels_and_coordinates() -> None:
+def test_facts_contain_levels_and_coordinates() -> None:
     plain = canonical(fat_tree())
     axes = np.arange(2 * len(plain), dtype=np.int32).reshape(-1, 2)
     wiring = replace(plain, level=np.arange(len(plain), dtype=np.int32), coordinates=axes)
-    told = fabric_of(device_facts(wiring).values(), link_facts(wiring))
-    assert content_hash(told) == content_hash(wiring)
+    shown = fabric_of(device_facts(wiring).values(), link_facts(wiring))
+    assert content_hash(shown) == content_hash(wiring)
 
 
 def test_a_link_keeps_its_key_when_its_capacity_changes() -> None:
@@ -115,7 +115,7 @@ def test_a_renamed_switch_keeps_its_key() -> None:
     assert keys[0] == keys[1]
 
 
-def test_switches_that_share_a_guid_are_told_apart_by_name() -> None:
+def test_switches_that_share_a_guid_are_identified_by_name() -> None:
     twins = replace(fat_tree(), guid=np.full(8, 7, np.uint64))
     assert len(set(device_keys(twins))) == len(twins)
 

@@ -44,7 +44,7 @@ def test_a_drawing_that_does_not_fit_is_refused(registry: Registry) -> None:
     assert registry.drawings.read(snapshot.id, "free-1") is None
 
 
-def test_a_damaged_drawing_is_told(registry: Registry) -> None:
+def test_a_damaged_drawing_is_an_error(registry: Registry) -> None:
     fill(registry)
     snapshot = registry.fabrics.read("toy")
     n = len(snapshot.fabric)

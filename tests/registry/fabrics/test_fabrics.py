@@ -81,7 +81,7 @@ def test_a_saved_fabric_is_read_back(registry: Registry) -> None:
     assert (receipt.links_opened, receipt.links_closed) == (len(scan.links), 0)
 
 
-def test_what_no_scan_tells_is_read_back_as_unknown(registry: Registry) -> None:
+def test_what_no_scan_has_is_read_back_as_unknown(registry: Registry) -> None:
     scan = Fabric.from_arcs("cab", [0, 0, 1], [1, 1, 2], [1.0, 2.0, 3.0], slots=[1, 2, 0])
     save(registry, scan, 0)
     for found in (registry.fabrics.read("toy").fabric, subgraph(registry, "toy")):
@@ -285,19 +285,19 @@ def test_equal_tables_are_one_node(registry: Registry) -> None:
     assert (tables, routings) == (3, 4)  # the two spines forward alike
 
 
-def test_changes_tell_wiring_and_tables(registry: Registry) -> None:
+def test_changes_contain_wiring_and_tables(registry: Registry) -> None:
     save(registry, A, 0, tree_tables())
     save(registry, B, 1, tree_tables(turn=1))
-    told = registry.fabrics.changes("toy", at(0), at(1))
-    assert [cable.cables for cable in told.cables_vanished] == [1]
-    assert len(told.capacity_changed) == 1
-    assert told.switches_rerouted == ("0x0000000000b00000", "0x0000000000b00001")
-    assert (told.start, told.end) == (at(0), at(1))
+    shown = registry.fabrics.changes("toy", at(0), at(1))
+    assert [cable.cables for cable in shown.cables_vanished] == [1]
+    assert len(shown.capacity_changed) == 1
+    assert shown.switches_rerouted == ("0x0000000000b00000", "0x0000000000b00001")
+    assert (shown.start, shown.end) == (at(0), at(1))
     assert registry.fabrics.changes("toy", at(0), at(0.5)).empty
-    assert registry.fabrics.changes("toy", at(0)) == told
+    assert registry.fabrics.changes("toy", at(0)) == shown
 
 
-def test_a_subgraph_has_the_hosts_asked_for_and_all_that_forwards(registry: Registry) -> None:
+def test_a_subgraph_has_the_named_hosts_and_all_that_forwards(registry: Registry) -> None:
     save(registry, D, 0)
     found = registry.fabrics.subgraph("toy", ["node04", "node00"])
     assert [found.names[v] for v in found.hosts] == ["node00", "node04"]
@@ -306,7 +306,7 @@ def test_a_subgraph_has_the_hosts_asked_for_and_all_that_forwards(registry: Regi
     assert len(found.adapters) == 4
 
 
-def test_an_unknown_host_of_a_subgraph_is_told_with_the_closest(registry: Registry) -> None:
+def test_an_unknown_host_of_a_subgraph_is_an_error_with_the_closest(registry: Registry) -> None:
     save(registry, A, 0)
     with pytest.raises(UnknownName) as caught:
         registry.fabrics.subgraph("toy", ["node00", "node9"])
@@ -314,7 +314,7 @@ def test_an_unknown_host_of_a_subgraph_is_told_with_the_closest(registry: Regist
     assert "node03" in caught.value.close
 
 
-def test_an_unknown_cluster_is_told_with_the_closest(registry: Registry) -> None:
+def test_an_unknown_cluster_is_an_error_with_the_closest(registry: Registry) -> None:
     save(registry, A, 0)
     for work in (
         lambda: registry.fabrics.read("toi"),
@@ -353,5 +353,5 @@ def test_clusters_are_listed_with_their_counts(registry: Registry) -> None:
     save(registry, D, 0, cluster="b")
     save(registry, A, 0, cluster="a")
     save(registry, C, 1, cluster="a")
-    told = [(c.name, c.hosts, c.switches, c.adapters, c.cables) for c in registry.fabrics.clusters()]
-    assert told == [("a", 6, 5, 6, 12), ("b", 6, 4, 12, 16)]
+    shown = [(c.name, c.hosts, c.switches, c.adapters, c.cables) for c in registry.fabrics.clusters()]
+    assert shown == [("a", 6, 5, 6, 12), ("b", 6, 4, 12, 16)]

@@ -62,7 +62,7 @@ def same(one: HostLayout, two: HostLayout) -> bool:
     )
 
 
-def test_an_adapters_guid_tells_the_host_and_a_name_does_where_none_is_known() -> None:
+def test_a_layout_belongs_to_the_host_of_its_guid_or_else_of_its_name() -> None:
     by_guid = fabric(guids={"b": 0x0C42A10300123500})
     seated = match_hosts([LAYOUT, named("a.site.example")], by_guid)
     assert seated.hosts == ("b", "a")

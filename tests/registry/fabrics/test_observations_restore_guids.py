@@ -52,7 +52,7 @@ def test_a_made_up_name_of_a_host_gives_way() -> None:
     assert "cpu003" in restore_known_guids(nameless, scan()).names
 
 
-def test_adapters_that_tell_their_guid_are_left_alone() -> None:
+def test_adapters_with_a_guid_are_not_changed() -> None:
     other = replace(scan().adapters, guid=scan().adapters.guid + np.uint64(1))
     swapped = replace(scan(), adapters=other)
     assert np.array_equal(restore_known_guids(swapped, scan()).adapters.guid, other.guid)
@@ -69,7 +69,7 @@ def test_a_scan_by_another_tool_an_hour_later_re_wires_nothing(
     ]
     found = [registry.fabrics.read("mixed", at(60 * hour)).fabric for hour in range(2)]
     changes = compare(*found)
-    if richer_first:  # what was told first is recalled; what is told later is not made known before
+    if richer_first:  # GUIDs seen first are restored; those seen later are not made known before
         assert (receipts[1].links_opened, receipts[1].links_closed) == (0, 0)
         assert changes.empty
     else:

@@ -66,17 +66,17 @@ def test_observations_in_any_order_of_arrival_give_the_intervals_of_their_order_
 
 
 @given(seen=OBSERVATIONS, hours=st.integers(-1, 13))
-def test_intervals_tell_what_the_last_observation_told(
+def test_intervals_contain_the_facts_of_the_last_observation(
     seen: list[tuple[datetime, frozenset[str]]], hours: int
 ) -> None:
     log = sorted(seen, key=lambda observation: observation[0])
     earlier = [facts for at, facts in log if at <= t(hours)]
-    told = {
+    shown = {
         fact
         for fact, spans in intervals(log).items()
         if any(span.start <= t(hours) < span.end for span in spans)
     }
-    assert told == (earlier[-1] if earlier else frozenset())
+    assert shown == (earlier[-1] if earlier else frozenset())
 
 
 @given(seen=OBSERVATIONS)

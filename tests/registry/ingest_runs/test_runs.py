@@ -160,7 +160,7 @@ def test_the_record_never_hides_the_error(registry: Registry, monkeypatch: pytes
         ingest(registry, ["no such file"], HERE)
 
 
-def test_a_server_that_is_gone_is_not_asked_to_remember(
+def test_no_failure_is_recorded_if_the_server_is_gone(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []

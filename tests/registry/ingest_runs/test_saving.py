@@ -79,16 +79,16 @@ def test_batches_are_the_jobs_in_order_within_limits_and_no_smaller_than_needed(
         assert len(found[number]) == most_jobs or weight[number] + len(following[0].hosts) > most_hosts
 
 
-def test_jobs_of_many_transactions_are_saved_and_told_as_one_run(small: Registry) -> None:
-    told: list[tuple[str, float, float | None]] = []
+def test_jobs_of_many_transactions_are_saved_and_recorded_as_one_run(small: Registry) -> None:
+    shown: list[tuple[str, float, float | None]] = []
     receipt = small.save(
-        intake(many()), lambda phase, done, total=None, best=None: told.append((phase, done, total))
+        intake(many()), lambda phase, done, total=None, best=None: shown.append((phase, done, total))
     )
     assert receipt.new("jobs") == 8
     assert saved(small) == {job.id: job.hosts for job in many()}
     assert [stored.job.started_at for stored in small.jobs.list("toy")] == [at(n) for n in range(7, -1, -1)]
     assert [run.outcome for run in small.runs.list("toy") if run.files] == [SAVED]
-    assert told == [("saving jobs", done, 8) for done in (0, 3, 6, 8)]
+    assert shown == [("saving jobs", done, 8) for done in (0, 3, 6, 8)]
     assert small.save(intake(many())).new("jobs") == 0
 
 

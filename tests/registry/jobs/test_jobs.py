@@ -82,38 +82,38 @@ def test_an_earlier_record_only_fills_what_is_open(known: Registry) -> None:
     assert stored.as_of == at(10)
 
 
-def told(job: Job, slots: tuple[int, ...], *, ranks: int = 0, guessed: bool = False) -> Job:
+def shown(job: Job, slots: tuple[int, ...], *, ranks: int = 0, guessed: bool = False) -> Job:
     return replace(job, slots=slots, ranks=ranks, guessed=guessed)
 
 
-def test_slots_that_are_guessed_do_not_replace_told_ones_of_the_same_hosts(known: Registry) -> None:
-    exact, guess = running(), told(running(hosts=("node00", "node02")), (2, 2), guessed=True)
+def test_guessed_slots_do_not_replace_reported_ones_of_the_same_hosts(known: Registry) -> None:
+    exact, guess = running(), shown(running(hosts=("node00", "node02")), (2, 2), guessed=True)
     save(known, exact, when=at(3))
     assert save(known, replace(guess, state="COMPLETING"), when=at(4)).new("jobs") == 1
     job = known.jobs.read("4711").job
     assert (job.hosts, job.slots, job.guessed, job.state) == (exact.hosts, exact.slots, False, "COMPLETING")
-    save(known, told(exact, (5, 6)), when=at(5))
+    save(known, shown(exact, (5, 6)), when=at(5))
     assert known.jobs.read("4711").job.slots == (5, 6)
 
 
-def test_slots_that_are_told_later_or_of_earlier_replace_guessed_ones(known: Registry) -> None:
-    save(known, told(running(), (2, 2), guessed=True), when=at(5))
+def test_slots_that_are_reported_later_or_of_earlier_replace_guessed_ones(known: Registry) -> None:
+    save(known, shown(running(), (2, 2), guessed=True), when=at(5))
     save(known, running(), when=at(3))
     job = known.jobs.read("4711").job
     assert (job.slots, job.guessed) == ((1, 2), False)
 
 
 def test_a_share_of_ranks_is_a_better_guess_than_one_of_processors(known: Registry) -> None:
-    save(known, told(running(), (3, 3), ranks=6, guessed=True), when=at(3))
-    save(known, told(running(), (64, 64), guessed=True), when=at(4))
+    save(known, shown(running(), (3, 3), ranks=6, guessed=True), when=at(3))
+    save(known, shown(running(), (64, 64), guessed=True), when=at(4))
     assert known.jobs.read("4711").job.slots == (3, 3)
-    save(known, told(running(), (4, 4), ranks=8, guessed=True), when=at(5))
+    save(known, shown(running(), (4, 4), ranks=8, guessed=True), when=at(5))
     assert known.jobs.read("4711").job.slots == (4, 4)
 
 
 def test_a_guess_on_other_hosts_counts(known: Registry) -> None:
     save(known, running(), when=at(3))
-    save(known, told(running(hosts=("node01",)), (7,), guessed=True), when=at(4))
+    save(known, shown(running(hosts=("node01",)), (7,), guessed=True), when=at(4))
     job = known.jobs.read("4711").job
     assert (job.hosts, job.slots, job.guessed) == (("node01",), (7,), True)
 
@@ -143,7 +143,7 @@ def test_two_records_of_a_job_in_one_intake_are_joined(known: Registry) -> None:
     assert (job.state, job.hosts) == ("COMPLETED", running().hosts)
 
 
-def test_an_unknown_host_is_told_and_nothing_is_written(known: Registry) -> None:
+def test_an_unknown_host_is_an_error_and_nothing_is_written(known: Registry) -> None:
     before = known.database.query("MATCH (n) RETURN count(n)")[1]
     with pytest.raises(UnknownName) as caught:
         save(known, running("1"), running("2", hosts=("nod00",)))
@@ -166,7 +166,7 @@ def test_a_cluster_without_a_fabric_takes_no_job(registry: Registry) -> None:
         save(registry, running())
 
 
-def test_an_unknown_job_is_told_with_the_closest(known: Registry) -> None:
+def test_an_unknown_job_is_an_error_with_the_closest(known: Registry) -> None:
     save(known, running())
     with pytest.raises(UnknownName) as caught:
         known.jobs.read("471")

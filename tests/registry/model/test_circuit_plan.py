@@ -1,4 +1,4 @@
-"""Plans of circuits, records of them and optical switches as data types: what they tell and refuse."""
+"""Plans of circuits, records of them and optical switches as data types: their properties and errors."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def optical_switch(**changed: Any) -> OpticalSwitch:
     return OpticalSwitch(**{**fields, **changed})
 
 
-def test_a_plan_tells_which_circuits_move() -> None:
+def test_a_plan_lists_the_circuits_that_move() -> None:
     plan = circuit_plan()
     assert plan.circuits == ((0, 1), (0, 3), (2, 3))
     assert plan.present == ((0, 1), (1, 2), (2, 3))

@@ -29,12 +29,12 @@ Told = dict[tuple[int, int, int], dict[str, tuple[int, bool]]]
 
 
 def sweep(
-    minute: float, told: dict[tuple[int, int], dict[str, int]], full: frozenset[str] = frozenset()
+    minute: float, shown: dict[tuple[int, int], dict[str, int]], full: frozenset[str] = frozenset()
 ) -> CounterSweep:
     """Counters of ports by (GUID, port); those named in `full` are saturated."""
     ports: Told = {
         (guid, 0, port): {name: (value, name in full) for name, value in counters.items()}
-        for (guid, port), counters in told.items()
+        for (guid, port), counters in shown.items()
     }
     return CounterSweep.of(at(minute), ports)
 
@@ -95,7 +95,7 @@ def ports(*values: int) -> dict[tuple[int, int], dict[str, int]]:
     ],
     ids=["all a little less", "one more", "reset", "idle", "one port reset"],
 )
-def test_sweeps_in_the_wrong_order_tell_nothing(
+def test_sweeps_in_the_wrong_order_have_no_amounts(
     before: tuple[int, ...], after: tuple[int, ...], backwards: bool
 ) -> None:
     found = deltas(sweep(0, ports(*before)), sweep(1, ports(*after)))
@@ -133,7 +133,7 @@ def test_deltas_agree_with_a_port_by_port_reading(one: Any, other: Any) -> None:
 @settings(deadline=None)
 @given(st.lists(tellings, min_size=3, max_size=3))
 def test_a_total_is_the_sum_of_its_parts(three: list[Any]) -> None:
-    sweeps = [sweep(minute, told) for minute, told in enumerate(three)]
+    sweeps = [sweep(minute, shown) for minute, shown in enumerate(three)]
     parts = [deltas(sweeps[0], sweeps[1]), deltas(sweeps[1], sweeps[2])]
     whole = total(parts)
     assert (whole.start, whole.end, whole.pieces) == (at(0), at(2), 2)
@@ -148,11 +148,11 @@ def test_a_total_is_the_sum_of_its_parts(three: list[Any]) -> None:
                     )
     for row in range(len(whole)):
         for column, name in enumerate(whole.names):
-            told = cells.get((int(whole.guid[row]), int(whole.port[row]), name), [])
-            expected = sum(amount for amount, _ in told) if told else NOT_COUNTED
+            shown = cells.get((int(whole.guid[row]), int(whole.port[row]), name), [])
+            expected = sum(amount for amount, _ in shown) if shown else NOT_COUNTED
             assert whole.amount[row, column] == expected
-            assert whole.at_least[row, column] == any(least for _, least in told)
-            assert whole.covered[row, column] == 60 * len(told)
+            assert whole.at_least[row, column] == any(least for _, least in shown)
+            assert whole.covered[row, column] == 60 * len(shown)
 
 
 def test_each_counter_is_counted_from_where_it_was_told_last() -> None:
@@ -201,8 +201,8 @@ def test_two_sweeps_that_complete_each_other_become_one() -> None:
 
 def test_a_device_that_is_named_by_its_lid_gets_its_guid_from_the_fabric() -> None:
     fabric = fat_tree()
-    told: Told = {(0, 1, 3): {"xmit_bytes": (1, False)}, (0, 5, 1): {"xmit_bytes": (2, False)}}
-    named = CounterSweep.of(at(0), told).with_guids(fabric)
+    shown: Told = {(0, 1, 3): {"xmit_bytes": (1, False)}, (0, 5, 1): {"xmit_bytes": (2, False)}}
+    named = CounterSweep.of(at(0), shown).with_guids(fabric)
     assert dict(zip(named.guid.tolist(), named.port.tolist(), strict=True)) == {
         SPINE_GUID: 3,
         ADAPTER_GUID: 1,
@@ -210,7 +210,7 @@ def test_a_device_that_is_named_by_its_lid_gets_its_guid_from_the_fabric() -> No
     with pytest.raises(UnknownName, match="no LID '99'"):
         CounterSweep.of(at(0), {(0, 99, 1): {"xmit_bytes": (1, False)}}).with_guids(fabric)
     with pytest.raises(InvalidValue, match="twice"):
-        CounterSweep.of(at(0), {**told, (SPINE_GUID, 0, 3): {"xmit_bytes": (1, False)}}).with_guids(fabric)
+        CounterSweep.of(at(0), {**shown, (SPINE_GUID, 0, 3): {"xmit_bytes": (1, False)}}).with_guids(fabric)
 
 
 def test_rates_are_those_of_the_senders_else_of_the_receivers() -> None:

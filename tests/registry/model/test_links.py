@@ -1,4 +1,4 @@
-"""Ports of which a source tells more than their cable: kept, hashed, stored and read back."""
+"""Ports with more data than their cable: hashed, stored and read back."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_listed_ports_survive_bytes_facts_and_any_order(shuffle: int, rails: int
         assert np.array_equal(found.ports.could_be, wiring.ports.could_be)
 
 
-def test_the_order_in_which_ports_are_told_does_not_matter() -> None:
+def test_the_order_of_ports_does_not_matter() -> None:
     one = with_ports(fat_tree(rails=2))
     other = replace(one, ports=one.ports.take(np.arange(len(one.ports))[::-1]))
     assert content_hash(canonical(one)) == content_hash(canonical(other))
@@ -151,7 +151,7 @@ def test_a_graph_of_before_there_were_ports_is_read(registry: Registry) -> None:
     assert content_hash(found) == content_hash(canonical(fat_tree(slow=(0,))))
 
 
-def test_down_ports_can_be_asked_for(registry: Registry) -> None:
+def test_down_ports_can_be_listed(registry: Registry) -> None:
     registry.save(Intake(cluster="toy", observed_at=at(0), fabric=with_ports(fat_tree()), source="test"))
     statement = "MATCH (s:DeviceState) WHERE 'down' IN s.port_states RETURN s.name ORDER BY s.name"
     assert registry.database.query(statement)[1] == [("leaf0",), ("leaf1",), ("spine0",), ("spine1",)]

@@ -131,7 +131,7 @@ def test_an_adapter_of_no_host_is_refused() -> None:
         Fabric(**fields, links=fabric.links, adapters=adapters)
 
 
-def test_unknown_hosts_are_told_with_the_closest() -> None:
+def test_unknown_hosts_are_errors_with_the_closest() -> None:
     fabric = Fabric.from_arcs(["node01", "node02", "spine"], [0, 1], [1, 0], 1.0, slots=[1, 1, 0])
     with pytest.raises(UnknownName) as caught:
         Allocation.of(fabric, ["node03"])

@@ -29,7 +29,7 @@ def trace(**changed: Any) -> Trace:
 
 
 def simulation(**changed: Any) -> Simulation:
-    """A run over three links, told at two points."""
+    """A run over three links, sampled at two points."""
     fields: dict[str, Any] = {
         "mode": "packets",
         "routing": "tables",

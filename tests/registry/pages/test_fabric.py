@@ -25,7 +25,7 @@ def test_an_empty_registry_has_seen_nothing(database: Database) -> None:
     assert read_fabric_history(database, "one").clusters == {}
 
 
-def test_all_of_it_is_as_it_is_told_piece_by_piece(database: Database) -> None:
+def test_the_history_is_that_of_the_parts(database: Database) -> None:
     registry = Registry(database)
     for cluster, hours, capacity in (("two", 0, 1.0), ("one", 1, 1.0), ("one", 2, 2.0), ("one", 3, 1.0)):
         registry.save(
@@ -39,6 +39,6 @@ def test_all_of_it_is_as_it_is_told_piece_by_piece(database: Database) -> None:
     assert found.timeline is not None
     assert [state.at.hour for state in found.timeline.states] == [1, 2, 3]
     assert read_fabric_history(database, "two").timeline == read_timeline(database, "two")
-    with pytest.raises(UnknownName) as told:
+    with pytest.raises(UnknownName) as shown:
         read_fabric_history(database, "on")
-    assert told.value.close == ("one",)
+    assert shown.value.close == ("one",)

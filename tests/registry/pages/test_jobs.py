@@ -39,7 +39,7 @@ def test_jobs_are_listed_the_latest_started_first_and_the_waiting_last(busy: Reg
     assert [row.application for row in page.rows] == [None, "ft", "cg", None]
 
 
-def test_pages_follow_each_other_and_tell_the_total(busy: Registry) -> None:
+def test_pages_follow_each_other_and_have_the_total(busy: Registry) -> None:
     assert [ids(busy, limit=2, offset=start) for start in (0, 2, 3, 4)] == [
         ["8", "72"],
         ["71", "9"],
@@ -76,14 +76,14 @@ def test_jobs_are_filtered(
     assert ids(busy, JobFilter(cluster=cluster, **asked)) == found  # type: ignore[arg-type]
 
 
-def test_jobs_of_other_clusters_are_left_out_where_one_is_asked_for(busy: Registry) -> None:
+def test_jobs_of_other_clusters_are_left_out_if_one_is_chosen(busy: Registry) -> None:
     fill(busy, job("72", 7), cluster="two")
     assert ids(busy) == ["72", "8", "72", "71", "9"]
     assert ids(busy, JobFilter(cluster="two")) == ["72"]
     assert ids(busy, JobFilter(cluster="none")) == []
 
 
-def test_a_row_tells_the_newest_evaluated_placement_present_ones_first(busy: Registry) -> None:
+def test_a_row_has_the_newest_evaluated_placement_present_ones_first(busy: Registry) -> None:
     place(busy, "71", ranks=(0, 1, 0))
     present = place(busy, "71", ranks=(1, 0, 0))
     place(busy, "71", role=PROPOSED, seconds=2.0)
@@ -153,7 +153,7 @@ def test_a_job_is_opened_with_all_its_placements(busy: Registry) -> None:
     assert busy.job_pages.open("72").placements == ()
 
 
-def test_a_job_that_there_is_not_is_told_with_the_closest(busy: Registry) -> None:
+def test_an_unknown_job_is_an_error_with_the_closest(busy: Registry) -> None:
     with pytest.raises(UnknownName, match="no job '711'; closest: 71"):
         busy.job_pages.open("711")
     with pytest.raises(UnknownName, match="cluster 'toy' has one"):

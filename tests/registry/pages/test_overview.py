@@ -25,7 +25,7 @@ from tests.registry.fabrics.test_intended import PLAN
 from tests.support.fat_tree import at
 
 
-def test_an_empty_registry_stands_for_nothing(registry: Registry) -> None:
+def test_an_empty_registry_has_no_clusters(registry: Registry) -> None:
     found = read_overview(registry.database, None, at(0))
     assert (found.clusters, found.sources, found.cluster) == ({}, (), None)
     assert (found.before, found.plan, found.sweeps) == (None, None, ())
@@ -68,7 +68,7 @@ def test_its_plan_and_its_counters_come_along(several: Registry) -> None:
     assert read_overview(several.database, "big", at(0)).sweeps == ()
 
 
-def test_a_cluster_that_there_is_not_is_told_with_the_closest(several: Registry) -> None:
+def test_an_unknown_cluster_is_an_error_with_the_closest(several: Registry) -> None:
     for ask in (
         lambda: read_overview(several.database, "toi", at(0)),
         lambda: read_fabric_history(several.database, "toi"),

@@ -75,8 +75,8 @@ def test_a_saved_plan_is_read_back(known: Registry, made: Any) -> None:
     record = made(known)
     identity = known.circuit_plans.save(record)
     stored = known.circuit_plans.read(identity)
-    told = ("cluster", "hosts", "profiles", "ranks", "jobs", "parameters", "wall_seconds", "code_version")
-    assert {name: getattr(stored, name) for name in told} == {name: getattr(record, name) for name in told}
+    shown = ("cluster", "hosts", "profiles", "ranks", "jobs", "parameters", "wall_seconds", "code_version")
+    assert {name: getattr(stored, name) for name in shown} == {name: getattr(record, name) for name in shown}
     assert (stored.id, stored.applied_at) == (identity, None)
     assert same(stored.plan, record.plan)
 
@@ -170,7 +170,7 @@ def test_the_database_cuts_a_list_of_plans(known: Registry, cluster: str | None)
     assert newest == saved[:0:-1]
 
 
-def test_a_row_of_the_list_tells_the_plan(known: Registry) -> None:
+def test_a_row_of_the_list_describes_the_plan(known: Registry) -> None:
     record = record_of(known)
     known.circuit_plans.save(record)
     (info,) = known.circuit_plans.list()
@@ -225,14 +225,14 @@ def test_saving_a_plan_counts_as_a_write_of_the_cluster(known: Registry) -> None
     assert after.version > before.version
 
 
-def test_a_damaged_plan_is_told(known: Registry) -> None:
+def test_a_damaged_plan_is_an_error(known: Registry) -> None:
     identity = known.circuit_plans.save(record_of(known))
     known.database.write(lambda t: t.run("MATCH (r:Reconfiguration) SET r.method = 'guess'"))
     with pytest.raises(DatabaseError, match=f"the stored circuit plan {identity} is damaged"):
         known.circuit_plans.read(identity)
 
 
-def test_an_applied_plan_tells_the_circuits_from_then_on(known: Registry) -> None:
+def test_an_applied_plan_sets_the_circuits_of_the_switch(known: Registry) -> None:
     known.optical.save(optical_switch(compute_seconds=2.0))
     identity = known.circuit_plans.save(record_of(known))
     stored = known.circuit_plans.apply(identity[:8])

@@ -89,7 +89,7 @@ def test_a_saved_run_is_read_back(known: Registry) -> None:
     record = record_on(known)
     identity = known.simulations.save(record)
     stored = known.simulations.read(identity)
-    told = (
+    shown = (
         "placement",
         "content",
         "tables",
@@ -99,7 +99,7 @@ def test_a_saved_run_is_read_back(known: Registry) -> None:
         "wall_seconds",
         "code_version",
     )
-    assert {name: getattr(stored, name) for name in told} == {name: getattr(record, name) for name in told}
+    assert {name: getattr(stored, name) for name in shown} == {name: getattr(record, name) for name in shown}
     assert (stored.id, stored.cluster) == (identity, "toy")
     assert same(stored.simulation, record.simulation)
 
@@ -182,7 +182,7 @@ def test_the_database_cuts_a_list_of_runs(known: Registry, asked: dict[str, Any]
     assert rows_of(known, lambda registry: registry.simulations.list(**asked, limit=9)) == 3
 
 
-def test_a_row_of_the_list_tells_the_run(known: Registry) -> None:
+def test_a_row_of_the_list_describes_the_run(known: Registry) -> None:
     record = record_on(known)
     known.simulations.save(record)
     (info,) = known.simulations.list()
@@ -270,7 +270,7 @@ def test_saving_a_run_counts_as_a_write_of_the_cluster(known: Registry) -> None:
     assert after.version > before.version
 
 
-def test_a_damaged_run_is_told(known: Registry) -> None:
+def test_a_damaged_run_is_an_error(known: Registry) -> None:
     identity = known.simulations.save(record_on(known))
     known.database.write(lambda t: t.run("MATCH (s:Simulation) SET s.mode = 'letters'"))
     with pytest.raises(DatabaseError, match=f"the stored simulation {identity} is damaged"):

@@ -70,7 +70,7 @@ def test_other_times_are_another_trace_of_the_same_profile(registry: Registry) -
     assert [(info.messages, info.span_seconds) for info in registry.traces.list()] == [(4, 2.0), (4, 4.0)]
 
 
-def test_a_list_tells_only_the_traces_of_a_profile(registry: Registry) -> None:
+def test_a_list_has_only_the_traces_of_a_profile(registry: Registry) -> None:
     save(registry, trace())
     other = save(registry, trace().first(2), name="short")
     (info,) = registry.traces.list(registry.profiles.read("short").id)
@@ -113,7 +113,7 @@ def test_a_trace_of_too_many_messages_is_refused_and_nothing_is_saved(
     assert registry.profiles.list() == ()
 
 
-def test_a_damaged_trace_is_told(registry: Registry) -> None:
+def test_a_damaged_trace_is_an_error(registry: Registry) -> None:
     identity = save(registry, trace())
     registry.database.write(lambda t: t.run("MATCH (t:Trace) SET t.blob = $blob", blob=b"FABA"))
     with pytest.raises(DatabaseError, match="damaged"):

@@ -34,7 +34,7 @@ def test_a_job_runs_from_its_start_until_its_end(registry: Registry) -> None:
     assert ids(registry, at(8)) == ["later", "first", "open"]
 
 
-def test_now_is_what_is_asked_unless_told(registry: Registry) -> None:
+def test_the_default_time_is_now(registry: Registry) -> None:
     fill(registry, job("7", 2))
     before = datetime.now(UTC)
     found = registry.running("toy")
@@ -141,7 +141,7 @@ def test_a_placement_on_an_older_fabric_is_carried_over_by_names(registry: Regis
     assert not np.array_equal(old.placement.host_of_rank, new.placement.host_of_rank)
 
 
-def test_hosts_that_are_gone_are_told(registry: Registry) -> None:
+def test_missing_hosts_are_listed(registry: Registry) -> None:
     fill(registry, job("7", 2))
     place(registry, "7")
     registry.save(Intake(cluster="toy", observed_at=at(5), fabric=fat_tree(renamed={"node03": "spare"})))
@@ -150,7 +150,7 @@ def test_hosts_that_are_gone_are_told(registry: Registry) -> None:
     assert (found.present.placement, found.present.missing_hosts) == (None, ("node03",))
 
 
-def test_the_newest_advice_is_told(registry: Registry) -> None:
+def test_the_newest_advice_is_returned(registry: Registry) -> None:
     fill(registry, job("7", 2), job("8", 2))
     present = place(registry, "7")
     advise(registry, "7", present, None, when=at(20))
@@ -161,7 +161,7 @@ def test_the_newest_advice_is_told(registry: Registry) -> None:
     assert second.advice is None
 
 
-def test_jobs_of_other_clusters_are_not_told(registry: Registry) -> None:
+def test_jobs_of_other_clusters_are_left_out(registry: Registry) -> None:
     fill(registry, job("7", 2))
     fill(registry, job("7", 2), cluster="two")
     place(registry, "7", cluster="two")
@@ -175,7 +175,7 @@ def test_one_statement_is_enough(registry: Registry) -> None:
     assert statements_of(registry, lambda counted: counted.running("toy", at(4))) == 1
 
 
-def test_a_cluster_that_there_is_not_is_told_with_the_closest(registry: Registry) -> None:
+def test_an_unknown_cluster_is_an_error_with_the_closest(registry: Registry) -> None:
     fill(registry)
     with pytest.raises(UnknownName, match="closest: toy"):
         registry.running("toi")
@@ -183,7 +183,7 @@ def test_a_cluster_that_there_is_not_is_told_with_the_closest(registry: Registry
         registry.running("toy", at(-1))
 
 
-def test_a_damaged_present_placement_is_told(registry: Registry) -> None:
+def test_a_damaged_present_placement_is_an_error(registry: Registry) -> None:
     fill(registry, job("7", 2))
     place(registry, "7")
     registry.database.write(lambda tx: tx.run("MATCH (p:Placement) SET p.host_of_rank = $b", b=b"x"))

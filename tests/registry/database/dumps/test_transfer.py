@@ -116,9 +116,12 @@ def test_a_registry_moves_to_the_other_server_unchanged(
     monkeypatch.setattr(registry.database.dumps.transfer, "PAGE_ROWS", 50)
     fill(database)
     before = graph(database)
-    told = dump(database, tmp_path / "there")
-    assert (told.nodes, told.relationships) == (len(before[0]) - 1, len(before[1]))  # without the Schema
-    assert load(other, tmp_path / "there") == told
+    shown = dump(database, tmp_path / "there")
+    assert (shown.nodes, shown.relationships) == (
+        len(before[0]) - 1,
+        len(before[1]),
+    )  # without the Schema
+    assert load(other, tmp_path / "there") == shown
     assert graph(other) == before
     check_version(other)
     dump(other, tmp_path / "back")
@@ -170,9 +173,9 @@ def test_a_load_that_is_broken_off_is_seen_and_begun_anew(
         check_version(database)
     with pytest.raises(DatabaseError, match="interrupted"):
         dump(database, dumped.with_name("half"))
-    told = load(database, dumped, silent)
+    shown = load(database, dumped, silent)
     check_version(database)
-    assert database.query("MATCH (n) WHERE NOT n:Schema RETURN count(n)")[1] == [(told.nodes,)]
+    assert database.query("MATCH (n) WHERE NOT n:Schema RETURN count(n)")[1] == [(shown.nodes,)]
 
 
 def test_a_mark_without_a_load_is_taken_away_by_the_next(database: Database, dumped: Path) -> None:
@@ -226,7 +229,7 @@ def test_a_file_that_was_cut_is_refused(embedded_database: Database, dumped: Pat
     assert_refused(embedded_database, dumped)
 
 
-def test_a_missing_file_is_told(embedded_database: Database, tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(embedded_database: Database, tmp_path: Path) -> None:
     empty(embedded_database)
     assert "No such file" in assert_refused(embedded_database, tmp_path / "none").reason
 

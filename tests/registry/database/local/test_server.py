@@ -100,12 +100,12 @@ def test_processes_that_start_at_once_share_one_server(home: Path) -> None:
 
 def test_a_running_server_is_found_not_started(home: Path, running: ServerAddress) -> None:
     assert ensure_server(home) == running
-    told = status(home)
-    assert told is not None
-    assert told.address == running
-    assert told.idle_seconds == 300
-    assert 50e6 < told.memory_bytes < 1.5e9
-    assert told.started_at <= time.time()
+    shown = status(home)
+    assert shown is not None
+    assert shown.address == running
+    assert shown.idle_seconds == 300
+    assert 50e6 < shown.memory_bytes < 1.5e9
+    assert shown.started_at <= time.time()
 
 
 def test_it_listens_on_this_machine_only(home: Path, running: ServerAddress) -> None:
@@ -212,7 +212,7 @@ def test_it_stops_by_itself_but_not_under_an_open_connection(tmp_path: Path) -> 
     assert status(tmp_path) is None
 
 
-def test_a_server_that_cannot_start_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_server_that_cannot_start_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "graph").mkdir(parents=True)
     (tmp_path / "graph" / "databases").write_text("in the way", "utf-8")
     with pytest.raises(DatabaseUnavailable) as caught:
@@ -242,7 +242,7 @@ def test_a_server_that_still_makes_its_database_is_waited_for(
     assert refusals == [0]
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(DatabaseUnavailable):
         ensure_server(tmp_path / "file" / "home")

@@ -196,7 +196,7 @@ def test_a_placement_is_joined_to_all_that_it_is_about(known: Registry) -> None:
     assert json.loads(rows[0][6])["heat"] == 0.5
 
 
-def test_the_hottest_links_are_told_at_their_sending_end(
+def test_the_hottest_links_are_stored_at_their_sending_end(
     known: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(placement_saving, "HOTTEST", 2)
@@ -231,20 +231,34 @@ def test_a_placement_without_evaluation_job_and_profile_is_kept(known: Registry)
     assert (info.congestion_seconds, info.profile, info.in_order, dict(info.bounds)) == (None, None, None, {})
 
 
-def test_the_history_tells_metrics_bounds_and_baselines_newest_first(known: Registry) -> None:
+def test_the_history_has_metrics_bounds_and_baselines_newest_first(known: Registry) -> None:
     first = known.placements.save(record_on(known))
     second = known.placements.save(record_on(known, code_version="2"))
     infos = known.placements.history()
     assert [info.id for info in infos] == [second, first]
-    told = infos[1]
-    assert (told.cluster, told.application, told.profile, told.job) == ("toy", "cg", "ring", "7")
-    assert (told.strategy, told.objective, told.routing) == ("greedy+pair-exchange", "congestion", "tables")
-    assert (told.congestion_seconds, told.network_congestion_seconds) == (4.0, 2.0)
-    assert (told.hop_bytes, told.average_dilation, told.complete, told.seed) == (350e9, 2.0, False, 3)
-    assert dict(told.bounds) == {"congestion_seconds": 1.0, "hop_bytes": 90.0}
-    assert told.in_order == IN_ORDER
-    assert told.role == "proposed"
-    assert asdict(told)["random"]["hop_bytes"] == 120.0
+    shown = infos[1]
+    assert (shown.cluster, shown.application, shown.profile, shown.job) == (
+        "toy",
+        "cg",
+        "ring",
+        "7",
+    )
+    assert (shown.strategy, shown.objective, shown.routing) == (
+        "greedy+pair-exchange",
+        "congestion",
+        "tables",
+    )
+    assert (shown.congestion_seconds, shown.network_congestion_seconds) == (4.0, 2.0)
+    assert (shown.hop_bytes, shown.average_dilation, shown.complete, shown.seed) == (
+        350e9,
+        2.0,
+        False,
+        3,
+    )
+    assert dict(shown.bounds) == {"congestion_seconds": 1.0, "hop_bytes": 90.0}
+    assert shown.in_order == IN_ORDER
+    assert shown.role == "proposed"
+    assert asdict(shown)["random"]["hop_bytes"] == 120.0
 
 
 def test_the_history_is_filtered(known: Registry) -> None:
@@ -362,7 +376,7 @@ def test_a_placement_judged_beside_other_traffic_is_another_one(known: Registry)
     assert len(set(ids)) == 3
 
 
-def test_a_damaged_placement_is_told(known: Registry) -> None:
+def test_a_damaged_placement_is_an_error(known: Registry) -> None:
     identity = known.placements.save(record_on(known))
     known.database.write(lambda tx: tx.run("MATCH (p:Placement) SET p.host_of_rank = $blob", blob=b""))
     with pytest.raises(DatabaseError, match="damaged"):

@@ -27,7 +27,7 @@ def placed(registry: Registry) -> Registry:
     return registry
 
 
-def test_the_series_holds_what_the_history_tells_the_oldest_first(placed: Registry) -> None:
+def test_the_series_has_the_values_of_the_history_the_oldest_first(placed: Registry) -> None:
     series = placed.placements.series()
     history = placed.placements.history()[::-1]
     assert sorted(series.id) == sorted(info.id for info in history)
@@ -71,7 +71,7 @@ def same_number(value: float, expected: float | None) -> bool:
     return bool(np.isnan(value)) if expected is None else value == expected
 
 
-def test_the_series_tells_hosts_order_tables_and_role(placed: Registry) -> None:
+def test_the_series_has_hosts_order_tables_and_role(placed: Registry) -> None:
     series = placed.placements.series("toy")
     by_id = {identity: row for row, identity in enumerate(series.id)}
     again = place(placed, "7", ranks=(1, 0, 0))
@@ -85,8 +85,8 @@ def test_the_series_tells_hosts_order_tables_and_role(placed: Registry) -> None:
 
 
 def test_the_series_is_filtered(placed: Registry) -> None:
-    def found(*asked: object, **told: object) -> int:
-        return len(placed.placements.series(*asked, **told))  # type: ignore[arg-type]
+    def found(*asked: object, **shown: object) -> int:
+        return len(placed.placements.series(*asked, **shown))  # type: ignore[arg-type]
 
     assert (found(), found("toy"), found("two"), found("none")) == (5, 4, 1, 0)
     assert (found(application="cg"), found("toy", "cg"), found("toy", "ft")) == (3, 2, 1)

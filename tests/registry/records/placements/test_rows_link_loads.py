@@ -45,7 +45,7 @@ def test_few_loaded_links_of_many_take_few_bytes() -> None:
         {"links": np.array([2], np.int64), "link": np.array([1], np.int32), "bytes": np.ones(2)},
     ],
 )
-def test_damaged_loads_are_told(columns: dict[str, np.ndarray]) -> None:
+def test_damaged_loads_are_an_error(columns: dict[str, np.ndarray]) -> None:
     with pytest.raises(DatabaseError, match="damaged"):
         unpack_loads(codec.pack(columns))
 
