@@ -11,13 +11,14 @@ import pytest
 from registry.database.driver import Database
 from registry.database.local import supervisor
 from registry.database.local.files import ServerFiles, ServerState, machine_name
+from registry.database.local.server import ensure_server, stop
 
 
 def test_a_taken_port_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ArcadeDB stays alive without its HTTP port; such a server is not used."""
     files = ServerFiles(tmp_path / "data folder")
-    files.prepare()
-    files.read_password()
+    ensure_server(files.home)  # creates the database
+    stop(files.home)
     free = supervisor._free_ports
     with socket.create_server(("127.0.0.1", 0)) as taken:
         offers = [[free(1)[0], taken.getsockname()[1]], free(2)]
