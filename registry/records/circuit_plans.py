@@ -173,11 +173,15 @@ class CircuitPlanInfo:
 
 
 _NAMES = ("profile_names", "applications")
-_READ_NAMES = """OPTIONAL MATCH (n)-[:FOR]->(p:Profile)
-WITH n, collect(p.name) AS profile_names, collect(p.application) AS applications
-"""
 _LIST, _LIST_OF_CLUSTER = (
-    CIRCUIT_PLAN.list_statement(CircuitPlanInfo, where, then=_READ_NAMES, computed=_NAMES)
+    CIRCUIT_PLAN.list_statement(
+        CircuitPlanInfo,
+        where,
+        then="""OPTIONAL MATCH (n)-[:FOR]->(p:Profile)
+WITH n, collect(p.name) AS profile_names, collect(p.application) AS applications
+""",
+        computed=_NAMES,
+    )
     for where in ("n.recorded_at > $since", "n.cluster = $cluster AND n.recorded_at > $since")
 )
 
