@@ -25,8 +25,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import NamedTuple
 
-import numpy as np
-
 from ingest.formats.profiles.dumpi_groups import UNKNOWN, WORLD, Made, members_of
 from ingest.formats.profiles.shared import (
     MAX_RANKS,
@@ -118,10 +116,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     ranks = max([1 + max(by_rank), *(trace.size for trace in traces if trace.size is not None)])
     missing = missing_ranks(by_rank, range(ranks), place(files), options)
     groups = members_of({rank: trace.made for rank, trace in by_rank.items()}, ranks)
-    rows = np.array(list(_edges(by_rank, groups)), np.int64).reshape(-1, 4)
-    source, target, size, messages = rows.T
-    name = stem(place(files))
-    profile = profile_of((source, target, size, messages), ranks, name, FORMAT, options, missing=missing)
+    columns = list(zip(*_edges(by_rank, groups), strict=True)) or [()] * 4
+    profile = profile_of(columns, ranks, stem(place(files)), FORMAT, options, missing=missing)
     warnings = list(self_edge_warnings(profile))
     if missing:
         warnings.append(missing_text(missing, ranks))

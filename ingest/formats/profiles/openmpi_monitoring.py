@@ -105,8 +105,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     _check_ends(recordings)
     ranks = 1 + max(max(recording.highest for recording in recordings), max(owner, default=0))
     missing = missing_ranks(owner, range(ranks), place(files), options)
-    source, target, size, messages = np.array(edges, np.int64).reshape(-1, 4).T
-    columns = source, target, size, messages
+    columns = np.array(edges, np.int64).reshape(-1, 4).T
     profile = profile_of(columns, ranks, stem(place(files)), FORMAT, options, missing=missing)
     notes = (missing_text(missing, ranks),) if missing else ()
     return Parsed(profiles=(profile,), warnings=(*self_edge_warnings(profile), *notes))

@@ -53,9 +53,8 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     if importlib.util.find_spec("otf2") is None:
         raise MissingExtra("otf2", "pip install 'fabric-almanac[otf2]'")
     sums = _read(files, anchors[0])
-    source, target, size, messages = zip(*sums["edges"], strict=True) if sums["edges"] else ((),) * 4
-    name = _name(anchors[0].path)
-    profile = profile_of((source, target, size, messages), sums["ranks"], name, FORMAT, options)
+    columns = list(zip(*sums["edges"], strict=True)) or [()] * 4
+    profile = profile_of(columns, sums["ranks"], _name(anchors[0].path), FORMAT, options)
     warnings = list(self_edge_warnings(profile))
     if sums["collectives"]:
         warnings.append(

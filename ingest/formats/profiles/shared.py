@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-
-from numpy.typing import ArrayLike
+from typing import Any
 
 from ingest.options import Options
 from ingest.reading.source import SourceFile
@@ -44,7 +43,7 @@ def place(files: Sequence[SourceFile]) -> str:
 
 
 def profile_of(
-    edges: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike | None],
+    edges: Iterable[Any],
     ranks: int,
     name: str,
     source: str,
@@ -57,7 +56,7 @@ def profile_of(
     Parameters
     ----------
     edges : (int[e], int[e], float[e], int[e] or None)
-        Sending rank, receiving rank, bytes, and messages if they are known.
+        Sending rank, receiving rank and bytes of each edge, and its messages if they are known.
     ranks : int
         Number of ranks.
     name : str
