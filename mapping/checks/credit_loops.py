@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from mapping.checks.finding import Finding, Severity, Subject, cable_text
 from mapping.checks.reachability import senders
-from mapping.routing.kernels import tables as kernel
-from mapping.routing.kernels.tables import TableArrays
+from mapping.routing.kernels import forwarding_tables as kernel
+from mapping.routing.kernels.forwarding_tables import TableArrays
 from registry.model import Fabric, Ints, Longs
 
 NAME = "credit-loops"

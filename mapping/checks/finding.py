@@ -7,7 +7,7 @@ from enum import IntEnum
 from functools import cached_property
 
 from mapping.routing.forwarding_tables import bound_tables
-from mapping.routing.kernels.tables import TableArrays
+from mapping.routing.kernels.forwarding_tables import TableArrays
 from registry.errors import UnknownName
 from registry.model import Fabric, IntendedWiring
 

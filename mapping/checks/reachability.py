@@ -8,8 +8,8 @@ import numpy as np
 
 from mapping.checks.finding import Finding, Severity, Subject
 from mapping.routing.forwarding_tables import vertex_of_switch
-from mapping.routing.kernels import tables as kernel
-from mapping.routing.kernels.tables import TableArrays
+from mapping.routing.kernels import forwarding_tables as kernel
+from mapping.routing.kernels.forwarding_tables import TableArrays
 from registry.model import Fabric, Ints
 
 NAME = "reachability"

@@ -26,7 +26,7 @@ from mapping.routing.kernels.channels import Channels
 from mapping.routing.kernels.flows import FlowArrays
 from mapping.routing.kernels.paths import Goals
 from mapping.routing.network import EndPoints, Network, arcs_with, end_points, transit_network
-from mapping.routing.path_loads import fraction_over_arc, spread
+from mapping.routing.paths import fraction_over_arc, spread
 from mapping.routing.routes import ALL_CONNECTED, Load, Routes, check_rails
 from mapping.routing.shortest_paths import ShortestPaths
 from registry.errors import InvalidValue, UnknownName

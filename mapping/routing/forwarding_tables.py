@@ -11,11 +11,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.kernels import tables as kernel
+from mapping.routing.kernels import forwarding_tables as kernel
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import TABLES, FlowArrays
+from mapping.routing.kernels.forwarding_tables import TableArrays
 from mapping.routing.kernels.paths import HopArray
-from mapping.routing.kernels.tables import TableArrays
 from mapping.routing.network import EndPoints, empty, empty_flow_arrays, end_points
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
 from mapping.threads import each

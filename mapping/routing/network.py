@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import FlowArrays, GraphArrays, ListArrays
+from mapping.routing.kernels.forwarding_tables import TableArrays
 from mapping.routing.kernels.paths import ArcArrays, HopArray
-from mapping.routing.kernels.tables import TableArrays
 from registry.model import NO_PORT, Bools, Fabric, Floats, Int8s, Ints, Longs
 
 

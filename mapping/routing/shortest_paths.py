@@ -23,7 +23,7 @@ from mapping.routing.network import (
     graph_arrays,
     transit_network,
 )
-from mapping.routing.path_loads import fraction_over_arc, hops_to, spread
+from mapping.routing.paths import fraction_over_arc, hops_to, spread
 from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
 from registry.errors import DisconnectedAllocation
 from registry.model import Fabric, Floats, Ints, Longs

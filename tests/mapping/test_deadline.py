@@ -12,7 +12,7 @@ from ingest.generate.tori import torus
 from mapping.deadline import Deadline, check_limit
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import congestion_descent, pair_exchange, threshold_accepting
-from mapping.placement.refine.state.load_search import LoadSearch
+from mapping.placement.refine.link_loads import LoadSearch
 from registry.errors import InvalidValue
 from registry.model import Allocation
 from tests.support.search_problems import problem_on

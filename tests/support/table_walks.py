@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mapping.routing.forwarding_tables import bound_tables
-from mapping.routing.kernels.tables import TableArrays
+from mapping.routing.kernels.forwarding_tables import TableArrays
 from registry.model import NO_ROUTE, Fabric, ForwardingTables
 from tests.support.infiniband_data import infiniband
 

@@ -17,7 +17,7 @@ import numpy as np
 import pymetis
 from numpy.typing import ArrayLike
 
-from mapping.placement.kernels.group_swaps import Groups, repair, swap_pass
+from mapping.placement.kernels.multicore import Groups, repair, swap_pass
 from mapping.placement.kernels.pair_gain import partners
 from mapping.placement.partition.bisection import weighted_graph
 from registry.errors import InvalidValue

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mapping.placement.kernels.domains_of_host import HostRanks, cost, descend, grow
+from mapping.placement.kernels.cores import HostRanks, cost, descend, grow
 from registry.errors import InvalidPlacement
 from registry.model import Floats, Ints, Longs, Placement, Profile
 from registry.model.host_layout import HostLayout

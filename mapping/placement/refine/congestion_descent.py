@@ -18,9 +18,9 @@ import numpy as np
 from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
-from mapping.placement.refine.state.domains import Team
-from mapping.placement.refine.state.fewer_hosts import fewer_hosts
-from mapping.placement.refine.state.load_search import LoadSearch, Measured, Schedule
+from mapping.placement.refine.domains import Team
+from mapping.placement.refine.fewer_hosts import fewer_hosts
+from mapping.placement.refine.link_loads import LoadSearch, Measured, Schedule
 from registry.model import Ints
 
 FEWEST, MOST = 256, 16_384

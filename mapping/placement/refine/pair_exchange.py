@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, state_from
-from mapping.placement.kernels.hop_bytes_annealing import Domain, RankState, anneal, compute_costs
 from mapping.placement.kernels.hop_bytes_search import Guest, SlotAssignment
+from mapping.placement.kernels.pair_exchange import Domain, RankState, anneal, compute_costs
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
-from mapping.placement.refine.state.domains import Team, cut, near_pairs
+from mapping.placement.refine.domains import Team, cut, near_pairs
 from registry.model import Int8s, Ints
 
 ROUND = 8_192

@@ -33,9 +33,9 @@ from mapping.placement.kernels.pair_routes import PairRoutes
 from mapping.placement.kernels.threshold_accepting import Best, Links
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
-from mapping.placement.refine.state.link_grid import LinkGrid, build_link_grid
-from mapping.placement.refine.state.load_search import load_all, new_flows, new_loads, talk_of
-from mapping.placement.refine.state.pair_routes import build_pair_routes
+from mapping.placement.refine.link_grid import LinkGrid, build_link_grid
+from mapping.placement.refine.link_loads import load_all, new_flows, new_loads, talk_of
+from mapping.placement.refine.pair_routes import build_pair_routes
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints
 

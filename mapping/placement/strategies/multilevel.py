@@ -17,7 +17,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_matrix
 
 from mapping.distances.distances import Distances
-from mapping.placement.kernels.group_swaps import Groups, repair
+from mapping.placement.kernels.multicore import Groups, repair
 from mapping.placement.partition.bisection import subgraph, weighted_graph
 from mapping.placement.problem.problem import Problem
 from registry.model import Floats, Ints, Longs

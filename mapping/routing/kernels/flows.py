@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from mapping.routing.kernels.channels import Channels, Ends, new_channels, pair_channels
+from mapping.routing.kernels.forwarding_tables import TableArrays, next_link
 from mapping.routing.kernels.paths import NO_PATH, HopArray, Spread, new_spread, trace
-from mapping.routing.kernels.tables import TableArrays, next_link
 from registry.model import Bools, Floats, Int8s, Ints, Longs
 
 PATHS, ARCS, TABLES, LISTS = range(4)

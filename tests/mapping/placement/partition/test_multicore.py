@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.generate.stencils import shuffled, stencil
-from mapping.placement.kernels.group_swaps import Groups, repair, swap_pass
+from mapping.placement.kernels.multicore import Groups, repair, swap_pass
 from mapping.placement.kernels.pair_gain import partners
 from mapping.placement.partition.multicore import cut_bytes, group_ranks, quotient
 from mapping.placement.strategies import in_order, multicore

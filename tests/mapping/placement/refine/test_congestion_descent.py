@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from ingest.generate.tori import torus
 from mapping.deadline import Deadline
-from mapping.placement.kernels import congestion_anneal as kernel
+from mapping.placement.kernels import congestion_descent as kernel
 from mapping.placement.kernels.link_loads import BYTES, TERM
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import congestion_descent
-from mapping.placement.refine.state.domains import Team
-from mapping.placement.refine.state.load_search import LoadSearch, Schedule
+from mapping.placement.refine.domains import Team
+from mapping.placement.refine.link_loads import LoadSearch, Schedule
 from registry.model import Allocation, Fabric, Floats, Ints, Profile
 from tests.support.search_problems import pinned, placed_problems, problem_on, ring, torus8
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, below, exponential, state_from
-from mapping.placement.kernels.hop_bytes_annealing import Domain, RankState, anneal, compute_costs
 from mapping.placement.kernels.hop_bytes_search import Guest, SlotAssignment, exchange_gain, swap_into
+from mapping.placement.kernels.pair_exchange import Domain, RankState, anneal, compute_costs
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import pair_exchange
-from mapping.placement.refine.state.domains import cut
+from mapping.placement.refine.domains import cut
 from mapping.routing.catalog import build_routes
 from registry.model import Ints
 from tests.support.search_problems import placed_problems, problem_on, ring, torus8

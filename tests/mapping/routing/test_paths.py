@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mapping.routing import shortest_paths
 from mapping.routing.kernels.paths import Goals
 from mapping.routing.network import end_points, transit_network
-from mapping.routing.path_loads import hops_to, spread
+from mapping.routing.paths import hops_to, spread
 from mapping.threads import each
 from registry.errors import InvalidValue
 from registry.model import Fabric

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from ingest.generate.tori import hypercube
 from mapping.deadline import Deadline
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine import pair_exchange
-from mapping.placement.refine.state import domains
-from mapping.placement.refine.state.domains import Team, cut, near_pairs
+from mapping.placement.refine import domains, pair_exchange
+from mapping.placement.refine.domains import Team, cut, near_pairs
 from registry.model import Allocation, Ints, Profile
 from tests.support.search_problems import pinned, problem_on, problems, ring, torus8
 from tests.support.strategy_problems import assert_fits

@@ -15,8 +15,8 @@ from mapping.distances.distances import Distances
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import congestion_descent
-from mapping.placement.refine.state import fewer_hosts as module
-from mapping.placement.refine.state.fewer_hosts import FewerHosts, fewer_hosts
+from mapping.placement.refine import fewer_hosts as module
+from mapping.placement.refine.fewer_hosts import FewerHosts, fewer_hosts
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.support.search_problems import problem_on
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mapping.placement.kernels import pair_routes as kernel
 from mapping.placement.kernels.pair_routes import Hosts, Origin, PairRoutes, Shifts, Table
-from mapping.placement.refine.state.link_grid import LinkGrid, by_attachment
+from mapping.placement.refine.link_grid import LinkGrid, by_attachment
 from mapping.routing.kernels.flows import PATHS, FlowArrays, new_scratch
 from mapping.threads import each
 from registry.model import Ints, Longs

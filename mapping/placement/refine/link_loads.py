@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapping.kernels.random_numbers import State, state_from
-from mapping.placement.kernels import congestion_anneal as kernel
-from mapping.placement.kernels.congestion_anneal import Part, Rules
+from mapping.placement.kernels import congestion_descent as kernel
+from mapping.placement.kernels.congestion_descent import Part, Rules
 from mapping.placement.kernels.hop_bytes_search import SlotAssignment
 from mapping.placement.kernels.link_loads import BYTES, SCALE, TERM, Flows, Loads, Talk, accumulate_flows
 from mapping.placement.kernels.pair_routes import PairRoutes
 from mapping.placement.problem.problem import Problem
-from mapping.placement.refine.state.domains import Team, cut
-from mapping.placement.refine.state.link_grid import LinkGrid, build_link_grid
-from mapping.placement.refine.state.pair_routes import build_pair_routes, most_used_first, of_another_thread
+from mapping.placement.refine.domains import Team, cut
+from mapping.placement.refine.link_grid import LinkGrid, build_link_grid
+from mapping.placement.refine.pair_routes import build_pair_routes, most_used_first, of_another_thread
 from registry.model import Bools, Floats, Ints
 
 HOT_PAIRS = 0.02
