@@ -16,7 +16,7 @@ from bench.support.machine import peak_memory_gb
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
-from mapping.placement.strategies.random import random_placement
+from mapping.placement.strategies.baselines import random_placement
 from mapping.simulation.channels import build_channel_routes
 from mapping.simulation.flit_level import FlitLevel
 from mapping.simulation.level import Senders, new_senders

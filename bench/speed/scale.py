@@ -39,7 +39,7 @@ from mapping.placement.catalog import Chain
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Profile
 

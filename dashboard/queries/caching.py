@@ -16,7 +16,7 @@ from dashboard.layouts.drawing import Drawing, draw_fabric
 from dashboard.layouts.free import RULE, free
 from mapping import evaluate
 from mapping.distances.cost_model import CostModel
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from mapping.service.live import Live
 from registry.errors import DisconnectedAllocation, UnreachablePair
 from registry.fabrics.fabrics import ClusterInfo, Snapshot

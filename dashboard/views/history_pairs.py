@@ -18,7 +18,7 @@ from dashboard.tables.links import link_text
 from dashboard.widgets.controls import choose, toggle
 from dashboard.widgets.messages import plain, show_unknown
 from dashboard.widgets.navigation import link_to
-from mapping.evaluation.comparing import differences
+from mapping.evaluation.loaded_links import differences
 from registry import units
 from registry.errors import UnknownName
 from registry.pages.placements import OpenPlacement

@@ -11,7 +11,6 @@ import numpy as np
 from mapping.checks.finding import Finding, Severity, Subject, some
 from registry.model import HOST, Fabric, Longs
 
-NAMES = RAILS, UPLINKS = "rails", "uplinks"
 FEWEST = 3
 """Smallest number of hosts of one kind for which a usual number of cables is derived."""
 USUAL_SHARE = 0.75
@@ -36,7 +35,8 @@ def find_rails(subject: Subject) -> Iterator[Finding]:
         usual = _most_common(int(up[host]) for host in members)[0]
         for count, names in _with_fewer(fabric, members, up, usual):
             cables = f"{count} cable{'' if count == 1 else 's'}" if count else "no cable"
-            yield _finding(RAILS, count, names, f"{cables} up, most hosts named {kind} have {usual}")
+            text = f"{some(names)}: {cables} up, most hosts named {kind} have {usual}"
+            yield Finding(_severity(count), names[0], text, len(names))
 
 
 def find_uplinks(subject: Subject) -> Iterator[Finding]:
@@ -54,7 +54,8 @@ def find_uplinks(subject: Subject) -> Iterator[Finding]:
         return
     rest = f"{frequency} of {len(leaves)} leaf switches have {usual}"
     for count, names in _with_fewer(fabric, leaves, uplinks.astype(np.int64), usual):
-        yield _finding(UPLINKS, count, names, f"{count} cables to other switches, {rest}")
+        text = f"{some(names)}: {count} cables to other switches, {rest}"
+        yield Finding(_severity(count), names[0], text, len(names))
 
 
 def _most_common(counts: Iterable[int]) -> tuple[int, int]:
@@ -73,11 +74,5 @@ def _with_fewer(
     return sorted(names.items())
 
 
-def _finding(check: str, count: int, names: list[str], text: str) -> Finding:
-    return Finding(
-        check=check,
-        severity=Severity.WARNING if count else Severity.ERROR,
-        subject=names[0],
-        text=f"{some(names)}: {text}",
-        count=len(names),
-    )
+def _severity(cables: int) -> Severity:
+    return Severity.WARNING if cables else Severity.ERROR

@@ -1,8 +1,13 @@
-"""The checks of a fabric: one line and one file each, with ``find(subject)`` that yields findings."""
+"""The checks of a fabric: one line each.
+
+Each is a function that takes a `Subject` and yields findings; none if the subject lacks what the check needs
+(forwarding tables, ports, intended wiring).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mapping.checks.finding import Finding, Severity, Subject
 from registry.catalog import Catalog, Entry
@@ -43,12 +48,12 @@ CHECKS = Catalog(
         ),
         Entry(
             name="reachability",
-            target="mapping.checks.reachability:find",
+            target="mapping.checks.forwarding_tables:find_unreachable",
             about="paths of the forwarding tables that do not arrive, or loop",
         ),
         Entry(
             name="credit-loops",
-            target="mapping.checks.credit_loops:find",
+            target="mapping.checks.forwarding_tables:find_credit_loops",
             about="cables that may wait for each other in a cycle (deadlock)",
         ),
     ),
@@ -63,19 +68,14 @@ def check(
 
     Parameters
     ----------
-    subject : Subject
     names : sequence of str, optional
-        Checks to run; default: all.
-
-    Raises
-    ------
-    UnknownName
+        Checks to run; default: all. An unknown one raises `UnknownName`.
     """
     chosen = [CHECKS.find(name) for name in names] if names else list(CHECKS)
     findings: list[Finding] = []
     for done, one in enumerate(chosen):
         progress(f"checking {one.name}", done, len(chosen))
-        findings += one.load()(subject)
+        findings += [replace(finding, check=one.name) for finding in one.load()(subject)]
     progress("checking", len(chosen), len(chosen))
     return tuple(sorted(findings, key=lambda finding: -finding.severity))
 

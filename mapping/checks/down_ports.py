@@ -9,7 +9,6 @@ import numpy as np
 from mapping.checks.finding import Finding, Severity, Subject, some
 from registry.model.links import ARMED, DISABLED, DOWN, INITIALIZE, PORT_STATES, TRAINING
 
-NAME = "down-ports"
 _SEVERITY = {
     DOWN: Severity.NOTE,
     DISABLED: Severity.NOTE,
@@ -30,10 +29,5 @@ def find(subject: Subject) -> Iterator[Finding]:
         for vertex in np.unique(ports.vertex[rows]).tolist():
             numbers = [str(number) for number in ports.number[rows[ports.vertex[rows] == vertex]].tolist()]
             name, plural = fabric.names[vertex], "" if len(numbers) == 1 else "s"
-            yield Finding(
-                check=NAME,
-                severity=severity,
-                subject=name,
-                text=f"{name} port{plural} {some(numbers, 12)}: {PORT_STATES[state]}",
-                count=len(numbers),
-            )
+            text = f"{name} port{plural} {some(numbers, 12)}: {PORT_STATES[state]}"
+            yield Finding(severity, name, text, len(numbers))

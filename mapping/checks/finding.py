@@ -27,12 +27,7 @@ class Severity(IntEnum):
 
     @classmethod
     def of(cls, text: str) -> Severity:
-        """Return the severity with this name.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Return the severity with this name; an unknown one raises `UnknownName`."""
         known = {str(severity): severity for severity in cls}
         if text not in known:
             raise UnknownName("severity", text, known)
@@ -60,14 +55,12 @@ class Subject:
         return None if self.fabric.tables is None else bound_tables(self.fabric)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One fault of a fabric.
 
     Attributes
     ----------
-    check : str
-        Name of the check, see ``mapping.checks.catalog``.
     severity : Severity
     subject : str
         Name of the device or cable.
@@ -75,13 +68,15 @@ class Finding:
         Description of the fault, including the subject.
     count : int
         Number of pairs, cables or devices; 1 if the check does not count.
+    check : str
+        Name of the check; set by `mapping.checks.catalog.check`.
     """
 
-    check: str
     severity: Severity
     subject: str
     text: str
     count: int = 1
+    check: str = ""
 
 
 def port_text(fabric: Fabric, vertex: int, port: int) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from mapping.checks.finding import Finding, Severity, Subject, some
 from registry.model import Fabric, Guids, Ints, format_guid
 
-NAME = "identities"
 _WITH_GUID = re.compile(r"(.+) \[(0x[0-9a-f]{16})\]")
 """Names that readers of files give to devices with the same description."""
 
@@ -35,26 +34,16 @@ def _descriptions(fabric: Fabric) -> Iterator[Finding]:
         if match := _WITH_GUID.fullmatch(name):
             same[match[1]].append(match[2])
     for description, guids in sorted(same.items()):
-        yield Finding(
-            check=NAME,
-            severity=Severity.WARNING,
-            subject=description,
-            text=f"{len(guids)} switches have the name {description}: {some(guids)}",
-            count=len(guids),
-        )
+        text = f"{len(guids)} switches have the name {description}: {some(guids)}"
+        yield Finding(Severity.WARNING, description, text, len(guids))
 
 
 def _repeated(guids: Guids, names: list[str], what: str) -> Iterator[Finding]:
     values, counts = np.unique(guids[guids > 0], return_counts=True)
     for guid in values[counts > 1].tolist():
         owners = [names[index] for index in np.flatnonzero(guids == guid).tolist()]
-        yield Finding(
-            check=NAME,
-            severity=Severity.ERROR,
-            subject=format_guid(guid),
-            text=f"{what} {format_guid(guid)} belongs to {len(owners)} devices: {some(owners)}",
-            count=len(owners),
-        )
+        text = f"{what} {format_guid(guid)} belongs to {len(owners)} devices: {some(owners)}"
+        yield Finding(Severity.ERROR, format_guid(guid), text, len(owners))
 
 
 def _lids(fabric: Fabric, owner: list[str]) -> Iterator[Finding]:
@@ -74,9 +63,7 @@ def _lids(fabric: Fabric, owner: list[str]) -> Iterator[Finding]:
     for lid, owners in sorted(taken.items()):
         if len(owners) > 1:
             text = f"LID {lid} belongs to {len(owners)} ports: {some(owners)}"
-            yield Finding(
-                check=NAME, severity=Severity.ERROR, subject=f"LID {lid}", text=text, count=len(owners)
-            )
+            yield Finding(Severity.ERROR, f"LID {lid}", text, len(owners))
 
 
 def _with_switch(fabric: Fabric) -> bool:

@@ -10,7 +10,6 @@ from mapping.checks.finding import Finding, Severity, Subject, cable_text
 from registry.model import HOST, Bools, Fabric, Longs
 from registry.units import RATE, text
 
-NAME = "slow-links"
 NEARLY_ALL = 0.9
 """Part of the cables of a kind that must have one speed before a lower one is reported."""
 
@@ -21,11 +20,9 @@ def find(subject: Subject) -> Iterator[Finding]:
     degraded = _degraded(fabric)
     for row, could_be in degraded.items():
         actual, possible = (text(value, RATE) for value in (float(fabric.links.capacity[row]), could_be))
+        cable = cable_text(fabric, row)
         yield Finding(
-            check=NAME,
-            severity=Severity.WARNING,
-            subject=cable_text(fabric, row),
-            text=f"cable {cable_text(fabric, row)} runs at {actual}, both ends support {possible}",
+            Severity.WARNING, cable, f"cable {cable} runs at {actual}, both ends support {possible}"
         )
     yield from _unusual(fabric, set(degraded))
 
@@ -49,15 +46,8 @@ def _degraded(fabric: Fabric) -> dict[int, float]:
 def _reverse_rows(fabric: Fabric) -> dict[int, int]:
     """Return the row of the other direction of each cable whose ports are known."""
     links = fabric.links
-    there = list(
-        zip(
-            links.source.tolist(),
-            links.source_port.tolist(),
-            links.target.tolist(),
-            links.target_port.tolist(),
-            strict=True,
-        )
-    )
+    ends = links.source, links.source_port, links.target, links.target_port
+    there = list(zip(*(column.tolist() for column in ends), strict=True))
     row_of = {ends: row for row, ends in enumerate(there)}
     pairs = ((row, row_of.get((c, d, a, b))) for row, (a, b, c, d) in enumerate(there))
     return {row: other for row, other in pairs if other is not None}
@@ -80,10 +70,6 @@ def _unusual(fabric: Fabric, known: set[int]) -> Iterator[Finding]:
             if row in known:
                 continue
             actual, usual_speed = (text(float(value), RATE) for value in (links.capacity[row], speeds[usual]))
-            others = f"{counts[usual]} of {len(rows)} {what} run at {usual_speed}"
-            yield Finding(
-                check=NAME,
-                severity=Severity.NOTE,
-                subject=cable_text(fabric, row),
-                text=f"cable {cable_text(fabric, row)} runs at {actual}, {others}",
-            )
+            cable, others = cable_text(fabric, row), f"{counts[usual]} of {len(rows)} {what}"
+            description = f"cable {cable} runs at {actual}, {others} run at {usual_speed}"
+            yield Finding(Severity.NOTE, cable, description)

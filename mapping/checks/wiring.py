@@ -18,7 +18,6 @@ from typing import NamedTuple
 from mapping.checks.finding import Finding, Severity, Subject
 from registry.model import NO_PORT, Fabric, IntendedWiring
 
-NAME = "wiring"
 _NUMBER = re.compile(r"(?:port\s*|p)?(\d{1,3})", re.IGNORECASE)
 _ADAPTER = re.compile(r"(.+?)(?:[/:](\d{1,3}))?")
 
@@ -122,17 +121,13 @@ def find(subject: Subject) -> Iterator[Finding]:
     plan, fabric = subject.plan, subject.fabric
     differences = compare(plan, fabric)
     for wire in differences.missing:
-        yield _finding(Severity.WARNING, str(wire), f"the planned cable {wire} is missing")
+        yield Finding(Severity.WARNING, str(wire), f"the planned cable {wire} is missing")
     for mix in differences.swapped:
-        yield _finding(Severity.WARNING, str(mix.found[0]), f"swapped: {_text(mix)}", len(mix.found))
+        yield Finding(Severity.WARNING, str(mix.found[0]), f"swapped: {_text(mix)}", len(mix.found))
     for mix in differences.moved:
-        yield _finding(Severity.WARNING, str(mix.found[0]), f"in the wrong port: {_text(mix)}")
+        yield Finding(Severity.WARNING, str(mix.found[0]), f"in the wrong port: {_text(mix)}")
     for wire in differences.extra:
-        yield _finding(Severity.NOTE, str(wire), f"the cable {wire} is not planned")
-
-
-def _finding(severity: Severity, subject: str, text: str, count: int = 1) -> Finding:
-    return Finding(check=NAME, severity=severity, subject=subject, text=text, count=count)
+        yield Finding(Severity.NOTE, str(wire), f"the cable {wire} is not planned")
 
 
 def _text(mix: Mix) -> str:

@@ -7,7 +7,8 @@
     Other jobs send at these rates (bytes/s) all the time. The time of a link is the job's bytes divided by
     the remaining capacity, which is at least a given part (`Background.floor`) of the link's own.
 
-A link that only other jobs load costs this job nothing: it does not count in any congestion.
+A link that only other jobs load costs this job nothing: it does not count in any congestion. `InvalidValue`
+is raised for loads that are no loads, and for those of a fabric with another number of links.
 """
 
 from __future__ import annotations
@@ -73,10 +74,6 @@ class Background:
             Evaluations of the other jobs' placements on the same fabric.
         times : float or float[jobs]
             Iterations of each other job while this job sends what its profile holds.
-
-        Raises
-        ------
-        InvalidValue
         """
         return cls(kind=ADDED, load=_summed(evaluations, times), jobs=len(evaluations))
 
@@ -88,10 +85,6 @@ class Background:
         ----------
         seconds : float or float[jobs]
             Time in which each job sends what its evaluation holds; above zero.
-
-        Raises
-        ------
-        InvalidValue
         """
         period = np.broadcast_to(np.asarray(seconds, np.float64), (len(evaluations),))
         if not bool((period > 0).all()):
@@ -99,23 +92,12 @@ class Background:
         return cls(kind=REDUCED, load=_summed(evaluations, 1.0 / period), jobs=len(evaluations), floor=floor)
 
     def link_bytes(self, fabric: Fabric) -> Floats:
-        """Return the bytes of other jobs on the links (float64[m]); zero if capacity is reduced instead.
-
-        Raises
-        ------
-        InvalidValue
-            The load has another number of links.
-        """
+        """Return the bytes of other jobs on the links (float64[m]); zero if capacity is reduced instead."""
         self._check(fabric)
         return self.load if self.kind == ADDED else np.zeros(len(self.load))
 
     def capacity(self, fabric: Fabric) -> Floats:
-        """Return the remaining capacity (bytes/s, float64[m]): at least `floor` times each link's own.
-
-        Raises
-        ------
-        InvalidValue
-        """
+        """Return the remaining capacity (bytes/s, float64[m]): at least `floor` times each link's own."""
         self._check(fabric)
         own = fabric.links.capacity
         return own if self.kind == ADDED else np.maximum(own - self.load, self.floor * own)

@@ -16,7 +16,7 @@ from registry.model import Fabric
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CostModel:
-    """How the cost of a placement is computed.
+    """How the cost of a placement is computed; names are checked when they are used.
 
     Attributes
     ----------
@@ -52,12 +52,7 @@ class CostModel:
         return choose_routing(fabric) if self.routing is None else (self.routing, "as asked for")
 
     def build_routes(self, fabric: Fabric, hosts: ArrayLike) -> Routes:
-        """Build the routes between hosts (vertices of the fabric).
-
-        Raises
-        ------
-        UnknownName, InvalidValue
-        """
+        """Build the routes between hosts (vertices of the fabric)."""
         return build_routes(self.choose_routing(fabric)[0], fabric, hosts, rails=self.rails)
 
     def distances(self, routes: Routes, default: str = LINKS) -> Distances | None:
@@ -67,10 +62,6 @@ class CostModel:
         ----------
         default : str
             Convention if the cost model names none.
-
-        Raises
-        ------
-        UnknownName, InvalidValue
         """
         name = self.distance or default
         if name == LINKS and self.table is None:

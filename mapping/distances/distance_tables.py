@@ -6,8 +6,6 @@ many rows as columns, in any order.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mapping.routing.path_table import read_number, read_rows
 from registry.errors import InputError, InvalidValue, UnknownName
 from registry.model import Floats
 
@@ -55,10 +54,7 @@ class DistanceTable:
     def between(self, hosts: Sequence[str]) -> Floats:
         """Return the part of the table (float64[h, h]) for these hosts, in this order.
 
-        Raises
-        ------
-        UnknownName
-            A host is not in the table.
+        A host that is not in the table is an `UnknownName`.
         """
         index = {name: i for i, name in enumerate(self.names)}
         for host in hosts:
@@ -76,12 +72,7 @@ def read_distance_table(path: str | Path) -> DistanceTable:
     InputError
         The file cannot be read or a line is invalid; names file, line and text.
     """
-    try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the table of distances: {error}", path=path) from error
-    lines = enumerate(csv.reader(io.StringIO(text)), 1)
-    rows = [(line, row) for line, row in lines if any(map(str.strip, row))]
+    rows = read_rows(path, "table of distances")
     if not rows:
         raise InputError("the table of distances is empty", path=path)
     names = tuple(name.strip() for name in rows[0][1][1:])
@@ -106,10 +97,6 @@ def check_distances(values: Any, names: Sequence[str], *, one_way: bool = False)
         Names of the hosts, for the error.
     one_way : bool
         Allow the two directions of a pair to differ.
-
-    Raises
-    ------
-    InvalidValue
     """
     hosts = len(names)
     given = np.asarray(values)
@@ -146,9 +133,6 @@ def _read_row(values: Floats, index: dict[str, int], row: list[str], path: str, 
     if not np.isnan(values[index[name]]).all():
         raise InputError("a second row for this host", path=path, line=line, text=name)
     for column, text in enumerate(row[1:]):
-        try:
-            values[index[name], column] = float(text)
-        except ValueError as error:
-            raise InputError("is not a distance", path=path, line=line, text=text) from error
+        values[index[name], column] = read_number(text, "a distance", path, line)
         if np.isnan(values[index[name], column]):
             raise InputError("is not a distance", path=path, line=line, text=text)

@@ -66,20 +66,24 @@ class Distances:
     def __len__(self) -> int:
         return len(self.group)
 
+    def at(self, row: Any, column: Any) -> Floats:
+        """Return part of `between`, by any indices of rows and columns."""
+        return np.asarray(self.between[row, column], np.float64)
+
     def of(self, source: ArrayLike, target: ArrayLike) -> Floats:
         """Return distances by host index (float64, shape of the arguments); 0 within a host."""
         i, j = np.asarray(source), np.asarray(target)
-        return np.where(i == j, 0.0, self.between[self.group[i], self.group[j]])
+        return np.where(i == j, 0.0, self.at(self.group[i], self.group[j]))
 
     def matrix(self) -> Floats:
         """Return all distances (float64[h, h]); for few hosts."""
-        found = self.between[self.group[:, None], self.group[None, :]]
+        found = self.at(self.group[:, None], self.group[None, :])
         np.fill_diagonal(found, 0.0)
         return found
 
     def rows(self, group: int) -> tuple[Floats, Floats]:
         """Return the distances (float64[g]) from a host of a group to each group, and those back."""
-        return self.between[group], self.between[:, group]
+        return self.at(group, slice(None)), self.at(slice(None), group)
 
     def shortened(self, links: float) -> Distances:
         """Return the same distances, each reduced by `links` but not below zero."""
@@ -155,14 +159,9 @@ class WholeDistances(Distances):
         tiles = ((slice(a, a + TILE), slice(b, b + TILE)) for a in starts for b in starts if a <= b)
         return all(np.array_equal(links[rows, columns], links[columns, rows].T) for rows, columns in tiles)
 
-    def of(self, source: ArrayLike, target: ArrayLike) -> Floats:
-        """Return distances by host index (float64, shape of the arguments); 0 within a host."""
-        i, j = np.asarray(source), np.asarray(target)
-        return np.where(i == j, 0.0, self._value[self._links[self.group[i], self.group[j]]])
-
-    def rows(self, group: int) -> tuple[Floats, Floats]:
-        """Return the distances (float64[g]) from a host of a group to each group, and those back."""
-        return self._value[self._links[group]], self._value[self._links[:, group]]
+    def at(self, row: Any, column: Any) -> Floats:
+        """Return part of `between`, by any indices of rows and columns."""
+        return np.asarray(self._value[self._links[row, column]], np.float64)
 
     def shortened(self, links: float) -> Distances:
         """Return the same distances, each reduced by `links` but not below zero."""

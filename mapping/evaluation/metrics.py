@@ -1,4 +1,7 @@
-"""Cost of a placement: congestion, hop-bytes, dilation and mapping coefficient on given routes."""
+"""Cost of a placement: congestion, hop-bytes, dilation and mapping coefficient on given routes.
+
+If two hosts that communicate are not connected, `DisconnectedAllocation` or `UnreachablePair` is raised.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +49,6 @@ def evaluate(
         A table of distances or a background that does not fit.
     UnknownName
         An unknown routing, rails rule or distance convention.
-    DisconnectedAllocation, UnreachablePair
-        Two hosts that communicate are not connected.
     """
     begin = time.perf_counter()
     costs = costs or CostModel()
@@ -76,7 +77,6 @@ def evaluate_on(
     ------
     InvalidPlacement
         A host outside the allocation, or another number of ranks.
-    DisconnectedAllocation, UnreachablePair
     """
     traffic = host_traffic(case.profile, placement, packet_bytes=case.costs.packet_bytes)
     outside = np.setdiff1d(traffic.hosts, case.allocation.hosts)
@@ -92,12 +92,7 @@ def evaluate_on(
 
 
 def case_bounds(case: PlacementCase) -> Mapping[str, Bound]:
-    """Return certified lower bounds for every placement of a case.
-
-    Raises
-    ------
-    DisconnectedAllocation, UnreachablePair
-    """
+    """Return certified lower bounds for every placement of a case."""
     return lower_bounds(case.routes, case.profile, case.allocation, background=case.costs.background)
 
 
@@ -120,10 +115,6 @@ def evaluate_traffic(
         Distances and load of other jobs; the routing is that of `routes`.
     begin : float, optional
         ``time.perf_counter()`` when the work began.
-
-    Raises
-    ------
-    DisconnectedAllocation, UnreachablePair
     """
     begin = time.perf_counter() if begin is None else begin
     costs = costs or CostModel()

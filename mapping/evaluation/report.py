@@ -1,4 +1,8 @@
-"""Placements of a case with their evaluation, baselines and bounds."""
+"""Placements of a case with their evaluation, baselines and bounds.
+
+Errors: `InfeasibleAllocation`, `InvalidPlacement`, `InvalidValue` and `UnknownName` for a request that cannot
+be met; `DisconnectedAllocation` or `UnreachablePair` if two hosts that communicate are not connected.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,7 @@ from mapping.placement.moves.remapping import Curve, find_curve
 from mapping.placement.partition.cores import CoreBinding, bind_cores, layouts_on
 from mapping.placement.search.pareto import find_pareto_set
 from mapping.placement.search.placing import find_placement
-from mapping.placement.strategies.in_order import in_order
-from mapping.placement.strategies.random import random_placement
+from mapping.placement.strategies.baselines import in_order, random_placement
 from registry.model import Bound, Evaluation, Fabric, Metrics, Placement
 from registry.progress import Progress, silent
 
@@ -63,13 +66,7 @@ class PlacementReport:
 
 
 def report_placement(case: PlacementCase, progress: Progress = silent) -> PlacementReport:
-    """Find a placement of a case; if it has a present placement, by moving few ranks.
-
-    Raises
-    ------
-    InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
-    DisconnectedAllocation, UnreachablePair
-    """
+    """Find a placement of a case; if it has a present placement, by moving few ranks."""
     case.allocation.require(case.profile.ranks)
     layouts_on(case.fabric, case.allocation, case.layouts)  # report an unknown host before the search
     if case.present is None:
@@ -80,23 +77,12 @@ def report_placement(case: PlacementCase, progress: Progress = silent) -> Placem
 
 
 def report_pareto_set(case: PlacementCase, progress: Progress = silent) -> tuple[PlacementReport, ...]:
-    """Find the placements of a case that trade congestion against hop-bytes.
-
-    Raises
-    ------
-    InfeasibleAllocation, InvalidPlacement, InvalidValue, UnknownName
-    DisconnectedAllocation, UnreachablePair
-    """
+    """Find the placements of a case that trade congestion against hop-bytes."""
     return report_found(case, find_pareto_set(case, progress))
 
 
 def report_given(case: PlacementCase, placement: Placement, record_id: str = "") -> PlacementReport:
-    """Evaluate a given placement with bounds for the case's allocation.
-
-    Raises
-    ------
-    InvalidPlacement, InvalidValue, UnknownName, DisconnectedAllocation, UnreachablePair
-    """
+    """Evaluate a given placement with bounds for the case's allocation."""
     evaluation = evaluate_on(case, placement, case_bounds(case))
     return PlacementReport(case=case, placement=placement, evaluation=evaluation, record_id=record_id)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 State = NDArray[np.uint64]
 
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
@@ -26,13 +26,18 @@ def state_from(generator: np.random.Generator) -> State:
 
 
 @nb.njit(inline="always")
-def next_word(state: State) -> np.uint64:
-    """Return 64 random bits."""
-    state[0] += _GAMMA
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
+def mixed(word: np.uint64) -> np.uint64:
+    """Return a word of which every bit depends on all bits of another."""
+    z = (word ^ (word >> np.uint64(30))) * _MIX_1
     z = (z ^ (z >> np.uint64(27))) * _MIX_2
     return np.uint64(z ^ (z >> np.uint64(31)))
+
+
+@nb.njit(inline="always")
+def next_word(state: State) -> np.uint64:
+    """Return 64 random bits."""
+    state[0] += GAMMA
+    return mixed(state[0])
 
 
 @nb.njit(inline="always")

@@ -1,9 +1,9 @@
-"""The formats in which a placement can be written: one line and one file per format.
+"""The formats in which a placement can be written: one line per format.
 
-A placement is checked before it is written: each rank on one allocated host, no host over its slots, names
-that the format can hold. ``mpich-rank-order`` is the inverse of the others: it lists the rank of each slot,
-not the host of each rank. torchrun and DeepSpeed give consecutive ranks to a host: placements that they
-cannot express are refused.
+Each names a function ``write(placement, fabric) -> str``, which returns the content of the file in rank order
+and raises `InvalidPlacement` if the format cannot express the placement. A placement is checked before it is
+written: each rank on one allocated host, no host over its slots, names that the format can hold.
+``mpich-rank-order`` is the inverse of the others: it lists the rank of each slot, not the host of each rank.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from registry.model import Fabric, Placement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launcher(Entry):
-    """A format with a function ``write(placement, fabric) -> str``, called with checked placements.
+    """A format.
 
     Attributes
     ----------
@@ -39,23 +39,23 @@ FORMATS = Catalog(
         ),
         Launcher(
             name="openmpi-rankfile",
-            target="mapping.launchers.openmpi_rankfile:write",
+            target="mapping.launchers.rankfile:write",
             about="Open MPI 4: mpirun -rf FILE",
             cores=True,
         ),
         Launcher(
             name="openmpi-hostfile",
-            target="mapping.launchers.openmpi_hostfile:write",
+            target="mapping.launchers.hostfile:write",
             about="Open MPI: mpirun --map-by seq --hostfile FILE",
         ),
         Launcher(
             name="slurm-hostfile",
-            target="mapping.launchers.slurm_hostfile:write",
+            target="mapping.launchers.hostfile:write",
             about="Slurm: SLURM_HOSTFILE with srun -m arbitrary",
         ),
         Launcher(
             name="mpich-machinefile",
-            target="mapping.launchers.mpich_machinefile:write",
+            target="mapping.launchers.machinefile:write_mpich",
             about="MPICH: mpiexec -f FILE",
             cores=True,
         ),
@@ -66,13 +66,13 @@ FORMATS = Catalog(
         ),
         Launcher(
             name="prrte-rankfile",
-            target="mapping.launchers.prrte_rankfile:write",
+            target="mapping.launchers.rankfile:write",
             about="Open MPI 5 (PRRTE): rank file",
             cores=True,
         ),
         Launcher(
             name="intel-machinefile",
-            target="mapping.launchers.intel_machinefile:write",
+            target="mapping.launchers.machinefile:write_intel",
             about="Intel MPI: mpirun -machinefile FILE",
         ),
         Launcher(
@@ -82,12 +82,12 @@ FORMATS = Catalog(
         ),
         Launcher(
             name="torchrun-rank-order",
-            target="mapping.launchers.torchrun_rank_order:write",
+            target="mapping.launchers.consecutive_ranks:write_torchrun",
             about="torchrun: order of nodes",
         ),
         Launcher(
             name="deepspeed-hostfile",
-            target="mapping.launchers.deepspeed_hostfile:write",
+            target="mapping.launchers.consecutive_ranks:write_deepspeed",
             about="DeepSpeed: host file",
         ),
     ),
@@ -110,7 +110,6 @@ def write(format: str, placement: Placement, fabric: Fabric) -> str:
     Raises
     ------
     UnknownName
-        There is no such format.
     InvalidPlacement
         The placement does not fit its allocation, or the format cannot express it.
     """

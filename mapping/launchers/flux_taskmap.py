@@ -26,13 +26,7 @@ def write(placement: Placement, fabric: Fabric) -> str:
 
 
 def task_map(nodes: list[int]) -> list[Block]:
-    """Return blocks of the node of each task: runs of a node, then of neighbouring nodes, then repetitions.
-
-    Parameters
-    ----------
-    nodes : list of int
-        Node id of each task.
-    """
+    """Return the blocks for the node id of each task."""
     blocks: list[Block] = []
     for node, tasks in groupby(nodes):
         count = sum(1 for _ in tasks)

@@ -21,11 +21,8 @@ from registry.model import Fabric, Placement
 def write(placement: Placement, fabric: Fabric) -> str:
     """Return one line of ranks separated by commas, after a comment with the hosts.
 
-    Raises
-    ------
-    InvalidPlacement
-        A host before the last used one has free slots: the launcher would fill them and shift all later
-        ranks.
+    Free slots on a host before the last used one are an error: the launcher would fill them and shift all
+    later ranks.
     """
     allocation = placement.allocation
     taken = np.bincount(placement.host_of_rank, minlength=len(fabric))[allocation.hosts]

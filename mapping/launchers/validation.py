@@ -1,4 +1,4 @@
-"""Checks of a placement before it is written to a launcher's file."""
+"""Checks of a placement before it is written to a launcher's file, and the names of its hosts."""
 
 from __future__ import annotations
 
@@ -56,25 +56,6 @@ def host_names(placement: Placement, fabric: Fabric) -> Sequence[str]:
     return [names[vertex] for vertex in placement.host_of_rank.tolist()]
 
 
-def consecutive(placement: Placement, fabric: Fabric, launcher: str) -> list[tuple[str, int]]:
-    """Return the hosts in rank order and their numbers of ranks, if the ranks of each are consecutive.
-
-    Parameters
-    ----------
-    launcher : str
-        Name of the launcher, for the error.
-
-    Raises
-    ------
-    InvalidPlacement
-        The ranks of a host are not consecutive, or a name is not allowed.
-    """
-    runs = [(host, sum(1 for _ in run)) for host, run in groupby(host_names(placement, fabric))]
-    previous: set[str] = set()
-    for host, _ in runs:
-        if host in previous:
-            raise InvalidPlacement(
-                f"the ranks of host {host} are not consecutive: {launcher} gives consecutive ranks to a host"
-            )
-        previous.add(host)
-    return runs
+def runs_of_ranks(placement: Placement, fabric: Fabric) -> list[tuple[str, int]]:
+    """Return the host of each run of ranks and the length of the run, in rank order; see `host_names`."""
+    return [(host, sum(1 for _ in run)) for host, run in groupby(host_names(placement, fabric))]

@@ -13,7 +13,7 @@ from mapping.distances.cost_model import CostModel
 from mapping.placement.problem.pins import apply_pins, resolve_pins
 from mapping.placement.problem.problem import Problem, host_indices
 from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from mapping.routing.routes import Routes
 from registry.errors import InvalidPlacement
 from registry.model import Allocation, Fabric, Ints, Placement, Profile

@@ -40,9 +40,9 @@ class Method(Entry):
     weight: float = 0.0
 
 
-def _strategy(module: str, about: str, name: str = "") -> Method:
+def _strategy(module: str, about: str, name: str = "", function: str = "place_ranks") -> Method:
     """Return the strategy of a module; default name: that of the module."""
-    target = f"mapping.placement.strategies.{module}:place_ranks"
+    target = f"mapping.placement.strategies.{module}:{function}"
     return Method(name=name or module.replace("_", "-"), target=target, about=about)
 
 
@@ -54,9 +54,14 @@ def _refiner(module: str, about: str, weight: float = 1.0) -> Method:
 STRATEGIES = Catalog(
     "strategy",
     (
-        _strategy("in_order", "ranks fill the slots in order"),
-        _strategy("random", "every choice of slots is equally likely"),
-        _strategy("round_robin", "ranks go to the hosts in turn (Li et al. 2020, section 5.2)"),
+        _strategy("baselines", "ranks fill the slots in order", "in-order", "place_in_order"),
+        _strategy("baselines", "every choice of slots is equally likely", "random", "place_at_random"),
+        _strategy(
+            "baselines",
+            "ranks go to the hosts in turn (Li et al. 2020, section 5.2)",
+            "round-robin",
+            "place_in_turn",
+        ),
         _strategy(
             "local_random",
             "ranks that exchange most on near random hosts (Orduña et al. 2004, section 5.2)",

@@ -22,84 +22,54 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from mapping.routing import forwarding_tables
+from mapping.routing.host_groups import second_hosts
 from mapping.routing.kernels.channels import Channels
 from mapping.routing.kernels.flows import FlowArrays
 from mapping.routing.kernels.paths import Goals
-from mapping.routing.network import EndPoints, Network, arcs_with, end_points, transit_network
+from mapping.routing.network import EndPoints, Network, arcs_with, attach
 from mapping.routing.paths import fraction_over_arc, spread
-from mapping.routing.routes import ALL_CONNECTED, Load, Routes, check_rails
+from mapping.routing.routes import ALL_CONNECTED, Load, Routes
 from mapping.routing.shortest_paths import ShortestPaths
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Floats, Ints, Longs
 
-MINIMAL = ("shortest-paths", "tables")
+MINIMAL = PATHS, TABLES = "shortest-paths", "tables"
 """Routings that the minimal part may use."""
 CHUNK = 1 << 22
 """Largest number of demands routed at once."""
 
 
 def ugal(
-    fabric: Fabric,
-    hosts: ArrayLike,
-    *,
-    rails: str = ALL_CONNECTED,
-    share: float = 0.25,
-    minimal: str = "shortest-paths",
+    fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, share: float = 0.25, minimal: str = PATHS
 ) -> Adaptive:
-    """Return routes between `hosts` (vertices) with a share of traffic over random switches, like UGAL.
+    """Return routes with a share of traffic over random switches, like UGAL.
 
     The share in a real router depends on its queues: report the range (`mapping.routing.share_range`).
-    """
-    return build(fabric, hosts, rails=rails, name="ugal", share=share, minimal=minimal)
-
-
-def valiant(
-    fabric: Fabric,
-    hosts: ArrayLike,
-    *,
-    rails: str = ALL_CONNECTED,
-    share: float = 1.0,
-    minimal: str = "shortest-paths",
-) -> Adaptive:
-    """Return routes between `hosts` (vertices) with all traffic over random switches, as Valiant."""
-    return build(fabric, hosts, rails=rails, name="valiant", share=share, minimal=minimal)
-
-
-def build(
-    fabric: Fabric,
-    hosts: ArrayLike,
-    *,
-    rails: str,
-    name: str,
-    share: float,
-    minimal: str,
-) -> Adaptive:
-    """Return routes between `hosts` (vertices) with the given share of traffic on non-minimal paths.
 
     Parameters
     ----------
-    name : str
-        Name of the routing.
     share : float
         Share of non-minimal traffic, 0 to 1.
     minimal : str
         Routing of the minimal part, one of `MINIMAL`.
-
-    Raises
-    ------
-    InvalidValue
-        The share is outside 0 to 1, or the fabric lacks forwarding tables that `minimal` needs.
-    UnknownName
-        The minimal routing or the rails rule is unknown.
     """
-    check_rails(rails)
+    return _build(fabric, hosts, rails, "ugal", share, minimal)
+
+
+def valiant(
+    fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, share: float = 1.0, minimal: str = PATHS
+) -> Adaptive:
+    """Return routes with all traffic over random switches, as Valiant; options as for `ugal`."""
+    return _build(fabric, hosts, rails, "valiant", share, minimal)
+
+
+def _build(fabric: Fabric, hosts: ArrayLike, rails: str, name: str, share: float, minimal: str) -> Adaptive:
     if not 0 <= share <= 1:
         raise InvalidValue(f"{name}.share", f"{share:g} is not from 0 to 1")
     if minimal not in MINIMAL:
         raise UnknownName("minimal routing", minimal, MINIMAL)
-    vertices = np.asarray(hosts, np.int32).reshape(-1)
-    tables = forwarding_tables.build(fabric, vertices, rails=rails) if minimal == "tables" else None
-    return Adaptive(fabric, vertices, rails, name, share, tables)
+    tables = forwarding_tables.build(fabric, hosts, rails=rails) if minimal == TABLES else None
+    return Adaptive(fabric, hosts, rails, name, share, tables)
 
 
 class Adaptive(ShortestPaths):
@@ -115,10 +85,9 @@ class Adaptive(ShortestPaths):
     """
 
     def __init__(
-        self, fabric: Fabric, hosts: Ints, rails: str, name: str, share: float, tables: Routes | None
+        self, fabric: Fabric, hosts: ArrayLike, rails: str, name: str, share: float, tables: Routes | None
     ) -> None:
-        ends = end_points(fabric, hosts)
-        super().__init__(fabric, ends, transit_network(fabric, ends), rails)
+        super().__init__(fabric, *attach(fabric, hosts), rails)
         self.name = name
         self.share = share
         self._tables = tables
@@ -135,12 +104,7 @@ class Adaptive(ShortestPaths):
         return minimal(source, target, bytes), self._detour(source, target, bytes)
 
     def grouped_hops(self) -> tuple[Ints, Floats]:
-        """Return the mean hops between groups of interchangeable hosts; see `Routes.grouped_hops`.
-
-        Raises
-        ------
-        DisconnectedAllocation
-        """
+        """Return the mean hops between groups of interchangeable hosts; see `Routes.grouped_hops`."""
         group, between = super().grouped_hops()
         first, second, of_host = _members(group)
         own: Ints | Longs = np.arange(len(first))
@@ -247,12 +211,9 @@ class Adaptive(ShortestPaths):
 
 def _members(label: Ints | Longs) -> tuple[Longs, Longs, Ints]:
     """Return the first and second host of each group (the same if it has one), and group numbers."""
-    _, first, group = np.unique(label, return_index=True, return_inverse=True)
-    rest = np.ones(len(label), np.bool_)
-    rest[first] = False
-    second, others = first.copy(), np.flatnonzero(rest)[::-1]
-    second[group[others]] = others
-    return first, second, group.astype(np.int32)
+    _, first, number = np.unique(label, return_index=True, return_inverse=True)
+    group: Ints = number.astype(np.int32)
+    return first, second_hosts(group, first.astype(np.int32)).astype(np.int64), group
 
 
 class NonMinimal(ShortestPaths):

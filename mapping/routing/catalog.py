@@ -1,7 +1,9 @@
 """The routings by name, how one is written, and which of them fits a fabric.
 
 A new routing is one file and one line here, with a function ``build(fabric, hosts, *, rails, ...)`` that
-returns `Routes`. Its options are set in a text: ``up-down:root=6``.
+returns the `Routes` between some hosts (unique vertices). Its other parameters are options, which are set in
+a text: ``up-down:root=6``; its docstring describes only them. `UnknownName` is raised for an unknown rails
+rule or word, `InvalidValue` for a value out of range and for a fabric that lacks what the routing needs.
 """
 
 from __future__ import annotations
@@ -75,15 +77,7 @@ class Routing(Choice[Entry]):
 
     @classmethod
     def parse(cls, text: str) -> Routing:
-        """Read a routing written as ``name`` or ``name:option=value,option=value``.
-
-        Raises
-        ------
-        UnknownName
-            There is no such routing or option; lists the closest names.
-        InvalidValue
-            A value does not have the type of its option.
-        """
+        """Read a routing written as ``name`` or ``name:option=value,option=value``."""
         name, given = split_options(text)
         entry = ROUTINGS.find(name)
         defaults = entry.options()
@@ -110,13 +104,6 @@ def build_routes(
         As text, such as ``shortest-paths`` or ``up-down:root=6``.
     rails : str
         How the bytes of a pair are split over adapters: ``all-connected`` or ``same-rail``.
-
-    Raises
-    ------
-    UnknownName
-        The routing, an option or the rails rule is unknown.
-    InvalidValue
-        A value does not suit its option, or the fabric lacks what the routing needs.
     """
     chosen = Routing.parse(routing) if isinstance(routing, str) else routing
     return chosen.build(fabric, hosts, rails=rails)

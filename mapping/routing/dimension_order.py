@@ -20,12 +20,11 @@ from mapping.routing.network import (
     EndPoints,
     Network,
     arcs_with,
+    attach,
     empty_flow_arrays,
-    end_points,
     graph_arrays,
-    transit_network,
 )
-from mapping.routing.routes import ALL_CONNECTED, check_rails
+from mapping.routing.routes import ALL_CONNECTED
 from mapping.routing.shortest_paths import ShortestPaths
 from mapping.routing.torus import Torus, torus_coordinates
 from mapping.threads import each
@@ -39,31 +38,23 @@ AT_ONCE = 256
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, order: str = "") -> DimensionOrder:
-    """Return routes between `hosts` (vertices) by dimension order.
+    """Return routes by dimension order.
+
+    The forwarding vertices must be a torus or mesh, and each port of a host attached to only one of them.
 
     Parameters
     ----------
     order : str
         Axes by the letters of `AXES`, in the order of travel, such as ``zyx`` (default: the order of
         ``fabric.coordinates``, or the one that `torus_coordinates` finds).
-
-    Raises
-    ------
-    InvalidValue
-        The forwarding vertices are no torus or mesh, one port of a host is attached to several of them, or
-        `order` does not name every axis once.
-    UnknownName
-        The rails rule is unknown.
     """
-    check_rails(rails)
     torus = torus_coordinates(fabric)
     if torus is None:
         raise InvalidValue("dimension-order", "the fabric is neither a torus nor a mesh")
     names = AXES[: len(torus.sizes)]
     if sorted(order or names) != sorted(names):
         raise InvalidValue("dimension-order.order", f"{order!r} does not name each of {names!r} once")
-    ends = end_points(fabric, np.asarray(hosts, np.int32).reshape(-1))
-    network = transit_network(fabric, ends)
+    ends, network = attach(fabric, hosts)
     odd = ends.port_host[~network.arcs.forwards[network.port_vertex]]
     if len(odd):
         name = fabric.names[ends.hosts[odd[0]]]

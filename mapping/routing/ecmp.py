@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from mapping.routing.kernels.channels import Channels
 from mapping.routing.kernels.single_paths import ArcCables, HashedFlows, carry_hashed
-from mapping.routing.network import end_points, transit_network
-from mapping.routing.routes import ALL_CONNECTED, check_rails
+from mapping.routing.network import attach
+from mapping.routing.routes import ALL_CONNECTED
 from mapping.routing.shortest_paths import ShortestPaths
 from registry.errors import InvalidValue
 from registry.model import Fabric, Floats, Ints, Longs
@@ -22,7 +22,7 @@ from registry.model import Fabric, Floats, Ints, Longs
 def build(
     fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, paths: int = 1, seed: int = 0
 ) -> Ecmp:
-    """Return routes between `hosts` (vertices) with flows hashed onto shortest paths.
+    """Return routes with flows hashed onto shortest paths.
 
     Parameters
     ----------
@@ -30,20 +30,12 @@ def build(
         Flows of each pair of hosts between two ports; at least 1.
     seed : int
         Seed of the hash, 0 to 2**62.
-
-    Raises
-    ------
-    InvalidValue
-        `paths` is below 1 or the seed is out of range.
-    UnknownName
-        The rails rule is unknown.
     """
-    check_rails(rails)
     if paths < 1:
         raise InvalidValue("ecmp.paths", f"{paths} is below 1")
     if not 0 <= seed < 1 << 62:
         raise InvalidValue("ecmp.seed", f"{seed} is not from 0 to 2**62")
-    return Ecmp(fabric, np.asarray(hosts, np.int32).reshape(-1), rails, paths, seed)
+    return Ecmp(fabric, hosts, rails, paths, seed)
 
 
 class Ecmp(ShortestPaths):
@@ -53,9 +45,8 @@ class Ecmp(ShortestPaths):
     all seeds, if every switch has the same number of cables on shortest paths, else an approximation.
     """
 
-    def __init__(self, fabric: Fabric, hosts: Ints, rails: str, paths: int, seed: int) -> None:
-        ends = end_points(fabric, hosts)
-        super().__init__(fabric, ends, transit_network(fabric, ends), rails)
+    def __init__(self, fabric: Fabric, hosts: ArrayLike, rails: str, paths: int, seed: int) -> None:
+        super().__init__(fabric, *attach(fabric, hosts), rails)
         self.name = f"ecmp:paths={paths},seed={seed}"
         self.paths = paths
         self.seed = seed
@@ -65,18 +56,17 @@ class Ecmp(ShortestPaths):
         crossing = super()._crossing(channels, amount, link)
         for index in np.flatnonzero(crossing).tolist():
             own = slice(index, index + 1)
-            one = Channels(
-                channels.source[own], channels.port[own], channels.target[own], channels.weight[own]
-            )
+            one = Channels._make(column[own] for column in channels)
             crossing[index] = self._carry_channels(one, amount[own])[0][link]
         return crossing
 
     def _carry_channels(self, channels: Channels, amount: Floats) -> tuple[Floats, Ints]:
         """Route channels; see `Routes`. A pair that occurs twice uses the same paths."""
         port_host = self.ends.port_host
+        first_port = np.searchsorted(port_host, port_host)  # of each port's host
         key = self._key(port_host[channels.source], port_host[channels.port])
-        key += (channels.source - _first_port(port_host)[channels.source]) * 256
-        key += channels.port - _first_port(port_host)[channels.port]
+        key += (channels.source - first_port[channels.source]) * 256
+        key += channels.port - first_port[channels.port]
         row = self._arrays.port_row[channels.source]
         return self._carry_hashed(row, channels.target, key, amount)
 
@@ -93,8 +83,3 @@ class Ecmp(ShortestPaths):
         flows = HashedFlows(first, self._vertex[row[order]], key[order], amount[order], self.paths, self.seed)
         steps[order] = carry_hashed(self._network.arcs, bundles, self._vertex, flows, loads)
         return loads, steps
-
-
-def _first_port(port_host: Ints) -> Longs:
-    """Return the first port (int64[p]) of each port's host."""
-    return np.searchsorted(port_host, port_host)

@@ -17,27 +17,17 @@ from mapping.routing.kernels.flows import TABLES, FlowArrays
 from mapping.routing.kernels.forwarding_tables import TableArrays
 from mapping.routing.kernels.paths import HopArray
 from mapping.routing.network import EndPoints, empty, empty_flow_arrays, end_points
-from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
+from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes
 from mapping.threads import each
 from registry.errors import InvalidValue, UnreachablePair
 from registry.model import NO_ROUTE, SWITCH, Bools, Fabric, Floats, ForwardingTables, Ints, Longs
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> TableRoutes:
-    """Return routes between `hosts` (vertices) by ``fabric.tables``.
-
-    Raises
-    ------
-    InvalidValue
-        The fabric has no tables.
-    UnknownName
-        The rails rule is unknown.
-    """
-    check_rails(rails)
+    """Return routes by ``fabric.tables``."""
     if fabric.tables is None:
         raise InvalidValue("Fabric.tables", "no forwarding tables are known")
-    ends = end_points(fabric, np.asarray(hosts, np.int32).reshape(-1))
-    return TableRoutes(fabric, fabric.tables, ends, rails)
+    return TableRoutes(fabric, fabric.tables, end_points(fabric, hosts), rails)
 
 
 def complete(fabric: Fabric) -> bool:
@@ -50,15 +40,8 @@ def complete(fabric: Fabric) -> bool:
 
 
 def bound_tables(fabric: Fabric) -> TableArrays:
-    """Return the fabric's tables with ports and LIDs resolved to its links and adapter ports.
-
-    Raises
-    ------
-    InvalidValue
-        The fabric has no tables.
-    """
-    if fabric.tables is None:
-        raise InvalidValue("Fabric.tables", "no forwarding tables are known")
+    """Return the fabric's tables (not None) with ports and LIDs resolved to its links and adapter ports."""
+    assert fabric.tables is not None
     return _bind(fabric, fabric.tables, *_lids(fabric, fabric.tables))
 
 
@@ -74,7 +57,7 @@ class TableRoutes(Routes):
     name = "tables"
 
     def __init__(self, fabric: Fabric, tables: ForwardingTables, ends: EndPoints, rails: str) -> None:
-        port_id = _adapter_port(fabric, ends)
+        port_id = _port_at(fabric, ends.port_adapter, ends.port_number)
         lid_ptr, lids = _lids(fabric, tables)
         self._tables = _bind(fabric, tables, lid_ptr, lids)
         first_switch = _first_switch(fabric, ends, self._tables)
@@ -108,7 +91,7 @@ class TableRoutes(Routes):
         hops = np.empty((len(self._switch), len(self._lid)), np.int16)
         each(
             lambda rows: kernel.all_hops(self._tables, self._switch[rows], self._lid, hops[rows]),
-            _row_slices(len(hops)),
+            [slice(first, first + 64) for first in range(0, len(hops), 64)],
         )
         return hops.astype(np.int8) if int(hops.max(initial=0)) <= 127 else hops
 
@@ -229,11 +212,6 @@ def _owner_by_guid(fabric: Fabric, tables: ForwardingTables) -> Longs:
     return owner
 
 
-def _adapter_port(fabric: Fabric, ends: EndPoints) -> Ints:
-    """Return the port of ``fabric.adapters`` (int32[p]) of each end point; -1 if none."""
-    return _port_at(fabric, ends.port_adapter, ends.port_number)
-
-
 def _port_at(fabric: Fabric, adapter: Ints, number: Ints) -> Ints:
     """Return the indices (int32) of the adapter ports with these adapters and numbers; -1 if missing."""
     adapters = fabric.adapters
@@ -255,11 +233,6 @@ def _first_switch(fabric: Fabric, ends: EndPoints, tables: TableArrays) -> Ints:
     first[port] = tables.link_switch[rows]
     first[np.bincount(port, minlength=len(first)) > 1] = -1
     return first
-
-
-def _row_slices(rows: int) -> list[slice]:
-    """Return slices of the rows of a table, one per piece of parallel work."""
-    return [slice(first, first + 64) for first in range(0, rows, 64)]
 
 
 def crosses_link(tables: TableArrays, switch: Ints, lid: Ints, link: int) -> Bools:

@@ -85,7 +85,7 @@ def group_hops(ends: Ends, hops: HopArray, group: Ints, max_channels: int) -> Fl
     The diagonal holds the hops between two hosts of a group; 0 if the group has only one.
     """
     first = np.unique(group, return_index=True)[1].astype(np.int32)
-    second, found = _seconds(group, first), np.zeros((len(first), len(first)))
+    second, found = second_hosts(group, first), np.zeros((len(first), len(first)))
     if max_channels == 1 and len(ends.port_row) == len(ends.target) == len(group):
         _fill(kernel.single_hops, ends, hops, first, found)
         np.fill_diagonal(found, np.where(first == second, 0.0, np.diagonal(found)))
@@ -97,7 +97,7 @@ def group_hops(ends: Ends, hops: HopArray, group: Ints, max_channels: int) -> Fl
 def group_links(ends: Ends, hops: HopArray, group: Ints) -> Int8s:
     """Return the same as bytes (uint8[g, g]) for connected hosts with one port and one target each."""
     first = np.unique(group, return_index=True)[1].astype(np.int32)
-    second, found = _seconds(group, first), np.zeros((len(first), len(first)), np.uint8)
+    second, found = second_hosts(group, first), np.zeros((len(first), len(first)), np.uint8)
     _fill(kernel.single_codes, ends, hops, first, found)
     np.fill_diagonal(found, np.where(first == second, 0, np.diagonal(found)))
     return found
@@ -115,7 +115,7 @@ def _fill(fill: Callable[..., None], ends: Ends, hops: HopArray, first: Ints, fo
     each(some, range(0, len(first), AT_ONCE))
 
 
-def _seconds(group: Ints, first: Ints) -> Ints:
+def second_hosts(group: Ints, first: Ints) -> Ints:
     """Return the second host of each group (int32[g]), or the first if there is only one."""
     rest = np.ones(len(group), np.bool_)
     rest[first] = False

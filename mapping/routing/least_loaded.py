@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from mapping.routing.kernels.channels import Channels
 from mapping.routing.kernels.paths import new_spread
 from mapping.routing.kernels.single_paths import Demands, carry_singly
-from mapping.routing.network import EndPoints, Network, arcs_with, end_points, transit_network
-from mapping.routing.routes import ALL_CONNECTED, check_rails
+from mapping.routing.network import EndPoints, Network, arcs_with, attach
+from mapping.routing.routes import ALL_CONNECTED
 from mapping.routing.shortest_paths import ShortestPaths
 from registry.errors import UnknownName
 from registry.model import Fabric, Floats, Ints, Longs
@@ -30,24 +30,17 @@ ORDERS = (GIVEN, HEAVIEST)
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, order: str = GIVEN) -> LeastLoaded:
-    """Return routes between `hosts` (vertices) over single least-loaded paths.
+    """Return routes over single least-loaded paths.
 
     Parameters
     ----------
     order : str
         ``given``: pairs are routed in the order given to `Routes.load`; ``heaviest``: by decreasing bytes,
         equal ones in the given order.
-
-    Raises
-    ------
-    UnknownName
-        The order or the rails rule is unknown.
     """
-    check_rails(rails)
     if order not in ORDERS:
         raise UnknownName("order of pairs", order, ORDERS)
-    ends = end_points(fabric, np.asarray(hosts, np.int32).reshape(-1))
-    return LeastLoaded(fabric, ends, transit_network(fabric, ends), rails, order)
+    return LeastLoaded(fabric, *attach(fabric, hosts), rails, order)
 
 
 class LeastLoaded(ShortestPaths):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import FlowArrays, GraphArrays, ListArrays
@@ -61,8 +61,9 @@ class EndPoints:
         return np.repeat(self.rail_adapter, np.diff(self.port_ptr))
 
 
-def end_points(fabric: Fabric, hosts: Ints) -> EndPoints:
-    """Return the end points of the given hosts (unique vertices)."""
+def end_points(fabric: Fabric, vertices: ArrayLike) -> EndPoints:
+    """Return the end points of hosts (unique vertices)."""
+    hosts = np.array(vertices, np.int32).reshape(-1)
     links, adapters = fabric.links, fabric.adapters
     host_index = np.full(len(fabric), -1, np.int64)
     host_index[hosts] = np.arange(len(hosts))
@@ -93,7 +94,7 @@ def end_points(fabric: Fabric, hosts: Ints) -> EndPoints:
     new_rail = np.r_[True, (np.diff(port_host) != 0) | (np.diff(adapter) != 0)][: len(every)]
     rail_first = np.flatnonzero(new_rail)
     return EndPoints(
-        hosts=np.array(hosts, np.int32),
+        hosts=hosts,
         rail_ptr=np.searchsorted(port_host[rail_first], np.arange(len(hosts) + 1)),
         rail_adapter=adapter[rail_first].astype(np.int32),
         rail_number=rail_number[adapter[rail_first]],
@@ -167,6 +168,12 @@ class Network:
     port_vertex: Ints
     up: CableBundles
     down: CableBundles
+
+
+def attach(fabric: Fabric, hosts: ArrayLike) -> tuple[EndPoints, Network]:
+    """Return the end points of hosts (unique vertices), and the graph between them."""
+    ends = end_points(fabric, hosts)
+    return ends, transit_network(fabric, ends)
 
 
 def transit_network(fabric: Fabric, ends: EndPoints) -> Network:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from mapping.routing.kernels.channels import Ends
 from mapping.routing.kernels.flows import LISTS, FlowArrays, ListArrays
 from mapping.routing.kernels.paths import HopArray
-from mapping.routing.network import empty_flow_arrays, end_points
+from mapping.routing.network import EndPoints, empty_flow_arrays, end_points
 from mapping.routing.routes import ALL_CONNECTED, Routes
 from registry.errors import InputError, InvalidValue, UnknownName, UnreachablePair
 from registry.model import Fabric, Floats, Ints, Longs
@@ -49,14 +49,9 @@ class PathTable:
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, file: str = "") -> TableOfPaths:
-    """Return routes between `hosts` (vertices) by a file of paths.
+    """Return routes by a file of paths; see `read_path_table` and `routes_by` for its errors.
 
-    Raises
-    ------
-    InvalidValue
-        No file or a rails rule is given (the paths decide which rails are used); see also `routes_by`.
-    InputError, UnknownName
-        See `read_path_table`.
+    The paths decide which rails are used: a rails rule is an error.
     """
     if not file:
         raise InvalidValue("path-table.file", "is empty: give the path of a CSV file")
@@ -75,13 +70,7 @@ def read_path_table(path: str | Path, fabric: Fabric) -> PathTable:
     UnknownName
         A vertex is not in the fabric.
     """
-    try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the table of paths: {error}", path=path) from error
-    rows = [
-        (line, row) for line, row in enumerate(csv.reader(io.StringIO(text)), 1) if any(map(str.strip, row))
-    ]
+    rows = read_rows(path, "table of paths")
     if not rows or tuple(name.strip() for name in rows[0][1]) != COLUMNS:
         raise InputError(f"the table of paths must begin with the line {','.join(COLUMNS)}", path=path)
     number = {name: v for v, name in enumerate(fabric.names)}
@@ -96,7 +85,7 @@ def read_path_table(path: str | Path, fabric: Fabric) -> PathTable:
         for name in names:
             if name not in number:
                 raise UnknownName("vertex", name, fabric.names, path=path, line=line)
-        probability.append(_number(part, str(path), line))
+        probability.append(read_number(part, "a probability", path, line))
         paths.append([number[name] for name in names])
     return PathTable(
         probability=np.array(probability, np.float64),
@@ -105,11 +94,22 @@ def read_path_table(path: str | Path, fabric: Fabric) -> PathTable:
     )
 
 
-def _number(text: str, path: str, line: int) -> float:
+def read_rows(path: str | Path, what: str) -> list[tuple[int, list[str]]]:
+    """Return the rows of a CSV file that are not blank, each with its line number."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the {what}: {error}", path=path) from error
+    lines = enumerate(csv.reader(io.StringIO(text)), 1)
+    return [(line, row) for line, row in lines if any(map(str.strip, row))]
+
+
+def read_number(text: str, what: str, path: str | Path, line: int) -> float:
+    """Return a number of a CSV file; `InputError` is raised if it is none."""
     try:
         return float(text)
     except ValueError as error:
-        raise InputError("is not a probability", path=path, line=line, text=text) from error
+        raise InputError(f"is not {what}", path=path, line=line, text=text) from error
 
 
 def routes_by(table: PathTable, fabric: Fabric, hosts: ArrayLike) -> TableOfPaths:
@@ -121,7 +121,7 @@ def routes_by(table: PathTable, fabric: Fabric, hosts: ArrayLike) -> TableOfPath
         A probability is outside 0 to 1, those of a pair do not sum to 1, or a path uses a missing link,
         crosses a vertex that does not forward, or leads from a host to itself; names the pair.
     """
-    return TableOfPaths(fabric, table, np.asarray(hosts, np.int32).reshape(-1))
+    return TableOfPaths(fabric, table, end_points(fabric, hosts))
 
 
 class TableOfPaths(Routes):
@@ -129,8 +129,8 @@ class TableOfPaths(Routes):
 
     name = "path-table"
 
-    def __init__(self, fabric: Fabric, table: PathTable, hosts: Ints) -> None:
-        arc = _check(fabric, table)
+    def __init__(self, fabric: Fabric, table: PathTable, ends: EndPoints) -> None:
+        arc, hosts = _check(fabric, table), ends.hosts
         every, none = np.arange(len(hosts) + 1), np.zeros(0, np.int32)
         arrays = Ends(
             same_rail=False,
@@ -147,7 +147,7 @@ class TableOfPaths(Routes):
             down_link=none,
             down_share=np.zeros(0),
         )
-        super().__init__(fabric, end_points(fabric, hosts), arrays, ALL_CONNECTED)
+        super().__init__(fabric, ends, arrays, ALL_CONNECTED)
         self._lists, self._mean = _lists(fabric, table, arc, hosts)
 
     def grouped_hops(self) -> tuple[Ints, Floats]:

@@ -12,8 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mapping.routing.kernels import paths as kernel
-from mapping.routing.kernels.hop_search import AT_ONCE, fill_hops
-from mapping.routing.kernels.paths import ArcArrays, Goals, HopArray
+from mapping.routing.kernels.paths import AT_ONCE, ArcArrays, Goals, HopArray, fill_hops
 from mapping.threads import each
 from registry.errors import InvalidValue
 from registry.model import Bools, Floats, Ints, Longs

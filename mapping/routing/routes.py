@@ -1,4 +1,8 @@
-"""Base class of all routings: loads of links, distances, and arrays for search kernels."""
+"""Base class of all routings: loads of links, distances, and arrays for search kernels.
+
+If a routing does not connect two hosts between which traffic is routed, whatever its bytes, methods raise
+`DisconnectedAllocation` or `UnreachablePair`.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +69,8 @@ class Routes(ABC):
     name: str
 
     def __init__(self, fabric: Fabric, ends: EndPoints, arrays: Ends, rails: str) -> None:
+        if rails not in RAILS:
+            raise UnknownName("rails rule", rails, RAILS)
         self.fabric = fabric
         self.hosts: Ints = ends.hosts
         self.rails = rails
@@ -83,11 +89,6 @@ class Routes(ABC):
         source, target : int[pairs]
             Indices into `hosts`; traffic of a host with itself loads nothing and has no hops.
         bytes : float[pairs]
-
-        Raises
-        ------
-        DisconnectedAllocation, UnreachablePair
-            The routing does not connect a pair, whatever its bytes.
         """
         return self._load(source, target, bytes, self._carry_channels)
 
@@ -99,12 +100,7 @@ class Routes(ABC):
         source, target, bytes
             As in `load`. All pairs must be connected; this is not checked here.
         link : int
-            Row of ``fabric.links``.
-
-        Raises
-        ------
-        InvalidValue
-            There is no such row.
+            Row of ``fabric.links``; `InvalidValue` is raised if there is none.
         """
         if not 0 <= link < len(self.fabric.links):
             raise InvalidValue("Routes.on_link", f"{link} is not from 0 to {len(self.fabric.links) - 1}")
@@ -174,13 +170,7 @@ class Routes(ABC):
         return group, group_hops(self._arrays, self._hops, group, self.max_channels)
 
     def grouped_links(self) -> tuple[Ints, Int8s] | None:
-        """Return the result of `grouped_hops` as bytes, or None if some hops are not whole numbers.
-
-        Returns
-        -------
-        group : int32[h]
-        links : uint8[g, g]
-        """
+        """Return `grouped_hops` with hops as bytes (uint8[g, g]); None if some are not whole numbers."""
         hops, means = self._hops, type(self).grouped_hops is not Routes.grouped_hops
         if means or not (self._single and self._all_connected and hops.dtype == np.int8):
             return None
@@ -193,12 +183,7 @@ class Routes(ABC):
         return self._flows()
 
     def require_connected(self) -> None:
-        """Raise an error if some host does not reach another.
-
-        Raises
-        ------
-        DisconnectedAllocation, UnreachablePair
-        """
+        """Raise an error if some host does not reach another."""
         i, j = self._first_unconnected()
         if i >= 0:
             raise self._unconnected(i, j)
@@ -300,9 +285,3 @@ class Routes(ABC):
         if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= len(self.hosts)):
             raise InvalidValue(f"Routes.load.{name}", f"must be from 0 to {len(self.hosts) - 1}")
         return indices.astype(np.int32)
-
-
-def check_rails(rails: str) -> None:
-    """Raise `UnknownName` if there is no such rails rule."""
-    if rails not in RAILS:
-        raise UnknownName("rails rule", rails, RAILS)

@@ -53,7 +53,7 @@ def range_over_share(
     placement: Placement,
     shares: ArrayLike = (0.0, 0.25, 0.5, 0.75, 1.0),
     *,
-    minimal: str = "shortest-paths",
+    minimal: str = adaptive.PATHS,
     rails: str = ALL_CONNECTED,
 ) -> ShareRange:
     """Return the congestion of a placement under adaptive routing for all shares of non-minimal traffic.
@@ -73,7 +73,7 @@ def range_over_share(
     if not bool(((wanted >= 0) & (wanted <= 1)).all()):
         raise InvalidValue("range_over_share.shares", "must be from 0 to 1")
     traffic = host_traffic(profile, placement)
-    routes = adaptive.build(fabric, traffic.hosts, rails=rails, name="ugal", share=0.0, minimal=minimal)
+    routes = adaptive.ugal(fabric, traffic.hosts, rails=rails, share=0.0, minimal=minimal)
     parts = routes.parts(traffic.source, traffic.target, traffic.bytes)
     ends = np.stack([part.link_bytes / fabric.links.capacity for part in parts])
     seconds = (1 - wanted)[:, None] * ends[0] + wanted[:, None] * ends[1]

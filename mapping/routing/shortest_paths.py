@@ -18,28 +18,19 @@ from mapping.routing.network import (
     EndPoints,
     Network,
     arcs_with,
+    attach,
     empty_flow_arrays,
-    end_points,
     graph_arrays,
-    transit_network,
 )
 from mapping.routing.paths import fraction_over_arc, hops_to, spread
-from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes, check_rails
+from mapping.routing.routes import ALL_CONNECTED, SAME_RAIL, Routes
 from registry.errors import DisconnectedAllocation
 from registry.model import Fabric, Floats, Ints, Longs
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED) -> ShortestPaths:
-    """Return routes between `hosts` (vertices) over all shortest paths.
-
-    Raises
-    ------
-    UnknownName
-        The rails rule is unknown.
-    """
-    check_rails(rails)
-    ends = end_points(fabric, np.asarray(hosts, np.int32).reshape(-1))
-    return ShortestPaths(fabric, ends, transit_network(fabric, ends), rails)
+    """Return routes over all shortest paths."""
+    return ShortestPaths(fabric, *attach(fabric, hosts), rails)
 
 
 class ShortestPaths(Routes):

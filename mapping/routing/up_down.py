@@ -18,18 +18,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components, dijkstra
 
 from mapping.routing.kernels.paths import ArcArrays
-from mapping.routing.network import Network, arc_arrays, end_points, transit_network
-from mapping.routing.routes import ALL_CONNECTED, check_rails
+from mapping.routing.network import Network, arc_arrays, attach
+from mapping.routing.routes import ALL_CONNECTED
 from mapping.routing.shortest_paths import ShortestPaths
 from registry.errors import UnknownName
 from registry.model import Bools, Fabric, Ints, Longs
 
 
 def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, root: str = "") -> UpDown:
-    """Return routes between `hosts` (vertices) by up*/down*.
+    """Return routes by up*/down*.
 
     Parameters
     ----------
@@ -37,15 +37,8 @@ def build(fabric: Fabric, hosts: ArrayLike, *, rails: str = ALL_CONNECTED, root:
         Name of the vertex at the root of the tree (default: the forwarding vertex with the most links to
         others, of equal ones the first). Parts of the fabric that it does not reach have their own roots,
         chosen in the same way.
-
-    Raises
-    ------
-    UnknownName
-        The root does not forward, or the rails rule is unknown.
     """
-    check_rails(rails)
-    ends = end_points(fabric, np.asarray(hosts, np.int32).reshape(-1))
-    network = transit_network(fabric, ends)
+    ends, network = attach(fabric, hosts)
     names = [fabric.names[v] for v in np.flatnonzero(fabric.forwards).tolist()]
     if root and root not in names:
         raise UnknownName("switch", root, names)
@@ -74,16 +67,10 @@ def _levels(arcs: ArcArrays, root: int) -> Longs:
     degree = np.diff(both.indptr)
     by_degree = np.lexsort((np.arange(vertices), -degree, part))
     roots = by_degree[np.r_[True, np.diff(part[by_degree]) > 0][:vertices]]
-    level = np.full(vertices, vertices, np.int64)
-    for start in roots.tolist():
-        if root >= 0 and part[start] == part[root]:
-            start = root
-        order, before = breadth_first_order(both, start, directed=False)
-        level[start] = 0
-        for v in order[1:].tolist():
-            level[v] = level[before[v]] + 1
-    level[~arcs.forwards] = vertices
-    return level
+    if root >= 0:
+        roots[part[roots] == part[root]] = root
+    level = dijkstra(both, unweighted=True, indices=roots, min_only=True)
+    return np.where(arcs.forwards, level, vertices).astype(np.int64)
 
 
 def _layered(network: Network, level: Longs) -> tuple[Network, Ints]:

@@ -97,7 +97,7 @@ def test_documents_of_stored_data() -> None:
         *("profile", "source"),
     ]
     assert (fields["hosts"], fields["slots"], fields["started_at"]) == (["h0"], [4], NOW)
-    finding = Finding(check="rails", severity=Severity.ERROR, subject="h0", text="one cable", count=2)
+    finding = Finding(Severity.ERROR, "h0", "one cable", 2, "rails")
     assert findings_to_json([finding]) == [
         {"severity": "error", "check": "rails", "subject": "h0", "count": 2, "text": "one cable"}
     ]

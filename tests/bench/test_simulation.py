@@ -23,7 +23,7 @@ from bench.simulation.runs import VALUES, Effort, TracesMissing
 from bench.support.figure_page import page
 from bench.support.figures import Figure, Row, load, said, save
 from ingest.generate.tori import torus
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from registry.model import Allocation
 
 

@@ -9,6 +9,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from bench.support.instances import Instance, read
+from ingest.generate.tori import torus
 from mapping.placement.problem.problem import Problem
 from mapping.routing.catalog import build_routes
 from registry.model import Allocation, Fabric, Ints, Profile
@@ -68,3 +69,27 @@ def ring(hosts: int, ranks: int, *, slots: int = 1) -> tuple[Fabric, Profile, Al
     profile = Profile.from_edges(rank, (rank + 1) % ranks, np.ones(ranks), ranks=ranks)
     order = np.random.default_rng(7).permutation(hosts)
     return fabric, profile, Allocation.of(fabric, order.tolist(), slots)
+
+
+def brute_hop_bytes(problem: Problem, host_of_rank: Ints) -> float:
+    """Pair of ranks by pair of ranks."""
+    profile, distances = problem.profile, problem.routes.distances
+    return sum(
+        float(size * distances[host_of_rank[a], host_of_rank[b]])
+        for a, b, size in zip(profile.sender, profile.partner, profile.bytes, strict=True)
+    )
+
+
+def talking_torus(sides: tuple[int, int], *, ranks: int) -> Problem:
+    """Return ranks that exchange random bytes on a torus."""
+    random, fabric = np.random.default_rng(4), torus(sides)
+    sender, receiver = random.integers(0, ranks, (2, 6 * ranks))
+    profile = Profile.from_edges(sender, receiver, random.random(6 * ranks), ranks=ranks)
+    return problem_on(fabric, profile, Allocation.of(fabric, fabric.hosts.tolist()), "shortest-paths")
+
+
+def everything_on(fabric: Fabric, hosts: list[int] | None = None) -> Problem:
+    """Return two ranks that exchange a byte, on all hosts of a fabric or those chosen."""
+    chosen = fabric.hosts.tolist() if hosts is None else hosts
+    profile = Profile.from_edges([0], [1], [1.0], ranks=2)
+    return problem_on(fabric, profile, Allocation.of(fabric, chosen), "shortest-paths")

@@ -18,7 +18,7 @@ from mapping.launchers.catalog import FORMATS, write
 from registry import units
 
 if TYPE_CHECKING:
-    from mapping.evaluation.comparing import Difference
+    from mapping.evaluation.loaded_links import Difference
     from mapping.evaluation.report import PlacementReport
     from mapping.service.request import PlacementRequest
     from registry.model import Evaluation, Fabric
@@ -93,7 +93,7 @@ def compare(
     """Compare placements, saved or in launchers' files: metrics, and links whose load differs most."""
     if len(placements) < 2:
         raise click.UsageError("give at least two placements")
-    from mapping.evaluation.comparing import differences
+    from mapping.evaluation.loaded_links import differences
     from mapping.service.placing import evaluate
 
     with open_registry() as registry:

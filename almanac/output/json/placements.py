@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from almanac.output.printing import attributes, finite
 
 if TYPE_CHECKING:
-    from mapping.evaluation.comparing import Difference
-    from mapping.evaluation.loaded_links import LoadedLink
+    from mapping.evaluation.loaded_links import Difference, LoadedLink
     from mapping.evaluation.report import PlacementReport
     from mapping.placement.moves.advice import Advice
     from mapping.placement.moves.remapping import Curve

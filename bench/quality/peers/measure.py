@@ -19,8 +19,7 @@ from mapping.evaluation.metrics import evaluate
 from mapping.evaluation.report import RANDOM_SEEDS
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
-from mapping.placement.strategies.in_order import in_order
-from mapping.placement.strategies.random import random_placement
+from mapping.placement.strategies.baselines import in_order, random_placement
 from registry.model import Placement
 
 METRICS = ("congestion_seconds", "network_congestion_seconds", "hop_bytes")

@@ -1,18 +1,7 @@
 """All bounds on the metrics of a placement by name. A new argument takes one file and one line here.
 
-``injection``, ``ejection``
-    Bytes that a rank exchanges with ranks outside its host (leaf switch, pod) cross the cables of that group.
-``switch-cut``, ``pod-cut``, ``bisection``
-    Hosts, switches and pods, or the parts of a bisected network, hold groups of limited size; the bytes that
-    the guest must send between such groups share the cables that leave them.
-``total-work``
-    The worst of several links takes at least all their bytes divided by all their capacity.
-``gilmore-lawler``
-    The heaviest partners of each rank are on the nearest slots.
-``nested-cuts``
-    Bytes that must cross between groups of hosts pay the distance between them, group within group.
-``common-partners``
-    On direct networks, ranks with common partners cannot all be neighbours.
+Groups of hosts are hosts, leaf switches, pods, and the parts of a bisected network: each is of limited size,
+so the guest must send bytes between groups, over the cables that leave them.
 
 The least bytes between groups are computed in ``mapping.evaluation.bounds.partition``. The bounds hold for
 every placement on the allocation, with or without pinned ranks, and for any routing: distances are the
@@ -114,7 +103,7 @@ def every_bound(
     rows = {"links": found.usable, "links of the network": found.usable & routes.fabric.network_link}
     inside = _network_distances(routes, near)
     within = hop_bytes if inside is near else least_cost(crossings, inside, allocation.slots)
-    least = max(hop_bytes, key=_value), max(within, key=_value)
+    least = (max(bounds, key=lambda bound: bound.value) for bounds in (hop_bytes, within))
     work = [total_work(bound, found, rows[which], which) for bound, which in zip(least, rows, strict=True)]
     own = _on_cables(crossings, hosts, found, 0.0)
     network = [*(own if hosts.within_network else ()), work[1]]
@@ -136,18 +125,12 @@ def _network_distances(routes: Routes, near: Distances) -> Distances:
     own = ~routes.fabric.forwards[routes.hosts]
     if not own.any():
         return near
-    if bool(own.all()):
+    if bool(own.all()) or near.groups > MAX_GROUPS:
         return near.shortened(2.0)
     first = np.unique(near.group, return_index=True)[1]
-    if near.groups > MAX_GROUPS:
-        return near.shortened(2.0)
     cable = own[first].astype(np.float64)
     between = np.maximum(near.between - cable[:, None] - cable, 0.0)
     return Distances(name=near.name, group=near.group, between=between)
-
-
-def _value(bound: Bound) -> float:
-    return bound.value
 
 
 def lower_bounds(
@@ -174,8 +157,6 @@ def lower_bounds(
         There are more ranks than slots.
     DisconnectedAllocation, UnreachablePair
         Two hosts of the allocation are not connected.
-    InvalidValue
-        The background belongs to another fabric.
     """
     found = every_bound(routes, profile, allocation, background=background)
     return {metric: _best(found[metric]) for metric in METRICS}

@@ -16,10 +16,7 @@ from numpy.typing import NDArray
 
 from mapping.kernels.random_numbers import State, below, exponential
 from mapping.placement.kernels.hop_bytes_search import (
-    Guest,
-    Hops,
-    Near,
-    SlotAssignment,
+    SearchArrays,
     exchange_gain,
     propose_slot,
     swap_into,
@@ -32,6 +29,7 @@ from mapping.placement.kernels.link_loads import (
     Loads,
     Talk,
     accumulate_delta,
+    accumulate_flows,
     clear_delta,
     find_routes,
     note_exchange,
@@ -58,6 +56,15 @@ class Part(NamedTuple):
     rank: Ints
     hot_rank: Ints
     hot_partner: Ints
+
+
+class Worker(NamedTuple):
+    """Data of one thread: its routes, loads, flows of the current proposal, and random numbers."""
+
+    pair_routes: PairRoutes
+    loads: Loads
+    pending: Flows
+    state: State
 
 
 class Rules(NamedTuple):
@@ -129,19 +136,7 @@ def _propose_rank(talk: Talk, part: Part, hot: int, state: State) -> tuple[int, 
 
 @nb.njit(cache=True, nogil=True)
 def exchange_on_congestion(
-    proposals: int,
-    rules: Rules,
-    talk: Talk,
-    part: Part,
-    pair_routes: PairRoutes,
-    loads: Loads,
-    pending: Flows,
-    guest: Guest,
-    hops: Hops,
-    near: Near,
-    assignment: SlotAssignment,
-    state: State,
-    counts: Longs,
+    proposals: int, rules: Rules, talk: Talk, part: Part, worker: Worker, arrays: SearchArrays, counts: Longs
 ) -> None:
     """Make a number of proposals.
 
@@ -153,23 +148,18 @@ def exchange_on_congestion(
     counts : int64[3]
         Counters to increase: proposals within the worker's part, those past the screen, those accepted.
     """
-    worker, worker_of_host, fixed, slot_host = (
-        part.worker,
-        part.worker_of_host,
-        assignment.fixed,
-        assignment.slot_host,
-    )
-    host_of_rank, rank_of_slot = assignment.host_of_rank, assignment.rank_of_slot
-    state_of, change, touched, is_touched = loads.state, loads.change, loads.touched, loads.is_touched
+    # Arrays are taken out of their tuples here: inside the loop, access would count references to them, which
+    # takes a quarter of the time.
+    guest, hops, near, assignment = arrays
+    pair_routes, loads, pending, state = worker
+    mine, worker_of_host = part.worker, part.worker_of_host
+    slot_host, _, rank_of_slot, _, host_of_rank, fixed = assignment
+    state_of, change, touched, is_touched = loads
     squarings, temperature, screen, hot, cables = rules
     source, sink, out, back, run = pending
     row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = pair_routes.hosts
-    shifted, place, minus, plus = (
-        pair_routes.shifts.on,
-        pair_routes.shifts.place,
-        pair_routes.shifts.minus,
-        pair_routes.shifts.plus,
-    )
+    shifts = pair_routes.origin.shifts
+    shifted, place, minus, plus = shifts.on, shifts.place, shifts.minus, shifts.plus
     where, cell, share, mode = pair_routes.table
     complete, alike = mode[0] > 0, mode[2] > 0 and not cables
     for _ in range(proposals if len(part.rank) > 0 else 0):
@@ -177,7 +167,7 @@ def exchange_on_congestion(
         here = int(host_of_rank[rank])
         slot = propose_slot(state, near, host_of_rank[partner])
         there = int(slot_host[slot])
-        if there == here or worker_of_host[there] != worker or worker_of_host[here] != worker:
+        if there == here or worker_of_host[there] != mine or worker_of_host[here] != mine:
             continue
         if alike and row[here] == row[there]:
             continue
@@ -189,22 +179,18 @@ def exchange_on_congestion(
         if longer > 0.0 and longer > screen * exponential(state):
             continue
         counts[1] += 1
-        number = note_exchange(talk, host_of_rank, rank, other, here, there, pending)
-        count, begin, step = 0, int(np.int64(0)), number
-        if not complete and not ready(pair_routes, source, sink, begin, number):
-            step = 1  # too little memory for the routes of one proposal together
-        while begin < number:
-            if step == 1 and not complete:
-                ready(pair_routes, source, sink, begin, begin + 1)
+        number, begin = note_exchange(talk, host_of_rank, rank, other, here, there, pending), int(np.int64(0))
+        if complete or ready(pair_routes, source, sink, begin, number):
             find_routes(
-                begin, begin + step, source, sink, run, row, target, shifted, place, minus, where, cell, mode
+                begin, number, source, sink, run, row, target, shifted, place, minus, where, cell, mode
             )  # fmt: skip
             count = accumulate_delta(
-                begin, begin + step, count, source, sink, out, back, run, cables, change, touched, is_touched,
+                begin, number, 0, source, sink, out, back, run, cables, change, touched, is_touched,
                 row, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share,
                 shifted, place, plus, cell, share, mode[2] > 0,
             )  # fmt: skip
-            begin += step
+        else:  # too little memory for the routes of one proposal together
+            count = accumulate_flows(begin, number, pair_routes, pending, cables, loads)
         worse = _change_of_sum(state_of, change, touched, count, squarings)
         keep = worse < 0.0 or (worse == 0.0 and longer <= 0.0)
         if not keep and temperature > 0.0:
@@ -226,14 +212,10 @@ def pair_heat(flows: Flows, pair_routes: PairRoutes, slope: Floats, loads: Loads
         Change of the sum per byte on each cell.
     """
     source, sink, out, back, run = flows
-    change, touched, is_touched = loads.change, loads.touched, loads.is_touched
+    _, change, touched, is_touched = loads
     row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = pair_routes.hosts
-    shifted, place, minus, plus = (
-        pair_routes.shifts.on,
-        pair_routes.shifts.place,
-        pair_routes.shifts.minus,
-        pair_routes.shifts.plus,
-    )
+    shifts = pair_routes.origin.shifts
+    shifted, place, minus, plus = shifts.on, shifts.place, shifts.minus, shifts.plus
     where, cell, share, mode = pair_routes.table
     complete = mode[0] > 0
     for e in range(len(heat)):

@@ -116,6 +116,15 @@ class SlotAssignment(NamedTuple):
     fixed: Bools
 
 
+class SearchArrays(NamedTuple):
+    """Arrays of a search: guest graph, distances, near slots, and the assignment that it changes."""
+
+    guest: Guest
+    hops: Hops
+    near: Near
+    assignment: SlotAssignment
+
+
 @nb.njit(cache=True)
 def near_groups(code: Int8s, value: Floats, size: Longs, limit: int) -> tuple[Longs, Longs, Longs, Ints]:
     """Return the host groups at the two nearest distances of each group, at most `limit` each.

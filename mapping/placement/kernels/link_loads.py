@@ -221,37 +221,42 @@ def accumulate_delta(
 
 
 @nb.njit(cache=True, nogil=True)
-def accumulate_flows(pair_routes: PairRoutes, pending: Flows, number: int, cables: bool, loads: Loads) -> int:
-    """Add the first `number` flows to the delta of loads; return the number of cables changed."""
+def accumulate_flows(
+    begin: int, end: int, pair_routes: PairRoutes, pending: Flows, cables: bool, loads: Loads
+) -> int:
+    """Add flows `begin` to `end` to the delta of loads; return the number of cables changed.
+
+    Parameters
+    ----------
+    cables : bool
+        True if the hosts' own cables count.
+    """
     source, sink, out, back, run = pending
-    change, touched, is_touched = loads.change, loads.touched, loads.is_touched
+    _, change, touched, is_touched = loads
     row, target, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share = pair_routes.hosts
-    shifted, place, minus, plus = (
-        pair_routes.shifts.on,
-        pair_routes.shifts.place,
-        pair_routes.shifts.minus,
-        pair_routes.shifts.plus,
-    )
+    shifts = pair_routes.origin.shifts
+    shifted, place, minus, plus = shifts.on, shifts.place, shifts.minus, shifts.plus
     where, cell, share, mode = pair_routes.table
-    count, begin, complete = 0, int(np.int64(0)), mode[0] > 0
-    while begin < number:
-        end = number if complete else begin + 1
+    count, complete = 0, mode[0] > 0
+    while begin < end:
+        until = end if complete else begin + 1
         if not complete:
-            ready(pair_routes, source, sink, begin, end)
+            ready(pair_routes, source, sink, begin, until)
         find_routes(
-            begin, end, source, sink, run, row, target, shifted, place, minus, where, cell, mode
+            begin, until, source, sink, run, row, target, shifted, place, minus, where, cell, mode
         )  # fmt: skip
         count = accumulate_delta(
-            begin, end, count, source, sink, out, back, run, cables, change, touched, is_touched,
+            begin, until, count, source, sink, out, back, run, cables, change, touched, is_touched,
             row, up_ptr, up_cell, up_share, down_ptr, down_cell, down_share,
             shifted, place, plus, cell, share, mode[2] > 0,
         )  # fmt: skip
-        begin = end
+        begin = until
     return count
 
 
 @nb.njit(inline="always")
 def clear_delta(change: Floats, touched: CellArray, is_touched: Int8s, count: int) -> None:
+    """Set the changes of the first `count` touched cables to zero."""
     for t in range(count):
         cable = np.uint64(touched[t])
         change[cable << np.uint64(1)] = 0.0

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapping.kernels.random_numbers import State, next_word
-from mapping.placement.kernels.hop_bytes_search import DICE, Guest, Hops, Near, SlotAssignment
+from mapping.placement.kernels.hop_bytes_search import DICE, Guest, Hops, SearchArrays
 from registry.model import Floats, Int8s, Ints
 
 WAITS = -np.log((np.arange(1024) + 0.5) / 1024)
@@ -61,8 +61,9 @@ class RankState(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def compute_costs(guest: Guest, hops: Hops, rank_state: RankState) -> float:
+def compute_costs(arrays: SearchArrays, rank_state: RankState) -> float:
     """Fill in the group and cost of every rank from its host; return the hop-bytes of all."""
+    guest, hops = arrays.guest, arrays.hops
     indptr, partners, sizes, tables = guest.indptr, guest.partner, guest.bytes, guest.table
     host, group, cost = rank_state.host, rank_state.group, rank_state.cost
     code, value, last = hops.code, hops.value, hops.code.shape[0] - 1
@@ -84,11 +85,8 @@ def compute_costs(guest: Guest, hops: Hops, rank_state: RankState) -> float:
 def anneal(
     proposals: int,
     temperature: float,
-    guest: Guest,
+    arrays: SearchArrays,
     tables: Int8s | None,
-    hops: Hops,
-    near: Near,
-    assignment: SlotAssignment,
     rank_state: RankState,
     domain: Domain,
     state: State,
@@ -106,6 +104,7 @@ def anneal(
     """
     # One long function, and arrays taken out of their tuples: inside the loop, a call with arrays as
     # arguments counts references to them, inlined or not, which takes a quarter of the time.
+    guest, hops, near, assignment = arrays
     indptr, partners, sizes = guest.indptr, guest.partner, guest.bytes
     code, value = hops.code.reshape(-1), hops.value
     groups, square = np.int64(hops.code.shape[1]), np.int64(hops.code.shape[1] ** 2)
@@ -113,18 +112,8 @@ def anneal(
     first_slot, start, middle, end = near.first_slot, near.start, near.middle, near.end
     near_group, first_of, slot_of, shares = near.group, near.first, near.slot, near.shares
     own_share, nearest, second = shares[0], shares[1], shares[2]
-    slot_host, rank_of_slot, slot_of_rank = (
-        assignment.slot_host,
-        assignment.rank_of_slot,
-        assignment.slot_of_rank,
-    )
-    fixed, group_of_host, of_host, mine, ranks = (
-        assignment.fixed,
-        hops.group,
-        domain.of_host,
-        domain.mine,
-        domain.ranks,
-    )
+    slot_host, _, rank_of_slot, slot_of_rank, _, fixed = assignment
+    group_of_host, (of_host, mine, ranks) = hops.group, domain
     several, slots, inside, kept = len(slot_host) > len(group_of_host), len(slot_host), 0, 0
     for _ in range(proposals):
         # A rank, one of its partners, and a slot as `propose_slot` takes it, from two random words.

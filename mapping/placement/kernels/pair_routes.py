@@ -68,7 +68,9 @@ class Shifts(NamedTuple):
     vertex_place : int64[v, 3]
         Coordinates of each vertex, the last axis fastest.
     per_vertex : int
-        CellArray of a vertex.
+        Number of cells of a vertex.
+    pair : int64[keys]
+        Some pair of rows that step apart, as ``row * k + target``; -1 if there is none.
     """
 
     on: bool
@@ -78,10 +80,11 @@ class Shifts(NamedTuple):
     plus: CellArray
     vertex_place: Longs
     per_vertex: int
+    pair: Longs
 
 
 class Table(NamedTuple):
-    """PairRoutes by key; changed in place unless complete.
+    """Routes by key; changed in place unless complete.
 
     Attributes
     ----------
@@ -125,6 +128,7 @@ class Origin(NamedTuple):
         Buffer for one route.
     cell_of_link : int32[m]
         -1 if the cell of another link stands for both.
+    shifts : Shifts
     """
 
     by_row: bool
@@ -135,13 +139,13 @@ class Origin(NamedTuple):
     link: Ints
     share: Floats
     cell_of_link: Ints
+    shifts: Shifts
 
 
 class PairRoutes(NamedTuple):
     """Routes of all pairs; one object per thread unless the table is complete."""
 
     hosts: Hosts
-    shifts: Shifts
     table: Table
     origin: Origin
 
@@ -167,12 +171,8 @@ def place_of(direct: bool, where: Longs, oldest: int, key: int) -> int:
 @nb.njit(cache=True, nogil=True)
 def ready(pair_routes: PairRoutes, source: Ints, target: Ints, begin: int, end: int) -> bool:
     """Compute the routes of these flows that the table lacks; return True if it then has them all."""
-    hosts, table, shifts, origin = (
-        pair_routes.hosts,
-        pair_routes.table,
-        pair_routes.shifts,
-        pair_routes.origin,
-    )
+    hosts, table, origin = pair_routes
+    shifts = origin.shifts
     mode, where, computed, size = table.mode, table.where, table.mode[COMPUTED], len(table.cell)
     for again in range(2):
         for f in range(begin, end):
@@ -192,16 +192,16 @@ def ready(pair_routes: PairRoutes, source: Ints, target: Ints, begin: int, end: 
                 if place_of(mode[DIRECT] > 0, where, int(mode[WRITTEN]) - size, int(key)) < 0:
                     if again == 1:
                         return False
-                    fill(origin, table, shifts, int(row), int(to), int(key))
+                    fill(origin, table, int(row), int(to), int(key))
         if mode[COMPUTED] == computed:
             return True
     return True
 
 
 @nb.njit(cache=True, nogil=True)
-def fill(origin: Origin, table: Table, shifts: Shifts, row: int, target: int, key: int) -> None:
+def fill(origin: Origin, table: Table, row: int, target: int, key: int) -> None:
     """Compute the route of a key that the table lacks, and store it."""
-    count = _compute(origin, row, target)
+    count, shifts = _compute(origin, row, target), origin.shifts
     mode, where, size, kept = table.mode, table.where, len(table.cell), 0
     if mode[WRITTEN] % size + count > size:
         mode[WRITTEN] += size - mode[WRITTEN] % size
@@ -260,30 +260,12 @@ def _free_place(direct: bool, where: Longs, key: int) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def list_steps(
-    origin: Origin, shifts: Shifts, row: Longs, target: Longs, begin: int, end: int,
-    length: Ints, cell: CellArray, share: Shares,
-) -> tuple[int, int]:  # fmt: skip
-    """`list_routes` on a torus: for each key the route of a pair that step apart (row -1: no such pair)."""
-    used, longest = 0, len(origin.link)
-    for key in range(begin, end):
-        if used + longest > len(cell):
-            return key, used
-        start = used
-        if row[key] >= 0:
-            for e in range(_compute(origin, row[key], target[key])):
-                at = origin.cell_of_link[origin.link[e]]
-                cell[used], share[used] = _step_of(shifts, row[key], at), origin.share[e]
-                used += 1
-        length[key] = used - start
-    return end, used
-
-
-@nb.njit(cache=True, nogil=True)
 def list_routes(
     origin: Origin, begin: int, end: int, length: Ints, cell: CellArray, share: Shares
 ) -> tuple[int, int]:
     """Write the routes of keys `begin` to `end` one after the other, while there is room for any route.
+
+    On a torus a key is a step, and its route that of some pair that step apart.
 
     Parameters
     ----------
@@ -298,15 +280,18 @@ def list_routes(
         The next key, and the entries written.
     """
     width, used, longest, cell_of_link = origin.width, 0, len(origin.link), origin.cell_of_link
+    shifts, both_ways = origin.shifts, origin.both_ways
     for key in range(begin, end):
         if used + longest > len(cell):
             return key, used
-        row, target, start = key // width, key % width, used
-        if not origin.both_ways or row > target:
+        pair = shifts.pair[key] if shifts.on else key
+        row, target, start = pair // width, pair % width, used
+        if (shifts.on and pair >= 0) or (not shifts.on and (not both_ways or row > target)):
             for e in range(_compute(origin, row, target)):
                 at = cell_of_link[origin.link[e]]
                 if at >= 0:
-                    cell[used], share[used] = at, origin.share[e]
+                    cell[used] = _step_of(shifts, row, at) if shifts.on else np.uint32(at)
+                    share[used] = origin.share[e]
                     used += 1
         length[key] = used - start
     return end, used

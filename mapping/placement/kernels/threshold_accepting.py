@@ -79,21 +79,23 @@ class Best(NamedTuple):
     value: Floats
 
 
+class Search(NamedTuple):
+    """Arrays of one run; `value` (float64[3]) is that of the placement, by level."""
+
+    talk: Talk
+    pair_routes: PairRoutes
+    loads: Loads
+    pending: Flows
+    links: Links
+    assignment: SlotAssignment
+    value: Floats
+    best: Best
+    state: State
+
+
 @nb.njit(cache=True, nogil=True)
 def accept_below_thresholds(
-    proposals: int,
-    inner: int,
-    thresholds: Floats,
-    unit: Floats,
-    talk: Talk,
-    pair_routes: PairRoutes,
-    loads: Loads,
-    pending: Flows,
-    links: Links,
-    assignment: SlotAssignment,
-    value: Floats,
-    best: Best,
-    state: State,
+    search: Search, proposals: int, inner: int, thresholds: Floats, unit: Floats
 ) -> int:
     """Make a number of proposals and return how many were accepted.
 
@@ -108,14 +110,9 @@ def accept_below_thresholds(
         First threshold and the lowering each time; not below 0.
     unit : float64[3]
         Size of a threshold of 1 at each level.
-    value : float64[3]
-        Value of the placement; changed in place.
     """
-    slot_host, rank_of_slot, slot_of_rank = (
-        assignment.slot_host,
-        assignment.rank_of_slot,
-        assignment.slot_of_rank,
-    )
+    talk, pair_routes, loads, pending, links, assignment, value, best, state = search
+    slot_host, _, rank_of_slot, slot_of_rank, _, _ = assignment
     new, accepted, ranks, slots = np.empty(3), 0, len(slot_of_rank), len(slot_host)
     for step in range(proposals):
         threshold = max(thresholds[0] - thresholds[1] * (step // inner), 0.0)
@@ -125,7 +122,9 @@ def accept_below_thresholds(
         if here == there or assignment.fixed[rank] or (other >= 0 and assignment.fixed[other]):
             continue
         number = note_exchange(talk, assignment.host_of_rank, rank, other, here, there, pending)
-        touched = accumulate_flows(pair_routes, pending, number, bool(np.bool_(True)), loads)
+        touched = accumulate_flows(
+            int(np.int64(0)), number, pair_routes, pending, bool(np.bool_(True)), loads
+        )
         _value_after(loads, links, touched, value, new)
         keep = _acceptable(value, new, threshold, unit)
         _settle(loads, links, touched, keep)

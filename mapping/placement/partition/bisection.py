@@ -1,4 +1,4 @@
-"""Graphs with whole weights, their bisection by METIS, and the repair of its balance.
+"""Graphs with whole weights, their parts by METIS, bisections, and the repair of their balance.
 
 Source of the repair: Hoefler and Snir, "Generic topology mapping strategies for large-scale parallel
 architectures", 2011, section 3.2.
@@ -6,6 +6,7 @@ architectures", 2011, section 3.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
@@ -14,7 +15,7 @@ import pymetis
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 
-from registry.model import Bools, Floats, Longs
+from registry.model import Bools, Floats, Ints, Longs
 
 MOST = 1 << 30
 """Sum of the weights of a graph's edges, both directions counted: METIS may count in 32 bits."""
@@ -38,6 +39,12 @@ def weighted_graph(source: ArrayLike, target: ArrayLike, weight: Floats, vertice
         values = np.maximum(np.rint(values * (MOST / total)), 1.0)
     graph.data = values.astype(np.int64)
     return graph
+
+
+SLACK = 50
+"""How far METIS may let a part grow above its share before it is corrected, in thousandths."""
+CUTS = 4
+"""Number of bisections that METIS tries each time; its k-way method needs more correction and cuts more."""
 
 
 class Adjacency(NamedTuple):
@@ -94,6 +101,42 @@ def subgraph(graph: csr_matrix, kept: Longs) -> csr_matrix:
     return found
 
 
+def options_of(generator: np.random.Generator, *, slack: int = SLACK, cuts: int = CUTS) -> pymetis.Options:
+    """Return METIS options with a seed drawn from a generator."""
+    return pymetis.Options(seed=int(generator.integers(1 << 31)), ncuts=cuts, ufactor=slack)
+
+
+def metis_parts(
+    graph: csr_matrix | Adjacency,
+    shares: Sequence[float],
+    options: pymetis.Options,
+    weight: Longs | None = None,
+) -> Ints:
+    """Return int32[n]: the part of each vertex, by METIS's recursive bisection.
+
+    Parameters
+    ----------
+    graph : csr_matrix or Adjacency
+        From `weighted_graph`.
+    shares : sequence of float
+        Share of the weight for each part.
+    weight : int64[n], optional
+        Weight of each vertex; default: 1.
+    """
+    found = pymetis.part_graph(
+        len(shares),
+        pymetis.CSRAdjacency(
+            adj_starts=graph.indptr.astype(np.int64), adjacent=graph.indices.astype(np.int64)
+        ),
+        vweights=weight,
+        eweights=graph.data,
+        tpwgts=list(shares),
+        recursive=True,
+        options=options,
+    )
+    return np.asarray(found.vertex_part, np.int32)
+
+
 def bisect(
     graph: csr_matrix | Adjacency,
     weight: Longs,
@@ -103,12 +146,12 @@ def bisect(
     cuts: int = 1,
     slack: float = 0.001,
 ) -> Bools:
-    """Return bool[n]: the vertices of the first of two parts, by METIS's recursive bisection.
+    """Return bool[n]: the vertices of the first of two parts, by METIS.
 
     Parameters
     ----------
-    graph : csr_matrix or Adjacency
-        From `weighted_graph`.
+    graph
+        As in `metis_parts`.
     weight : int64[n]
         Weight of each vertex, >= 0.
     share : float
@@ -123,18 +166,7 @@ def bisect(
     if graph.nnz == 0:  # nothing is cut: the first vertices, up to the share
         first: Bools = np.cumsum(weight) <= share * float(weight.sum())
         return first
-    found = pymetis.part_graph(
-        2,
-        pymetis.CSRAdjacency(
-            adj_starts=graph.indptr.astype(np.int64), adjacent=graph.indices.astype(np.int64)
-        ),
-        vweights=weight,
-        eweights=graph.data,
-        tpwgts=[share, 1.0 - share],
-        recursive=True,
-        options=_options(seed, cuts, slack),
-    )
-    inside: Bools = np.asarray(found.vertex_part) == 0
+    inside: Bools = metis_parts(graph, (share, 1.0 - share), _options(seed, cuts, slack), weight) == 0
     return inside
 
 

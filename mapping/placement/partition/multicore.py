@@ -14,18 +14,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pymetis
 from numpy.typing import ArrayLike
 
 from mapping.placement.kernels.multicore import Groups, repair, swap_pass
 from mapping.placement.kernels.pair_gain import partners
-from mapping.placement.partition.bisection import weighted_graph
+from mapping.placement.partition.bisection import metis_parts, options_of, weighted_graph
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints, Longs, Profile
 from registry.model.arrays import whole_numbers
 
-CUTS = 4
-"""Bisections that METIS tries each time."""
 SLACK = 30
 """How far METIS may let a part grow above its share, in thousandths."""
 PASSES = 30
@@ -64,7 +61,8 @@ def group_ranks(profile: Profile, sizes: ArrayLike, generator: np.random.Generat
     source, target, size = profile.sender[sends], profile.partner[sends], profile.bytes[sends]
     table = partners(profile.ranks, source, target, size)
     edges = table.indptr, table.partner, table.sent + table.received
-    first = _metis(source, target, size, wanted, int(generator.integers(1 << 31)))
+    graph = weighted_graph(source, target, size, profile.ranks)
+    first = metis_parts(graph, (wanted / profile.ranks).tolist(), options_of(generator, slack=SLACK))
     found = [_improved(edges, start, wanted) for start in (first, blocks)]
     return min(found, key=lambda group: cut_bytes(profile, group))
 
@@ -93,27 +91,11 @@ def quotient(profile: Profile, group: Ints) -> Profile:
     )
 
 
-def _metis(source: Ints, target: Ints, size: Floats, sizes: Longs, seed: int) -> Ints:
-    """Return int32[ranks]: parts of about the wanted sizes."""
-    graph = weighted_graph(source, target, size, int(sizes.sum()))
-    found = pymetis.part_graph(
-        len(sizes),
-        pymetis.CSRAdjacency(
-            adj_starts=graph.indptr.astype(np.int64), adjacent=graph.indices.astype(np.int64)
-        ),
-        eweights=graph.data,
-        tpwgts=(sizes / sizes.sum()).tolist(),
-        recursive=True,
-        options=pymetis.Options(seed=seed, ncuts=CUTS, ufactor=SLACK),
-    )
-    return np.asarray(found.vertex_part, np.int32)
-
-
 def _improved(edges: tuple[Longs, Ints, Floats], start: Ints, sizes: Longs) -> Ints:
     """Return the groups with exact sizes, after swaps."""
-    groups = _listed(start, len(sizes))
+    groups = list_members(start, len(sizes))
     repair(*edges, groups, sizes)
-    groups = _listed(groups.group, len(sizes))
+    groups = list_members(groups.group, len(sizes))
     least = ROUNDING * float(edges[2].sum())
     for _ in range(PASSES):
         if swap_pass(*edges, groups, least) == 0:
@@ -121,7 +103,8 @@ def _improved(edges: tuple[Longs, Ints, Floats], start: Ints, sizes: Longs) -> I
     return groups.group
 
 
-def _listed(group: Ints, count: int) -> Groups:
+def list_members(group: Ints, count: int) -> Groups:
+    """Return a copy of the group of each rank, with the members of each of `count` groups."""
     member: Any = np.argsort(group, kind="stable").astype(np.int32)
     place = np.empty(len(group), np.int32)
     place[member] = np.arange(len(group))

@@ -3,9 +3,11 @@
 Input: a problem, a placement, a deadline and a random generator.
 Output: the best placement after each round.
 
-A refiner is a generator function ``refine(problem, start, deadline, generator)`` over `Candidate`: after each
-round, the best placement so far by its own metric; never worse than its start by that metric. Between rounds
-the caller checks the clock, reports progress, or stops.
+A refiner is a generator function ``refine(problem, start, deadline, generator, *, options)`` over
+`Candidate`: after each round, the best placement so far by its own metric; never worse than its start by that
+metric. Between rounds the caller checks the clock, reports progress, or stops. `start` (int32[ranks]) has
+host indices and is not changed. Docstrings of `refine` describe its options only; one out of range raises
+`InvalidValue`, an unknown word `UnknownName`.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def no_shifts() -> Shifts:
     """Return the empty shifts of networks other than tori."""
     none = np.zeros((3, 1, 1), np.int64)
     place = np.zeros((1, 3), np.int64)
-    return Shifts(False, place, none, none, none.astype(np.uint32), place, 1)
+    return Shifts(False, place, none, none, none.astype(np.uint32), place, 1, np.zeros(1, np.int64))
 
 
 def _numbered(
@@ -248,4 +248,18 @@ def _shifts(
         step[at, : size[at], : size[at]] = np.ravel_multi_index(away, sizes)
         plus[at, : size[at], : size[at]] = np.ravel_multi_index(after, sizes) * stride[at]
     minus = step * stride[:, None, None]
-    return Shifts(True, place, minus, step, (plus * per_vertex).astype(np.uint32), vertex_place, per_vertex)
+    cells = (plus * per_vertex).astype(np.uint32)
+    pair = _pair_of_each_step(place, minus, len(vertex_place))
+    return Shifts(True, place, minus, step, cells, vertex_place, per_vertex, pair)
+
+
+def _pair_of_each_step(place: Longs, minus: Longs, steps: int) -> Longs:
+    """Return some pair of rows for each step, as ``row * rows + target``; -1 if there is none."""
+    pair = np.full(steps, -1)
+    for start in range(len(place)):
+        key = sum(minus[axis, place[start, axis], place[:, axis]] for axis in range(3))
+        new = pair[key] < 0
+        pair[key[new]] = start * len(place) + np.flatnonzero(new)
+        if bool((pair >= 0).all()):
+            break
+    return pair

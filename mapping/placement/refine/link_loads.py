@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping.kernels.random_numbers import State, state_from
+from mapping.kernels.random_numbers import state_from
 from mapping.placement.kernels import congestion_descent as kernel
-from mapping.placement.kernels.congestion_descent import Part, Rules
-from mapping.placement.kernels.hop_bytes_search import SlotAssignment
+from mapping.placement.kernels.congestion_descent import Part, Rules, Worker
+from mapping.placement.kernels.hop_bytes_search import SearchArrays, SlotAssignment
 from mapping.placement.kernels.link_loads import BYTES, SCALE, TERM, Flows, Loads, Talk, accumulate_flows
 from mapping.placement.kernels.pair_routes import PairRoutes
 from mapping.placement.problem.problem import Problem
@@ -62,15 +62,6 @@ class Measured(NamedTuple):
     congestion_seconds: float
     network_congestion_seconds: float
     host_of_rank: Ints
-
-
-class Worker(NamedTuple):
-    """Data of one thread."""
-
-    pair_routes: PairRoutes
-    loads: Loads
-    pending: Flows
-    state: State
 
 
 class _Stage(NamedTuple):
@@ -164,10 +155,8 @@ class LoadSearch:
             movable = np.flatnonzero((domain_of_rank == number) & self._movable).astype(np.int32)
             part = Part(number, domain, movable, stage.rank[hot], stage.partner[hot])
             share = proposals // team.workers + (number < proposals % team.workers)
-            kernel.exchange_on_congestion(
-                share, rules, self._talk, part, own.pair_routes, own.loads, own.pending, self._guest,
-                problem.hops, problem.near, assignment[number], own.state, counts[number],
-            )  # fmt: skip
+            arrays = SearchArrays(self._guest, problem.hops, problem.near, assignment[number])
+            kernel.exchange_on_congestion(share, rules, self._talk, part, own, arrays, counts[number])
 
         team.run(task)
         if begin is not None:
@@ -242,7 +231,7 @@ def load_all(pair_routes: PairRoutes, loads: Loads, flows: Flows) -> Floats:
     apart = flows.source != flows.target
     ends = flows.source[apart], flows.target[apart]
     kept = Flows(*ends, flows.out[apart], flows.back[apart], flows.run)
-    accumulate_flows(pair_routes, kept, len(kept.source), True, loads)
+    accumulate_flows(0, len(kept.source), pair_routes, kept, True, loads)
     bytes = loads.change.copy()
     loads.change[:] = 0.0
     loads.is_touched[:] = 0

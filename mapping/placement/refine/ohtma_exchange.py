@@ -75,7 +75,7 @@ def refine(
     rounds: int = 0,
     passes: int = 1,
 ) -> Iterator[Candidate]:
-    """Improve a placement by host index on hop-bytes; a step is an exchange. `generator` is not used.
+    """Improve a placement on hop-bytes; a step is an exchange. `generator` is not used.
 
     Parameters
     ----------
@@ -85,13 +85,6 @@ def refine(
         Number of exchanges of a pass; 0: half the ranks, as in the paper.
     passes : int
         Most passes, each from the result of the one before and while that improves; 1 in the paper.
-
-    Raises
-    ------
-    UnknownName
-        An unknown `gain`.
-    InvalidValue
-        `rounds` below 0 or `passes` below 1.
     """
     _check(gain, rounds, passes)
     best = Candidate(start, "hop_bytes", problem.hop_bytes(start))
@@ -109,15 +102,7 @@ def refine(
 
 
 def exchange(problem: Problem, start: Ints, *, gain: str = EXACT, rounds: int = 0) -> Exchange:
-    """Run lines 20 to 36 once, without a deadline.
-
-    Parameters
-    ----------
-    start : int32[ranks]
-        Placement by host index; not changed.
-    gain, rounds
-        As for `refine`.
-    """
+    """Run lines 20 to 36 once, without a deadline; parameters as for `refine`."""
     _check(gain, rounds, 1)
     *_, last = _run_pass(problem, start, Deadline(seconds=np.inf), gain, rounds)
     return last

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mapping.deadline import Deadline
 from mapping.kernels.random_numbers import State, state_from
-from mapping.placement.kernels.hop_bytes_search import Guest, SlotAssignment
+from mapping.placement.kernels.hop_bytes_search import SearchArrays
 from mapping.placement.kernels.pair_exchange import Domain, RankState, anneal, compute_costs
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
@@ -60,9 +60,8 @@ STEERING, SHARPEST = 0.2, 1.4
 class _Search(NamedTuple):
     """Arrays of one run; those that a thread changes exist once per worker."""
 
-    guest: Guest
+    arrays: SearchArrays
     tables: Int8s | None
-    assignment: SlotAssignment
     whole: RankState
     own: tuple[RankState, ...]
     states: tuple[State, ...]
@@ -79,7 +78,7 @@ def refine(
     keeping: float = KEEPING,
     coldest: float = COLDEST,
 ) -> Iterator[Candidate]:
-    """Improve a placement by host index on hop-bytes.
+    """Improve a placement on hop-bytes.
 
     Parameters
     ----------
@@ -93,7 +92,7 @@ def refine(
     if len(search.movable) == 0 or len(problem.slot_host) < 2:
         return
     most = max(ROUND, PER_RANK * problem.ranks // deadline.workers) * deadline.workers
-    lowest = compute_costs(search.guest, problem.hops, search.whole)
+    lowest = compute_costs(search.arrays, search.whole)
     schedule = _Schedule(problem, len(search.movable), lowest, (hottest, keeping, coldest))
     deadline.restart()
     with Team(deadline.workers) as team:
@@ -103,8 +102,8 @@ def refine(
             proposals = deadline.claim(most)
             if not proposals:
                 return
-            schedule.correct(*_round(problem, search, team, domains.next(), proposals, schedule.temperature))
-            value = compute_costs(search.guest, problem.hops, search.whole)
+            schedule.correct(*_round(search, team, domains.next(), proposals, schedule.temperature))
+            value = compute_costs(search.arrays, search.whole)
             if value < lowest * (1.0 - 1e-9):
                 lowest = value
                 hosts = search.whole.host.copy()
@@ -171,9 +170,8 @@ def _begin(problem: Problem, start: Ints, generator: np.random.Generator, worker
         return RankState(assignment.host_of_rank.copy(), np.zeros(ranks, np.int32), np.zeros(ranks))
 
     return _Search(
-        guest=guest,
+        arrays=SearchArrays(guest, problem.hops, problem.near, assignment),
         tables=guest.table if directed else None,
-        assignment=assignment,
         whole=rank_state(),
         own=tuple(rank_state() for _ in range(workers if workers > 1 else 0)),
         states=tuple(state_from(generator) for _ in range(workers)),
@@ -220,7 +218,7 @@ class _Domains:
 
 
 def _round(
-    problem: Problem, search: _Search, team: Team, of_host: NDArray[np.int8], proposals: int, heat: float
+    search: _Search, team: Team, of_host: NDArray[np.int8], proposals: int, heat: float
 ) -> tuple[int, int]:
     """Make proposals in each domain, merge them, and return how many were inside and how many accepted."""
     whole, movable = search.whole, search.movable
@@ -238,8 +236,8 @@ def _round(
         count = proposals // team.workers + (worker < proposals % team.workers)
         if len(ranks) == 0:
             return 0, 0
-        return anneal(count, heat, search.guest, search.tables, problem.hops, problem.near, search.assignment,
-                      rank_state, Domain(of_host, worker, ranks), search.states[worker])  # fmt: skip
+        domain = Domain(of_host, worker, ranks)
+        return anneal(count, heat, search.arrays, search.tables, rank_state, domain, search.states[worker])
 
     made, kept = np.array(team.run(work)).sum(axis=0).tolist()
     for worker, rank_state in enumerate(search.own):

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from mapping.placement.kernels import pair_routes as kernel
-from mapping.placement.kernels.pair_routes import Hosts, Origin, PairRoutes, Shifts, Table
-from mapping.placement.refine.link_grid import LinkGrid, by_attachment
+from mapping.placement.kernels.pair_routes import Hosts, Origin, PairRoutes, Table
+from mapping.placement.refine.link_grid import LinkGrid, by_attachment, no_shifts
 from mapping.routing.kernels.flows import PATHS, FlowArrays, new_scratch
 from mapping.threads import each
 from registry.model import Ints, Longs
 
 ListRoutes = Callable[[Origin, int, int, Ints, kernel.CellArray, kernel.Shares], tuple[int, int]]
-
+"""`kernel.list_routes`, or a kernel with the same parameters."""
 MOST_KEYS = 1 << 22
 """Most pairs whose routes are computed at once."""
 MOST_ENTRIES = 48 << 20
@@ -39,17 +39,16 @@ def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRout
     origin = _origin(flows, grid, by_row, int(width))
     keys, grain = int(rows) * int(width), 1
     list_routes: ListRoutes = kernel.list_routes
-    _load_kernels(origin, grid.shifts)
+    _load_kernels(origin)
     if grid.shifts.on:
-        pairs = _pair_of_each_step(grid.shifts)
-        keys, list_routes = len(grid.shifts.vertex_place), _list_steps(grid.shifts, *pairs)
+        keys = len(grid.shifts.pair)
     elif flows.kind == PATHS and grid.both_ways:
         list_routes, grain = kernel.list_path_routes, int(width)
     if keys <= MOST_KEYS and _expected(origin, int(rows) * int(width), keys) <= MOST_ENTRIES:
         table = _complete(origin, list_routes, keys, grain)
     else:
         table = _empty(origin, keys, limit)
-    return PairRoutes(hosts, grid.shifts, table, origin)
+    return PairRoutes(hosts, table, origin)
 
 
 def of_another_thread(pair_routes: PairRoutes, limit: int) -> PairRoutes:
@@ -62,43 +61,17 @@ def of_another_thread(pair_routes: PairRoutes, limit: int) -> PairRoutes:
     return pair_routes._replace(origin=origin, table=_empty(origin, keys, limit))
 
 
-def _load_kernels(origin: Origin, shifts: Shifts) -> None:
+def _load_kernels(origin: Origin) -> None:
     """Compile all kernels or read them from disk, so that a search is warmed up whichever it needs."""
     length, cell, share = np.zeros(1, np.int32), np.zeros(1, np.uint32), np.zeros(1, np.float32)
-    none = np.zeros(0, np.int64)
     kernel.list_routes(origin, 0, 0, length, cell, share)
     kernel.list_path_routes(origin, 0, 0, length, cell, share)
-    kernel.list_steps(origin, shifts, none, none, 0, 0, length, cell, share)
 
 
 def _of_own(origin: Origin) -> Origin:
     return origin._replace(
         scratch=new_scratch(origin.flows), link=origin.link.copy(), share=origin.share.copy()
     )
-
-
-def _list_steps(shifts: Shifts, row: Longs, target: Longs) -> ListRoutes:
-    """`kernel.list_steps` with the arguments of `kernel.list_routes`."""
-
-    def list_routes(
-        origin: Origin, begin: int, end: int, length: Ints, cell: kernel.CellArray, share: kernel.Shares
-    ) -> tuple[int, int]:
-        return kernel.list_steps(origin, shifts, row, target, begin, end, length, cell, share)
-
-    return list_routes
-
-
-def _pair_of_each_step(shifts: Shifts) -> tuple[Longs, Longs]:
-    """Return the rows of some pair for each step; -1 if there is none."""
-    place, minus = shifts.place, shifts.minus
-    row, target = np.full((2, len(shifts.vertex_place)), -1)
-    for start in range(len(place)):
-        key = sum(minus[axis, place[start, axis], place[:, axis]] for axis in range(3))
-        new = row[key] < 0
-        row[key[new]], target[key[new]] = start, np.flatnonzero(new)
-        if bool((row >= 0).all()):
-            break
-    return row, target
 
 
 def _hosts(flows: FlowArrays, cell: Ints, by_row: bool) -> Hosts:
@@ -127,6 +100,7 @@ def _origin(flows: FlowArrays, grid: LinkGrid, by_row: bool, width: int) -> Orig
         link=np.empty(longest, np.int32),
         share=np.empty(longest),
         cell_of_link=grid.of_link,
+        shifts=grid.shifts,
     )
 
 
@@ -135,7 +109,7 @@ def _expected(origin: Origin, pairs: int, keys: int) -> float:
     chosen = np.unique(np.linspace(0, pairs - 1, min(pairs, SAMPLE)).astype(np.int64))
     room = np.empty(2 * len(origin.link), np.uint32), np.empty(2 * len(origin.link), np.float32)
     length = np.zeros(pairs, np.int32)
-    one = origin._replace(both_ways=False)
+    one = origin._replace(both_ways=False, shifts=no_shifts())
     total = sum(kernel.list_routes(one, key, key + 1, length, *room)[1] for key in chosen.tolist())
     return total / max(len(chosen), 1) * keys
 

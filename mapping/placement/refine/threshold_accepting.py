@@ -20,24 +20,21 @@ Result
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from mapping.deadline import Deadline
-from mapping.kernels.random_numbers import State, state_from
+from mapping.kernels.random_numbers import state_from
 from mapping.placement.kernels import threshold_accepting as kernel
-from mapping.placement.kernels.hop_bytes_search import SlotAssignment
-from mapping.placement.kernels.link_loads import Flows, Loads, Talk
-from mapping.placement.kernels.pair_routes import PairRoutes
-from mapping.placement.kernels.threshold_accepting import Best, Links
+from mapping.placement.kernels.link_loads import Flows
+from mapping.placement.kernels.threshold_accepting import Best, Links, Search
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import Candidate
 from mapping.placement.refine.link_grid import LinkGrid, build_link_grid
 from mapping.placement.refine.link_loads import load_all, new_flows, new_loads, talk_of
 from mapping.placement.refine.pair_routes import build_pair_routes
 from registry.errors import InvalidValue
-from registry.model import Floats, Ints
+from registry.model import Ints
 
 ROUNDS_OF = 16
 """Number of thresholds between two checks of the clock."""
@@ -52,20 +49,6 @@ CACHE_BYTES = 192 << 20
 """Memory for routes that are computed on first use."""
 
 
-class _Search(NamedTuple):
-    """Arrays of one run."""
-
-    talk: Talk
-    pair_routes: PairRoutes
-    loads: Loads
-    pending: Flows
-    links: Links
-    assignment: SlotAssignment
-    value: Floats
-    best: Best
-    state: State
-
-
 def refine(
     problem: Problem,
     start: Ints,
@@ -75,7 +58,7 @@ def refine(
     first: float = 0.0005,
     inner: int = 20,
 ) -> Iterator[Candidate]:
-    """Improve a placement by host index on congestion: worst link, worst network link, hop-bytes.
+    """Improve a placement on congestion: worst link, worst network link, hop-bytes.
 
     Parameters
     ----------
@@ -83,11 +66,6 @@ def refine(
         First threshold, as part of the start's value; 0 makes it a descent.
     inner : int
         Proposals at each threshold.
-
-    Raises
-    ------
-    InvalidValue
-        `first` below 0 or `inner` below 1.
     """
     if not first >= 0 or inner < 1:
         raise InvalidValue("threshold-accepting", "first must not be below 0 nor inner below 1")
@@ -101,21 +79,7 @@ def refine(
         now = min(deadline.fraction, 1.0)
         thresholds = first * np.array([1.0 - now, (now - before) / ROUNDS_OF])
         before = now
-        kernel.accept_below_thresholds(
-            proposals,
-            inner,
-            thresholds,
-            unit,
-            search.talk,
-            search.pair_routes,
-            search.loads,
-            search.pending,
-            search.links,
-            search.assignment,
-            search.value,
-            search.best,
-            search.state,
-        )
+        kernel.accept_below_thresholds(search, proposals, inner, thresholds, unit)
         since += proposals
         if since >= REFRESH * problem.ranks:
             _load_all(problem, search, search.assignment.host_of_rank)
@@ -127,10 +91,10 @@ def refine(
         yield lowest
 
 
-def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> _Search:
+def _begin(problem: Problem, start: Ints, generator: np.random.Generator) -> Search:
     """Return the arrays of a run that starts from a placement."""
     talk, grid = talk_of(problem), build_link_grid(problem, merge=False)
-    search = _Search(
+    search = Search(
         talk=talk,
         pair_routes=build_pair_routes(problem.routes.flows, grid, CACHE_BYTES),
         loads=new_loads(len(grid)),
@@ -164,7 +128,7 @@ def _links(grid: LinkGrid, least: float) -> Links:
     )
 
 
-def _load_all(problem: Problem, search: _Search, host_of_rank: Ints) -> None:
+def _load_all(problem: Problem, search: Search, host_of_rank: Ints) -> None:
     """Compute loads, lists and value afresh, with all pairs of ranks as one change of unloaded links."""
     source, target, size = problem.host_traffic(host_of_rank)
     flows = Flows(source, target, size, np.zeros(len(size)), np.zeros(4 * len(size) + 1, np.int64))

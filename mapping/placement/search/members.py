@@ -11,7 +11,7 @@ from mapping.placement.catalog import Chain
 from mapping.placement.problem.objective import Objective, score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.workers import Member
-from mapping.placement.strategies import in_order, random
+from mapping.placement.strategies.baselines import place_at_random, place_in_order
 
 CONGESTED = {"congestion", "network-congestion", "mean-congestion"}
 """Metrics that the congestion search lowers; the others are left to the one on hop-bytes."""
@@ -127,8 +127,8 @@ def _scattered(problem: Problem) -> float:
     if len(problem.slot_host) < 2 * problem.ranks or problem.distances.groups < problem.hosts:
         return np.inf
     anywhere, together = (
-        score(problem, strategy.place_ranks(problem, np.random.default_rng(0))).congestion_seconds
-        for strategy in (random, in_order)
+        score(problem, place(problem, np.random.default_rng(0))).congestion_seconds
+        for place in (place_at_random, place_in_order)
     )
     return anywhere / together if together > 0 else np.inf
 

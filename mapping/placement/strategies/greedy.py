@@ -53,7 +53,7 @@ def place_ranks(
     ties: str = LOAD,
     by: str = HOP_BYTES,
 ) -> Ints:
-    """Return int32[ranks]: the host index of each rank; `generator` is not used.
+    """Place ranks by Algorithm 1.
 
     Parameters
     ----------
@@ -70,13 +70,6 @@ def place_ranks(
     by : str
         Metric that chooses the best of several placements: ``hop-bytes``, ``congestion`` (worst
         link, worst network link, hop-bytes), or another that objectives know.
-
-    Raises
-    ------
-    InvalidValue
-        `start` is not a host of the allocation, or `starts` is below 1.
-    UnknownName
-        An unknown `near`, `ties` or `by`.
     """
     _check(problem, start, starts, near, ties)
     parse_objective(by)

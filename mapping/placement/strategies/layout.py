@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mapping.placement.partition.bisection import CUTS
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import multilevel, spectral
 from mapping.routing.torus import torus_coordinates
@@ -15,12 +16,12 @@ a second."""
 FEW_PARTNERS = 8
 """Mean number of partners up to which eigenvectors take a tenth of a second, and straight borders may cut
 less than METIS's ragged ones."""
-CUTS = 16
+MANY_CUTS = 16
 """Number of partitions that METIS tries each time if there are several layouts."""
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
-    """Return int32[ranks]: the host index of each rank.
+    """Place ranks by the layout with the fewest hop-bytes.
 
     On a torus or mesh ranks are sorted along eigenvectors of the guest graph; elsewhere they are cut along
     the hierarchy of hosts, and with few partners also sorted along eigenvectors.
@@ -31,7 +32,7 @@ def place_ranks(problem: Problem, generator: np.random.Generator) -> Ints:
     torus = torus_coordinates(problem.routes.fabric)
     if torus is None:
         starts = min(max(MOST_TOGETHER // max(problem.ranks, problem.hosts), 1), MOST_STARTS)
-        cuts = CUTS if starts > 1 else multilevel.CUTS
+        cuts = MANY_CUTS if starts > 1 else CUTS
         found.append(multilevel.place_ranks(problem, generator, starts=starts, cuts=cuts))
     few = problem.ranks <= spectral.MOST_RANKS and len(problem.bytes) <= FEW_PARTNERS * problem.ranks
     if torus is not None or few:

@@ -22,7 +22,7 @@ from registry.model import Bools, Ints, Longs
 def place_ranks(
     problem: Problem, generator: np.random.Generator, *, block: int = 0, share: float = 1.0
 ) -> Ints:
-    """Return int32[ranks]: the host index of each rank.
+    """Place clusters of ranks on near hosts, which are chosen at random.
 
     Parameters
     ----------
@@ -31,11 +31,6 @@ def place_ranks(
         the least distance from it (on a tree, the hosts of its switch).
     share : float
         Part of the ranks that are placed so, 0 to 1.
-
-    Raises
-    ------
-    InvalidValue
-        `block` below 0 or `share` outside 0 to 1.
     """
     if block < 0 or not 0 <= share <= 1:
         raise InvalidValue("random-local", "block must not be below 0 and share be within 0 to 1")

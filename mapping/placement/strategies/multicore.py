@@ -23,17 +23,12 @@ NAME = "multicore"
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator, *, inner: str = "greedy") -> Ints:
-    """Return int32[ranks]: the host index of each rank.
+    """Place groups of ranks, one per host.
 
     Parameters
     ----------
     inner : str
-        Name of the strategy that places groups; its options have their defaults.
-
-    Raises
-    ------
-    UnknownName
-        `inner` is not a strategy, or is this one.
+        Name of another strategy, which places the groups; its options have their defaults.
     """
     known = {entry.name: entry for entry in STRATEGIES if not entry.refines and entry.name != NAME}
     if inner not in known:

@@ -17,8 +17,16 @@ from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_matrix
 
 from mapping.distances.distances import Distances
-from mapping.placement.kernels.multicore import Groups, repair
-from mapping.placement.partition.bisection import subgraph, weighted_graph
+from mapping.placement.kernels.multicore import repair
+from mapping.placement.partition.bisection import (
+    CUTS,
+    SLACK,
+    metis_parts,
+    options_of,
+    subgraph,
+    weighted_graph,
+)
+from mapping.placement.partition.multicore import list_members
 from mapping.placement.problem.problem import Problem
 from registry.model import Floats, Ints, Longs
 
@@ -28,10 +36,6 @@ TOGETHER = 0.02
 """Branches that join within this part of the highest join are one branching."""
 WIDEST = 64
 """Most parts into which ranks are cut at once; wider branchings are halved first."""
-SLACK = 50
-"""How far METIS may let a part grow above its share before it is corrected, in thousandths."""
-CUTS = 4
-"""Number of bisections that METIS tries each time; its k-way method needs more correction and cuts more."""
 
 
 class Branch(NamedTuple):
@@ -68,12 +72,10 @@ def place_ranks(
     cuts: int = CUTS,
     starts: int = 1,
 ) -> Ints:
-    """Return int32[ranks]: the host index of each rank.
+    """Place ranks along the hierarchy of hosts; the generator gives METIS its seeds.
 
     Parameters
     ----------
-    generator : numpy.random.Generator
-        Source of METIS's seeds.
     slack : int
         How far METIS may let a part grow above its share before it is corrected, in thousandths.
     cuts : int
@@ -109,11 +111,6 @@ def _place_once(whole: _Work, slots: Longs, options: pymetis.Options) -> Ints:
     return host_of_rank
 
 
-def options_of(generator: np.random.Generator, *, slack: int = SLACK, cuts: int = CUTS) -> pymetis.Options:
-    """Return METIS options with a seed drawn from a generator."""
-    return pymetis.Options(seed=int(generator.integers(1 << 31)), ncuts=cuts, ufactor=slack)
-
-
 def fill(room: Longs, ranks: int) -> Longs:
     """Return int64[parts]: ranks of each part, the parts with most slots first."""
     taken = np.zeros(len(room), np.int64)
@@ -128,22 +125,9 @@ def cut_into(graph: csr_matrix, sizes: Longs, options: pymetis.Options) -> Ints:
     vertices, parts = graph.shape[0], len(sizes)
     if parts in (1, vertices) or graph.nnz == 0:
         return np.repeat(np.arange(parts, dtype=np.int32), sizes)
-    edges = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
-    found = pymetis.part_graph(
-        parts,
-        pymetis.CSRAdjacency(adj_starts=edges[0], adjacent=edges[1]),
-        eweights=graph.data,
-        tpwgts=(sizes / vertices).tolist(),
-        recursive=True,
-        options=options,
-    )
-    group = np.asarray(found.vertex_part, np.int32)
-    member = np.argsort(group, kind="stable").astype(np.int32)
-    place = np.empty(vertices, np.int32)
-    place[member] = np.arange(vertices)
-    first = np.r_[0, np.cumsum(np.bincount(group, minlength=parts))].astype(np.int64)
-    groups = Groups(group, first, member, place)
-    repair(edges[0], edges[1].astype(np.int32), graph.data.astype(np.float64), groups, sizes)
+    groups = list_members(metis_parts(graph, (sizes / vertices).tolist(), options), parts)
+    edges = graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data.astype(np.float64)
+    repair(*edges, groups, sizes)
     return groups.group
 
 

@@ -33,7 +33,7 @@ EXCHANGES = (EXACT, PRINTED, NONE)
 def place_ranks(
     problem: Problem, generator: np.random.Generator, *, gain: str = EXACT, rounds: int = 0
 ) -> Ints:
-    """Return int32[ranks]: the host index of each rank; `generator` is not used.
+    """Place ranks by Algorithm 1.
 
     Parameters
     ----------
@@ -42,13 +42,6 @@ def place_ranks(
         refiner ``ohtma-exchange`` under a limit.
     rounds : int
         Number of exchanges; 0: half the ranks, as in the paper (section 5.2).
-
-    Raises
-    ------
-    UnknownName
-        An unknown `gain`.
-    InvalidValue
-        `rounds` below 0.
     """
     if gain not in EXCHANGES:
         raise UnknownName("ohtma.gain", gain, EXCHANGES)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mapping.kernels.random_numbers import state_from
-from mapping.placement.kernels.pair_gain import Partners, partners
-from mapping.placement.kernels.random_search import exchange_at_random
+from mapping.kernels.random_numbers import State, state_from
+from mapping.placement.kernels.hop_bytes_search import SlotAssignment
+from mapping.placement.kernels.pair_gain import Course, Partners, exchange_at_random, partners
 from mapping.placement.problem.problem import Problem
 from mapping.routing.host_traffic import packets
 from registry.errors import InvalidValue
@@ -97,43 +97,35 @@ def search(
     curves: list[Floats] = []
     for _ in range(seeds):
         slots = generator.permutation(len(problem.slot_host))[: problem.ranks]
-        host_of_rank = problem.slot_host[slots]
-        curves.append(_descend(problem, table, weight, slots, host_of_rank, generator, failures))
-        hosts.append(host_of_rank)
+        assignment = _assigned(problem, slots.astype(np.int32))
+        curves.append(_descend(problem, table, weight, assignment, state_from(generator), failures))
+        hosts.append(assignment.host_of_rank)
     best = int(np.argmin([curve[-1] for curve in curves]))
     return Search(host_of_rank=hosts[best], best=best, coefficients=tuple(curves))
 
 
-def _descend(
-    problem: Problem,
-    table: Partners,
-    weight: Floats,
-    slots: np.ndarray,
-    host_of_rank: Ints,
-    generator: np.random.Generator,
-    limit: int,
-) -> Floats:
-    """Run one seed and return the course of the coefficient; `host_of_rank` is changed in place."""
-    distances, state = problem.distances, state_from(generator)
-    source, target, _ = problem.host_traffic(host_of_rank)
-    begin = float(weight @ distances.of(source, target))
+def _assigned(problem: Problem, slots: Ints) -> SlotAssignment:
+    """Return the assignment of each rank to a slot."""
     rank_of_slot = np.full(len(problem.slot_host), -1, np.int32)
     rank_of_slot[slots] = np.arange(problem.ranks)
-    course, failures = [np.zeros(1)], 0
+    hosts = problem.slot_host[slots]
+    return SlotAssignment(
+        problem.slot_host, problem.first_slot, rank_of_slot, slots, hosts, problem.pinned.copy()
+    )
+
+
+def _descend(
+    problem: Problem, table: Partners, weight: Floats, assignment: SlotAssignment, state: State, limit: int
+) -> Floats:
+    """Run one seed and return the course of the coefficient; `assignment` is changed in place."""
+    distances = problem.distances
+    source, target, _ = problem.host_traffic(assignment.host_of_rank)
+    begin = float(weight @ distances.of(source, target))
+    gains, failures = [np.zeros(1)], 0
     while failures < limit and len(problem.slot_host) > 1:
-        saved = np.zeros(ROUND)
+        saved, course = np.zeros(ROUND), Course(failures, limit, ROUNDING * begin)
         done, failures = exchange_at_random(
-            table,
-            distances.group,
-            distances.between,
-            problem.slot_host,
-            rank_of_slot,
-            host_of_rank,
-            state,
-            failures,
-            limit,
-            ROUNDING * begin,
-            saved,
+            table, distances.group, distances.between, assignment, course, state, saved
         )
-        course.append(saved[:done])
-    return begin - np.cumsum(np.concatenate(course))
+        gains.append(saved[:done])
+    return begin - np.cumsum(np.concatenate(gains))

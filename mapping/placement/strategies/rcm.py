@@ -27,7 +27,7 @@ ROOTS = (PERIPHERAL, LEAST_DEGREE)
 def place_ranks(
     problem: Problem, generator: np.random.Generator, *, variant: str = AUTO, root: str = PERIPHERAL
 ) -> Ints:
-    """Return int32[ranks]: the host index of each rank; `generator` is not used.
+    """Place ranks in the order of the hosts.
 
     Parameters
     ----------
@@ -39,11 +39,6 @@ def place_ranks(
     root : str
         Start of an ordering: a ``peripheral`` vertex, found as by George and Liu (1979), or one of
         ``least-degree``. The paper does not specify it.
-
-    Raises
-    ------
-    UnknownName
-        An unknown `variant` or `root`.
     """
     for option, value, known in (("variant", variant, VARIANTS), ("root", root, ROOTS)):
         if value not in known:

@@ -47,6 +47,15 @@ class _Method(NamedTuple):
     cuts: int
     slack: float
 
+    def bisect(self, graph: csr_matrix, weight: Longs, share: float) -> Bools:
+        """Return the vertices of the first of two parts."""
+        return bisect(graph, weight, share, seed=self.seed, cuts=self.cuts, slack=self.slack)
+
+    def cut_ranks(self, guest: csr_matrix, size: int) -> Bools:
+        """Return bool[r]: the ranks of a first part of exactly `size`."""
+        ranks = guest.shape[0]
+        return repaired(guest, self.bisect(guest, np.ones(ranks, np.int64), size / ranks), size)
+
 
 class _Part(NamedTuple):
     """Ranks that go to some hosts, and the rest of both graphs.
@@ -79,7 +88,7 @@ def place_ranks(
     cuts: int = 1,
     slack: float = 0.001,
 ) -> Ints:
-    """Return int32[ranks]: the host index of each rank; `generator` gives METIS its seed.
+    """Place ranks by Algorithm 2; the generator gives METIS its seed.
 
     Parameters
     ----------
@@ -90,13 +99,6 @@ def place_ranks(
         Number of bisections that METIS tries each time; the lightest cut wins.
     slack : float
         How far METIS may let a part grow above its share, relatively, before the repair.
-
-    Raises
-    ------
-    UnknownName
-        An unknown `variant`.
-    InvalidValue
-        `cuts` below 1 or `slack` below 0.
     """
     if variant not in VARIANTS:
         raise UnknownName("recursive-bisection.variant", variant, VARIANTS)
@@ -171,9 +173,9 @@ def _halves(part: _Part, method: _Method) -> list[_Part]:
     count = len(part.units)
     graph = part.host if method.variant == PAPER else _between(part)
     weight = np.r_[part.slots, np.zeros(graph.shape[0] - count, np.int64)]
-    first = bisect(graph, weight, 0.5, seed=method.seed, cuts=method.cuts, slack=method.slack)
+    first = method.bisect(graph, weight, 0.5)
     inside = _nearly_equal(graph, first[:count], part.slots, method.variant == PAPER)
-    ranks = _cut_ranks(part.guest, int(part.slots[inside].sum()), method)
+    ranks = method.cut_ranks(part.guest, int(part.slots[inside].sum()))
     found = []
     for half in (True, False):
         kept, of_unit = np.flatnonzero(ranks == half), np.flatnonzero(inside == half)
@@ -186,15 +188,6 @@ def _halves(part: _Part, method: _Method) -> list[_Part]:
         guest = subgraph(part.guest, kept)
         found.append(_Part(part.ranks[kept], guest, units, part.slots[of_unit], host))
     return found
-
-
-def _cut_ranks(guest: csr_matrix, size: int, method: _Method) -> Bools:
-    """Return bool[r]: the ranks of a first part of exactly `size`."""
-    ranks = guest.shape[0]
-    first = bisect(
-        guest, np.ones(ranks, np.int64), size / ranks, seed=method.seed, cuts=method.cuts, slack=method.slack
-    )
-    return repaired(guest, first, size)
 
 
 def _nearly_equal(graph: csr_matrix, first: Bools, slots: Longs, equal: bool) -> Bools:
@@ -239,7 +232,7 @@ def _place_within_switch(part: _Part, slots: Longs, method: _Method, host_of_ran
             host_of_rank[ranks] = hosts[0]
         else:
             half = len(hosts) // 2
-            first = _cut_ranks(guest, int(room[:half].sum()), method)
+            first = method.cut_ranks(guest, int(room[:half].sum()))
             for inside, of_host in ((first, hosts[:half]), (~first, hosts[half:])):
                 kept = np.flatnonzero(inside)
                 parts.append((ranks[kept], subgraph(guest, kept), of_host))

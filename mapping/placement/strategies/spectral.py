@@ -6,49 +6,55 @@ sorted along one, cut into as many slabs as the torus has along an axis, each sl
 Several assignments of vectors to axes are tried; the fewest hop-bytes win. A search from here starts with a
 global order, which annealing from another start would have to find first.
 
-Other networks have no axes: there the levels of the hosts' hierarchy are used
-(`mapping.placement.strategies.spectral_hierarchy`).
+Other networks have no axes: there the levels of the hosts' hierarchy are used. METIS cuts each part
+separately, with ragged borders. Here an eigenvector is chosen for each level, and ranks are sorted along it
+in all branches of that level. A grid of ranks becomes straight blocks, which are aligned if switches connect
+the same parts of several branches, such as rows and columns of cabinets.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags
 from scipy.sparse.linalg import eigsh
 
-from mapping.placement.partition.bisection import weighted_graph
+from mapping.placement.partition.bisection import options_of, weighted_graph
 from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies.coordinate_assignment import aligned, assign_by_coordinates
-from mapping.placement.strategies.multilevel import cut_into, options_of
-from mapping.placement.strategies.spectral_hierarchy import assign_by_hierarchy
+from mapping.placement.strategies.multilevel import Branch, cut_into, hierarchy
 from mapping.routing.torus import torus_coordinates
 from registry.model import Floats, Ints, Longs
 
 VECTORS = 4
 """Number of eigenvectors that are tried as coordinates."""
-MOST_TRIES = 200
-"""Most assignments of vectors to axes that are tried."""
+MOST_TRIES, MOST_LEVEL_TRIES = 200, 100
+"""Most assignments of vectors to axes, and to levels, that are tried."""
 MOST_RANKS = 3000
 """Most ranks whose eigenvectors are computed; more ranks are combined into as many parts first."""
 SMOOTHINGS = 20
 """Number of means over partners that smooth the vectors of combined ranks."""
+FREE = 6
+"""Number of levels whose vectors are chosen; further levels repeat them."""
+LARGEST = 7
+"""Largest prime number of parts into which ranks are cut at one level."""
+ANGLES = 24
+"""Number of angles of a quarter turn that are tried for two vectors."""
+SWEEPS = 3
+"""Number of times that all pairs of more than two vectors are rotated."""
 
 
 def place_ranks(problem: Problem, generator: np.random.Generator, *, vectors: int = VECTORS) -> Ints:
-    """Return int32[ranks]: the host index of each rank.
+    """Place ranks by eigenvectors; the generator gives the start of the solver.
 
     Parameters
     ----------
-    generator : numpy.random.Generator
-        Start of the eigenvalue solver.
     vectors : int
         Number of eigenvectors that are tried as coordinates.
     """
-    in_order = problem.slot_host[: problem.ranks].copy()
     if len(problem.bytes) == 0 or problem.ranks < 2:
-        return in_order
+        return problem.slot_host[: problem.ranks].copy()
     torus = torus_coordinates(problem.routes.fabric)
     graph = weighted_graph(problem.source, problem.target, problem.bytes, problem.ranks)
     if torus is None:
@@ -56,11 +62,29 @@ def place_ranks(problem: Problem, generator: np.random.Generator, *, vectors: in
     axes = torus.coordinates[problem.routes.hosts]
     axes = axes[:, np.argsort(-np.ptp(axes, axis=0), kind="stable")]
     smooth = laplacian_eigenvectors(graph, max(vectors, axes.shape[1]), generator)
-    found, lowest = in_order, np.inf
     ways = itertools.permutations(range(smooth.shape[1]), min(axes.shape[1], smooth.shape[1]))
-    both = (smooth, aligned(smooth, axes.shape[1]))
-    for coordinates, way in itertools.product(both, itertools.islice(ways, MOST_TRIES)):
-        hosts = assign_by_coordinates(coordinates[:, list(way)], axes, problem.slot_host)
+    return _best(problem, (smooth, aligned(smooth, axes.shape[1])), ways, axes, MOST_TRIES)
+
+
+def _best(
+    problem: Problem, both: tuple[Floats, Floats], ways: Iterable[tuple[int, ...]], axes: Ints, most: int
+) -> Ints:
+    """Return the placement with the fewest hop-bytes, of the ranks in order and assignments of vectors.
+
+    Parameters
+    ----------
+    both : (float64[ranks, k], float64[ranks, k])
+        Eigenvectors as computed, and aligned.
+    ways : iterable of tuple of int
+        Number of the vector for each axis.
+    axes : int32[h, d]
+        Coordinates of the hosts.
+    most : int
+        Most ways to try.
+    """
+    found, lowest = problem.slot_host[: problem.ranks].copy(), np.inf
+    for vectors, way in itertools.product(both, itertools.islice(ways, most)):
+        hosts = assign_by_coordinates(vectors[:, list(way)], axes, problem.slot_host)
         value = problem.hop_bytes(hosts)
         if value < lowest:
             found, lowest = hosts, value
@@ -99,3 +123,109 @@ def _through_parts(graph: csr_matrix, count: int, generator: np.random.Generator
     for _ in range(SMOOTHINGS):
         vectors = (vectors + (graph @ vectors) / np.where(degree > 0, degree, 1.0)) / 2
     return np.asarray(vectors)
+
+
+def assign_by_hierarchy(problem: Problem, smooth: Floats) -> Ints:
+    """Return int32[ranks]: the host index of each rank, by the assignment with the fewest hop-bytes.
+
+    Parameters
+    ----------
+    smooth : float64[ranks, k]
+        Eigenvectors of the guest graph by eigenvalue; k >= 1.
+    """
+    levels = levels_of(hierarchy(problem), problem.allocation.slots.astype(np.int64))
+    depth = levels.shape[1]
+    if depth == 0:
+        return problem.slot_host[: problem.ranks].copy()
+    free = min(depth, FREE)
+    vectors = min(max(int(MOST_LEVEL_TRIES ** (1 / free) + 1e-9), 2), smooth.shape[1])
+    chosen = itertools.product(range(vectors), repeat=free)
+    ways = (tuple(np.resize(way, depth).tolist()) for way in chosen)
+    return _best(problem, (smooth, aligned(smooth, 2)), ways, levels, MOST_LEVEL_TRIES)
+
+
+def levels_of(top: Branch, slots: Longs) -> Ints:
+    """Return int32[h, levels]: the part of its branch to which each host belongs, by level.
+
+    The parts with most slots come first, so that as few as possible are used. Many parts make several levels,
+    by the prime factors of their number, the largest first.
+
+    Parameters
+    ----------
+    slots : int64[h]
+        Slots of each host.
+    """
+    columns: list[Ints] = []
+    todo = [(top, 0)]
+    while todo:
+        branch, level = todo.pop()
+        if not branch.parts:
+            continue
+        sides = factors(len(branch.parts))
+        columns += [np.zeros(len(slots), np.int32) for _ in range(level + len(sides) - len(columns))]
+        room = np.array([int(slots[part.hosts].sum()) for part in branch.parts])
+        for number, index in enumerate(np.argsort(-room, kind="stable").tolist()):
+            part = branch.parts[index]
+            for below, digit in enumerate(np.unravel_index(number, sides)):
+                columns[level + below][part.hosts] = digit
+            todo.append((part, level + len(sides)))
+    return np.stack(columns, axis=1) if columns else np.zeros((len(slots), 0), np.int32)
+
+
+def factors(parts: int) -> tuple[int, ...]:
+    """Return the prime factors of a number > 1, the largest first; of the next number if one is too large."""
+    found, left, divisor = [], parts, 2
+    while divisor <= LARGEST and left > 1:
+        if left % divisor:
+            divisor += 1
+        else:
+            found.append(divisor)
+            left //= divisor
+    return tuple(found[::-1]) if left == 1 else factors(parts + 1)
+
+
+def assign_by_coordinates(coordinates: Floats, axes: Ints, slot_host: Ints) -> Ints:
+    """Return int32[ranks]: hosts such that the order of ranks along each axis is that of a coordinate.
+
+    Parameters
+    ----------
+    coordinates : float64[ranks, d]
+    axes : int32[h, d or more]
+        Coordinates of each host.
+    slot_host : int32[s]
+        Host of each slot; slots farthest along the first axis stay free.
+    """
+    places = axes[slot_host]
+    slots = np.lexsort(tuple(places.T[::-1]))[: len(coordinates)]
+    ranks = np.argsort(coordinates[:, 0], kind="stable")
+    for axis in range(1, coordinates.shape[1]):
+        slab = np.r_[0, np.cumsum(np.any(np.diff(places[slots][:, :axis], axis=0) != 0, axis=1))]
+        ranks = ranks[np.lexsort((coordinates[ranks, axis], slab))]
+    host_of_rank = np.empty(len(ranks), np.int32)
+    host_of_rank[ranks] = slot_host[slots]
+    return host_of_rank
+
+
+def aligned(vectors: Floats, count: int) -> Floats:
+    """Return float64[ranks, k]: vectors of which the first `count` are rotated towards the axes of a grid.
+
+    If eigenvalues of a Laplacian are equal, as on a square grid, the solver returns any mixture of their
+    vectors. Cosines along the axes have a lower fourth moment than mixtures of them: for each pair of vectors
+    the angle with the lowest sum is used.
+    """
+    size = np.sqrt((vectors**2).mean(axis=0))
+    turned = vectors / np.where(size > 0, size, 1.0)
+    count = min(count, turned.shape[1])
+    pairs = [(one, other) for one in range(count) for other in range(one + 1, count)]
+    for one, other in pairs * (SWEEPS if count > 2 else 1):
+        turned[:, [one, other]] = min(
+            (_rotated(turned[:, [one, other]], step / ANGLES * np.pi / 2) for step in range(ANGLES)),
+            key=lambda both: round(float((both**4).sum()), 6),
+        )
+    return turned
+
+
+def _rotated(both: Floats, angle: float) -> Floats:
+    cos, sin = np.cos(angle), np.sin(angle)
+    found: Floats = both @ np.array([[cos, -sin], [sin, cos]])
+    return found

@@ -7,12 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from mapping.kernels.random_numbers import GAMMA, mixed
 from mapping.routing.kernels.paths import ArcArrays, HopArray, Spread, trace
 from registry.model import Floats, Ints, Longs
-
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 class ArcCables(NamedTuple):
@@ -77,12 +74,9 @@ class Demands(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _mixed(word: np.uint64, value: int) -> np.uint64:
-    """Return a hash of both: SplitMix64 (Steele, Lea and Flood 2014) of their sum."""
-    z = (word ^ np.uint64(value)) + _GAMMA
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
-    z = (z ^ (z >> np.uint64(27))) * _MIX_2
-    return np.uint64(z ^ (z >> np.uint64(31)))
+def _hash(word: np.uint64, value: int) -> np.uint64:
+    """Return a hash of both, by the mixing function of SplitMix64."""
+    return mixed((word ^ np.uint64(value)) + GAMMA)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -112,10 +106,10 @@ def carry_hashed(arcs: ArcArrays, cables: ArcCables, goals: Ints, demands: Hashe
             if length[d] < 0:
                 continue
             for flow in range(demands.flows):
-                word = _mixed(_mixed(np.uint64(demands.seed), key[d]), flow)
+                word = _hash(_hash(np.uint64(demands.seed), key[d]), flow)
                 u = int(np.int64(start[d]))
                 while u != goal:
-                    u = _next(u, goal, hops, arcs, cables, _mixed(word, u), amount[d] / demands.flows, load)
+                    u = _next(u, goal, hops, arcs, cables, _hash(word, u), amount[d] / demands.flows, load)
         for k in range(reached):
             hops[queue[k]] = -1
     return length
@@ -141,15 +135,9 @@ def _search(arcs: ArcArrays, goal: int, hops: Ints, queue: Ints) -> int:
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _next(
-    u: int,
-    goal: int,
-    hops: Ints,
-    arcs: ArcArrays,
-    cables: ArcCables,
-    word: np.uint64,
-    amount: float,
-    load: Floats,
-) -> int:
+    u: int, goal: int, hops: Ints, arcs: ArcArrays, cables: ArcCables,
+    word: np.uint64, amount: float, load: Floats,
+) -> int:  # fmt: skip
     """Load the cable that the hash selects of all cables nearer to the goal; return the vertex at its end."""
     out_ptr, head, forwards = arcs.out_ptr, arcs.head, arcs.forwards
     ptr, link, count = cables.ptr, cables.link, cables.cables
@@ -173,14 +161,9 @@ def _next(
 
 @njit(cache=True, nogil=True)
 def carry_singly(
-    arcs: ArcArrays,
-    capacity: Floats,
-    hops_to: HopArray,
-    demands: Demands,
-    spread: Spread,
-    arc_load: Floats,
-    length: Ints,
-) -> None:
+    arcs: ArcArrays, capacity: Floats, hops_to: HopArray, demands: Demands,
+    spread: Spread, arc_load: Floats, length: Ints,
+) -> None:  # fmt: skip
     """Route each demand, in order, on the shortest path with the least sum of load / capacity so far.
 
     Of equal paths, the one that leaves their first differing vertex by the first arc is used.

@@ -111,6 +111,6 @@ def test_new_tables_are_a_change_of_their_own(rerouted: bool) -> None:
 
 
 def test_findings_are_told_with_their_severity() -> None:
-    found = [Finding(check="rails", severity=Severity.WARNING, subject="a", text="a: one cable up", count=2)]
+    found = [Finding(Severity.WARNING, "a", "a: one cable up", 2, "rails")]
     (row,) = findings_table(found).to_dict("records")
     assert row == {"severity": "warning", "check": "rails", "what": "a: one cable up", "count": 2}

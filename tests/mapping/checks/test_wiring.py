@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.formats.fabrics import ndt
 from ingest.options import Options
+from mapping.checks.catalog import check
 from mapping.checks.finding import Severity, Subject
 from mapping.checks.wiring import End, Wire, compare, find
 from registry.model import NO_PORT, Fabric, IntendedWiring, Links
@@ -167,7 +168,7 @@ def test_a_scan_without_ports_is_compared_by_how_many_cables_join_two_devices() 
     assert (len(found.missing), len(found.extra), found.matching) == (1, 1, 95)
 
 
-def test_findings_tell_cables_in_words() -> None:
+def test_findings_describe_cables() -> None:
     swapped = turned(TREE, CABLES[0], CABLES[5])
     texts = [
         finding.text for finding in find(Subject(fabric=rewired(swapped, pairs(swapped)[:-1]), plan=PLAN))
@@ -175,6 +176,6 @@ def test_findings_tell_cables_in_words() -> None:
     assert any(text.startswith("swapped: ") and " instead of " in text for text in texts)
     assert any(text.startswith("the planned cable ") and text.endswith(" is missing") for text in texts)
     extra = plan_of("\n".join(TEXT.splitlines()[:-1]))
-    (finding,) = find(Subject(fabric=TREE, plan=extra))
+    (finding,) = check(Subject(fabric=TREE, plan=extra), ["wiring"])
     assert (finding.severity, finding.check) == (Severity.NOTE, "wiring")
     assert finding.text.endswith("is not planned")

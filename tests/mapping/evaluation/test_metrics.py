@@ -25,8 +25,8 @@ def placed(allocation: Allocation, slots: list[int]) -> Placement:
 @st.composite
 def placements(draw: st.DrawFn, fabric: Fabric, ranks: int) -> Placement:
     allocation = draw(allocations(fabric, ranks))
-    seats = draw(st.permutations(range(int(allocation.slots.sum()))))
-    return placed(allocation, seats[:ranks])
+    slots = draw(st.permutations(range(int(allocation.slots.sum()))))
+    return placed(allocation, slots[:ranks])
 
 
 @pytest.mark.parametrize("routing", ["shortest-paths", "tables"])
@@ -101,7 +101,7 @@ def test_a_profile_without_traffic_costs_nothing() -> None:
     assert {bound.value for bound in found.bounds.values()} == {0.0}
 
 
-def test_bounds_come_only_when_asked_for() -> None:
+def test_bounds_are_computed_only_with_the_option() -> None:
     fabric = pair_of_hosts()
     profile = Profile.from_edges([0, 1], [1, 0], [6.0, 3.0])
     placement = placed(Allocation.of(fabric, ["b", "a"]), [0, 1])

@@ -12,14 +12,13 @@ from hypothesis import given
 import mapping
 from almanac.output.json.placements import compared_metrics_to_json
 from mapping.distances.cost_model import CostModel
-from mapping.evaluation.comparing import differences
+from mapping.evaluation.loaded_links import differences
 from mapping.evaluation.metrics import case_bounds, evaluate_on
 from mapping.evaluation.report import RANDOM_SEEDS, report_placement
 from mapping.placement.case import PlacementCase
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.in_order import in_order
-from mapping.placement.strategies.random import random_placement
+from mapping.placement.strategies.baselines import in_order, random_placement
 from mapping.routing.catalog import build_routes
 from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Evaluation, Ints, Metrics, Placement

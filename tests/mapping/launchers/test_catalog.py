@@ -180,7 +180,7 @@ def test_deepspeed_gets_its_hosts_in_the_order_of_ranks(case: tuple[Fabric, Plac
 
 
 @pytest.mark.parametrize("format", BY_BLOCKS)
-def test_a_launcher_that_gives_consecutive_ranks_is_not_told_anything_else(format: str) -> None:
+def test_launchers_that_give_consecutive_ranks_refuse_other_placements(format: str) -> None:
     with pytest.raises(InvalidPlacement, match="the ranks of host c are not consecutive"):
         catalog.write(format, PLACEMENT, FABRIC)
 

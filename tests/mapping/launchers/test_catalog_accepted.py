@@ -17,7 +17,7 @@ from ingest.formats.placements import openmpi_map
 from ingest.options import Options
 from ingest.reading.source import read_paths
 from mapping.launchers.catalog import write
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from registry.model import Allocation, Fabric, Placement
 from tests.support import paths
 from tests.support.launchers import (
@@ -220,7 +220,7 @@ def test_a_job_script_places_its_own_ranks_and_launches_them_so(scheduler: Slurm
         f"""#!/bin/sh
 {sys.executable} -c 'from almanac.cli import main; main()' map --here --fabric {SCAN} \\
     --profile {profile} --steps 3000 --objective hop-bytes --export slurm-hostfile={hosts} \\
-    > {tmp_path}/told || exit 1
+    > {tmp_path}/output || exit 1
 SLURM_HOSTFILE={hosts} srun --distribution arbitrary -n $SLURM_NTASKS \\
     sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME"'
 """

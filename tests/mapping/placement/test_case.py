@@ -9,7 +9,7 @@ import pytest
 from mapping.distances.cost_model import CostModel
 from mapping.placement.case import GIVEN, IN_ORDER, PlacementCase
 from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from registry.errors import InfeasibleAllocation, InvalidPlacement
 from registry.model import Allocation, Profile
 from tests.support.search_problems import ring

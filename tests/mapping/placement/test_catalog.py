@@ -13,9 +13,8 @@ from mapping.deadline import Deadline
 from mapping.placement.catalog import STRATEGIES, Chain, Method
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
-from mapping.placement.strategies import greedy, random
-from mapping.placement.strategies.in_order import in_order
-from mapping.placement.strategies.random import random_placement
+from mapping.placement.strategies import greedy
+from mapping.placement.strategies.baselines import in_order, place_at_random, random_placement
 from registry.errors import InfeasibleAllocation, UnknownName
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.support.search_problems import pinned, placed_problems, problem_on, problems, ring
@@ -35,7 +34,7 @@ def assert_fits(problem: Problem, host_of_rank: Ints) -> None:
 
 @pytest.mark.parametrize("entry", SEATING, ids=NAME)
 @given(problem=problems())
-def test_every_strategy_seats_each_rank_once_and_keeps_capacity(entry: Method, problem: Problem) -> None:
+def test_every_strategy_places_each_rank_once_and_keeps_capacity(entry: Method, problem: Problem) -> None:
     seat = entry.load()
     found = seat(problem, np.random.default_rng(3))
     assert_fits(problem, found)
@@ -122,7 +121,7 @@ def test_every_strategy_takes_every_guest_and_allocation(entry: Method, who: str
 @pytest.mark.parametrize("entry", REFINERS, ids=NAME)
 def test_every_refiner_takes_every_guest_and_allocation(entry: Method, who: str, where: str) -> None:
     problem = problem_on(ring(7, 7)[0], guests()[who], places()[where], "shortest-paths")
-    start = random.place_ranks(problem, np.random.default_rng(1))
+    start = place_at_random(problem, np.random.default_rng(1))
     for workers in (1, 2):
         deadline = Deadline(steps=64, workers=workers)
         for found in entry.load()(problem, start, deadline, np.random.default_rng(1)):
@@ -143,7 +142,7 @@ def test_every_refiner_leaves_pinned_ranks_where_they_are(entry: Method, case: t
 def test_every_refiner_gives_the_same_bytes_with_two_workers_each_time(entry: Method) -> None:
     fabric, profile, allocation = ring(24, 24)
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    start = random.place_ranks(problem, np.random.default_rng(1))
+    start = place_at_random(problem, np.random.default_rng(1))
     results = [
         [
             found.host_of_rank.tobytes()

@@ -10,7 +10,7 @@ import pytest
 import mapping
 from mapping.distances.cost_model import CostModel
 from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from mapping.routing.catalog import ROUTINGS
 from tests.support.search_problems import ring
 

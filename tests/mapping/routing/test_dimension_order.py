@@ -23,7 +23,7 @@ AXES = "xyzabc"
 
 @st.composite
 def grids(draw: st.DrawFn, *, hosts_each: int = 0) -> tuple[Fabric, tuple[int, ...], list[bool]]:
-    """A torus or mesh with coordinates, some cables doubled; hosts apart from the switches if told."""
+    """Return a torus or mesh with coordinates and some double cables; hosts may be apart from switches."""
     sizes = tuple(draw(st.lists(st.integers(2, 5), min_size=1, max_size=3)))
     wraps = [draw(st.booleans()) and size > 2 for size in sizes]
     places = list(itertools.product(*map(range, sizes)))

@@ -118,14 +118,14 @@ def test_a_destination_that_a_table_lacks_is_reported_with_switch_and_lid() -> N
     )
 
 
-def test_a_table_that_sends_to_another_host_is_told() -> None:
+def test_a_table_that_sends_to_another_host_is_an_error() -> None:
     fabric = with_entry(infiniband("fattree2-64-traffic"), "node0009", 1)
     routes = forwarding_tables.build(fabric, fabric.vertices(["node0002", "node0009"]))
     with pytest.raises(UnreachablePair, match="ends at 'node0001'"):
         routes.link_bytes([0], [1], [1.0])
 
 
-def test_a_loop_is_told() -> None:
+def test_a_loop_is_an_error() -> None:
     fabric = infiniband("fattree2-64-traffic")
     tables, links = fabric.tables, fabric.links
     assert tables is not None

@@ -59,7 +59,7 @@ def test_rails_are_ordered_by_adapter_name() -> None:
     assert ends.port_ptr.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_hosts_keep_the_order_asked_for() -> None:
+def test_hosts_are_in_the_given_order() -> None:
     ends = end_points(two_rail_fabric(), np.array([1, 0], np.int32))
     assert ends.rail_adapter.tolist() == [3, 2, 1, 0]
     assert ends.port_host.tolist() == [0, 0, 1, 1]

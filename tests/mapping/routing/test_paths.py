@@ -57,7 +57,7 @@ def test_hops_of_more_goals_than_a_word_has_bits_are_those_of_networkx(
 
 
 @pytest.mark.parametrize("vertices", [254, 255, 256, 257, 300])
-def test_ways_too_long_for_a_byte_are_told_in_two(vertices: int) -> None:
+def test_lengths_too_long_for_a_byte_are_stored_in_two(vertices: int) -> None:
     at = np.arange(vertices)
     after = (at + 1) % vertices
     ring = Fabric.from_arcs([f"v{v:03}" for v in at], np.r_[at, after], np.r_[after, at], 1.0)

@@ -18,7 +18,7 @@ from tests.support.small_fabrics import plain_fabrics
 
 
 def grid(sizes: list[int], wraps: list[bool], order: np.ndarray | None = None) -> Fabric:
-    """A torus or mesh; vertex of each place by `order`, row by row unless told."""
+    """Return a torus or mesh; `order` is the vertex of each place (default: row by row)."""
     count = math.prod(sizes)
     order = np.arange(count) if order is None else order
     number = {place: int(order[i]) for i, place in enumerate(itertools.product(*map(range, sizes)))}
@@ -79,7 +79,7 @@ def test_a_link_less_or_a_link_more_is_no_torus() -> None:
 
 
 @given(fabric=plain_fabrics())
-def test_what_is_told_of_any_graph_is_true(fabric: Fabric) -> None:
+def test_coordinates_of_any_graph_are_true(fabric: Fabric) -> None:
     fabric = replace(fabric, forwards=np.ones(len(fabric), bool))
     both = Fabric.from_arcs(
         fabric.names,

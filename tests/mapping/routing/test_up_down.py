@@ -108,7 +108,7 @@ def test_table_1_of_the_2004_paper() -> None:
     assert used == {"0-2": 0.5, "2-1": 0.5, "0-4": 0.5, "4-1": 0.5}
 
 
-def test_the_root_unless_told_is_the_first_vertex_with_most_neighbours() -> None:
+def test_the_default_root_is_the_first_vertex_with_most_neighbours() -> None:
     fabric, pairs = autonet(), np.array(list(itertools.permutations(range(10), 2))).T
     most = np.bincount(fabric.links.source)
     assert int(most.argmax()) == 0

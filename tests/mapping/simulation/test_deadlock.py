@@ -99,7 +99,7 @@ def test_irregular_networks_deliver_everything_whatever_is_sent(
 
 @pytest.mark.parametrize("mode", ["packets", "flits"])
 def test_the_tables_of_a_torus_lock_without_virtual_lanes_as_the_wiring_check_warns(mode: str) -> None:
-    """Dimension order in plain tables: what `mapping.checks.credit_loops` finds can happen."""
+    """Dimension order in plain tables: what `mapping.checks.forwarding_tables` finds can happen."""
     fabric = infiniband("torus-4x4x4-dor")
     hosts, generator = fabric.hosts, np.random.default_rng(3)
     source, target = generator.integers(len(hosts), size=(2, 300))

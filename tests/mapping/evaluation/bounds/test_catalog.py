@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from mapping.distances.distances import LINKS, Distances, distances
 from mapping.evaluation.bounds.catalog import BOUNDS, every_bound, lower_bounds
-from mapping.evaluation.bounds.gilmore_lawler import gilmore_lawler
-from mapping.evaluation.bounds.hop_bytes import least_cost
+from mapping.evaluation.bounds.hop_bytes import least_assignment, least_cost
 from mapping.evaluation.bounds.partition import Crossings
 from mapping.routing import forwarding_tables, shortest_paths
 from mapping.routing.routes import Routes
@@ -25,8 +24,8 @@ from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabr
 def least_of_all_placements(routes: Routes, profile: Profile, allocation: Allocation) -> dict[str, float]:
     """Each metric at its best over every placement, by brute force."""
     fabric, least = routes.fabric, dict.fromkeys(lower_bounds(routes, profile, allocation), np.inf)
-    for seats in every_placement(range(len(allocation)), allocation.slots.tolist(), profile.ranks):
-        at = np.array(seats)
+    for placed in every_placement(range(len(allocation)), allocation.slots.tolist(), profile.ranks):
+        at = np.array(placed)
         loads = routes.link_bytes(at[profile.sender], at[profile.partner], profile.bytes)
         seconds = loads / fabric.links.capacity
         found = {
@@ -135,11 +134,16 @@ def test_unequal_rails_bound_by_the_slower_one() -> None:
     check(forwarding_tables.build(fabric, allocation.hosts), profile, allocation)
 
 
+def gilmore_lawler(profile: Profile, distances: Distances) -> float:
+    """The bound with one slot per host."""
+    return least_assignment(Crossings(profile).partners.both, distances, np.ones(profile.ranks, np.int32))
+
+
 def test_gilmore_lawler_is_met_by_a_ring_on_a_ring() -> None:
     ring = np.arange(8)
     around = np.minimum((ring[:, None] - ring) % 8, (ring - ring[:, None]) % 8).astype(np.float64)
     profile = Profile.from_edges(ring, (ring + 1) % 8, np.full(8, 2.0))
-    assert gilmore_lawler(profile, each_alone(around), np.ones(8, np.int32)) == pytest.approx(16.0)
+    assert gilmore_lawler(profile, each_alone(around)) == pytest.approx(16.0)
 
 
 def each_alone(matrix: np.ndarray) -> Distances:
@@ -152,9 +156,9 @@ def test_gilmore_lawler_without_assignment_is_the_weaker_bound(monkeypatch: pyte
     distances = each_alone(np.abs(points[:, None] - points).sum(axis=2))
     edges = rng.integers(0, 9, (30, 2))
     profile = Profile.from_edges(edges[:, 0], edges[:, 1], rng.random(30), ranks=9)
-    strong = gilmore_lawler(profile, distances, np.ones(9, np.int32))
-    monkeypatch.setattr("mapping.evaluation.bounds.gilmore_lawler.MAX_ASSIGNMENT", 0)
-    assert gilmore_lawler(profile, distances, np.ones(9, np.int32)) < strong
+    strong = gilmore_lawler(profile, distances)
+    monkeypatch.setattr("mapping.evaluation.bounds.hop_bytes.MAX_ASSIGNMENT", 0)
+    assert gilmore_lawler(profile, distances) < strong
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,7 @@ def test_gilmore_lawler_without_assignment_is_the_weaker_bound(monkeypatch: pyte
         "hop_bytes.MAX_GROUPS",
         "hop_bytes.MAX_LEVELS",
         "partition.MAX_EIGEN_RANKS",
-        "gilmore_lawler.MAX_TABLE",
+        "hop_bytes.MAX_TABLE",
         "cables.MAX_PAIRS",
         "network_parts.MAX_CLIQUE_WORK",
     ],
@@ -177,7 +181,7 @@ def test_bounds_hold_where_there_is_no_room_for_the_better_ones(
         patch.setattr(
             f"mapping.evaluation.bounds.{limit}", {"TABLE": 5, "LEVELS": 2}.get(limit.split("_")[-1], 0)
         )
-        patch.setattr("mapping.evaluation.bounds.gilmore_lawler.MAX_ASSIGNMENT", 0)
+        patch.setattr("mapping.evaluation.bounds.hop_bytes.MAX_ASSIGNMENT", 0)
         check(shortest_paths.build(fabric, allocation.hosts), profile, allocation)
 
 

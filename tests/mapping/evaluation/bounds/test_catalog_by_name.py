@@ -125,8 +125,8 @@ def test_no_placement_goes_below_a_bound_beside_other_jobs(
     if not routes.connected:
         return
     bounds = every_bound(routes, profile, allocation, background=background)
-    for seats in every_placement(range(len(allocation)), allocation.slots.tolist(), profile.ranks):
-        at = np.array(seats)
+    for placed in every_placement(range(len(allocation)), allocation.slots.tolist(), profile.ranks):
+        at = np.array(placed)
         loads = routes.link_bytes(at[profile.sender], at[profile.partner], profile.bytes)
         seconds = link_seconds(fabric, loads, background)
         for bound in bounds["congestion_seconds"]:

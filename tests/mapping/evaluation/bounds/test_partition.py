@@ -115,7 +115,7 @@ def test_no_spreading_beats_the_least_time_beside_background(
 
 
 @given(ranks=st.integers(3, 12), data=st.data())
-def test_what_is_proved_of_the_spectrum_lies_below_it(ranks: int, data: st.DataObject) -> None:
+def test_proved_eigenvalues_are_below_the_exact_ones(ranks: int, data: st.DataObject) -> None:
     """All eigenvalues, and the second alone by a Cholesky factorisation, against numpy's."""
     weight = st.one_of(st.just(0.0), st.floats(0.5, 9.0))
     upper = data.draw(st.lists(weight, min_size=ranks * ranks, max_size=ranks * ranks))

@@ -11,7 +11,7 @@ import mapping
 from mapping.placement.moves.advice import Advice, best
 from mapping.placement.moves.remapping import Curve
 from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from registry.errors import InvalidValue
 from registry.model import Allocation
 from tests.support.search_problems import ring

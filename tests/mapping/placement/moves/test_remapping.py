@@ -10,7 +10,7 @@ import pytest
 import mapping
 from mapping.placement.problem.objective import better
 from mapping.placement.search.options import SearchOptions
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from registry.errors import InvalidPlacement, InvalidValue
 from registry.model import Allocation, Fabric, Placement, Profile
 from tests.support.search_problems import ring

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.formats.hosts.hwloc_xml import read_layout
-from mapping.placement.partition.slots import bind_within_hosts, numa_bytes
+from mapping.placement.partition.cores import bind_within_hosts, numa_bytes
 from registry.errors import InvalidPlacement
 from registry.model import Allocation, Fabric, Placement, Profile
 from registry.model.host_layout import HostLayout
@@ -51,7 +51,7 @@ def test_heavy_partners_share_a_domain() -> None:
     assert domain[0] == domain[2] != domain[1] == domain[3]
 
 
-def test_ranks_with_most_bytes_to_other_hosts_sit_near_the_adapter() -> None:
+def test_ranks_with_most_bytes_to_other_hosts_are_near_the_adapter() -> None:
     # 0 to 3 on one host; 2 and 3 talk to rank 4 elsewhere.
     profile = Profile.from_edges([2, 4, 0], [4, 3, 1], [9.0, 7.0, 1.0])
     host = layout([0, 0, 1, 1, 2, 2], near=[False, True, False])
@@ -150,7 +150,7 @@ def test_the_cost_is_bytes_times_distance_edge_by_edge(
     assert numa_bytes(profile, placement, layouts, slot) == pytest.approx(wanted)
 
 
-def test_small_hosts_are_close_to_the_best_of_all_seats() -> None:
+def test_small_hosts_are_close_to_the_best_of_all_assignments() -> None:
     found, best = 0.0, 0.0
     host = layout([0, 0, 1, 1, 2, 2], near=[False, False, True])
     for seed in range(30):

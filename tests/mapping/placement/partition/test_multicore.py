@@ -13,7 +13,8 @@ from ingest.generate.stencils import shuffled, stencil
 from mapping.placement.kernels.multicore import Groups, repair, swap_pass
 from mapping.placement.kernels.pair_gain import partners
 from mapping.placement.partition.multicore import cut_bytes, group_ranks, quotient
-from mapping.placement.strategies import in_order, multicore
+from mapping.placement.strategies import multicore
+from mapping.placement.strategies.baselines import place_in_order
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.support.search_problems import problem_on, ring
@@ -167,7 +168,7 @@ def test_hosts_are_filled_with_ranks_that_talk_to_each_other() -> None:
     rank = np.arange(32)
     profile = Profile.from_edges(rank, (rank + 8) % 32, np.ones(32))
     problem = problem_on(fabric, profile, allocation, "shortest-paths")
-    assert problem.hop_bytes(in_order.place_ranks(problem, generator())) > 0
+    assert problem.hop_bytes(place_in_order(problem, generator())) > 0
     found = multicore.place_ranks(problem, generator())
     assert problem.hop_bytes(found) == 0.0
 

@@ -15,8 +15,7 @@ from mapping.distances.distances import Distances
 from mapping.placement.problem.objective import score
 from mapping.placement.problem.problem import Problem
 from mapping.placement.refine import congestion_descent
-from mapping.placement.refine import fewer_hosts as module
-from mapping.placement.refine.fewer_hosts import FewerHosts, fewer_hosts
+from mapping.placement.refine.congestion_descent import FewerHosts, fewer_hosts
 from registry.model import Allocation, Fabric, Ints, Profile
 from tests.support.search_problems import problem_on
 
@@ -25,11 +24,11 @@ RANKS, MOST = 12, 20
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_GROUPS", MOST)
+    monkeypatch.setattr(congestion_descent, "MOST_GROUPS", MOST)
 
 
 def free_hosts(*, fabric: Fabric | None = None, routing: str = "shortest-paths") -> Problem:
-    """Ranks that talk at random, on part of the nodes of a PERCS network, unless told, in a mixed order."""
+    """Ranks that talk at random, on part of the nodes of a network (default: PERCS), in a mixed order."""
     fabric = percs(3) if fabric is None else fabric
     random = np.random.default_rng(4)
     sender, receiver = random.integers(0, RANKS, (2, 6 * RANKS))
@@ -96,14 +95,14 @@ def test_what_fits_is_left_as_it_is(fabric: Fabric) -> None:
 
 def test_a_start_on_too_many_hosts_leaves_the_problem_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = free_hosts()
-    monkeypatch.setattr(module, "MOST_GROUPS", RANKS - 1)
+    monkeypatch.setattr(congestion_descent, "MOST_GROUPS", RANKS - 1)
     assert fewer_hosts(problem, start_of(problem), np.random.default_rng(0)) is None
 
 
-def test_the_search_tells_hosts_of_the_whole_problem() -> None:
+def test_the_search_returns_hosts_of_the_whole_problem() -> None:
     problem = free_hosts()
     start = start_of(problem)
     *_, found = congestion_descent.refine(problem, start, Deadline(steps=3000), np.random.default_rng(0))
-    told = score(problem, found.host_of_rank)
-    assert told.congestion_seconds == pytest.approx(found.value)
-    assert told.congestion_seconds < 0.8 * score(problem, start).congestion_seconds
+    after = score(problem, found.host_of_rank)
+    assert after.congestion_seconds == pytest.approx(found.value)
+    assert after.congestion_seconds < 0.8 * score(problem, start).congestion_seconds

@@ -1,4 +1,4 @@
-"""What pairs of hosts load, as congestion searches keep it: what the routing says, however it is kept."""
+"""Routes of pairs of hosts in congestion searches are those of the routing, however they are stored."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mapping.placement.refine import pair_routes as building
 from mapping.placement.refine.link_grid import LinkGrid, build_link_grid
 from mapping.placement.refine.link_loads import load_all, new_flows, new_loads
 from mapping.placement.refine.pair_routes import build_pair_routes, most_used_first, of_another_thread
-from registry.model import Allocation, Fabric, Floats, Ints, Profile
-from tests.support.search_problems import placed_problems, problem_on
+from registry.model import Fabric, Floats, Ints
+from tests.support.search_problems import everything_on, placed_problems
 
 ROOMY = 1 << 20
 
@@ -33,15 +33,15 @@ def all_pairs(hosts: int) -> Flows:
 
 
 def exact(problem: Problem, flows: Flows) -> Floats:
-    """float64[m]: what the routing says."""
+    """Return float64[m]: the loads by the routing."""
     ends = np.r_[flows.source, flows.target], np.r_[flows.target, flows.source]
     return problem.routes.link_bytes(*ends, np.r_[flows.out, flows.back])
 
 
 def assert_same_loads(problem: Problem, grid: LinkGrid, pair_routes: PairRoutes, flows: Flows) -> None:
     bytes, expected = load_all(pair_routes, new_loads(len(grid)), flows), exact(problem, flows)
-    told = grid.of_link >= 0
-    np.testing.assert_allclose(bytes[grid.of_link[told]], expected[told], rtol=1e-6, atol=1e-9)
+    known = grid.of_link >= 0
+    np.testing.assert_allclose(bytes[grid.of_link[known]], expected[known], rtol=1e-6, atol=1e-9)
     network = problem.routes.fabric.network_link
     for of_cell, of_link in ((grid.network, network), (~grid.network, ~network)):
         worst = (expected / problem.link_capacity)[of_link].max(initial=0.0)
@@ -49,16 +49,10 @@ def assert_same_loads(problem: Problem, grid: LinkGrid, pair_routes: PairRoutes,
 
 
 def lazy(problem: Problem, grid: LinkGrid, monkeypatch: pytest.MonkeyPatch, limit: int = ROOMY) -> PairRoutes:
-    """PairRoutes that are computed when first asked for."""
+    """Return routes that are computed on first use."""
     with monkeypatch.context() as patch:
         patch.setattr(building, "MOST_ENTRIES", -1)
         return build_pair_routes(problem.routes.flows, grid, limit)
-
-
-def everything_on(fabric: Fabric, hosts: list[int] | None = None) -> Problem:
-    chosen = fabric.hosts.tolist() if hosts is None else hosts
-    profile = Profile.from_edges([0], [1], [1.0], ranks=2)
-    return problem_on(fabric, profile, Allocation.of(fabric, chosen), "shortest-paths")
 
 
 @given(case=placed_problems())
@@ -72,7 +66,7 @@ def test_all_pairs_load_what_the_routing_says(case: tuple[Problem, Ints]) -> Non
 
 
 @given(case=placed_problems(), limit=st.sampled_from([0, ROOMY]))
-def test_runs_computed_when_asked_for_are_the_same(case: tuple[Problem, Ints], limit: int) -> None:
+def test_routes_computed_on_first_use_are_the_same(case: tuple[Problem, Ints], limit: int) -> None:
     problem, _ = case
     grid = build_link_grid(problem)
     with pytest.MonkeyPatch.context() as patch:
@@ -84,7 +78,7 @@ def test_runs_computed_when_asked_for_are_the_same(case: tuple[Problem, Ints], l
 
 
 @pytest.mark.parametrize("sizes", [(5,), (4, 3), (3, 5, 4), (3, 3, 4, 3)])
-def test_on_a_torus_runs_are_kept_by_step(sizes: tuple[int, ...]) -> None:
+def test_on_a_torus_routes_are_kept_by_step(sizes: tuple[int, ...]) -> None:
     problem = everything_on(torus(sizes, capacity=[float(2 + axis) for axis in range(len(sizes))]))
     grid = build_link_grid(problem)
     pair_routes = build_pair_routes(problem.routes.flows, grid, ROOMY)
@@ -126,17 +120,6 @@ def test_interchangeable_links_of_a_tree_are_one_cell() -> None:
     assert np.count_nonzero(few.of_link[network] >= 0) < 0.6 * np.count_nonzero(network)
 
 
-def test_background_keeps_links_apart() -> None:
-    problem = everything_on(three_level(4))
-    busy = np.zeros(len(problem.routes.fabric.links))
-    busy[np.flatnonzero(problem.routes.fabric.network_link)[3]] = 5.0
-    loaded = Problem(
-        profile=problem.profile, allocation=problem.allocation, routes=problem.routes, link_background=busy
-    )
-    assert (build_link_grid(loaded).of_link >= 0).all()
-    assert build_link_grid(loaded).background.sum() == 5.0
-
-
 def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = everything_on(mesh((5, 6)))
     grid = build_link_grid(problem)
@@ -145,4 +128,4 @@ def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pair_routes.table.cell.nbytes + pair_routes.table.share.nbytes <= limit
     for _ in range(2):
         assert_same_loads(problem, grid, pair_routes, all_pairs(problem.hosts))
-    assert pair_routes.table.mode[COMPUTED] > problem.hosts * (problem.hosts - 1) // 2  # it had to forget
+    assert pair_routes.table.mode[COMPUTED] > problem.hosts * (problem.hosts - 1) // 2  # some twice

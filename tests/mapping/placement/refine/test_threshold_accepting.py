@@ -26,7 +26,7 @@ EVERYTHING = 1e9
 
 
 class Run(NamedTuple):
-    search: threshold_accepting._Search
+    search: kernel.Search
     accepted: int
 
 
@@ -44,10 +44,7 @@ def run(
     search = search._replace(links=search.links._replace(limit=limit))
     kernel.list_hottest(search.loads, search.links, search.value)
     unit = search.value / np.array([1.0, 1.0, problem.ranks])
-    accepted = kernel.accept_below_thresholds(
-        proposals, inner, np.array(thresholds), unit, search.talk, search.pair_routes, search.loads,
-        search.pending, search.links, search.assignment, search.value, search.best, search.state,
-    )  # fmt: skip
+    accepted = kernel.accept_below_thresholds(search, proposals, inner, np.array(thresholds), unit)
     return Run(search, accepted)
 
 

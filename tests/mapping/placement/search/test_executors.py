@@ -119,7 +119,7 @@ def test_an_error_in_a_thread_is_the_callers(monkeypatch: pytest.MonkeyPatch) ->
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("mapping.placement.strategies.random.place_ranks", broken)
+    monkeypatch.setattr("mapping.placement.strategies.baselines.place_at_random", broken)
     with pytest.raises(ZeroDivisionError):
         run(circle(), workers=2)
 

@@ -12,7 +12,7 @@ from mapping.placement.problem.objective import Score
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.pareto import not_dominated
 from mapping.placement.search.workers import MemberResult
-from mapping.placement.strategies.in_order import in_order
+from mapping.placement.strategies.baselines import in_order
 from registry.model import Placement
 from tests.support.search_problems import ring, torus8
 

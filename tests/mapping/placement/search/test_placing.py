@@ -15,8 +15,7 @@ from mapping.distances.cost_model import CostModel
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
-from mapping.placement.strategies.in_order import in_order
-from mapping.placement.strategies.random import random_placement
+from mapping.placement.strategies.baselines import in_order, random_placement
 from registry.errors import (
     DisconnectedAllocation,
     InfeasibleAllocation,

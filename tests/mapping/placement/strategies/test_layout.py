@@ -12,7 +12,7 @@ from ingest.generate.stencils import shuffled, stencil
 from mapping.placement.problem.problem import Problem
 from mapping.placement.strategies import layout, multilevel, spectral
 from mapping.placement.strategies.multilevel import Branch
-from mapping.placement.strategies.spectral_hierarchy import LARGEST, factors, levels_of
+from mapping.placement.strategies.spectral import LARGEST, factors, levels_of
 from registry.model import Allocation, Fabric, Profile
 from tests.support.search_problems import problem_on, problems, torus8
 

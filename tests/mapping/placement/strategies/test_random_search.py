@@ -54,7 +54,7 @@ def test_a_rank_can_move_to_a_free_slot() -> None:
     assert problem.hop_bytes(random_search.place_ranks(problem, generator(), failures=200)) == 1.0
 
 
-def test_packets_are_counted_where_their_size_is_told() -> None:
+def test_packets_are_counted_if_their_size_is_given() -> None:
     fabric, profile, allocation = ring(8, 8)
     sizes = np.array([1.0, 2048.0, 5000.0, 1.0, 1.0, 1.0, 100.0, 1024.0])
     profile = Profile.from_edges(profile.sender, profile.partner, sizes)
@@ -90,7 +90,7 @@ def test_the_coefficient_falls_within_a_few_iterations_as_in_figure_7(seed: int)
 
 @pytest.mark.parametrize("seed", range(5))
 def test_one_seed_of_ten_reaches_the_minimum_where_figure_7_has_three(seed: int) -> None:
-    """Section 4.2 tells of three seeds; 40 failures in a row leave ours apart (docs/mapping)."""
+    """Section 4.2 reports three seeds; here 40 failures in a row end in different minima (docs/mapping)."""
     found = search(on_figure_7s_setting(seed), generator())
     ends = np.array([curve[-1] for curve in found.coefficients])
     assert (ends <= ends.min() * (1 + 1e-9)).sum() == 1

@@ -1,9 +1,9 @@
-"""Credit loops: cables whose packets may wait for each other in a cycle, which blocks them for good.
+"""Faults of forwarding tables: walks that do not arrive, and credit loops.
 
-A packet in the buffer at the end of a cable waits for space on the next one. If such waits form a cycle, the
-fabric can deadlock (Dally and Seitz, "Deadlock-free message routing in multiprocessor interconnection
-networks", 1987). Only the tables are checked: routing engines that use several virtual lanes (LASH, DFSSSP,
-torus-2QoS) break cycles of the tables by lanes, which this check does not see.
+A packet in the buffer at the end of a cable waits for space on the next one. If such waits form a cycle, a
+credit loop, the fabric can deadlock (Dally and Seitz, "Deadlock-free message routing in multiprocessor
+interconnection networks", 1987). Only the tables are checked: routing engines that use several virtual lanes
+(LASH, DFSSSP, torus-2QoS) break cycles of the tables by lanes, which this check does not see.
 """
 
 from __future__ import annotations
@@ -15,17 +15,58 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from mapping.checks.finding import Finding, Severity, Subject, cable_text
-from mapping.checks.reachability import senders
+from mapping.routing.forwarding_tables import vertex_of_switch
 from mapping.routing.kernels import forwarding_tables as kernel
 from mapping.routing.kernels.forwarding_tables import TableArrays
 from registry.model import Fabric, Ints, Longs
 
-NAME = "credit-loops"
 SHOWN = 6
 """Largest number of cables of a cycle named in a finding."""
+_WHY = {
+    kernel.UNROUTED: "{switch} has no route for it",
+    kernel.NOT_CABLED: "{switch} sends it to a port without a cable",
+    kernel.WRONG_END: "{switch} sends it to another device",
+    kernel.LOOPS: "it loops through {switch}",
+}
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find_unreachable(subject: Subject) -> Iterator[Finding]:
+    """Return findings for walks from switches with hosts to adapter LIDs, by the place where they fail."""
+    fabric, tables = subject.fabric, subject.tables
+    if tables is None or fabric.tables is None:
+        return
+    starts, lids = senders(tables), np.flatnonzero(tables.lid_port >= 0).astype(np.int32)
+    counts = np.zeros((kernel.ENDS, len(tables.ports)), np.int64)
+    example = np.zeros((kernel.ENDS, len(tables.ports), 2), np.int32)
+    kernel.ends_of_walks(tables, lids, starts, counts, example)
+    vertex = vertex_of_switch(fabric, fabric.tables)
+    total = len(starts) * len(lids)
+    for end, why in _WHY.items():
+        for switch in np.flatnonzero(counts[end]).tolist():
+            start, lid = example[end, switch].tolist()
+            number, name = int(counts[end, switch]), fabric.names[vertex[switch]]
+            reason, owner = why.format(switch=name), _owner(fabric, tables, lid)
+            text = (
+                f"{number} of {total} paths from a switch with hosts to a LID do not arrive: {reason}; "
+                f"for example from {fabric.names[vertex[start]]} to LID {lid} of {owner}"
+            )
+            yield Finding(Severity.ERROR, name, text, number)
+
+
+def senders(tables: TableArrays) -> Ints:
+    """Return the switches (table rows, int32) that hosts are attached to and that are in the fabric."""
+    to_hosts = np.append(tables.link_port >= 0, False)
+    return np.flatnonzero(to_hosts[tables.port_link].any(axis=1)).astype(np.int32)
+
+
+def _owner(fabric: Fabric, tables: TableArrays, lid: int) -> str:
+    """Return the name of the host that owns a LID."""
+    adapters = fabric.adapters
+    port = int(tables.lid_port[lid])
+    return fabric.names[int(adapters.host[adapters.port_adapter[port]])]
+
+
+def find_credit_loops(subject: Subject) -> Iterator[Finding]:
     """Return one finding per group of connected cycles, with one of its shortest cycles."""
     fabric, tables = subject.fabric, subject.tables
     if tables is None:
@@ -42,7 +83,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             f"{len(members)} cable directions can wait for each other in cycles (unless virtual lanes keep "
             f"them apart), such as {len(cycle)}: {'; '.join(cycle[:SHOWN])}{more}"
         )
-        yield Finding(check=NAME, severity=Severity.WARNING, subject=cycle[0], text=text, count=len(members))
+        yield Finding(Severity.WARNING, cycle[0], text, len(members))
 
 
 def switch_channels(fabric: Fabric, tables: TableArrays) -> Longs:

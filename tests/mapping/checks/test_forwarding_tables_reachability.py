@@ -84,8 +84,8 @@ def test_ibdmchk_finds_the_pairs_without_a_way(missing: int, tmp_path: Path) -> 
     others = [s for s in leaves if bound.link_port[bound.port_link[s, ports[s, lid]]] < 0]
     ports[others[:missing], lid] = NO_ROUTE
     cut = replace(fabric, tables=replace(tables, ports=ports))
-    told = ibdmchk(cut, tmp_path)
-    match = re.search(r"-E- Found (\d+) missing paths", told)
+    output = ibdmchk(cut, tmp_path)
+    match = re.search(r"-E- Found (\d+) missing paths", output)
     lost = int(match[1]) if match else 0
     hanging = [int((bound.link_port[bound.port_link[s][bound.port_link[s] >= 0]] >= 0).sum()) for s in others]
     assert lost == sum(hanging[:missing])

@@ -9,7 +9,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from mapping.checks.credit_loops import switch_channels, waiting_graph
+from mapping.checks.forwarding_tables import switch_channels, waiting_graph
 from mapping.routing.forwarding_tables import bound_tables
 from tests.support.checked_fabrics import findings_of
 from tests.support.ibdmchk import ibdmchk
@@ -58,8 +58,8 @@ def test_a_reported_cycle_is_a_cycle(name: str) -> None:
 def test_ibdmchk_finds_credit_loops_where_we_do(name: str, tmp_path: Path) -> None:
     require("ibdmchk")
     fabric = infiniband(name)
-    told = ibdmchk(fabric, tmp_path)
+    output = ibdmchk(fabric, tmp_path)
     hosts = len(fabric.hosts)
-    assert f"Scanned:{hosts * (hosts - 1)} CA to CA paths" in told
-    assert ("Found credit loop" in told) == bool(findings_of(fabric, "credit-loops"))
-    assert ("no credit loops found" in told) != bool(findings_of(fabric, "credit-loops"))
+    assert f"Scanned:{hosts * (hosts - 1)} CA to CA paths" in output
+    assert ("Found credit loop" in output) == bool(findings_of(fabric, "credit-loops"))
+    assert ("no credit loops found" in output) != bool(findings_of(fabric, "credit-loops"))
