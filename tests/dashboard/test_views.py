@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -37,11 +37,11 @@ def nothing(embedded_server: Any, embedded_database: Database) -> Connect:
 
 
 def limited(connect: object, access: object) -> None:
-    from typing import Any
+    import typing  # the page runs this function alone, without the imports of the module
 
     from dashboard.app import run
 
-    run(cast(Any, connect), lambda: cast(Any, access))
+    run(typing.cast(typing.Any, connect), lambda: typing.cast(typing.Any, access))
 
 
 def seen_by(access: Access, connect: Connect, name: str, **told: str) -> AppTest:
