@@ -32,37 +32,29 @@ def gather(groups: Iterable[SourceGroup], name: str | None = None) -> list[tuple
     UnknownFormat, InputError
         As `ingest.catalog.recognise`.
     """
-    found: list[tuple[Format, str, list[SourceGroup]]] = []
-    place: dict[tuple[str, str], int] = {}
+    found: dict[tuple[str, str] | int, tuple[Format, str, list[SourceGroup]]] = {}
     recent: dict[str, Format] = {}
     for group in anchored(groups):
         where = folder_of(group.files[0].path) if len(group.files) == 1 else group.path
         format = catalog.FORMATS.find(name) if name else _recognised(group, recent.get(where))
         recent[where] = format
-        key = format.name, where
-        if not format.grouped or key not in place:
-            place[key] = len(found)
-            found.append((format, where, []))
-        found[place[key]][2].append(group)
-    return [(format, _joined(parts, where)) for format, where, parts in found]
+        key = (format.name, where) if format.grouped else len(found)
+        found.setdefault(key, (format, where, []))[2].append(group)
+    return [(format, _joined(parts, where)) for format, where, parts in found.values()]
 
 
 def anchored(groups: Iterable[SourceGroup]) -> list[SourceGroup]:
     """Return the groups with the files of each OTF2 archive in one, its anchor file first."""
     groups = list(groups)
     owner = {_trunk(group.path): group.path for group in groups if _is_anchor(group)}
-    members: dict[str, list[SourceGroup]] = {}
-    kept: list[SourceGroup] = []
+    found: dict[str | int, list[SourceGroup]] = {}
     for group in groups:
         anchor = group.path if _is_anchor(group) else _anchor_of(group, owner)
-        if anchor is None:
-            kept.append(group)
-            continue
-        if anchor not in members:
-            members[anchor] = []
-            kept.append(SourceGroup(path=anchor, files=()))
-        members[anchor].append(group)
-    return [_archive(group.path, members) if not group.files else group for group in kept]
+        found.setdefault(len(found) if anchor is None else anchor, []).append(group)
+    return [
+        _joined(sorted(parts, key=lambda part: not _is_anchor(part)), str(key))
+        for key, parts in found.items()
+    ]
 
 
 def folder_of(path: str) -> str:
@@ -101,11 +93,6 @@ def _anchor_of(group: SourceGroup, owner: dict[str, str]) -> str | None:
     if len(group.files) > 1 or not path.endswith((".def", ".evt", ".snap", ".marker")):
         return None
     return owner.get(_trunk(path)) or owner.get(path.rpartition("/")[0])
-
-
-def _archive(anchor: str, members: dict[str, list[SourceGroup]]) -> SourceGroup:
-    parts = sorted(members[anchor], key=lambda part: not _is_anchor(part))
-    return SourceGroup(path=anchor, files=tuple(file for part in parts for file in part.files))
 
 
 def _joined(parts: Sequence[SourceGroup], where: str) -> SourceGroup:

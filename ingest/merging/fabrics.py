@@ -103,7 +103,8 @@ def _merge(one: SourceFabric, two: SourceFabric, notes: Disagreements) -> tuple[
     """Return the merged fabric of two sources, and the links whose capacity is still missing."""
     a, b = one.fabric, two.fabric
     same = same_vertices(a, b)
-    if not (same != UNKNOWN).any() and not _are_lists(a, b):
+    # two lists of devices have none in common, such as hosts and switches
+    if not (same != UNKNOWN).any() and len(a.links) and len(b.links):
         reason = f"it has no host or switch in common with {one.path}: ingest different fabrics one by one"
         raise InputError(reason, path=two.path)
     names, first, second = _numbers(a, b, same, notes)
@@ -122,11 +123,6 @@ def _merge(one: SourceFabric, two: SourceFabric, notes: Disagreements) -> tuple[
         **_vertex_columns(((a, first), (b, second)), names, notes),
     )
     return fabric, assumed
-
-
-def _are_lists(a: Fabric, b: Fabric) -> bool:
-    """Return True if one of the two has no links, such as a list of hosts and a list of switches."""
-    return not len(a.links) or not len(b.links)
 
 
 def _numbers(a: Fabric, b: Fabric, same: Ints, notes: Disagreements) -> tuple[tuple[str, ...], Ints, Ints]:

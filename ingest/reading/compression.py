@@ -54,10 +54,8 @@ def decompress(data: bytes, path: str, limit: int = MAX_BYTES) -> bytes:
     InputError
         The file is damaged, truncated, or larger than the limit.
     """
-    if data.startswith(_GZIP):
-        return _streams(data, path, limit, gzip=True)
-    if data.startswith(_XZ):
-        return _streams(data, path, limit, gzip=False)
+    if data.startswith(MAGICS):
+        return _streams(data, path, limit, gzip=data.startswith(_GZIP))
     if len(data) > limit:
         raise _too_large(path, limit)
     return data
@@ -110,7 +108,11 @@ def _streams(data: bytes, path: str, limit: int, *, gzip: bool) -> bytes:
     parts: list[bytes] = []
     size = 0
     while data:
-        engine = _engine(gzip)
+        engine: zlib._Decompress | lzma.LZMADecompressor
+        if gzip:
+            engine = zlib.decompressobj(wbits=31)
+        else:
+            engine = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
         try:
             part = engine.decompress(data, limit + 1 - size)
         except (zlib.error, lzma.LZMAError) as error:
@@ -123,12 +125,6 @@ def _streams(data: bytes, path: str, limit: int, *, gzip: bool) -> bytes:
         parts.append(part)
         data = engine.unused_data.lstrip(b"\0")
     return b"".join(parts)
-
-
-def _engine(gzip: bool) -> zlib._Decompress | lzma.LZMADecompressor:
-    if gzip:
-        return zlib.decompressobj(wbits=31)
-    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
 
 
 def _too_large(path: str, limit: int) -> InputError:

@@ -28,7 +28,6 @@ from ingest.reading.source import Place, SourceFile
 from registry.errors import InputError
 from registry.model import HOST, NO_PORT, SWITCH, Adapters, Fabric, Links
 
-FORMAT = "links-csv"
 _OPTIONAL = "cables source_port target_port source_guid target_guid source_kind source_slots source_forwards"
 COLUMNS = frozenset(("source", "target", "capacity", *_OPTIONAL.split()))
 _KINDS = {"host": HOST, "switch": SWITCH}
@@ -72,7 +71,7 @@ def parse(files: Sequence[SourceFile], options: Options) -> Parsed:
     unknown: set[str] = set()
     for row, place in _rows(file, unknown):
         name = check_name(row.get("source", ""), place)
-        row_vertex = _Vertex(_kind(row, place), _whole(row, "source_slots", place), _truth(row, place))
+        row_vertex = _vertex(row, place)
         before = vertices.get(name, UNKNOWN)
         if UNKNOWN not in (before, row_vertex) and before != row_vertex:
             raise place.error(f"{name!r} has another kind, slots or forwards than in an earlier row")
@@ -162,18 +161,14 @@ def _capacity(row: Mapping[str, str], place: Place) -> float | None:
     return value
 
 
-def _kind(row: Mapping[str, str], place: Place) -> int | None:
-    text = row.get("source_kind", "").lower()
-    if text and text not in _KINDS:
-        raise place.error(f"source_kind is neither host nor switch: {text!r}")
-    return _KINDS.get(text)
-
-
-def _truth(row: Mapping[str, str], place: Place) -> bool | None:
-    text = row.get("source_forwards", "").lower()
-    if text and text not in _TRUTH:
-        raise place.error(f"source_forwards is neither 1 nor 0: {text!r}")
-    return _TRUTH.get(text)
+def _vertex(row: Mapping[str, str], place: Place) -> _Vertex:
+    """Return what a row contains about its source."""
+    kind, forwards = row.get("source_kind", "").lower(), row.get("source_forwards", "").lower()
+    if kind and kind not in _KINDS:
+        raise place.error(f"source_kind is neither host nor switch: {kind!r}")
+    if forwards and forwards not in _TRUTH:
+        raise place.error(f"source_forwards is neither 1 nor 0: {forwards!r}")
+    return _Vertex(_KINDS.get(kind), _whole(row, "source_slots", place), _TRUTH.get(forwards))
 
 
 def _both_ways(links: list[_Link]) -> tuple[list[_Link], list[str]]:

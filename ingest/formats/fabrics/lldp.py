@@ -252,7 +252,7 @@ def _cables(reports: Mapping[str, list[Report]]) -> tuple[list[_Cable], list[str
     lonely: list[Report] = []
     for (a, b), (of_a, of_b) in sorted(between.items()):
         pairs, rest_a, rest_b = _matched(of_a, of_b)
-        cables += [_Cable(a, one.local, b, two.local, _lower(one.rate, two.rate)) for one, two in pairs]
+        cables += [_Cable(a, one.local, b, two.local, _lower(one, two)) for one, two in pairs]
         cables += [_Cable(a, one.local, b, _named(one), one.rate) for one in rest_a]
         cables += [_Cable(a, _named(two), b, two.local, two.rate) for two in rest_b]
         lonely += [report for report in (*rest_a, *rest_b) if report.peer in reports and a != b]
@@ -326,5 +326,5 @@ def _named(report: Report) -> str:
     return "" if report.by_address else report.port
 
 
-def _lower(one: float | None, two: float | None) -> float | None:
-    return min((rate for rate in (one, two) if rate is not None), default=None)
+def _lower(one: Report, two: Report) -> float | None:
+    return min((report.rate for report in (one, two) if report.rate is not None), default=None)

@@ -28,7 +28,6 @@ from registry.errors import InputError, InvalidValue
 from registry.model import Floats
 from registry.model.host_layout import HostLayout
 
-FORMAT = "hwloc-xml"
 LOCAL, REMOTE = 10.0, 20.0
 """Latencies if the file has none: the defaults of ACPI's table."""
 MAX_DEPTH = 200

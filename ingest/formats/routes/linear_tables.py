@@ -101,35 +101,30 @@ class Dialect:
 
     def parse(self, files: Sequence[SourceFile], options: Options) -> Parsed:
         """Return the tables of all switches; a LID with two owners is an error."""
-        return _read(files, self)
-
-
-def _read(files: Sequence[SourceFile], dialect: Dialect) -> Parsed:
-    """Return the tables of all files."""
-    owner = np.zeros(MAX_LID + 1, np.uint64)
-    reader, tables, cells = _Reader(dialect), list[_Table](), 0
-    for file in files:
-        for block in _blocks(file, dialect):
-            cells += block.max_lid + 1
-            if cells > MAX_CELLS:
-                raise InputError(f"more than {MAX_CELLS} table entries", path=file.path, line=block.line)
-            ports = np.full(block.max_lid + 1, NO_ROUTE, np.uint8)
-            reader.read(block, ports, owner)
-            tables.append(_Table(block.guid, ports, block.path, block.line))
-    tables.sort(key=lambda table: table.guid)
-    for first, second in itertools.pairwise(tables):
-        if first.guid == second.guid:
-            late = max(first, second, key=lambda table: table.line)
-            raise InputError("the switch has two tables", path=late.path, line=late.line)
-    rows = _rows(tables, same_lids=dialect.same_lids)
-    owner = owner[: rows.shape[1]]
-    ownerless = int(((rows != NO_ROUTE).any(axis=0) & (owner == 0)).sum())
-    warnings = counted((ownerless, "routed LID(s) have no known port"))
-    if not dialect.lists_owners:
-        warnings = ["the file does not list the owners of LIDs: those of the scan are used"]
-    guids = np.array([table.guid for table in tables], np.uint64)
-    tables_of_all = ForwardingTables(switch_guid=guids, ports=rows, lid_guid=owner)
-    return Parsed(tables=tables_of_all, warnings=tuple(warnings))
+        owner = np.zeros(MAX_LID + 1, np.uint64)
+        reader, tables, cells = _Reader(self), list[_Table](), 0
+        for file in files:
+            for block in _blocks(file, self):
+                cells += block.max_lid + 1
+                if cells > MAX_CELLS:
+                    raise InputError(f"more than {MAX_CELLS} table entries", path=file.path, line=block.line)
+                ports = np.full(block.max_lid + 1, NO_ROUTE, np.uint8)
+                reader.read(block, ports, owner)
+                tables.append(_Table(block.guid, ports, block.path, block.line))
+        tables.sort(key=lambda table: table.guid)
+        for first, second in itertools.pairwise(tables):
+            if first.guid == second.guid:
+                late = max(first, second, key=lambda table: table.line)
+                raise InputError("the switch has two tables", path=late.path, line=late.line)
+        rows = _rows(tables, same_lids=self.same_lids)
+        owner = owner[: rows.shape[1]]
+        ownerless = int(((rows != NO_ROUTE).any(axis=0) & (owner == 0)).sum())
+        warnings = counted((ownerless, "routed LID(s) have no known port"))
+        if not self.lists_owners:
+            warnings = ["the file does not list the owners of LIDs: those of the scan are used"]
+        guids = np.array([table.guid for table in tables], np.uint64)
+        tables_of_all = ForwardingTables(switch_guid=guids, ports=rows, lid_guid=owner)
+        return Parsed(tables=tables_of_all, warnings=tuple(warnings))
 
 
 class _Table(NamedTuple):
@@ -174,7 +169,7 @@ def _blocks(file: SourceFile, dialect: Dialect) -> Iterator[Block]:
     rest, line, found = "", 1, False
     for text, last in _texts(file):
         rest += text
-        heads = [head for head in dialect.head.finditer(rest) if _begins_line(rest, head.start())]
+        heads = list(dialect.head.finditer(rest))
         if not found and (heads or last or len(rest) > MAX_BLOCK):
             _check_beginning(file.path, rest, heads)
             found = True
@@ -212,10 +207,6 @@ def _texts(file: SourceFile) -> Iterator[tuple[str, bool]]:
     if decoder.getstate()[0]:
         raise InputError("the file ends within a character", path=file.path, line=line)
     yield "", True
-
-
-def _begins_line(text: str, index: int) -> bool:
-    return index == 0 or text[index - 1] == "\n"
 
 
 def _check_beginning(path: str, text: str, heads: Sequence[re.Match[str]]) -> None:
