@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mapping.deadline import Deadline
-from mapping.reconfiguration.bounds import UpperBound, throughput_bound
+from mapping.reconfiguration.bounds import UpperBound, pinned_bound, throughput_bound
 from mapping.reconfiguration.model.solution import GAIN, Iteration, SearchResult, Solution
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.loop import PATIENCE, SKIP, LoopOptions, co_optimise
 from mapping.reconfiguration.paper.seed_topology import CONDENSED
 from mapping.reconfiguration.plan.few_moves import drop_unused_circuits, relabel_nodes
 from mapping.reconfiguration.plan.next_circuits import break_even_seconds, next_circuits
-from mapping.reconfiguration.plan.pinned_bounds import pinned_bound
 from mapping.reconfiguration.search.best_partition import best_partition
 from mapping.reconfiguration.search.local_search import (
     BEST_SEEDS,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mapping.reconfiguration.kernels.routes import Guest, Net, PartitionState
 from mapping.reconfiguration.model.problem import Application, Level, Machine
+from mapping.reconfiguration.model.solution import Solution
 from mapping.reconfiguration.model.topology import Topology
-from mapping.reconfiguration.paper.partition import coarsen
 from mapping.reconfiguration.paper.refinement import (
     Scale,
     build_guest,
@@ -21,7 +21,7 @@ from mapping.reconfiguration.paper.refinement import (
     longest_route,
     route_unsplit,
 )
-from registry.model import Ints
+from registry.model import Floats, Ints
 
 Vector = list[Fraction]
 
@@ -91,13 +91,9 @@ class Start(NamedTuple):
 
 
 def start(case: Case, node: Ints) -> Start:
-    level, scale = finest(case.application), Scale.of(case.application, case.machine)
+    level, scale = Level.of(case.application), Scale.of(case.application, case.machine)
     net, guest = build_net(case.topology), build_guest(level, scale)
     return Start(net, guest, route_unsplit(net, guest, node.copy(), longest_route(case.topology)))
-
-
-def finest(application: Application) -> Level:
-    return coarsen(application, 1)[0]
 
 
 @st.composite
@@ -106,6 +102,13 @@ def started(draw: st.DrawFn, whole: bool = True) -> tuple[Case, Start]:
     size, last = len(case.application.vertex_weight), case.topology.nodes - 1
     node = draw(st.lists(st.integers(0, last), min_size=size, max_size=size))
     return case, start(case, np.array(node, np.int32))
+
+
+def performance_vector(solution: Solution, machine: Machine) -> Floats:
+    """Return the throughput of each node and each link alone, in ascending order (float64[n + m]; 3.2.3)."""
+    with np.errstate(divide="ignore"):
+        speeds = machine.compute_speed / solution.node_load, machine.link_speed / solution.link_load
+        return np.sort(np.concatenate(speeds))
 
 
 def graph_of(topology: Topology) -> nx.Graph[int]:

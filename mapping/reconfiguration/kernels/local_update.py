@@ -2,7 +2,7 @@
 
 A step is better the higher the entry of the performance vector is that it lowers first. So steps that lower
 the highest entry are tried first, and others only if none of those is better than no step. Entries known to
-be stuck (`mapping.reconfiguration.kernels.trial_steps`) are skipped. Neither omits a better step.
+be stuck (`mapping.reconfiguration.kernels.workspace`) are skipped. Neither omits a better step.
 """
 
 from __future__ import annotations
@@ -10,22 +10,20 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from mapping.reconfiguration.kernels.performance_vector import (
+from mapping.reconfiguration.kernels.routes import least_congested
+from mapping.reconfiguration.kernels.workspace import (
     NONE,
+    Workspace,
+    add,
     clear_changes,
     consider,
     first_lowered,
-    undo_changes,
-)
-from mapping.reconfiguration.kernels.trial_steps import (
-    Workspace,
     free_around,
     free_changed,
     lifts_one,
-    link_at,
-    move,
-    reroute,
+    undo_changes,
 )
+from registry.model import Ints
 
 LAST_BIT = 1 << 62
 """Bit of all further neighbours, whose moves may be tried twice."""
@@ -213,3 +211,159 @@ def _try_reroute(work: Workspace, e: int, link: int, limit: float) -> None:
         work.memo.sure[0] = False
         consider(work.changed, number, limit, work.trial, work.best)
     undo_changes(work.changed)
+
+
+@nb.njit(cache=True)
+def move(work: Workspace, v: int, q: int, link: int, limit: float, lasting: bool) -> bool:
+    """Change loads as if a vertex moved to node `q` along a link; if `lasting`, change its routes too.
+
+    Returns
+    -------
+    bool
+        False if the move is not possible: because of `limit`, or of a route that would be too long.
+    """
+    weight = work.guest.vertex[v]
+    add(work.changed, int(work.state.node[v]), -weight)
+    add(work.changed, q, weight)
+    if work.thorough:
+        return bool(_reroute_all(work, v, q, limit, lasting))
+    return bool(_grow_or_shrink(work, v, q, link, lasting))
+
+
+@nb.njit(cache=True)
+def _reroute_all(work: Workspace, v: int, q: int, limit: float, lasting: bool) -> bool:
+    """Remove all flows of a vertex and route them from node `q`, the heaviest first."""
+    net, guest, state, changed = work.net, work.guest, work.state, work.changed
+    nodes, path, load = len(net.first) - 1, work.search.path, state.load
+    for at in range(guest.first[v], guest.first[v + 1]):
+        e = guest.edge[at]
+        for k in range(state.length[e]):
+            add(changed, nodes + state.route[e, k], -guest.flow[e])
+    for at in range(guest.first[v], guest.first[v + 1]):
+        e = guest.edge[at]
+        start = int(np.int64(state.node[guest.source[e]]))
+        goal = int(np.int64(state.node[guest.target[e]]))
+        if guest.source[e] == v:
+            start = q
+        else:
+            goal = q
+        count = least_congested(net, load[nodes:], start, goal, guest.flow[e], work.search)
+        if count < 0:
+            return False
+        for k in range(count):
+            entry = nodes + path[k]
+            add(changed, entry, guest.flow[e])
+            if load[entry] > limit and load[entry] > changed.saved[entry]:
+                return False  # it only grows from here on
+        if lasting:
+            state.length[e] = count
+            state.route[e, :count] = path[:count]
+    return True
+
+
+@nb.njit(cache=True)
+def _grow_or_shrink(work: Workspace, v: int, q: int, link: int, lasting: bool) -> bool:
+    """Let each route of a vertex start at `q`: cut if it leads through that node, else extended."""
+    net, guest, state = work.net, work.guest, work.state
+    nodes, route, length = len(net.first) - 1, state.route, state.length
+    for at in range(guest.first[v], guest.first[v + 1]):
+        e = int(np.int64(guest.edge[at]))
+        flow, here, cut = guest.flow[e], int(state.node[v]), 0
+        for k in range(np.int64(length[e])):
+            here = int(net.ends[link_at(work, e, v, k)]) - here
+            if here == q:
+                cut = k + 1
+                break
+        if cut == 0 and length[e] == route.shape[1]:
+            return False
+        if cut == 0:
+            add(work.changed, nodes + link, flow)
+        for k in range(cut):
+            add(work.changed, nodes + link_at(work, e, v, k), -flow)
+        if lasting:
+            _change_route(route[e], length, e, guest.source[e] == v, cut, link)
+    return True
+
+
+@nb.njit(cache=True)
+def _change_route(path: Ints, length: Ints, e: int, at_start: bool, cut: int, link: int) -> None:
+    """Cut so many links off one end of a route, or if that is 0 add a link there."""
+    count = length[e]
+    if cut > 0:
+        length[e] = count - cut
+        if at_start:
+            for k in range(cut, count):
+                path[k - cut] = path[k]
+        return
+    length[e] = count + 1
+    if at_start:
+        for k in range(count, 0, -1):
+            path[k] = path[k - 1]
+    path[0 if at_start else count] = link
+
+
+@nb.njit(cache=True)
+def link_at(work: Workspace, e: int, v: int, k: int) -> int:
+    """Return the k-th link of a route, counted from its end `v`."""
+    place = k if work.guest.source[e] == v else work.state.length[e] - 1 - k
+    return int(work.state.route[e, place])
+
+
+@nb.njit(cache=True)
+def reroute(work: Workspace, e: int, avoided: int, limit: float, lasting: bool) -> bool:
+    """Change loads as if a flow took its least congested path; if `lasting`, change its route too.
+
+    Returns
+    -------
+    bool
+        False if no path without the link `avoided` (or `NONE`) stays at or below `limit` on all links that
+        are not on the present route.
+    """
+    net, guest, state, path = work.net, work.guest, work.state, work.search.path
+    nodes, flow = len(net.first) - 1, guest.flow[e]
+    for k in range(state.length[e]):
+        add(work.changed, nodes + state.route[e, k], -flow)
+    start = int(np.int64(state.node[guest.source[e]]))
+    goal = int(np.int64(state.node[guest.target[e]]))
+    if avoided != NONE and not _connected(work, start, goal, flow, avoided, limit):
+        return False
+    count = least_congested(net, state.load[nodes:], start, goal, flow, work.search)
+    if count < 0:
+        work.memo.sure[0] = False
+        return False
+    for k in range(count):
+        add(work.changed, nodes + path[k], flow)
+    if lasting:
+        state.length[e] = count
+        state.route[e, :count] = path[:count]
+    return True
+
+
+@nb.njit(cache=True)
+def _connected(work: Workspace, start: int, goal: int, flow: float, avoided: int, limit: float) -> bool:
+    """Return True if a path connects two nodes without `avoided`.
+
+    Its links are at most at the limit with the flow, or used by the flow now.
+    """
+    net, load, touched = work.net, work.state.load, work.changed.touched
+    nodes, known, queue = len(net.first) - 1, work.search.hops, work.search.queue
+    known[:] = NONE
+    known[start] = 0
+    queue[0] = start
+    at, count = 0, 1
+    while at < count:
+        v = queue[at]
+        at += 1
+        for a in range(net.first[v], net.first[v + 1]):
+            u, entry = net.head[a], nodes + net.link[a]
+            if known[u] != NONE or net.link[a] == avoided:
+                continue
+            if load[entry] + flow > limit and not touched[entry]:
+                lifts_one(work.memo, entry, limit - flow)
+                continue
+            if u == goal:
+                return True
+            known[u] = 0
+            queue[count] = u
+            count += 1
+    return False

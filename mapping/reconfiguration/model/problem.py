@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -37,23 +36,6 @@ class Rows(NamedTuple):
         kept = self.first >= 0
         found = np.bincount(self.first[kept], weight[kept], len(self.source))
         return found.astype(np.float64)
-
-
-class Incidence(NamedTuple):
-    """Edges of each vertex: entries ``indptr[v] .. indptr[v + 1]`` are those of vertex v, rows ascending.
-
-    Attributes
-    ----------
-    indptr : int64[n + 1]
-    other : int32[2 e]
-        Vertex at the other end.
-    row : int32[2 e]
-        Row of the edge.
-    """
-
-    indptr: Longs
-    other: Ints
-    row: Ints
 
 
 def rows_of(field: str, count: int, source: ArrayLike, target: ArrayLike) -> Rows:
@@ -108,19 +90,6 @@ def check_weights(field: str, values: Floats) -> None:
         raise InvalidValue(field, f"is {values[place]} at {place}, must be finite and not negative")
 
 
-def incidence(count: int, source: Ints, target: Ints) -> Incidence:
-    """Return the edges of each vertex, as read-only arrays."""
-    ends = np.r_[source, target]
-    row = np.tile(np.arange(len(source), dtype=np.int32), 2)
-    order = np.lexsort((row, ends))
-    others = np.r_[target, source].astype(np.int32)[order]
-    indptr = np.r_[0, np.cumsum(np.bincount(ends, minlength=count))].astype(np.int64)
-    found = Incidence(indptr, others, row[order])
-    for array in found:
-        array.flags.writeable = False
-    return found
-
-
 def components(count: int, source: Ints, target: Ints) -> Ints:
     """Return the number of the connected component of each vertex (int32[count])."""
     graph = coo_array((np.ones(len(source), np.int8), (source, target)), shape=(count, count))
@@ -128,9 +97,15 @@ def components(count: int, source: Ints, target: Ints) -> Ints:
     return np.asarray(label, np.int32)
 
 
+def require_not_negative(**values: float | None) -> None:
+    """Raise `InvalidValue` with the name of the first value below zero; None means no limit."""
+    for name, value in values.items():
+        if value is not None and not value >= 0:
+            raise InvalidValue(name, f"is {value}, must not be negative")
+
+
 MOST_NODES = 1 << 14
-"""Largest number of nodes of a machine: more than switches have ports, and a table of all pairs fits.
-"""
+"""Largest number of nodes of a machine: more than switches have ports, and a table of all pairs fits."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -253,24 +228,15 @@ class Application:
         """Number of edges."""
         return len(self.source)
 
-    @cached_property
-    def incidence(self) -> Incidence:
-        """Edges by vertex."""
-        return incidence(self.vertices, self.source, self.target)
-
-    @cached_property
-    def component(self) -> Ints:
-        """int32[v]: number of the connected component of each vertex."""
-        return components(self.vertices, self.source, self.target)
-
     def require_connected(self) -> None:
         """Raise `InvalidValue` with a vertex that no path connects with vertex 0, if there is one."""
-        apart = self.component != self.component[0]
+        component = components(self.vertices, self.source, self.target)
+        apart = component != component[0]
         if apart.any():
             raise InvalidValue(
                 "Application.source",
                 f"no path of edges connects vertex {int(np.argmax(apart))} and vertex 0:"
-                f" the application has {int(self.component.max()) + 1} components",
+                f" the application has {int(component.max()) + 1} components",
             )
 
 
@@ -340,6 +306,13 @@ class Level(NamedTuple):
     vertex: Ints
     edge: Ints
     backwards: Bools
+
+    @classmethod
+    def of(cls, application: Application) -> Self:
+        """Return the application itself, the finest graph."""
+        graph = application.vertex_weight, application.source, application.target, application.weight
+        none = np.zeros(0, np.int32)
+        return cls(*graph, vertex=none, edge=none, backwards=np.zeros(0, np.bool_))
 
 
 def _vertices(

@@ -10,16 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.model.topology import Topology
+from mapping.reconfiguration.model.topology import Pair, Topology
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints, Longs
 from registry.model.arrays import freeze, whole_numbers
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 """Kinds of bottleneck."""
-
-Pair = tuple[int, int]
-"""Two nodes that a link connects."""
 GAIN = 1e-12
 """Smallest relative gain of throughput that counts as one: sums of loads are rounded."""
 
@@ -87,9 +84,9 @@ def evaluate(
     """
     if topology.nodes != machine.nodes:
         raise InvalidValue("Topology.nodes", f"is {topology.nodes}, the machine has {machine.nodes}")
-    node = indices("Solution.node_of_vertex", node_of_vertex, application.vertices, topology.nodes)
-    rows = indices("Solution.route", route, None, topology.links)
-    ptr = indices("Solution.route_ptr", route_ptr, application.edges + 1, len(rows) + 1)
+    node = _indices("Solution.node_of_vertex", node_of_vertex, application.vertices, topology.nodes)
+    rows = _indices("Solution.route", route, None, topology.links)
+    ptr = _indices("Solution.route_ptr", route_ptr, application.edges + 1, len(rows) + 1)
     if ptr[0] != 0 or ptr[-1] != len(rows) or (np.diff(ptr) < 0).any():
         raise InvalidValue("Solution.route_ptr", f"does not rise from 0 to {len(rows)}")
     _check_routes(application, topology, node, ptr, rows)
@@ -109,27 +106,12 @@ def evaluate(
     )
 
 
-def performance_vector(solution: Solution, machine: Machine) -> Floats:
-    """Return the throughput of each node and each link alone, in ascending order.
-
-    Result: float64[n + m]; section 3.2.3.
-
-    The first entry is the throughput of the whole; an entry is infinite if nothing loads it.
-    """
-    with np.errstate(divide="ignore"):
-        return np.sort(
-            np.concatenate(
-                (machine.compute_speed / solution.node_load, machine.link_speed / solution.link_load)
-            )
-        )
-
-
 def throughput_under(speed: float, load: float) -> float:
     """Return the output elements per unit of time if this is the largest load; infinite without load."""
     return speed / load if load > 0 else math.inf
 
 
-def indices(field: str, values: ArrayLike, size: int | None, most: int) -> Longs:
+def _indices(field: str, values: ArrayLike, size: int | None, most: int) -> Longs:
     """Return whole numbers from 0 to below `most` as int64[size]; any number of them if `size` is None.
 
     Raises
@@ -155,7 +137,7 @@ def checked_nodes(node_of_vertex: ArrayLike, application: Application, nodes: in
     InvalidValue
         There is not one node per vertex, or a node does not exist.
     """
-    return indices("node_of_vertex", node_of_vertex, application.vertices, nodes)
+    return _indices("node_of_vertex", node_of_vertex, application.vertices, nodes)
 
 
 def bottleneck(solution: Solution) -> str:

@@ -9,10 +9,13 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.reconfiguration.model.problem import Machine, check_rows, components, incidence, rows_of
+from mapping.reconfiguration.model.problem import Machine, check_rows, components, rows_of
 from registry.errors import InvalidValue
 from registry.model import Ints, Longs
-from registry.model.arrays import freeze, whole_numbers
+from registry.model.arrays import freeze
+
+Pair = tuple[int, int]
+"""Two nodes that a link connects."""
 
 
 class Neighbours(NamedTuple):
@@ -93,8 +96,15 @@ class Topology:
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """Links of each node."""
-        return Neighbours(*incidence(self.nodes, self.source, self.target))
+        """Links of each node, as read-only arrays."""
+        ends, others = np.r_[self.source, self.target], np.r_[self.target, self.source]
+        link = np.tile(np.arange(self.links, dtype=np.int32), 2)
+        order = np.lexsort((link, ends))
+        indptr = np.r_[0, np.cumsum(np.bincount(ends, minlength=self.nodes))].astype(np.int64)
+        found = Neighbours(indptr, others[order], link[order])
+        for array in found:
+            array.flags.writeable = False
+        return found
 
     @cached_property
     def degree(self) -> Longs:
@@ -114,7 +124,7 @@ class Topology:
             Rows of the links that are left out.
         """
         kept = np.ones(self.links, bool)
-        kept[whole_numbers(without, "Topology.without")] = False
+        kept[np.asarray(without, np.int64)] = False
         return components(self.nodes, self.source[kept], self.target[kept])
 
     def link_between(self, one: int, other: int) -> int:
@@ -136,56 +146,37 @@ class Topology:
         row = np.searchsorted(keys, key)
         return np.where(np.isin(key, keys), row, -1)
 
-    def without(self, links: ArrayLike) -> Self:
-        """Return the topology without some links, given by row (int[k])."""
-        kept = np.ones(self.links, bool)
-        kept[whole_numbers(links, "Topology.without")] = False
-        return type(self)(nodes=self.nodes, source=self.source[kept], target=self.target[kept])
+    def changed(self, removed: ArrayLike = (), added: ArrayLike = ()) -> Self:
+        """Return the topology without some links, and with others.
 
-    def with_link(self, one: int, other: int) -> Self:
-        """Return the topology with one more link.
-
-        Raises
-        ------
-        InvalidValue
-            A node does not exist, both are the same, or a link connects them already.
+        Parameters
+        ----------
+        removed : int[k]
+            Rows of links.
+        added : int[k, 2]
+            Pairs of nodes, as of `of`.
         """
-        if self.link_between(one, other) >= 0:
-            raise InvalidValue("Topology.with_link", f"nodes {one} and {other} are connected already")
-        return self.of(self.nodes, np.concatenate((self.pairs, [[one, other]])))
+        kept = np.delete(self.pairs, np.asarray(removed, np.int64), axis=0)
+        return self.of(self.nodes, np.concatenate((kept, np.asarray(added, np.int64).reshape(-1, 2))))
 
-    def swapped(self, link: int, other: int, crossed: bool) -> Self:
-        """Return the topology after an edge swap (Figure 2): two links exchange ends; degrees stay.
+    def ends(self, link: int) -> Pair:
+        """Return the two nodes of a link."""
+        return int(self.source[link]), int(self.target[link])
 
-        Links {u, v} and {x, z}, ``u < v`` and ``x < z``, are replaced by {u, x} and {v, z}, or if `crossed`
-        by {u, z} and {v, x}.
+    def swap_ends(self, link: int, other: int, crossed: bool) -> tuple[Pair, Pair]:
+        """Return the links after an edge swap, in which two links exchange ends (Figure 2).
 
-        Raises
-        ------
-        InvalidValue
-            The links share a node, or a new link exists already.
+        Links {u, v} and {x, z}, ``u < v`` and ``x < z``, become {u, x} and {v, z}, or if `crossed` {u, z} and
+        {v, x}.
         """
-        made = self.swap_ends(link, other, crossed)
-        (u, v), (x, z) = made
-        if len({u, v, x, z}) < 4:
-            raise InvalidValue("Topology.swapped", f"links {link} and {other} share a node")
-        for one, two in made:
-            if self.link_between(one, two) >= 0:
-                raise InvalidValue("Topology.swapped", f"nodes {one} and {two} are connected already")
-        kept = np.delete(self.pairs, (link, other), axis=0)
-        return self.of(self.nodes, np.concatenate((kept, made)))
-
-    def swap_ends(self, link: int, other: int, crossed: bool) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the two links that `swapped` would make."""
-        u, v = int(self.source[link]), int(self.target[link])
-        x, z = int(self.source[other]), int(self.target[other])
+        (u, v), (x, z) = self.ends(link), self.ends(other)
         return ((u, z), (v, x)) if crossed else ((u, x), (v, z))
 
-    def beyond(self, other: Self) -> tuple[tuple[int, int], ...]:
-        """Return the links, as pairs of nodes, that this topology has and another does not, ascending."""
+    def beyond(self, other: Self) -> tuple[Pair, ...]:
+        """Return the links that this topology has and another does not, ascending."""
         key = (max(self.nodes, other.nodes), 1)
         rows = np.flatnonzero(~np.isin(self.pairs @ key, other.pairs @ key))
-        return tuple((int(self.source[row]), int(self.target[row])) for row in rows.tolist())
+        return tuple(self.ends(row) for row in rows.tolist())
 
     def require(self, machine: Machine) -> None:
         """Raise `InvalidValue` with node and number unless the machine can take this topology.
@@ -203,3 +194,11 @@ class Topology:
         if not self.connected():
             apart = int(np.argmax(self.components() != self.components()[0]))
             raise InvalidValue("Topology.source", f"no path of links connects node {apart} and node 0")
+
+
+class LinkChange(NamedTuple):
+    """A topology after a change of links, and the links by which it differs from the one before."""
+
+    topology: Topology
+    removed: tuple[Pair, ...]
+    inserted: tuple[Pair, ...]

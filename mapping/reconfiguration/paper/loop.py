@@ -1,4 +1,4 @@
-"""The co-optimising loop over topology, partition and routing (section 3, steps 1 to 4).
+"""The co-optimising loop over topology, partition and routing (section 3, steps 1 to 4; swaps: section 3.3).
 
 The loop of the paper makes a seed topology, then a partition and routes for it from scratch. Each further
 iteration swaps two links to relieve the present bottleneck and makes a partition and routes from scratch
@@ -8,19 +8,28 @@ the iteration before, even if that was no gain.
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from mapping.deadline import Deadline
-from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.model.solution import GAIN, Iteration, SearchResult, Solution
-from mapping.reconfiguration.model.topology import Topology
-from mapping.reconfiguration.paper.edge_swaps import next_swap
+from mapping.reconfiguration.model.problem import Application, Machine, require_not_negative
+from mapping.reconfiguration.model.solution import (
+    COMPUTE,
+    GAIN,
+    Iteration,
+    SearchResult,
+    Solution,
+    bottleneck,
+)
+from mapping.reconfiguration.model.topology import LinkChange, Pair, Topology
 from mapping.reconfiguration.paper.partition import LOWEST, coarsen, load_kernels, place_and_route
 from mapping.reconfiguration.paper.refinement import Refinement
 from mapping.reconfiguration.paper.seed_topology import CONDENSED, seed_topology
 from registry.errors import InvalidValue
+from registry.model import Bools, Floats, Longs
 from registry.progress import Progress, silent
 
 PATIENCE = 10
@@ -65,14 +74,9 @@ class LoopOptions:
     expansion: str = LOWEST
 
     def __post_init__(self) -> None:
-        if self.patience < 0:
-            raise InvalidValue("patience", f"is {self.patience}, must not be negative")
+        require_not_negative(patience=self.patience, seed=self.seed, seconds=self.seconds)
         if not 0 <= self.skip < 1:
             raise InvalidValue("skip", f"is {self.skip}, must be at least 0 and below 1")
-        if self.seed < 0:
-            raise InvalidValue("seed", f"is {self.seed}, must not be negative")
-        if self.seconds is not None and not self.seconds >= 0:
-            raise InvalidValue("seconds", f"is {self.seconds}, must not be negative")
 
 
 def co_optimise(
@@ -113,7 +117,7 @@ def co_optimise(
 
 
 class _Loop:
-    """State between iterations; `idle` counts the iterations since the last gain."""
+    """State between iterations; `idle` is the number of iterations since the last gain."""
 
     def __init__(
         self, application: Application, machine: Machine, options: LoopOptions, progress: Progress
@@ -169,3 +173,119 @@ class _Loop:
 
     def _report(self) -> None:
         self._progress("iterations", self.trail[-1].number, None, self.trail[-1].best)
+
+
+def next_swap(
+    topology: Topology, solution: Solution, generator: np.random.Generator, *, skip: float
+) -> LinkChange | None:
+    """Return an edge swap that may relieve the bottleneck (section 3.3); None if no two links can be swapped.
+
+    Parameters
+    ----------
+    topology : Topology
+        H_i, connected.
+    solution : Solution
+        Solution on that topology, whose loads are the weights of nodes and links.
+    generator : numpy.random.Generator
+        Decides which of the two ways of swapping a pair is tried first, and which pairs are skipped.
+    skip : float
+        Probability, 0 <= skip < 1, that a possible pair is ignored, to avoid cycles of topologies (section
+        3.3, last paragraph). If all pairs were ignored, the first of them is swapped.
+    """
+    candidates = (
+        compute_candidates(topology, solution)
+        if bottleneck(solution) == COMPUTE
+        else communication_candidates(topology, solution)
+    )
+    first: LinkChange | None = None
+    for one, other in candidates:
+        swap = swap_pair(topology, one, other, crossed=bool(generator.integers(2)))
+        if swap is None:
+            continue
+        if generator.random() >= skip:
+            return swap
+        first = first or swap
+    return first
+
+
+def compute_candidates(topology: Topology, solution: Solution) -> Iterator[Pair]:
+    """Yield pairs of links for a compute bottleneck, in the order to try them (section 3.3, Figure 3).
+
+    e_high, a light link between heavy nodes, has the lowest expansion: load over the product of its nodes'
+    loads. e_low has the lowest such vertex-product. All e_low are tried with the first e_high, then with the
+    next. A link at an empty node has infinite expansion; ties by row.
+    """
+    product = solution.node_load[topology.source] * solution.node_load[topology.target]
+    expansion = np.full(topology.links, np.inf)
+    np.divide(solution.link_load, product, out=expansion, where=product > 0)
+    low = np.argsort(product, kind="stable").tolist()
+    for one in np.argsort(expansion, kind="stable").tolist():
+        yield from ((one, other) for other in low)
+
+
+def communication_candidates(topology: Topology, solution: Solution) -> Iterator[Pair]:
+    """Yield pairs of links for a communication bottleneck, in the order to try them (Figure 4).
+
+    A light link on either side of the bottleneck cut, the pair with the smallest sum of loads first. After
+    those pairs, or if a side has no link, any two links in the same order.
+    """
+    load, side = solution.link_load, bottleneck_cut(topology, solution.link_load)
+    ends = side[topology.source], side[topology.target]
+    inside = np.flatnonzero(~ends[0] & ~ends[1]), np.flatnonzero(ends[0] & ends[1])
+    yield from _lightest_pairs(load, inside[0], inside[1])
+    every = np.arange(topology.links)
+    yield from ((one, other) for one, other in _lightest_pairs(load, every, every) if one < other)
+
+
+def bottleneck_cut(topology: Topology, link_load: Floats) -> Bools:
+    """Return the side of the bottleneck cut without node 0 (bool[nodes]; section 3.3).
+
+    Links are removed by descending load, ties by row, until the nodes are disconnected.
+    """
+    order = np.argsort(-link_load, kind="stable")
+    for count in range(1, topology.links + 1):
+        label = topology.components(order[:count])
+        if label.any():
+            return np.asarray(label != label[0])
+    return np.zeros(topology.nodes, bool)
+
+
+def swap_pair(topology: Topology, one: int, other: int, *, crossed: bool) -> LinkChange | None:
+    """Return the swap of two links, or None if neither way is allowed (section 3.3, conditions a to c).
+
+    The links must share no node, the new links must not exist yet, and nodes must stay connected.
+
+    Parameters
+    ----------
+    one, other : int
+        Rows of links.
+    crossed : bool
+        Way that is tried first (`Topology.swap_ends`).
+    """
+    removed = topology.ends(one), topology.ends(other)
+    if one == other or len({*removed[0], *removed[1]}) < 4:
+        return None
+    for way in (crossed, not crossed):
+        inserted = topology.swap_ends(one, other, way)
+        if any(topology.link_between(*pair) >= 0 for pair in inserted):
+            continue
+        swapped = topology.changed((one, other), inserted)
+        if swapped.connected():
+            return LinkChange(swapped, removed, inserted)
+    return None
+
+
+def _lightest_pairs(load: Floats, one: Longs, other: Longs) -> Iterator[Pair]:
+    """Yield pairs of a link of each of two sets, by rising sum of loads; ties by place."""
+    one, other = (rows[np.argsort(load[rows], kind="stable")] for rows in (one, other))
+    if not (len(one) and len(other)):
+        return
+    first, second = load[one].tolist(), load[other].tolist()
+    queue = [(first[0] + second[0], 0, 0)]
+    while queue:
+        _, i, j = heapq.heappop(queue)
+        yield int(one[i]), int(other[j])
+        if j + 1 < len(second):
+            heapq.heappush(queue, (first[i] + second[j + 1], i, j + 1))
+        if j == 0 and i + 1 < len(first):
+            heapq.heappush(queue, (first[i + 1] + second[0], i + 1, 0))

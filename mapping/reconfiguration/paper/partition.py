@@ -135,9 +135,7 @@ def coarsen(application: Application, nodes: int, *, expansion: str = LOWEST) ->
     if expansion not in EXPANSIONS:
         raise UnknownName("expansion", expansion, EXPANSIONS)
     fewest = fewest_vertices(nodes)
-    none = np.zeros(0, np.int32)
-    graph = application.vertex_weight, application.source, application.target, application.weight
-    levels = [Level(*graph, vertex=none, edge=none, backwards=np.zeros(0, np.bool_))]
+    levels = [Level.of(application)]
     while len(levels[-1].vertex_weight) > fewest:
         fine = levels[-1]
         size = len(fine.vertex_weight)

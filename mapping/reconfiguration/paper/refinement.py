@@ -25,8 +25,8 @@ from mapping.reconfiguration.kernels.routes import (
     reroute_flows,
     route_shortest,
 )
-from mapping.reconfiguration.kernels.trial_steps import new_workspace
-from mapping.reconfiguration.model.problem import Application, Level, Machine
+from mapping.reconfiguration.kernels.workspace import new_workspace
+from mapping.reconfiguration.model.problem import Application, Level, Machine, require_not_negative
 from mapping.reconfiguration.model.solution import Solution, evaluate
 from mapping.reconfiguration.model.topology import Topology
 from registry.errors import InvalidValue
@@ -321,9 +321,7 @@ def refine(
         A limit is negative.
     """
     depth, steps = limits.depth, limits.steps
-    for name, value in (("depth", depth), ("steps", steps)):
-        if value is not None and value < 0:
-            raise InvalidValue(f"refine.{name}", f"is {value}, must not be negative")
+    require_not_negative(depth=depth, steps=steps)
     few = THOROUGH // max(len(net.ends), 1) if limits.thorough is None else limits.thorough
     work = new_workspace(net, guest, state, len(guest.flow) <= few)
     if depth == DEPTH:

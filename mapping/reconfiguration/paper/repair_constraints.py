@@ -5,13 +5,16 @@ Sections 3.1.2 to 3.1.4.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mapping.reconfiguration.model.problem import Machine
-from mapping.reconfiguration.model.topology import Topology
+from mapping.reconfiguration.model.topology import Pair, Topology
 from mapping.reconfiguration.paper.refinement import least_congested_path
-from registry.model import Bools, Floats, Ints, Longs
+from registry.model import Bools, Floats, Longs
 
 
 class LoadedTopology:
@@ -21,8 +24,8 @@ class LoadedTopology:
     ----------
     topology : Topology
         Connected, with a link between the ends of each flow: its first route.
-    source, target : int[k]
-        Ends of each flow, never equal.
+    ends : int[k, 2]
+        Nodes of each flow, never equal.
     flow : float[k]
         Data of each flow, >= 0.
 
@@ -34,24 +37,21 @@ class LoadedTopology:
         Data on each of its links, the link's weight.
     """
 
-    def __init__(self, topology: Topology, source: ArrayLike, target: ArrayLike, flow: ArrayLike) -> None:
-        self._source, self._target = np.asarray(source, np.int64), np.asarray(target, np.int64)
+    def __init__(self, topology: Topology, ends: ArrayLike, flow: ArrayLike) -> None:
+        self._ends = np.asarray(ends, np.int64).reshape(-1, 2)
         self._flow = np.asarray(flow, np.float64)
         self.topology = topology
         self.load: Floats = np.zeros(topology.links)
-        self._name = np.arange(topology.links)  # name of each row: rows shift when links are removed
-        self._on: list[set[int]] = [set() for _ in range(topology.links)]  # flows, by link name
-        self._route: list[Longs] = [self._name[:0]] * len(self._flow)  # link names, by flow
-        for one, (start, end) in enumerate(zip(self._source.tolist(), self._target.tolist(), strict=True)):
-            self._add_flow(one, np.array([topology.link_between(start, end)]))
+        self._flows: defaultdict[Pair, set[int]] = defaultdict(set)  # by the nodes of a link: rows shift
+        self._links: list[Longs] = [self._ends[:0]] * len(self._flow)  # of each flow, int64[links, 2]
+        for one, row in enumerate(topology.rows_between(self._ends).tolist()):
+            self._add_flow(one, [row])
 
-    def route(self, flow: int) -> Ints:
-        """Return the rows of the links that a flow takes, from its source (int32[links])."""
-        row = np.full(len(self._on), -1, np.int32)
-        row[self._name] = np.arange(len(self._name))
-        return row[self._route[flow]]
+    def route(self, flow: int) -> Longs:
+        """Return the rows of the links that a flow takes, from its source (int64[links])."""
+        return self.topology.rows_between(self._links[flow])
 
-    def change(self, gone: ArrayLike, made: list[tuple[int, int]]) -> None:
+    def change(self, gone: ArrayLike, made: Sequence[Pair] = ()) -> None:
         """Remove some links and add others; the flows of removed links take least congested paths.
 
         Heavier flows are routed first, ties by index; a new link carries nothing until then.
@@ -60,47 +60,32 @@ class LoadedTopology:
         ----------
         gone : int[k]
             Rows of the links to remove.
-        made : list of (int, int)
+        made : sequence of (int, int)
             Nodes of the links to add; the topology must then be connected.
         """
-        rows = np.unique(np.asarray(gone, np.int64))
-        moved = sorted(set[int]().union(*(self._on[name] for name in self._name[rows].tolist())))
+        old, rows = self.topology, np.unique(np.asarray(gone, np.int64))
+        moved = sorted(set[int]().union(*(self._flows[old.ends(row)] for row in rows.tolist())))
         for one in moved:
             self._remove_flow(one)
-        self._replace(rows, made)
+        self.topology, load = old.changed(rows, made), np.delete(self.load, rows)
+        self.load = np.zeros(self.topology.links)
+        self.load[self.topology.rows_between(np.delete(old.pairs, rows, axis=0))] = load
         for one in sorted(moved, key=lambda one: (-self._flow[one], one)):
-            ends = int(self._source[one]), int(self._target[one])
-            path = least_congested_path(self.topology, self.load, *ends, float(self._flow[one]))
-            self._add_flow(one, np.asarray(path, np.int64))
+            start, end = self._ends[one].tolist()
+            path = least_congested_path(self.topology, self.load, start, end, float(self._flow[one]))
+            self._add_flow(one, path.tolist())
 
     def _remove_flow(self, flow: int) -> None:
-        rows = self.route(flow)
-        self.load[rows] -= self._flow[flow]
-        for name in self._route[flow].tolist():
-            self._on[name].discard(flow)
-        for row in rows.tolist():  # rounding must not leave a load on an idle link
-            if not self._on[self._name[row]]:
-                self.load[row] = 0.0
+        for row in self.route(flow).tolist():
+            others = self._flows[self.topology.ends(row)]
+            others.discard(flow)  # rounding must not leave a load on an idle link
+            self.load[row] = self.load[row] - self._flow[flow] if others else 0.0
 
-    def _add_flow(self, flow: int, rows: Longs) -> None:
+    def _add_flow(self, flow: int, rows: list[int]) -> None:
         self.load[rows] += self._flow[flow]
-        self._route[flow] = self._name[rows]
-        for name in self._route[flow].tolist():
-            self._on[name].add(flow)
-
-    def _replace(self, rows: Longs, made: list[tuple[int, int]]) -> None:
-        """Replace the topology, and keep names and loads of the links that stay."""
-        old, names, load = self.topology, self._name, self.load
-        kept = np.delete(np.arange(old.links), rows)
-        fresh = np.array(made, np.int64).reshape(-1, 2)
-        self.topology = Topology.of(old.nodes, np.concatenate((old.pairs[kept], fresh)))
-        self._name, self.load = np.zeros(self.topology.links, np.int64), np.zeros(self.topology.links)
-        keys = self.topology.pairs @ (old.nodes, 1)
-        now = np.searchsorted(keys, old.pairs[kept] @ (old.nodes, 1))
-        self._name[now], self.load[now] = names[kept], load[kept]
-        for one, other in fresh.tolist():
-            self._name[self.topology.link_between(one, other)] = len(self._on)
-            self._on.append(set())
+        self._links[flow] = self.topology.pairs[rows]
+        for row in rows:
+            self._flows[self.topology.ends(row)].add(flow)
 
 
 def connect(topology: Topology) -> Topology:
@@ -114,9 +99,16 @@ def connect(topology: Topology) -> Topology:
         grown = label == label[0]
         other = label == label[int(np.argmin(grown))]
         ends = _fewest(topology.degree, grown), _fewest(topology.degree, other)
-        topology = topology.with_link(*ends)
+        topology = topology.changed(added=[ends])
         label = topology.components()
     return topology
+
+
+def satisfy_limits(loaded: LoadedTopology, machine: Machine) -> Topology:
+    """Return the topology with links removed for max-degree (section 3.1.3), then max-edges (3.1.4)."""
+    satisfy_max_degree(loaded, machine)
+    satisfy_max_edges(loaded, machine)
+    return loaded.topology
 
 
 def satisfy_max_degree(loaded: LoadedTopology, machine: Machine) -> None:
@@ -132,7 +124,7 @@ def satisfy_max_degree(loaded: LoadedTopology, machine: Machine) -> None:
         row = _lightest(loaded, _heavy(loaded.topology, machine, 2))
         row = _lightest(loaded, weakly) if row < 0 else row
         if row >= 0:
-            loaded.change([row], [])
+            loaded.change([row])
         else:  # heavy nodes and bridges are a forest, whose leaves have weakly heavy links
             rows = np.flatnonzero(weakly)
             _reconnect(loaded, int(rows[np.argmin(loaded.load[rows])]))
@@ -145,7 +137,7 @@ def satisfy_max_edges(loaded: LoadedTopology, machine: Machine) -> None:
     """
     while loaded.topology.links > machine.max_edges:
         row = _lightest(loaded, np.ones(loaded.topology.links, bool))
-        loaded.change([row], [])
+        loaded.change([row])
 
 
 def _heavy(topology: Topology, machine: Machine, ends: int) -> Bools:
@@ -183,11 +175,10 @@ def _reconnect(loaded: LoadedTopology, bridge: int) -> None:
     for one in order[0]:
         for other in order[1]:
             made = topology.swap_ends(one, other, False)
-            pairs = np.concatenate((np.delete(topology.pairs, (bridge, one, other), axis=0), made))
-            if Topology.of(topology.nodes, pairs).connected():
-                loaded.change([bridge, one, other], list(made))
+            if topology.changed([bridge, one, other], made).connected():
+                loaded.change([bridge, one, other], made)
                 return
-    degree = topology.without([bridge]).degree
+    degree = topology.changed([bridge]).degree
     u, w = _fewest(degree, label == 0), _fewest(degree, label == 1)
     loaded.change([bridge], [(u, w)])
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import NamedTuple
 
 import numpy as np
 import pymetis
@@ -18,8 +17,8 @@ from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.repair_constraints import (
     LoadedTopology,
     connect,
+    satisfy_limits,
     satisfy_max_degree,
-    satisfy_max_edges,
 )
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Floats, Ints, Longs
@@ -28,37 +27,6 @@ IMBALANCE = 1.05
 """Ratio of the heaviest subdomain to the mean that METIS may make (section 3.1.1)."""
 MOST = 1 << 30
 """Sum of the integer vertex weights passed to METIS, which counts in 32 bits."""
-
-
-class Condensed(NamedTuple):
-    """The condensed graph G_c of a partition (section 3.1.2), connected.
-
-    Attributes
-    ----------
-    topology : Topology
-        A link between two nodes if an edge connects their vertices; and links that connect components.
-    weight : float64[m]
-        Sum of the weights of those edges; 0 for links that connect components.
-    edges : int64[k]
-        Edges of the application between different nodes: the flows.
-    """
-
-    topology: Topology
-    weight: Floats
-    edges: Longs
-
-
-def initial_topology(application: Application, machine: Machine, generator: np.random.Generator) -> Topology:
-    """Return the condensed graph of an architecture-oblivious partition, within max-degree and max-edges.
-
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-        Source of the seed of METIS; the same state gives the same topology.
-    """
-    node_of_vertex = oblivious_partition(application, machine.nodes, generator)
-    condensed = condense(application, node_of_vertex, machine.nodes)
-    return satisfy_constraints(application, node_of_vertex, condensed, machine)
 
 
 def oblivious_partition(application: Application, nodes: int, generator: np.random.Generator) -> Ints:
@@ -119,8 +87,11 @@ def _parts(application: Application, kept: Longs, parts: int, seed: int) -> Ints
     return np.asarray(found.vertex_part, np.int32)
 
 
-def condense(application: Application, node_of_vertex: Ints, nodes: int) -> Condensed:
-    """Return the condensed graph of a partition; links of weight 0 connect its components (section 3.1.2).
+def condensed_graph(application: Application, node_of_vertex: Ints, nodes: int) -> LoadedTopology:
+    """Return the condensed graph G_c of a partition, connected (section 3.1.2).
+
+    It has a link between two nodes if edges of the application connect their vertices. These edges are flows,
+    and their weights the load of the link. Links without load connect the components.
 
     Parameters
     ----------
@@ -128,34 +99,14 @@ def condense(application: Application, node_of_vertex: Ints, nodes: int) -> Cond
         Subdomain of each vertex; subdomains may be empty.
     """
     source, target = node_of_vertex[application.source], node_of_vertex[application.target]
-    edges = np.flatnonzero(source != target)
-    own = Topology.of(nodes, np.stack((source[edges], target[edges]), axis=1))
-    topology = connect(own)
-    keys = topology.pairs @ (nodes, 1)
-    low, high = np.minimum(source, target)[edges], np.maximum(source, target)[edges]
-    row = np.searchsorted(keys, low.astype(np.int64) * nodes + high)
-    weight = np.bincount(row, weights=application.weight[edges], minlength=topology.links)
-    return Condensed(topology, weight.astype(np.float64), edges)
+    flows = source != target
+    pairs = np.stack((source[flows], target[flows]), axis=1)
+    return LoadedTopology(connect(Topology.of(nodes, pairs)), pairs, application.weight[flows])
 
 
-def satisfy_constraints(
-    application: Application, node_of_vertex: Ints, condensed: Condensed, machine: Machine
-) -> Topology:
-    """Return the condensed graph reduced to max-degree (section 3.1.3), then to max-edges (section 3.1.4).
-
-    Each edge of the application between different nodes is a flow, which takes another path if its link is
-    removed.
-    """
-    flows = condensed.edges
-    loaded = LoadedTopology(
-        condensed.topology,
-        node_of_vertex[application.source[flows]],
-        node_of_vertex[application.target[flows]],
-        application.weight[flows],
-    )
-    satisfy_max_degree(loaded, machine)
-    satisfy_max_edges(loaded, machine)
-    return loaded.topology
+def condensed_topology(application: Application, machine: Machine, node_of_vertex: Ints) -> Topology:
+    """Return the condensed graph of a partition, within the machine's limits (sections 3.1.2 to 3.1.4)."""
+    return satisfy_limits(condensed_graph(application, node_of_vertex, machine.nodes), machine)
 
 
 def _whole(weight: Floats) -> Longs | None:
@@ -255,7 +206,7 @@ def repair_topology(topology: Topology, machine: Machine, generator: np.random.G
     """
     if topology.nodes != machine.nodes:
         raise InvalidValue("seed_topology", f"has {topology.nodes} nodes, the machine has {machine.nodes}")
-    loaded = LoadedTopology(connect(topology), (), (), ())
+    loaded = LoadedTopology(connect(topology), (), ())
     satisfy_max_degree(loaded, machine)
     kept = loaded.topology
     gone: list[int] = []
@@ -264,7 +215,7 @@ def repair_topology(topology: Topology, machine: Machine, generator: np.random.G
             break
         if not kept.components([*gone, link]).any():
             gone.append(link)
-    return kept.without(gone)
+    return kept.changed(gone)
 
 
 def seed_topology(
@@ -277,7 +228,7 @@ def seed_topology(
     seed : str or Topology
         One of `SEEDS`, or any topology with the nodes of the machine.
     generator : numpy.random.Generator
-        As for `initial_topology` and `repair_topology`.
+        Source of all random choices; the same state gives the same topology.
 
     Raises
     ------
@@ -289,7 +240,8 @@ def seed_topology(
     if isinstance(seed, Topology):
         return repair_topology(seed, machine, generator)
     if seed == CONDENSED:
-        return initial_topology(application, machine, generator)
+        node_of_vertex = oblivious_partition(application, machine.nodes, generator)
+        return condensed_topology(application, machine, node_of_vertex)
     return repair_topology(_by_name(seed, machine.nodes), machine, generator)
 
 

@@ -16,8 +16,8 @@ from scipy.optimize import quadratic_assignment
 
 from mapping.deadline import Deadline
 from mapping.reconfiguration.model.problem import Application, Machine
-from mapping.reconfiguration.model.solution import Iteration, Pair, SearchResult, evaluate
-from mapping.reconfiguration.model.topology import Topology
+from mapping.reconfiguration.model.solution import Iteration, SearchResult, evaluate
+from mapping.reconfiguration.model.topology import Pair, Topology
 from mapping.reconfiguration.search.best_partition import route_partition
 from registry.model import Floats, Longs
 
@@ -38,10 +38,8 @@ def drop_unused_circuits(
     """
     topology, solution = found.topology, found.solution
     used = np.bincount(solution.route, minlength=topology.links) > 0
-    old = {(one, other) for one, other in present.pairs.tolist()}
-    ends = [(one, other) for one, other in topology.pairs.tolist()]
-    kept = [pair for pair, takes in zip(ends, used.tolist(), strict=True) if takes or pair in old]
-    made = _with_old(Topology.of(topology.nodes, np.array(kept, np.int64).reshape(-1, 2)), present, machine)
+    old = present.rows_between(topology.pairs) >= 0
+    made = _with_old(topology.changed(np.flatnonzero(~(used | old))), present, machine)
     if not made.connected():
         return found
     route = made.rows_between(topology.pairs)[solution.route]
@@ -70,15 +68,14 @@ def avoid_moves(
         No further circuit is tried after its end.
     """
     topology, solution = found.topology, found.solution
-    pairs = [(one, other) for one, other in topology.pairs.tolist()]
-    load: dict[Pair, float] = dict(zip(pairs, solution.link_load.tolist(), strict=True))
-    new = sorted(topology.beyond(present), key=lambda pair: (load[pair], pair))
+    rows = np.flatnonzero(present.rows_between(topology.pairs) < 0)
+    rows = rows[np.argsort(solution.link_load[rows], kind="stable")]
+    new = [topology.ends(row) for row in rows.tolist()]
     with deadline.interruptible():
         for pair in new[:TRIED]:
             if deadline.over:
                 break
-            row = topology.link_between(*pair)
-            trial = _with_old(topology.without([row]), present, machine)
+            trial = _with_old(topology.changed([topology.link_between(*pair)]), present, machine)
             if trial.connected():
                 routes = route_partition(application, trial, machine, solution.node_of_vertex)
                 if routes.throughput >= least:
@@ -89,14 +86,14 @@ def avoid_moves(
 
 def _with_old(topology: Topology, present: Topology, machine: Machine) -> Topology:
     """Return the topology with present circuits added in ascending order, within the machine's limits."""
-    degree, links, back = topology.degree.copy(), topology.links, []
+    degree = topology.degree.copy()
+    back: list[Pair] = []
     for one, other in present.beyond(topology):
-        if links < machine.max_edges and max(degree[one], degree[other]) < machine.max_degree:
+        room = topology.links + len(back) < machine.max_edges
+        if room and max(degree[one], degree[other]) < machine.max_degree:
             back.append((one, other))
             degree[[one, other]] += 1
-            links += 1
-    pairs = np.concatenate((topology.pairs, np.array(back, np.int64).reshape(-1, 2)))
-    return Topology.of(topology.nodes, pairs)
+    return topology.changed(added=back)
 
 
 def relabel_nodes(
@@ -107,7 +104,7 @@ def relabel_nodes(
     Only circuits that a route uses count: others need not be added. The trail is renumbered too.
     """
     spare = np.flatnonzero(np.bincount(found.solution.route, minlength=found.topology.links) == 0)
-    number = best_labels(present, found.topology.without(spare))
+    number = best_labels(present, found.topology.changed(spare))
     if (number == np.arange(len(number))).all():
         return found
     pairs, solution = number[found.topology.pairs], found.solution

@@ -14,25 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mapping.deadline import Deadline
+from mapping.reconfiguration.bounds import pinned_bound
 from mapping.reconfiguration.model.problem import Application, Machine, rows_of
-from mapping.reconfiguration.model.solution import (
-    GAIN,
-    Iteration,
-    Pair,
-    SearchResult,
-    Solution,
-    checked_nodes,
-)
+from mapping.reconfiguration.model.solution import GAIN, Iteration, SearchResult, Solution, checked_nodes
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.partition import load_kernels
-from mapping.reconfiguration.paper.repair_constraints import (
-    LoadedTopology,
-    connect,
-    satisfy_max_degree,
-    satisfy_max_edges,
-)
+from mapping.reconfiguration.paper.repair_constraints import LoadedTopology, connect, satisfy_limits
 from mapping.reconfiguration.plan.few_moves import avoid_moves, drop_unused_circuits
-from mapping.reconfiguration.plan.pinned_bounds import pinned_bound
 from mapping.reconfiguration.search.best_partition import local_reroute, route_partition
 from mapping.reconfiguration.search.local_search import DEFAULTS, ROUNDING, TrialOptions, improve
 from registry.errors import InvalidValue
@@ -49,8 +37,6 @@ class NextCircuits:
         Routes over the present circuits, or None if these are unknown.
     found : SearchResult
         The proposed topology and its routes; the present ones if none are better.
-    removed, inserted : tuple of (int, int)
-        Circuits to remove and to add, as ascending pairs of nodes.
     gain : float
         Throughput of the proposal over the present one; 1 if nothing changes, nan if the latter is unknown.
     break_even_seconds : float
@@ -60,14 +46,12 @@ class NextCircuits:
 
     present: Solution | None
     found: SearchResult
-    removed: tuple[Pair, ...]
-    inserted: tuple[Pair, ...]
     gain: float
     break_even_seconds: float
 
 
 class _PinnedProblem(NamedTuple):
-    """What the searches share: vertices without computation that stay on their nodes.
+    """Vertices without computation that stay on their nodes.
 
     `enough` is a throughput at which a search ends, since nothing better exists or counts.
     """
@@ -77,31 +61,29 @@ class _PinnedProblem(NamedTuple):
     node_of_vertex: ArrayLike
     enough: float
 
-    def route(self, topology: Topology) -> SearchResult:
-        """Return a topology with routes as the result of a search that tried nothing else."""
-        clock = Deadline()
-        solution = route_partition(self.application, topology, self.machine, self.node_of_vertex)
-        start = Iteration.of(0, solution, seconds=clock.elapsed)
-        return SearchResult(topology=topology, solution=solution, trail=(start,), complete=True)
+    def search(
+        self, topology: Topology, options: TrialOptions, progress: Progress
+    ) -> tuple[Solution, SearchResult]:
+        """Return routes over a topology, and the result of the local search from it, with improved routes.
 
-    def search(self, start: SearchResult, options: TrialOptions, progress: Progress) -> SearchResult:
-        """Return what the local search finds from a start, with improved routes.
-
-        Nothing is tried if the start is good enough. After an interrupt the best so far is returned.
+        Nothing is tried if the topology is good enough. After an interrupt the best so far is returned.
         """
-        if start.throughput >= self.enough:
+        application, machine, deadline = self.application, self.machine, Deadline()
+        first = route_partition(application, topology, machine, self.node_of_vertex)
+        trail = (Iteration.of(0, first, seconds=deadline.elapsed),)
+        start = SearchResult(topology=topology, solution=first, trail=trail, complete=True)
+        if first.throughput >= self.enough:
             options = replace(options, trials=0)
-        found = improve(self.application, self.machine, start, options, pinned=True, progress=progress)
-        deadline = Deadline()
+        found = improve(application, machine, start, options, pinned=True, progress=progress)
         with deadline.interruptible():
-            solution = local_reroute(self.application, found.topology, self.machine, found.solution)
+            solution = local_reroute(application, found.topology, machine, found.solution)
         if deadline.interrupted:
-            return replace(found, complete=False)
+            return first, replace(found, complete=False)
         if not solution.throughput > found.throughput * (1 + GAIN):
-            return found
+            return first, found
         before = found.trail[-1]
         last = Iteration.of(before.number + 1, solution, seconds=before.seconds)
-        return replace(found, solution=solution, trail=(*found.trail, last))
+        return first, replace(found, solution=solution, trail=(*found.trail, last))
 
 
 def next_circuits(
@@ -153,34 +135,18 @@ def next_circuits(
     deadline = Deadline(seconds=options.seconds)
     first, best = _search_from(problem, starts, options, deadline, progress)
     if present is None:
-        inserted, nan = best.topology.beyond(Topology.of(machine.nodes, ())), math.nan
-        return NextCircuits(
-            present=None, found=best, removed=(), inserted=inserted, gain=nan, break_even_seconds=nan
-        )
+        return NextCircuits(present=None, found=best, gain=math.nan, break_even_seconds=math.nan)
     reached = min(best.throughput, compute_throughput)
-    rest = Deadline(seconds=None if options.seconds is None else max(deadline.left, 0.0))
-    best = _with_few_moves(problem, present, first, best, reached, rest)
+    if reached > first.throughput:
+        least, rest = max(reached * (1 - GAIN), first.throughput * (1 + GAIN)), deadline.time_until(1.0)
+        best = drop_unused_circuits(application, machine, present, best)
+        best = avoid_moves(application, machine, present, best, least=least, deadline=rest)
+    else:
+        best = replace(best, topology=present, solution=first)
     gain = min(best.throughput, compute_throughput) / first.throughput
-    return _compare(present, first, best, gain if gain > 1 else 1.0, reconfiguration_seconds)
-
-
-def _compare(
-    present: Topology,
-    now: Solution,
-    found: SearchResult,
-    gain: float,
-    reconfiguration_seconds: float | None,
-) -> NextCircuits:
-    """Return the result with the circuits to move and the time after which that has paid off."""
-    removed, inserted = circuit_changes(present, found.topology)
-    return NextCircuits(
-        present=now,
-        found=found,
-        removed=removed,
-        inserted=inserted,
-        gain=gain,
-        break_even_seconds=break_even_seconds(gain, reconfiguration_seconds),
-    )
+    gain = gain if gain > 1 else 1.0
+    seconds = break_even_seconds(gain, reconfiguration_seconds)
+    return NextCircuits(present=first, found=best, gain=gain, break_even_seconds=seconds)
 
 
 def _search_from(
@@ -204,9 +170,8 @@ def _search_from(
             if options.seconds is not None:
                 left = max(deadline.left, 0.0) / (len(starts) - number)
                 options = replace(options, seconds=left)
-            start = problem.route(topology)
-            found = problem.search(start, options, progress)
-            first = first or start.solution
+            routes, found = problem.search(topology, options, progress)
+            first = first or routes
             if best is None or found.throughput > best.throughput * (1 + GAIN):
                 best = found if best is None else _joined_trail(best, found)
             best = replace(best, complete=best.complete and found.complete)
@@ -230,26 +195,6 @@ def _joined_trail(first: SearchResult, second: SearchResult) -> SearchResult:
     return replace(second, trail=tuple(trail))
 
 
-def _with_few_moves(
-    problem: _PinnedProblem,
-    present: Topology,
-    now: Solution,
-    found: SearchResult,
-    reached: float,
-    deadline: Deadline,
-) -> SearchResult:
-    """Return the result with few circuits moved, or the present circuits if nothing is gained.
-
-    `reached` is the throughput of the result as far as it counts.
-    """
-    if not reached > now.throughput:
-        return replace(found, topology=present, solution=now)
-    application, machine = problem.application, problem.machine
-    made = drop_unused_circuits(application, machine, present, found)
-    least = max(reached * (1 - GAIN), now.throughput * (1 + GAIN))
-    return avoid_moves(application, machine, present, made, least=least, deadline=deadline)
-
-
 def direct_circuits(application: Application, machine: Machine, node_of_vertex: ArrayLike) -> Topology:
     """Return circuits between the pairs of nodes that exchange most, within the limits, connected.
 
@@ -269,17 +214,9 @@ def direct_circuits(application: Application, machine: Machine, node_of_vertex: 
         if free[one] > 0 and free[other] > 0:
             taken.append(row)
             free[[one, other]] -= 1
-    ends = rows.source[taken], rows.target[taken]
-    topology = connect(Topology.of(machine.nodes, np.stack(ends, axis=1)))
-    loaded = LoadedTopology(topology, *ends, weight[taken])
-    satisfy_max_degree(loaded, machine)
-    satisfy_max_edges(loaded, machine)
-    return loaded.topology
-
-
-def circuit_changes(before: Topology, after: Topology) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-    """Return the circuits that only the first topology has, and those that only the second has, ascending."""
-    return before.beyond(after), after.beyond(before)
+    pairs = np.stack((rows.source[taken], rows.target[taken]), axis=1)
+    topology = connect(Topology.of(machine.nodes, pairs))
+    return satisfy_limits(LoadedTopology(topology, pairs, weight[taken]), machine)
 
 
 def break_even_seconds(gain: float, reconfiguration_seconds: float | None) -> float:

@@ -6,8 +6,7 @@ alone, a circuit plan would seem to gain what a better partition gives without a
 
 Restarts lead to partitions that no single step of the refinement reaches. `exchange_nodes` moves all that is
 on a node together: what is on one node is a rank, and the topology is the network, of a search of the mapping
-engine for least congestion. `condense_again` makes a topology of the condensed graph of the present partition
-(sections 3.1.2 to 3.1.4), while the paper makes one of the partition of METIS only.
+engine for least congestion.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from mapping.distances.cost_model import CostModel
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.reconfiguration.kernels.routes import least_congested, new_search
-from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.problem import Application, Level, Machine
 from mapping.reconfiguration.model.solution import GAIN, Solution, checked_nodes, evaluate
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.partition import (
-    EXPANSIONS,
     HIGHEST,
     LOADING,
+    LOWEST,
     coarsen,
     load_kernels,
     place_and_route,
@@ -45,7 +44,6 @@ from mapping.reconfiguration.paper.refinement import (
     refine,
     route_unsplit,
 )
-from mapping.reconfiguration.paper.seed_topology import condense, satisfy_constraints
 from registry.model import HOST, Allocation, Fabric, Ints, Links, Placement, Profile
 from registry.progress import Progress
 
@@ -109,61 +107,75 @@ def best_partition(
         Before the first solution; after a later interrupt the best so far is returned.
     """
     deadline = Deadline(seconds=seconds)
-    restarts = _Restarts(application, machine, topology, seed)
-    first, *scratch = (partial(restarts.from_scratch, expansion=one) for one in EXPANSIONS)
-    given = [partial(restarts.from_partition, start=node) for node in partitions]
-    more = (
-        restarts.exchange_nodes,
-        restarts.gather,
-        restarts.shake,
-        partial(restarts.from_scratch, expansion=HIGHEST),
-    )
-    attempts: tuple[Callable[[Ints], Solution], ...] = (*scratch, *given, *rounds * more)
-    best = first(np.zeros(0, np.int32))
+    generator = np.random.default_rng(seed)
+    restarts = Restarts(application, machine, generator, HIGHEST)
+    given = [partial(restarts.refined, start=node) for node in partitions]
+    more = (restarts.exchange_nodes, restarts.gather, restarts.shake, restarts.from_scratch)
+    attempts: tuple[Attempt, ...] = (restarts.from_scratch, *given, *rounds * more)
+    best = place_and_route(application, topology, machine, generator, expansion=LOWEST)
     with deadline.interruptible():
         for attempt in attempts:
             if deadline.over:
                 break
-            found = attempt(best.node_of_vertex)
+            found = attempt(topology, best.node_of_vertex)
             best = found if found.throughput > best.throughput else best
     return PartitionResult(best, not deadline.interrupted)
 
 
-class _Restarts:
-    """Ways from the best partition so far (`node`) to another solution on the same topology."""
+Attempt = Callable[[Topology, Ints], Solution]
+"""Returns another solution on a topology, from the node of each vertex (int32[v])."""
 
-    def __init__(self, application: Application, machine: Machine, topology: Topology, seed: int) -> None:
-        self._application, self._machine, self._topology = application, machine, topology
-        self._generator = np.random.default_rng(seed)
-        self._net, self._longest = build_net(topology), longest_route(topology)
-        self._guest = build_guest(coarsen(application, topology.nodes)[0], Scale.of(application, machine))
 
-    def from_scratch(self, node: Ints, expansion: str) -> Solution:
+class Restarts:
+    """Ways from a partition to another one with routes, all refined; each is an `Attempt`.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        Source of all random choices.
+    expansion : str
+        As of `coarsen`, for partitions from scratch.
+
+    Attributes
+    ----------
+    guest : Guest
+        The application as arrays for kernels.
+    """
+
+    def __init__(
+        self, application: Application, machine: Machine, generator: np.random.Generator, expansion: str
+    ) -> None:
+        self._application, self._machine, self._generator = application, machine, generator
+        self._levels = coarsen(application, machine.nodes, expansion=expansion)
+        self.guest = build_guest(self._levels[0], Scale.of(application, machine))
+
+    def from_scratch(self, topology: Topology, node: Ints) -> Solution:
         """Partition from scratch (section 3.2); `node` is ignored."""
         return place_and_route(
-            self._application, self._topology, self._machine, self._generator, expansion=expansion
+            self._application, topology, self._machine, self._generator, levels=self._levels
         )
 
-    def from_partition(self, node: Ints, start: Ints) -> Solution:
-        """Refine the partition `start`; `node` is ignored."""
-        state = route_unsplit(self._net, self._guest, start.copy(), self._longest)
-        refine(self._net, self._guest, state)
-        return evaluate_state(self._application, self._topology, self._machine, state)
+    def refined(self, topology: Topology, node: Ints, start: Ints | None = None) -> Solution:
+        """Route all flows of a partition from scratch and refine it; `start` is used instead of `node`."""
+        net, chosen = build_net(topology), node if start is None else start
+        state = route_unsplit(net, self.guest, chosen.copy(), longest_route(topology))
+        refine(net, self.guest, state)
+        return evaluate_state(self._application, topology, self._machine, state)
 
-    def exchange_nodes(self, node: Ints) -> Solution:
+    def exchange_nodes(self, topology: Topology, node: Ints) -> Solution:
         """Let nodes exchange their vertices by a search of the mapping engine."""
         seed = int(self._generator.integers(1 << 31))
-        return self.from_partition(node, exchange_nodes(self._application, self._topology, node, seed=seed))
+        return self.refined(topology, exchange_nodes(self._application, topology, node, seed=seed))
 
-    def gather(self, node: Ints) -> Solution:
+    def gather(self, topology: Topology, node: Ints) -> Solution:
         """Start with all vertices on one node, or from scratch if they are many."""
         if self._application.vertices > MOST_GATHERED:
-            return self.from_scratch(node, HIGHEST)
-        return self.from_partition(node, gather(self._topology, node, self._generator))
+            return self.from_scratch(topology, node)
+        return self.refined(topology, gather(topology, node, self._generator))
 
-    def shake(self, node: Ints) -> Solution:
+    def shake(self, topology: Topology, node: Ints) -> Solution:
         """Start with some vertices moved to a neighbouring node."""
-        return self.from_partition(node, shake(self._topology, node, self._generator))
+        return self.refined(topology, shake(topology, node, self._generator))
 
 
 def route_partition(
@@ -174,7 +186,7 @@ def route_partition(
     Flows are then re-routed until that helps no more, so that no topology looks worse than it is.
     """
     node = checked_nodes(node_of_vertex, application, topology.nodes)
-    guest = build_guest(coarsen(application, topology.nodes)[0], Scale.of(application, machine))
+    guest = build_guest(Level.of(application), Scale.of(application, machine))
     state = route_unsplit(build_net(topology), guest, node.astype(np.int32), longest_route(topology))
     solution = evaluate_state(application, topology, machine, state)
     return local_reroute(application, topology, machine, solution)
@@ -279,12 +291,6 @@ def network(topology: Topology) -> Fabric:
         lid=np.zeros(nodes, np.int32),
         links=Links.of(np.r_[ends[0], ends[1]], np.r_[ends[1], ends[0]], 1.0),
     )
-
-
-def condense_again(application: Application, machine: Machine, node_of_vertex: Ints) -> Topology:
-    """Return the condensed graph of a partition, within the machine's limits (sections 3.1.2 to 3.1.4)."""
-    condensed = condense(application, node_of_vertex, machine.nodes)
-    return satisfy_constraints(application, node_of_vertex, condensed, machine)
 
 
 def gather(topology: Topology, node_of_vertex: Ints, generator: np.random.Generator) -> Ints:

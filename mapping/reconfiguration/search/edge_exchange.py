@@ -7,14 +7,12 @@ removed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from mapping.reconfiguration.model.problem import Machine
-from mapping.reconfiguration.model.solution import COMPUTE, Pair, Solution, bottleneck
-from mapping.reconfiguration.model.topology import Topology
-from mapping.reconfiguration.paper.edge_swaps import next_swap
+from mapping.reconfiguration.model.solution import COMPUTE, Solution, bottleneck
+from mapping.reconfiguration.model.topology import LinkChange, Pair, Topology
+from mapping.reconfiguration.paper.loop import next_swap
 from registry.model import Ints, Longs
 
 CHOICE = 3
@@ -23,21 +21,13 @@ SKIP = 0.5
 """Probability of ignoring a pair of links in a swap of section 3.3."""
 
 
-class EdgeExchange(NamedTuple):
-    """A topology after an exchange, and the links by which it differs."""
-
-    topology: Topology
-    removed: tuple[Pair, ...]
-    inserted: tuple[Pair, ...]
-
-
 def exchange_edges(
     topology: Topology,
     solution: Solution,
     machine: Machine,
     ends: Pair | None,
     generator: np.random.Generator,
-) -> EdgeExchange | None:
+) -> LinkChange | None:
     """Return a random change that may relieve the bottleneck, or None if the one drawn is not possible.
 
     Parameters
@@ -46,8 +36,7 @@ def exchange_edges(
         Nodes to link directly; None makes a swap of section 3.3.
     """
     if ends is None:
-        swap = next_swap(topology, solution, generator, skip=SKIP)
-        return None if swap is None else EdgeExchange(*swap)
+        return next_swap(topology, solution, generator, skip=SKIP)
     removed = _room(topology, solution, machine, ends, generator)
     if removed is None:
         return None
@@ -60,12 +49,10 @@ def exchange_edges(
         if row < 0:
             return None
         removed.append(row)
-    pairs = np.concatenate((np.delete(topology.pairs, removed, axis=0), np.array(inserted).reshape(-1, 2)))
-    made = Topology.of(topology.nodes, pairs)
+    made = topology.changed(removed, inserted)
     if not made.connected() or int(made.degree.max()) > machine.max_degree:
         return None
-    gone = tuple((int(topology.source[row]), int(topology.target[row])) for row in removed)
-    return EdgeExchange(made, gone, tuple(inserted))
+    return LinkChange(made, tuple(topology.ends(row) for row in removed), tuple(inserted))
 
 
 def choose_ends(

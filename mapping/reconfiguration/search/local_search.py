@@ -16,8 +16,8 @@ import numpy as np
 
 from mapping.deadline import Deadline
 from mapping.reconfiguration.bounds import throughput_bound
-from mapping.reconfiguration.kernels.routes import Net, PartitionState, new_search, reroute_flows
-from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.kernels.routes import PartitionState, new_search, reroute_flows
+from mapping.reconfiguration.model.problem import Application, Machine, require_not_negative
 from mapping.reconfiguration.model.solution import (
     COMMUNICATION,
     Iteration,
@@ -25,32 +25,22 @@ from mapping.reconfiguration.model.solution import (
     Solution,
     bottleneck,
 )
-from mapping.reconfiguration.model.topology import Topology
+from mapping.reconfiguration.model.topology import LinkChange, Topology
 from mapping.reconfiguration.paper.loop import LoopOptions, co_optimise
-from mapping.reconfiguration.paper.partition import HIGHEST, coarsen, load_kernels, place_and_route
+from mapping.reconfiguration.paper.partition import HIGHEST, load_kernels
 from mapping.reconfiguration.paper.refinement import (
-    Scale,
-    build_guest,
     build_net,
     evaluate_state,
     longest_route,
     refine,
     route_missing,
-    route_unsplit,
     set_loads,
 )
-from mapping.reconfiguration.paper.seed_topology import CONDENSED, TORUS
-from mapping.reconfiguration.search.best_partition import (
-    MOST_GATHERED,
-    condense_again,
-    exchange_nodes,
-    gather,
-    load_search_kernels,
-    shake,
-)
-from mapping.reconfiguration.search.edge_exchange import EdgeExchange, choose_ends, exchange_edges
+from mapping.reconfiguration.paper.seed_topology import CONDENSED, TORUS, condensed_topology
+from mapping.reconfiguration.search.best_partition import Attempt, Restarts, load_search_kernels
+from mapping.reconfiguration.search.edge_exchange import choose_ends, exchange_edges
 from registry.errors import InvalidValue
-from registry.model import Floats, Ints
+from registry.model import Floats
 from registry.progress import Progress, silent
 
 TRIALS = 1000
@@ -95,12 +85,7 @@ class TrialOptions:
     expansion: str = HIGHEST
 
     def __post_init__(self) -> None:
-        if self.trials < 0:
-            raise InvalidValue("trials", f"is {self.trials}, must not be negative")
-        if self.seed < 0:
-            raise InvalidValue("seed", f"is {self.seed}, must not be negative")
-        if self.seconds is not None and not self.seconds >= 0:
-            raise InvalidValue("seconds", f"is {self.seconds}, must not be negative")
+        require_not_negative(trials=self.trials, seed=self.seed, seconds=self.seconds)
 
 
 DEFAULTS = TrialOptions()
@@ -151,8 +136,7 @@ def search_from_seeds(
         raise KeyboardInterrupt
     if deadline.interrupted:
         return replace(best, complete=False)
-    if options.seconds is not None:
-        options = replace(options, seconds=max(deadline.left, 0.0))
+    options = replace(options, seconds=deadline.time_until(1.0).seconds)
     return improve(application, machine, best, options, progress=progress)
 
 
@@ -256,10 +240,9 @@ class LocalSearch:
         self._application, self._machine = application, machine
         self._generator, self._pinned = np.random.default_rng(options.seed), pinned
         self.deadline = Deadline(seconds=options.seconds)
-        self._levels = coarsen(application, machine.nodes, expansion=options.expansion)
-        self._guest = build_guest(self._levels[0], Scale.of(application, machine))
+        self._restarts = Restarts(application, machine, self._generator, options.expansion)
         self._idle = 0 if pinned else AGAIN - 1  # the first trial is a restart
-        self._restarts = 0
+        self._way = 0
         self._before = start.trail[-1].seconds
         self.trail = list(start.trail)
         self.now = self.best = self._candidate(start.topology, start.solution)
@@ -277,7 +260,7 @@ class LocalSearch:
             before = self.best
             self.now = before if self._pinned else self._restart(before)
             old, new = before.topology, self.now.topology
-            return self._keep_best(EdgeExchange(new, old.beyond(new), new.beyond(old)))
+            return self._keep_best(LinkChange(new, old.beyond(new), new.beyond(old)))
         now = self.now
         node = now.solution.node_of_vertex
         flows = node[self._application.source], node[self._application.target]
@@ -293,23 +276,23 @@ class LocalSearch:
 
     def _restart(self, best: Candidate) -> Candidate:
         """Return another candidate, made from the best in one of five ways, taken in turns."""
-        way, topology, node = self._restarts % 5, best.topology, best.solution.node_of_vertex
-        self._restarts += 1
-        if way == 0 and bottleneck(best.solution) == COMMUNICATION:
-            seed = int(self._generator.integers(1 << 31))
-            return self._route(topology, exchange_nodes(self._application, topology, node, seed=seed))
-        if way == 1 and self._application.vertices <= MOST_GATHERED:
-            return self._route(topology, gather(topology, node, self._generator))
-        if way == 2:
-            return self._route(condense_again(self._application, self._machine, node), node)
-        if way == 3:
-            return self._route(topology, shake(topology, node, self._generator))
-        solution = place_and_route(
-            self._application, topology, self._machine, self._generator, levels=self._levels
+        topology, node, restarts = best.topology, best.solution.node_of_vertex, self._restarts
+        ways: tuple[Attempt, ...] = (
+            restarts.exchange_nodes,
+            restarts.gather,
+            restarts.refined,
+            restarts.shake,
+            restarts.from_scratch,
         )
-        return self._candidate(topology, solution)
+        attempt = ways[self._way]
+        if self._way == 0 and bottleneck(best.solution) != COMMUNICATION:
+            attempt = restarts.from_scratch
+        if self._way == 2:  # the paper condenses the partition of METIS only
+            topology = condensed_topology(self._application, self._machine, node)
+        self._way = (self._way + 1) % len(ways)
+        return self._candidate(topology, attempt(topology, node))
 
-    def _keep_best(self, move: EdgeExchange) -> bool:
+    def _keep_best(self, move: LinkChange) -> bool:
         """Keep the present candidate if it is the best; True if its throughput is the highest so far."""
         before = self.best
         if not _lower(self.now.vector, before.vector):
@@ -331,8 +314,11 @@ class LocalSearch:
         return gained
 
     def _moved(self, candidate: Candidate, topology: Topology) -> Candidate:
-        """Return the partition on another topology, with new routes for flows that lost a link, refined."""
-        net, guest, solution = build_net(topology), self._guest, candidate.solution
+        """Return the partition on another topology, with new routes for flows that lost a link, refined.
+
+        If vertices are pinned, flows are only re-routed until that helps no more.
+        """
+        net, guest, solution = build_net(topology), self._restarts.guest, candidate.solution
         row = topology.rows_between(candidate.topology.pairs)
         length = np.diff(solution.route_ptr).astype(np.int32)
         longest = max(longest_route(topology), int(length.max(initial=0)))
@@ -346,23 +332,13 @@ class LocalSearch:
         state = PartitionState(node=solution.node_of_vertex.copy(), route=route, length=length, load=load)
         set_loads(net, guest, state)
         route_missing(net, guest, state, np.flatnonzero(cut))
-        return self._refined(topology, net, state)
-
-    def _route(self, topology: Topology, node: Ints) -> Candidate:
-        """Return a partition on a topology, with all flows routed from scratch, refined."""
-        net = build_net(topology)
-        state = route_unsplit(net, self._guest, node.copy(), longest_route(topology))
-        return self._refined(topology, net, state)
-
-    def _refined(self, topology: Topology, net: Net, state: PartitionState) -> Candidate:
-        """Move vertices and re-route flows until nothing helps; only re-route if vertices are pinned."""
         if self._pinned:
-            search = new_search(len(net.first) - 1, len(net.ends), state.route.shape[1])
-            order = np.argsort(-self._guest.flow, kind="stable")
-            while reroute_flows(net, self._guest, state, order, search):
+            search = new_search(topology.nodes, topology.links, longest)
+            order = np.argsort(-guest.flow, kind="stable")
+            while reroute_flows(net, guest, state, order, search):
                 pass
         else:
-            refine(net, self._guest, state)
+            refine(net, guest, state)
         return self._candidate(topology, evaluate_state(self._application, topology, self._machine, state))
 
     def _candidate(self, topology: Topology, solution: Solution) -> Candidate:

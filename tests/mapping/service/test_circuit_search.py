@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mapping.reconfiguration.bounds import throughput_bound
+from mapping.reconfiguration.bounds import pinned_bound, throughput_bound
 from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.seed_topology import ring
-from mapping.reconfiguration.plan.pinned_bounds import pinned_bound
 from mapping.service.circuit_search import GIVEN, CircuitPlanReport, CircuitSearchOptions, plan_circuits
 from mapping.service.circuits import CircuitPlanCase
 from registry.errors import InvalidValue

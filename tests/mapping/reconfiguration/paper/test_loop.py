@@ -66,7 +66,7 @@ def test_what_is_found_is_within_the_limits_and_is_what_it_says(
     )
 
 
-def test_the_trail_tells_every_iteration_and_ends_after_so_many_without_gain() -> None:
+def test_the_trail_has_every_iteration_and_ends_after_so_many_without_gain() -> None:
     found = co_optimise(streams(100), PAPER, LoopOptions(patience=6, seed=1))
     trail = found.trail
     assert [one.number for one in trail] == list(range(len(trail)))
@@ -116,17 +116,17 @@ def test_no_time_begins_no_iteration() -> None:
 
 
 def test_an_interrupt_keeps_the_best_so_far_and_marks_it_incomplete() -> None:
-    told: list[tuple[str, float, float | None]] = []
+    reports: list[tuple[str, float, float | None]] = []
 
     def interrupt(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        told.append((phase, done, best))
+        reports.append((phase, done, best))
         if done == 2:
             raise KeyboardInterrupt
 
     whole = co_optimise(streams(100), PAPER, LoopOptions(patience=2, seed=1))
     found = co_optimise(streams(100), PAPER, LoopOptions(patience=50, seed=1), progress=interrupt)
     assert not found.complete
-    assert [done for _, done, _ in told] == [0, 1, 2]
+    assert [done for _, done, _ in reports] == [0, 1, 2]
     assert whole.trail[:3] == found.trail
     assert found.throughput == found.trail[-1].best
     found.topology.require(PAPER)
@@ -157,7 +157,7 @@ def test_parameters_that_cannot_be_are_named(options: dict[str, Any], message: s
         co_optimise(streams(20), PAPER, LoopOptions(**options))
 
 
-def test_a_seed_that_is_not_there_is_told() -> None:
+def test_an_unknown_seed_topology_is_refused() -> None:
     with pytest.raises(UnknownName, match="there is no seed topology 'kautz'"):
         co_optimise(streams(20), PAPER, LoopOptions(seed_topology="kautz"))
 
@@ -250,4 +250,4 @@ def test_maximal_topologies_are_within_the_limits_and_take_no_link_more(limits: 
         for one, other in itertools.combinations(range(limits.nodes), 2):
             if topology.link_between(one, other) < 0:
                 with pytest.raises(InvalidValue):
-                    topology.with_link(one, other).require(limits)
+                    topology.changed(added=[(one, other)]).require(limits)

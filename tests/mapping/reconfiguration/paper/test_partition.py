@@ -29,7 +29,7 @@ from mapping.reconfiguration.paper.partition import (
 from mapping.reconfiguration.paper.refinement import Refinement
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools, Ints
-from tests.support.slow_local_update import Case, applications, cases, finest, machine_of, topologies
+from tests.support.slow_local_update import Case, applications, cases, machine_of, topologies
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -77,13 +77,13 @@ def slow_matching(level: Level, most: int, expansion: str) -> list[int]:
 @pytest.mark.parametrize("expansion", EXPANSIONS)
 @given(application=applications(), most=st.integers(0, 9))
 def test_a_matching_takes_edges_by_expansion(expansion: str, application: Application, most: int) -> None:
-    level = finest(application)
+    level = Level.of(application)
     found = matching(level, most, expansion=expansion)
     assert found.tolist() == slow_matching(level, most, expansion)
 
 
 def test_an_unbounded_matching_is_maximal() -> None:
-    level = finest(sparse(500))
+    level = Level.of(sparse(500))
     free = matching(level, 500) == np.arange(500)
     assert not (free[level.source] & free[level.target]).any()
 
@@ -186,7 +186,7 @@ def clusters(sizes: list[int], heavy: float = 9.0) -> tuple[Application, Ints]:
 def test_each_cluster_gets_a_node_and_neighbouring_clusters_neighbouring_halves() -> None:
     application, of = clusters([6, 6, 6, 6])
     line = Topology.of(4, [[0, 1], [1, 2], [2, 3]])
-    node = dual_bisection(finest(application), line, rng())
+    node = dual_bisection(Level.of(application), line, rng())
     assert len({(int(a), int(b)) for a, b in zip(of, node, strict=True)}) == 4
     assert len({int(n) // 2 for n in node[of < 2]}) == 1
 
@@ -194,7 +194,7 @@ def test_each_cluster_gets_a_node_and_neighbouring_clusters_neighbouring_halves(
 def test_the_bigger_part_goes_to_the_bigger_part() -> None:
     application, of = clusters([8, 4])
     line = Topology.of(3, [[0, 1], [1, 2]])
-    node = dual_bisection(finest(application), line, rng())
+    node = dual_bisection(Level.of(application), line, rng())
     assert len(set(node[of == 0].tolist())) == 2
     assert len(set(node[of == 1].tolist())) == 1
 
@@ -204,7 +204,7 @@ def test_of_parts_of_the_same_load_that_with_more_edges_goes_to_that_with_more_l
     ends = np.array([(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (4, 6), (6, 7), (3, 7)])
     guest = Application.from_edges(ends[:, 0], ends[:, 1], [5, 5, 5, 5, 5, 5, 5, 1])
     flipped = Topology.of(8, 7 - ends)
-    node = dual_bisection(finest(guest), flipped, rng(1))
+    node = dual_bisection(Level.of(guest), flipped, rng(1))
     assert sorted(node[:4].tolist()) == [4, 5, 6, 7]
     assert sorted(node[4:].tolist()) == [0, 1, 2, 3]
 
@@ -213,9 +213,9 @@ def test_of_parts_of_the_same_load_that_with_more_edges_goes_to_that_with_more_l
 def test_every_vertex_gets_a_node_and_the_same_seed_the_same(
     application: Application, topology: Topology, seed: int
 ) -> None:
-    node = dual_bisection(finest(application), topology, rng(seed))
+    node = dual_bisection(Level.of(application), topology, rng(seed))
     assert ((node >= 0) & (node < topology.nodes)).all()
-    assert node.tobytes() == dual_bisection(finest(application), topology, rng(seed)).tobytes()
+    assert node.tobytes() == dual_bisection(Level.of(application), topology, rng(seed)).tobytes()
 
 
 # All of it

@@ -1,4 +1,4 @@
-"""Section 3.2.3 of Ajwani et al. (2013): the compiled update against one that sorts every vector anew."""
+"""Refinement of a partition and its routes: Ajwani et al. (2013), section 3.2.3."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.reconfiguration.kernels import local_update
-from mapping.reconfiguration.kernels.performance_vector import NONE, Step, compare
 from mapping.reconfiguration.kernels.routes import PartitionState
-from mapping.reconfiguration.kernels.trial_steps import new_workspace
-from mapping.reconfiguration.model.problem import Application
-from mapping.reconfiguration.model.solution import evaluate, performance_vector
+from mapping.reconfiguration.model.problem import Application, Level
+from mapping.reconfiguration.model.solution import evaluate
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.partition import coarsen
 from mapping.reconfiguration.paper.refinement import (
@@ -32,47 +29,14 @@ from mapping.reconfiguration.paper.refinement import (
     set_loads,
 )
 from registry.errors import InvalidValue
-from tests.support.slow_local_update import Case, Slow, Start, cases, finest, machine_of, started
-
-
-def step_of(before: list[int], after: list[int]) -> Step:
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
-    old = np.array(sorted((old for old, _ in changed), reverse=True), float)
-    new = np.array(sorted((new for _, new in changed), reverse=True), float)
-    return Step(np.zeros(1, np.int64), np.full(1, len(changed)), old, new)
-
-
-@given(data=st.data(), size=st.integers(1, 8))
-def test_comparing_what_changes_is_comparing_whole_sorted_vectors(data: st.DataObject, size: int) -> None:
-    loads = st.lists(st.integers(0, 4), min_size=size, max_size=size)
-    now, one, other = data.draw(loads), data.draw(loads), data.draw(loads)
-    first, second = sorted(one, reverse=True), sorted(other, reverse=True)
-    sign = int(compare(step_of(now, one), step_of(now, other)))
-    assert np.sign(sign) == (first > second) - (first < second)
-
-
-def same(slow: Slow, state: PartitionState) -> None:
-    assert slow.node == state.node.tolist()
-    kept = [state.route[e, :count].tolist() for e, count in enumerate(state.length.tolist())]
-    assert slow.routes == kept
-
-
-@pytest.mark.parametrize("thorough", [True, False])
-@given(given_case=started())
-def test_each_step_is_the_best_of_all_until_none_is_better(
-    thorough: bool, given_case: tuple[Case, Start]
-) -> None:
-    case, (net, guest, state) = given_case
-    slow = Slow(case, state, thorough)
-    work = new_workspace(net, guest, state, thorough)
-    for _ in range(15):
-        found = bool(local_update.find_best(work, len(state.load)))
-        number = slow.make_best()
-        assert (int(work.best.number[0]) if found else NONE) == number
-        if not found:
-            break
-        local_update.make_best(work)
-        same(slow, state)
+from tests.support.slow_local_update import (
+    Case,
+    Start,
+    cases,
+    machine_of,
+    performance_vector,
+    started,
+)
 
 
 @pytest.mark.parametrize("thorough", [0, 99])
@@ -88,39 +52,6 @@ def test_a_bounded_search_makes_the_first_steps_of_the_whole_one(
     made = refine(net, guest, state, Refinement(depth=depth, thorough=thorough))
     assert refine(net, guest, whole, Refinement(depth=None, thorough=thorough, steps=made)) == made
     assert all(np.array_equal(getattr(state, one), getattr(whole, one)) for one in PartitionState._fields)
-
-
-@pytest.mark.parametrize("thorough", [True, False])
-@pytest.mark.parametrize("link_speed", [1.0, 4.0, 30.0])
-@pytest.mark.parametrize("seed", range(4))
-def test_what_is_known_to_be_stuck_changes_no_step(thorough: bool, link_speed: float, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    ends = rng.integers(0, 120, (260, 2))
-    application = Application.from_edges(
-        ends[:, 0],
-        ends[:, 1],
-        rng.lognormal(0, 1, 260),
-        vertex_weight=rng.lognormal(0, 1, 120),
-        vertices=120,
-        connected=False,
-    )
-    nodes = np.arange(9)
-    topology = Topology.of(9, np.concatenate([np.stack((nodes, (nodes + by) % 9), 1) for by in (1, 3)]))
-    net, scale = build_net(topology), Scale.of(application, machine_of(9, link_speed=link_speed))
-    guest, node = build_guest(finest(application), scale), rng.integers(0, 9, 120).astype(np.int32)
-    made = []
-    for known in (True, False):
-        state = route_unsplit(net, guest, node.copy(), 8)
-        work = new_workspace(net, guest, state, thorough)
-        if not known:
-            work = work._replace(memo=work.memo._replace(until=np.zeros((0, 0))))
-        steps: list[int] = []
-        while len(steps) < 60 and local_update.find_best(work, len(state.load)):
-            steps.append(int(work.best.number[0]))
-            local_update.make_best(work)
-        made.append(steps)
-    assert made[0] == made[1]
-    assert made[0]
 
 
 def vector_of(case: Case, state: PartitionState) -> list[float]:
@@ -146,7 +77,7 @@ def test_whatever_the_weights_a_refinement_ends_with_true_loads_and_no_worse_thr
 @given(case=cases(whole=False))
 def test_seconds_on_the_grid_are_those_of_the_weights(case: Case) -> None:
     scale = Scale.of(case.application, case.machine)
-    guest = build_guest(finest(case.application), scale)
+    guest = build_guest(Level.of(case.application), scale)
     ratio = case.machine.compute_speed / case.machine.link_speed
     total = max(case.application.vertex_weight.sum(), case.application.weight.sum() * ratio)
     for value, weight in (
@@ -161,13 +92,13 @@ def test_seconds_on_the_grid_are_those_of_the_weights(case: Case) -> None:
 def test_whole_weights_and_speeds_are_not_rounded() -> None:
     application = Application.from_edges([0, 1], [1, 2], [11, 13], vertex_weight=[3, 5, 7])
     scale = Scale.of(application, machine_of(2, compute_speed=100, link_speed=500))
-    guest = build_guest(finest(application), scale)
+    guest = build_guest(Level.of(application), scale)
     assert (guest.vertex * 11 * 100 == guest.flow[0] * np.array([3, 5, 7.0]) * 500).all()
 
 
 def test_edges_of_a_vertex_are_listed_from_the_heaviest() -> None:
     application = Application.from_edges([0, 0, 0, 1], [1, 2, 3, 2], [1, 5, 5, 9])
-    guest = build_guest(finest(application), Scale.of(application, machine_of(2)))
+    guest = build_guest(Level.of(application), Scale.of(application, machine_of(2)))
     assert guest.edge[: guest.first[1]].tolist() == [1, 2, 0]
     assert guest.edge[guest.first[1] : guest.first[2]].tolist() == [3, 0]
 
@@ -200,7 +131,7 @@ def test_a_vertex_leaves_the_heavy_node_and_a_flow_the_hot_link() -> None:
     application = Application.from_edges([0, 1], [1, 2], [4, 4], vertex_weight=[5, 5, 5])
     case = Case(application, topology, machine)
     net = build_net(topology)
-    guest = build_guest(finest(application), Scale.of(application, machine))
+    guest = build_guest(Level.of(application), Scale.of(application, machine))
     state = route_unsplit(net, guest, np.zeros(3, np.int32), longest_route(topology))
     assert vector_of(case, state)[0] == 1 / 15
     assert refine(net, guest, state, Refinement(depth=None)) == 2
@@ -211,21 +142,21 @@ def test_a_vertex_leaves_the_heavy_node_and_a_flow_the_hot_link() -> None:
 @pytest.mark.parametrize("options", [{"depth": -1}, {"steps": -1}])
 def test_a_search_of_less_than_no_depth_or_steps_is_refused(options: dict[str, Any]) -> None:
     application, topology = ring(4), Topology.of(2, [[0, 1]])
-    guest = build_guest(finest(application), Scale.of(application, machine_of(2)))
+    guest = build_guest(Level.of(application), Scale.of(application, machine_of(2)))
     state = route_unsplit(build_net(topology), guest, np.zeros(4, np.int32), 1)
     with pytest.raises(InvalidValue, match=f"{next(iter(options.values()))}, must"):
         refine(build_net(topology), guest, state, Refinement(**options))
 
 
 @pytest.mark.parametrize(("vertices", "same_as"), [(WHOLE, None), (WHOLE + 1, BOUND)])
-def test_unless_told_small_graphs_are_searched_whole_and_large_ones_to_a_bound(
+def test_by_default_small_graphs_are_searched_whole_and_large_ones_to_a_bound(
     vertices: int, same_as: int | None
 ) -> None:
     rng = np.random.default_rng(3)
     application = ring(vertices, rng.integers(1, 9, vertices).astype(float))
     topology = Topology.of(6, [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]])
     net, scale = build_net(topology), Scale.of(application, machine_of(6, link_speed=50))
-    guest, node = build_guest(finest(application), scale), rng.integers(0, 6, vertices).astype(np.int32)
+    guest, node = build_guest(Level.of(application), scale), rng.integers(0, 6, vertices).astype(np.int32)
     found = [route_unsplit(net, guest, node.copy(), 5) for _ in range(3)]
     other = None if same_as else BOUND
     made = [

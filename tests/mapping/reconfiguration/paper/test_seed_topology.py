@@ -161,12 +161,12 @@ def test_seeds_are_found_by_name(name: str, links: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["toros", "chordal-ring", "chordal-ring-", "chordal-ring-x", ""])
-def test_a_seed_that_is_not_there_is_told(name: str) -> None:
+def test_an_unknown_seed_topology_is_refused(name: str) -> None:
     with pytest.raises(UnknownName, match="there is no seed topology"):
         seed_topology(name, pair(), machine(16), np.random.default_rng(0))
 
 
-def test_seeds_that_do_not_fit_are_told() -> None:
+def test_seeds_that_do_not_fit_are_refused() -> None:
     generator = np.random.default_rng(0)
     for chord in (1, 9, 999_999_999_999):
         with pytest.raises(InvalidValue, match=r"not within 2 \.\. 8 for 16 nodes"):

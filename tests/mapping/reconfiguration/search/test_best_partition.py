@@ -17,10 +17,9 @@ from mapping.reconfiguration.model.problem import Application, Machine
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper import partition
 from mapping.reconfiguration.paper.partition import LOADING
-from mapping.reconfiguration.paper.seed_topology import ring, torus
+from mapping.reconfiguration.paper.seed_topology import condensed_topology, ring, torus
 from mapping.reconfiguration.search import best_partition
 from mapping.reconfiguration.search.best_partition import (
-    condense_again,
     exchange_nodes,
     gather,
     load_search_kernels,
@@ -91,7 +90,7 @@ def test_where_nothing_flows_nothing_moves() -> None:
 
 
 def test_an_interrupt_of_the_engine_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine keeps the best so far and returns: the search that asked must end too."""
+    """The engine keeps the best so far and returns: the search that called it must end too."""
 
     def interrupt(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
         raise KeyboardInterrupt
@@ -113,34 +112,34 @@ def test_a_topology_of_a_partition_is_within_the_limits(
     ends = st.integers(0, limits.nodes - 1)
     size = application.vertices
     node = np.array(data.draw(st.lists(ends, min_size=size, max_size=size)), np.int32)
-    condense_again(application, limits, node).require(limits)
+    condensed_topology(application, limits, node).require(limits)
 
 
 def test_a_partition_that_fits_the_switch_keeps_all_its_links() -> None:
     application = Application.from_edges([0, 1, 2, 3], [1, 2, 3, 0], [1.0] * 4)
     limits = Machine(nodes=4, max_degree=2, max_edges=4, compute_speed=1.0, link_speed=1.0)
-    found = condense_again(application, limits, np.array([2, 0, 3, 1], np.int32))
+    found = condensed_topology(application, limits, np.array([2, 0, 3, 1], np.int32))
     assert links_of(found) == {(0, 2), (0, 3), (1, 3), (1, 2)}
 
 
-def test_links_of_one_topology_that_another_has_not_are_told() -> None:
+def test_links_of_one_topology_that_another_has_not() -> None:
     line = Topology.of(4, [(0, 1), (1, 2), (2, 3)])
     assert ring(4).beyond(line) == ((0, 3),)
     assert line.beyond(ring(4)) == ()
     assert torus(1, 4).beyond(ring(4)) == ()
 
 
-def test_loading_kernels_is_told_once() -> None:
-    told: list[str] = []
+def test_loading_kernels_is_reported_once() -> None:
+    phases: list[str] = []
 
-    def tell(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
-        told.append(phase)
+    def report(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
+        phases.append(phase)
 
     partition._load_kernels.cache_clear()
     best_partition._load_engine.cache_clear()
-    load_search_kernels(tell)
-    load_search_kernels(tell)
-    assert told == [LOADING, LOADING]
+    load_search_kernels(report)
+    load_search_kernels(report)
+    assert phases == [LOADING, LOADING]
 
 
 @given(topologies(min_nodes=1, max_nodes=7), st.integers(1, 9), st.integers(0, 5))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mapping.reconfiguration.model.solution import COMMUNICATION, COMPUTE, Solution, bottleneck
 from mapping.reconfiguration.model.topology import Topology
-from mapping.reconfiguration.paper.edge_swaps import (
+from mapping.reconfiguration.paper.loop import (
     bottleneck_cut,
     communication_candidates,
     compute_candidates,

@@ -1,9 +1,8 @@
-"""Unsplit routes of least congestion, and solutions: Ajwani et al. (2013), sections 2.2, 3.1.3 and 3.2.2."""
+"""Unsplit routes of least congestion: Ajwani et al. (2013), sections 3.1.3 and 3.2.2."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.reconfiguration.kernels.routes import new_search, route_shortest
-from mapping.reconfiguration.model.problem import Application
-from mapping.reconfiguration.model.solution import evaluate, performance_vector
+from mapping.reconfiguration.model.problem import Application, Level
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.refinement import (
     Scale,
     build_guest,
     build_net,
-    flat_routes,
     least_congested_path,
     longest_route,
     route_unsplit,
@@ -29,7 +26,6 @@ from tests.support.slow_local_update import (
     Case,
     Slow,
     Start,
-    finest,
     graph_of,
     machine_of,
     path_by_trying_all,
@@ -122,7 +118,7 @@ def test_two_heavy_flows_take_different_ways_only_where_that_raises_the_throughp
 
 def test_no_route_where_a_topology_falls_apart() -> None:
     application, topology = Application.from_edges([0], [1], [1]), Topology.of(3, [[0, 1]])
-    guest = build_guest(finest(application), Scale.of(application, machine_of(3)))
+    guest = build_guest(Level.of(application), Scale.of(application, machine_of(3)))
     with pytest.raises(InvalidValue, match="node 1 and node 2"):
         route_unsplit(build_net(topology), guest, np.array([1, 2], np.int32), 2)
 
@@ -133,52 +129,3 @@ def test_routes_have_room_for_the_diameter(nodes: int, room: int) -> None:
     chords = np.stack((np.zeros(nodes - 1, int), np.arange(1, nodes)), axis=1)  # a star
     topology = Topology.of(nodes, line if nodes > 100 else chords)
     assert longest_route(topology) == room
-
-
-@given(given_case=started())
-def test_a_solution_has_the_loads_and_throughputs_of_its_routes(given_case: tuple[Case, Start]) -> None:
-    case, (_, _, state) = given_case
-    ptr = np.concatenate(([0], np.cumsum(state.length)))
-    solution = evaluate(*case, state.node, ptr, flat_routes(state))
-    slow = Slow(case, state, True)
-    vector = [float(1 / load) if load else np.inf for load in slow.vector(slow.node, slow.routes)]
-    np.testing.assert_allclose(performance_vector(solution, case.machine), vector)
-    assert solution.throughput == min(solution.compute_throughput, solution.communication_throughput)
-    assert solution.throughput == performance_vector(solution, case.machine)[0]
-    assert solution.link_load.tolist() == [float(load) for load in slow.link_load(slow.routes)]
-    assert solution.node_load.sum() == case.application.vertex_weight.sum()
-
-
-PAIR = Application.from_edges([0], [1], [2], vertex_weight=[1, 3])
-
-
-@pytest.mark.parametrize(
-    ("node", "ptr", "route", "said"),
-    [
-        ([0, 1], [0, 0], [], "route of edge 0: it ends on node 0, not on node 1"),
-        ([0, 1], [0, 1], [2], "route of edge 0: link 0 does not continue"),
-        ([0, 1], [0, 1], [1], "it ends on node 3"),
-        ([0, 1], [0, 2], [0], "route_ptr: is 2 at 1"),
-        ([0, 1], [1, 1], [0], "does not rise from 0"),
-        ([0, 1], [0, 1, 1], [0], "has 3 entries, not 2"),
-        ([0, 4], [0, 1], [0], "node_of_vertex: is 4 at 1, not within 0 .. 3"),
-        ([0], [0, 1], [0], "has 1 entries, not 2"),
-        ([0, 1], [0, 1], [4], "route: is 4 at 0"),
-        ([0, 0.5], [0, 1], [0], "whole numbers"),
-    ],
-)
-def test_a_solution_that_does_not_fit_is_refused(node: Any, ptr: Any, route: Any, said: str) -> None:
-    with pytest.raises(InvalidValue, match=said):
-        evaluate(PAIR, RING, machine_of(4), node, ptr, route)
-
-
-def test_a_solution_needs_a_topology_of_the_machine() -> None:
-    with pytest.raises(InvalidValue, match="is 4, the machine has 5"):
-        evaluate(PAIR, RING, machine_of(5), [0, 1], [0, 1], [0])
-
-
-def test_nothing_to_carry_leaves_communication_without_bound() -> None:
-    solution = evaluate(PAIR, RING, machine_of(4, compute_speed=8), [2, 2], [0, 0], [])
-    assert (solution.compute_throughput, solution.communication_throughput) == (2.0, np.inf)
-    assert solution.throughput == 2.0
-    assert not solution.node_load.flags.writeable

@@ -1,13 +1,15 @@
-"""Comparison of performance vectors by their changes, on plain arrays.
+"""Data of a refinement: loads changed for a trial, steps and their comparison, and entries known to be stuck.
 
 A performance vector lists the throughputs of all nodes and links in ascending order; the greater is better,
 compared from the first entry on. Here entries are loads, their reciprocals, in descending order, and the
 smaller is better. Sorting n + m of them for every step would take most of the time. But entries that a step
 does not change are in both vectors: the decision is made by the largest value whose number differs between
 the old and the new entries of those that change. Two steps are compared alike: the new entries of one and the
-old ones of the other with the new ones of the other and the old ones of the one.
+old ones of the other with the new ones of the other and the old ones of the one. Loads must add up without
+rounding, as on a grid; then comparisons are exact.
 
-Loads must add up without rounding, as on a grid; then comparisons are exact.
+If all steps that lower an entry lift others above it, these others are stored (`Memo`): until one of them
+falls far enough, or a flow or vertex concerned moves, no step usefully lowers that entry.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ from typing import NamedTuple
 import numba as nb
 import numpy as np
 
+from mapping.reconfiguration.kernels.routes import Guest, Net, PartitionState, Search, new_search
 from registry.model import Bools, Floats, Ints, Longs
 
 NONE = -1
+MOST_KNOWN = 2048
+"""Largest number of nodes and links for which the memo is stored: it has the square of entries."""
 
 
 class Step(NamedTuple):
@@ -79,6 +84,90 @@ def new_load_changes(load: Floats) -> LoadChanges:
         entry=np.zeros(entries, np.int32),
         touched=np.zeros(entries, np.bool_),
         saved=np.zeros(entries),
+    )
+
+
+class Memo(NamedTuple):
+    """Entries that no step can lower without lifting others above them; changed in place.
+
+    Attributes
+    ----------
+    stuck : bool[n + m]
+        True for such an entry.
+    until : float64[n + m, n + m]
+        By stuck entry, and entry that its steps would lift above it: the load to which the latter must fall
+        so that one of them does not; -1 if there is none. Empty if it would be too large.
+    entry : int64[1]
+        Entry in question.
+    sure : bool[1]
+        True if all of its steps so far lift a known entry.
+    """
+
+    stuck: Bools
+    until: Floats
+    entry: Longs
+    sure: Bools
+
+
+class Workspace(NamedTuple):
+    """All data of a refinement; made by `new_workspace`.
+
+    Step v * n + q moves vertex v to node q; step vertices * n + e re-routes edge e.
+
+    Attributes
+    ----------
+    changed : LoadChanges
+        Changes of the loads of `state`.
+    best, trial : Step
+    seen : int64[v]
+        Round in which all moves of a vertex were tried; for routes that grow or shrink, number of the entry.
+    tried : int64[v]
+        Moves that were tried for that entry: bits, by neighbour.
+    round : int64[2]
+        Number of searches for the best step, and of entries tried.
+    thorough : bool
+        True: the flows of a moved vertex are routed again, heaviest first, each along its least congested
+        path. False: their routes grow or shrink at that end, by the link that the vertex moves along, or by
+        all links before its new node if that is on the route.
+    """
+
+    net: Net
+    guest: Guest
+    state: PartitionState
+    search: Search
+    changed: LoadChanges
+    best: Step
+    trial: Step
+    memo: Memo
+    seen: Longs
+    tried: Longs
+    round: Longs
+    thorough: bool
+
+
+def new_workspace(net: Net, guest: Guest, state: PartitionState, thorough: bool) -> Workspace:
+    """Return the data of a refinement of a state, which is then changed in place."""
+    entries, longest = len(state.load), state.route.shape[1]
+    known = entries if entries <= MOST_KNOWN else 0
+    memo = Memo(
+        stuck=np.zeros(entries, np.bool_),
+        until=np.zeros((known, known)),
+        entry=np.zeros(1, np.int64),
+        sure=np.zeros(1, np.bool_),
+    )
+    return Workspace(
+        net=net,
+        guest=guest,
+        state=state,
+        search=new_search(len(net.first) - 1, len(net.ends), longest),
+        changed=new_load_changes(state.load),
+        best=no_step(entries),
+        trial=no_step(entries),
+        memo=memo,
+        seen=np.zeros(len(guest.vertex), np.int64),
+        tried=np.zeros(len(guest.vertex), np.int64),
+        round=np.zeros(2, np.int64),
+        thorough=thorough,
     )
 
 
@@ -197,3 +286,37 @@ def _insert(values: Floats, count: int, value: float) -> None:
         values[at] = values[at - 1]
         at -= 1
     values[at] = value
+
+
+@nb.njit(cache=True)
+def lifts_one(memo: Memo, entry: int, until: float) -> None:
+    """Record that a step lifts an entry above the one in question, until it has fallen to a load."""
+    if len(memo.until) > 0:
+        memo.until[memo.entry[0], entry] = max(memo.until[memo.entry[0], entry], until)
+    else:
+        memo.sure[0] = False
+
+
+@nb.njit(cache=True)
+def free_around(work: Workspace, v: int) -> None:
+    """Reset stuck entries that moving a vertex, or re-routing one of its flows, may lower."""
+    guest, state, stuck = work.guest, work.state, work.memo.stuck
+    nodes = len(work.net.first) - 1
+    stuck[state.node[v]] = False
+    for at in range(guest.first[v], guest.first[v + 1]):
+        e = guest.edge[at]
+        for k in range(state.length[e]):
+            stuck[nodes + state.route[e, k]] = False
+
+
+@nb.njit(cache=True)
+def free_changed(work: Workspace) -> None:
+    """Reset stuck entries that a step has changed, or that were stuck because of one it lowered."""
+    changed, stuck, until = work.changed, work.memo.stuck, work.memo.until
+    for k in range(changed.changes[0]):
+        entry = changed.entry[k]
+        stuck[entry] = False
+        if changed.load[entry] < changed.saved[entry]:
+            for other in range(len(until)):
+                if changed.load[entry] <= until[other, entry]:
+                    stuck[other] = False
