@@ -18,11 +18,9 @@ from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
 from mapping.placement.strategies.baselines import random_placement
 from mapping.simulation.channels import build_channel_routes
-from mapping.simulation.flit_level import FlitLevel
-from mapping.simulation.level import Senders, new_senders
+from mapping.simulation.levels import new_level
 from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace
 from mapping.simulation.options import Options
-from mapping.simulation.packet_level import PacketLevel
 from registry.model import Allocation, Fabric, Profile
 from registry.model.simulation import FLITS, PACKETS
 
@@ -87,24 +85,17 @@ def measure(case: Case) -> Measured:
     fabric = case.fabric()
     allocation = Allocation.of(fabric, fabric.hosts.tolist())
     messages = check_messages(case.messages(len(allocation)), len(allocation))
-    options, generator = case.options or Options(), np.random.default_rng(0)
+    options = case.options or Options()
     begin = time.process_time()
     placement = random_placement(len(allocation), allocation, 0)
     hosts = np.unique(placement.host_of_rank)
     ways = build_channel_routes(case.routing, fabric, hosts)
-    senders: Senders = new_senders(
-        ways, placement, messages, packet_bytes=options.packet_bytes, every=10_000, generator=generator
-    )
-    level: PacketLevel | FlitLevel
-    if case.mode == FLITS:
-        level = FlitLevel(fabric, senders, options, generator, exclusive=ways.escapes)
-    else:
-        level = PacketLevel(fabric, senders, options, generator)
+    level = new_level(fabric, placement, messages, ways, options, mode=case.mode, seed=0)
     ready = time.process_time()
     while level.advance():
         pass
     done = time.process_time()
-    if not bool(senders.delivered.all()):
+    if not bool(level.senders.delivered.all()):
         raise RuntimeError(f"{case.name}: not all messages are delivered")
     return Measured(
         setting_up=ready - begin,
@@ -112,7 +103,7 @@ def measure(case: Case) -> Measured:
         hops=level.hops,
         room=level.room,
         messages=len(messages.rank),
-        simulated=float(senders.points()[-1, 0]),
+        simulated=float(level.senders.points()[-1, 0]),
     )
 
 

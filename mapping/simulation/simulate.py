@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from mapping.routing.catalog import choose_routing
-from mapping.simulation.channels import MINIMAL_ADAPTIVE, ChannelRoutes, build_channel_routes
-from mapping.simulation.flit_level import FlitLevel
+from mapping.simulation.channels import MINIMAL_ADAPTIVE, build_channel_routes
 from mapping.simulation.kernels.simulated_ranks import BYTES, DELIVERED, LAST_DELIVERY, NOW
-from mapping.simulation.level import Level, new_senders
+from mapping.simulation.levels import Level, new_level
 from mapping.simulation.messages import Messages, check_messages
 from mapping.simulation.options import Options
-from mapping.simulation.packet_level import PacketLevel
 from registry.errors import DeadlockFound, InvalidPlacement, UnknownName
 from registry.model import Fabric, Longs, Placement
-from registry.model.simulation import FLITS, MODES, PACKETS, Simulation
+from registry.model.simulation import MODES, PACKETS, Simulation
 from registry.progress import Progress, silent
 
 
@@ -120,35 +118,11 @@ def simulate(
     routes = build_channel_routes(
         name, fabric, hosts, rails=chosen.rails, lanes=chosen.lanes, selection=chosen.selection
     )
-    level = _new_level(fabric, placement, checked, routes, chosen, mode, seed)
+    level = new_level(fabric, placement, checked, routes, chosen, mode=mode, seed=seed)
     complete = _run(level, progress)
     if complete and int(level.senders.ranks.tally[DELIVERED]) < len(checked.rank):
         raise _deadlock(fabric, level)
     return _result(level, mode=mode, routing=name, seed=seed, complete=complete)
-
-
-def _new_level(
-    fabric: Fabric,
-    placement: Placement,
-    messages: Messages,
-    routes: ChannelRoutes,
-    options: Options,
-    mode: str,
-    seed: int,
-) -> Level:
-    """Return the simulation in memory before anything is sent."""
-    generator = np.random.default_rng(seed)
-    senders = new_senders(
-        routes,
-        placement,
-        messages,
-        packet_bytes=options.packet_bytes,
-        every=options.every,
-        generator=generator,
-    )
-    if mode == FLITS:
-        return FlitLevel(fabric, senders, options, generator, exclusive=routes.escapes)
-    return PacketLevel(fabric, senders, options, generator)
 
 
 def default_routing(fabric: Fabric) -> str:
@@ -172,7 +146,7 @@ def _run(level: Level, progress: Progress) -> bool:
 
 def _deadlock(fabric: Fabric, level: Level) -> DeadlockFound:
     ranks = level.senders.ranks
-    links = circle_of_links(fabric, level.waiting_for(), level.senders.next_hops.width)
+    links = circle_of_links(fabric, level.waiting_for(), level.senders.routes.next_hops.width)
     return DeadlockFound(links, float(ranks.clock[NOW]), int(ranks.tally[DELIVERED]), len(ranks.receiver))
 
 

@@ -12,7 +12,7 @@ from numba import njit
 
 from mapping.kernels.random_numbers import State, below
 from mapping.simulation.kernels.next_hops import channels_of, next_set
-from mapping.simulation.kernels.simulated_ranks import PAYLOAD, SIZE, STATE
+from mapping.simulation.kernels.simulated_ranks import FREE, HOPS, PAYLOAD, SIZE, STATE
 from registry.model import Ints, Longs
 
 PERIOD, CYCLES, IDLE_AT, TURN, SENT_FLITS, CARRIED = range(6)
@@ -25,9 +25,8 @@ FIRST, COUNT, WHOLE, SENT, OUT, WISH, WISHES = range(7)
 """Columns of ``Flits.buffer``: slot of the first packet, packets, those that have come whole, flits of the
 first one that have left, channel that it owns (`NONE`, `TAKEN_UP`), which of the next channels' list it may
 claim, from (`NONE`: not looked up) and to."""
-FREE, ALIVE, FLYING, CYCLE, TOUCHED, HOPS = range(6)
-"""Places in ``Flits.counts``: free rows of packets, packets, flits on links, the cycle, channels with room
-coming back, links crossed by flits."""
+ALIVE, FLYING, CYCLE, TOUCHED = range(HOPS + 1, HOPS + 5)
+"""Further places in ``Flits.counts``: packets, flits on links, the cycle, channels with room coming back."""
 NONE, TAKEN_UP = -1, -2
 
 

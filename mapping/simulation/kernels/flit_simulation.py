@@ -15,8 +15,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mapping.routing.kernels.channels import Channels, Ends
-from mapping.routing.kernels.paths import HopArray
 from mapping.simulation.kernels.event_queue import WAITING, WHAT, EventQueue, drop_first
 from mapping.simulation.kernels.flit_moves import (
     ALIVE,
@@ -24,7 +22,6 @@ from mapping.simulation.kernels.flit_moves import (
     CYCLE,
     FIRST,
     FLYING,
-    FREE,
     IDLE_AT,
     NONE,
     OUT,
@@ -39,10 +36,13 @@ from mapping.simulation.kernels.flit_moves import (
     take_up,
 )
 from mapping.simulation.kernels.next_hops import NextHops
-from mapping.simulation.kernels.packet_moves import ENDED, FULL, MORE
 from mapping.simulation.kernels.simulated_ranks import (
+    ENDED,
+    FREE,
+    FULL,
     KIND_BITS,
     MESSAGE,
+    MORE,
     NOW,
     ROUND,
     ROUND_LEFT,
@@ -58,16 +58,7 @@ from registry.model import Floats, Ints, Longs
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def run_flits(
-    hops_on: NextHops,
-    ranks: Ranks,
-    ends: Ends,
-    hops: HopArray,
-    room: Channels,
-    queue: EventQueue,
-    state: Flits,
-    limit: int,
-) -> int:
+def run_flits(hops_on: NextHops, ranks: Ranks, queue: EventQueue, state: Flits, limit: int) -> int:
     """Process up to `limit` cycles in which something may move.
 
     This is one function, like `packet_simulation.run_packets`: arrays are taken out of their tuples once.
@@ -80,13 +71,8 @@ def run_flits(
     count, clock, tally, cycle_seconds = state.counts, ranks.clock, ranks.tally, state.cycle_seconds
     link, channel, buffer, flight = state.link, state.channel, state.buffer, state.flight
     worm, packet, free, touched = state.worm, state.packet, state.free, state.touched
-    wanted, winner, done, random, exclusive = (
-        state.wanted,
-        state.winner,
-        state.done,
-        state.random,
-        state.exclusive,
-    )
+    wanted, winner, done = state.wanted, state.winner, state.done
+    random, exclusive = state.random, state.exclusive
     flit_bytes, header_bytes = state.flit_bytes, state.header_bytes
     ptr, choice, state_of, start = hops_on.ptr, hops_on.choice, hops_on.state_of, hops_on.start
     set_of = hops_on.set_of
@@ -107,7 +93,7 @@ def run_flits(
         while tally[ROUND_LEFT] <= 0 and tally[ROUND] + 1 < rounds:
             next_round(ranks)
             for rank in range(many_ranks):
-                port = offer(ranks, ends, hops, room, queue, rank)
+                port = offer(ranks, queue, rank)
                 if port >= 0:
                     _load(ranks, port, start, packet, free, worm, buffer, count, header_bytes, flit_bytes)
                 moved += 1
@@ -116,7 +102,7 @@ def run_flits(
             ready = event[0, WHAT] >> KIND_BITS
             clock[NOW] = max(clock[NOW], time[0])
             drop_first(time, event, waiting)
-            port = offer(ranks, ends, hops, room, queue, ready)
+            port = offer(ranks, queue, ready)
             if port >= 0:
                 _load(ranks, port, start, packet, free, worm, buffer, count, header_bytes, flit_bytes)
             moved += 1
@@ -134,7 +120,7 @@ def run_flits(
             moved += taken + gone
             for k in range(left):
                 port = done[k]
-                other = after_packet(ranks, ends, hops, room, queue, port)
+                other = after_packet(ranks, queue, port)
                 if line[port, 0] >= 0:
                     _load(ranks, port, start, packet, free, worm, buffer, count, header_bytes, flit_bytes)
                 if other >= 0 and other != port:

@@ -9,7 +9,16 @@ from numba import njit
 
 from mapping.kernels.random_numbers import State, below
 from mapping.simulation.kernels.event_queue import put_behind, put_in
-from mapping.simulation.kernels.simulated_ranks import AT, KIND_BITS, NEXT, PAYLOAD, READY, SIZE, STATE
+from mapping.simulation.kernels.simulated_ranks import (
+    AT,
+    HOPS,
+    KIND_BITS,
+    NEXT,
+    PAYLOAD,
+    READY,
+    SIZE,
+    STATE,
+)
 from registry.model import Floats, Ints, Longs
 
 HEAD_CAME, TAIL_LEFT, ROOM, DELIVER = range(READY + 1, READY + 5)
@@ -23,8 +32,6 @@ LARGEST_PACKET = 1 << 29
 SOON, LEAVING, ARRIVING = range(3)
 """Lines of events (`event_queue.EventLines`): due a link's latency from now (a head arrives, free room is
 known), tails that leave, packets at goals. Each is in order if links are equal and packets full."""
-MORE, ENDED, FULL = range(3)
-"""Why a slice ended: it was done, nothing can happen any more, more memory is needed first."""
 CAPACITY, LATENCY, SINCE, BUSY = range(4)
 """Columns of ``Packets.link``: bytes/s, seconds, when the present packet began, seconds of sending."""
 WHO, HOW_MUCH, BODY, CARRIED = range(4)
@@ -37,8 +44,8 @@ HEAD, TAIL, READING, WAITS, TICKET = range(5)
 waits for, since when (a number)."""
 CHANNEL, LATER, EARLIER = range(3)
 """Columns of ``Packets.entry``: channel that is waited for, entries after and before this one (-1)."""
-FREE, TICKETS, HOPS = range(3)
-"""Places in ``Packets.counts``: free rows of packets, tickets given, links crossed."""
+TICKETS = HOPS + 1
+"""Further place in ``Packets.counts``: tickets given."""
 
 
 class Packets(NamedTuple):

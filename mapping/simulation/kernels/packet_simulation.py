@@ -16,8 +16,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mapping.routing.kernels.channels import Channels, Ends
-from mapping.routing.kernels.paths import HopArray
 from mapping.simulation.kernels.event_queue import (
     FIRST,
     LINES,
@@ -39,9 +37,6 @@ from mapping.simulation.kernels.packet_moves import (
     CHANNEL,
     CREDIT,
     DELIVER,
-    ENDED,
-    FREE,
-    FULL,
     HEAD,
     HEAD_CAME,
     HOW_MUCH,
@@ -49,7 +44,6 @@ from mapping.simulation.kernels.packet_moves import (
     INDEX_BITS,
     KIND,
     LATENCY,
-    MORE,
     READING,
     ROOM,
     SINCE,
@@ -67,8 +61,12 @@ from mapping.simulation.kernels.packet_moves import (
 )
 from mapping.simulation.kernels.simulated_ranks import (
     AT,
+    ENDED,
+    FREE,
+    FULL,
     KIND_BITS,
     MESSAGE,
+    MORE,
     NEXT,
     NOW,
     ROUND,
@@ -85,15 +83,7 @@ from mapping.simulation.kernels.simulated_ranks import (
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def run_packets(
-    hops_on: NextHops,
-    ranks: Ranks,
-    ends: Ends,
-    hops: HopArray,
-    room: Channels,
-    queue: EventQueue,
-    lines: EventLines,
-    state: Packets,
-    limit: int,
+    hops_on: NextHops, ranks: Ranks, queue: EventQueue, lines: EventLines, state: Packets, limit: int
 ) -> int:
     """Process up to `limit` events.
 
@@ -124,7 +114,7 @@ def run_packets(
         if tally[ROUND_LEFT] <= 0 and tally[ROUND] + 1 < rounds:
             next_round(ranks)
             for rank in range(len(ranks.host)):
-                port = offer(ranks, ends, hops, room, queue, rank)
+                port = offer(ranks, queue, rank)
                 if port >= 0:
                     ask[asks] = channels + port
                     asks += 1
@@ -165,7 +155,7 @@ def run_packets(
                     asks = 1 if buffer[place, HEAD] >= 0 else 0
                     ask[0] = place
                 else:
-                    other = after_packet(ranks, ends, hops, room, queue, place - channels)
+                    other = after_packet(ranks, queue, place - channels)
                     if line[place - channels, 0] >= 0:
                         ask[0] = place
                         asks = 1
@@ -189,7 +179,7 @@ def run_packets(
                 ask[0] = place
                 arrive(ranks, message)
             else:
-                port = offer(ranks, ends, hops, room, queue, index)
+                port = offer(ranks, queue, index)
                 if port >= 0:
                     ask[0] = channels + port
                     asks = 1

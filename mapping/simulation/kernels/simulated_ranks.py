@@ -21,6 +21,10 @@ from registry.model import Floats, Ints, Longs
 READY = 0
 """Kind of the event that a rank's next message may be sent."""
 KIND_BITS = 3
+MORE, ENDED, FULL = range(3)
+"""Why a slice ended: it was done, nothing can happen any more, more memory is needed first."""
+FREE, HOPS = range(2)
+"""First places in ``Packets.counts`` and ``Flits.counts``: free rows of packets, links crossed."""
 DELIVERED, ROUND, ROUND_LEFT, POINTS = range(4)
 """Places in ``Ranks.tally``: messages delivered, present round, how many of it are not, rows of points."""
 NOW, ROUND_BEGAN, BYTES, POINT_LATENCY, LAST_DELIVERY = range(5)
@@ -65,6 +69,10 @@ class Ranks(NamedTuple):
     every : int
         Messages per point.
     random : uint64[1]
+    ends : Ends
+    hops : int16[rows, targets]
+    channels : Channels
+        Routes of messages, and memory: the arguments of `pair_channels`.
     """
 
     host: Ints
@@ -88,6 +96,9 @@ class Ranks(NamedTuple):
     points: Floats
     every: int
     random: State
+    ends: Ends
+    hops: HopArray
+    channels: Channels
 
 
 @njit(inline="always")
@@ -103,7 +114,7 @@ def next_round(ranks: Ranks) -> bool:
 
 
 @njit(inline="always")
-def offer(ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, queue: EventQueue, rank: int) -> int:
+def offer(ranks: Ranks, queue: EventQueue, rank: int) -> int:
     """Let a rank send its next message; return the port where it is now first in the queue, else -1.
 
     If the message is not ready yet, an event is added for the time when it is.
@@ -121,21 +132,22 @@ def offer(ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, queue: Event
         ranks.latency[message] = max(ranks.ready[message], clock[ROUND_BEGAN])
         i, j = ranks.host[rank], ranks.host[ranks.receiver[message]]
         if i != j:
-            return _join_queue(ranks, ends, hops, room, rank, i, j)
+            return _join_queue(ranks, rank, i, j)
         _deliver(ranks, message)
         cursor[rank] += 1
     return -1
 
 
 @njit(inline="always")
-def _join_queue(ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, rank: int, i: int, j: int) -> int:
+def _join_queue(ranks: Ranks, rank: int, i: int, j: int) -> int:
     """Draw the route of a message and queue at its port; return the port if the rank is first, else -1."""
     way, line = ranks.way, ranks.line
     port, goal = ranks.only_port[i], ranks.only_port[j]
     if port >= 0 and goal >= 0:
         way[rank, FROM], way[rank, TO], way[rank, TARGET] = port, goal, ranks.only_target[j]
     else:
-        count, chosen = pair_channels(ends, hops, i, j, room), 0
+        room, chosen = ranks.channels, 0
+        count = pair_channels(ranks.ends, ranks.hops, i, j, room)
         if count > 1:
             drawn = np.float64(next_word(ranks.random) >> np.uint64(11)) * 2.0**-53
             while chosen < count - 1 and drawn >= room.weight[chosen]:
@@ -186,9 +198,7 @@ def make_packet(ranks: Ranks, packet: Ints, place: int, port: int, state: int) -
 
 
 @njit(inline="always")
-def after_packet(
-    ranks: Ranks, ends: Ends, hops: HopArray, room: Channels, queue: EventQueue, port: int
-) -> int:
+def after_packet(ranks: Ranks, queue: EventQueue, port: int) -> int:
     """Advance the queue of a port after a packet, if it was the last of its message.
 
     Returns
@@ -205,7 +215,7 @@ def after_packet(
         ranks.line[port, 1] = -1
     ranks.cursor[rank] += 1
     ranks.sent[rank] = 0
-    return offer(ranks, ends, hops, room, queue, rank)
+    return offer(ranks, queue, rank)
 
 
 @njit(inline="always")

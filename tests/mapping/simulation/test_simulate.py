@@ -10,9 +10,8 @@ import pytest
 
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
-from mapping.simulation import flit_level, packet_level
+from mapping.simulation import levels
 from mapping.simulation.channels import build_channel_routes
-from mapping.simulation.level import new_senders
 from mapping.simulation.messages import Messages, from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import default_routing, simulate
@@ -38,7 +37,7 @@ def fabric_and_traffic() -> tuple[Fabric, Placement, Messages]:
     return fabric, placed(fabric, fabric.hosts.tolist()), from_profile(profile, 3)
 
 
-def told(found: Simulation) -> list[Any]:
+def fields(found: Simulation) -> list[Any]:
     """All fields, arrays as bytes."""
     values = [getattr(found, name) for name in found.__slots__]
     return [value.tobytes() if isinstance(value, np.ndarray) else value for value in values]
@@ -53,7 +52,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(mode: str) -
         )
         for seed in (1, 1, 2)
     )
-    assert told(one) == told(again)
+    assert fields(one) == fields(again)
     assert one.link_bytes.tobytes() != other.link_bytes.tobytes()
 
 
@@ -61,16 +60,16 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(mode: str) -
 def test_how_a_run_is_cut_into_slices_changes_nothing(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fabric, placement, messages = fabric_and_traffic()
     whole = simulate(fabric, placement, messages, mode=mode)
-    monkeypatch.setattr(packet_level, "SLICE", 7)
-    monkeypatch.setattr(flit_level, "SLICE", 3)
-    assert told(simulate(fabric, placement, messages, mode=mode)) == told(whole)
+    monkeypatch.setattr(levels, "EVENTS", 7)
+    monkeypatch.setattr(levels, "CYCLES", 3)
+    assert fields(simulate(fabric, placement, messages, mode=mode)) == fields(whole)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_interrupt_keeps_what_was_delivered(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fabric, placement, messages = fabric_and_traffic()
-    monkeypatch.setattr(packet_level, "SLICE", 100)
-    monkeypatch.setattr(flit_level, "SLICE", 20)
+    monkeypatch.setattr(levels, "EVENTS", 100)
+    monkeypatch.setattr(levels, "CYCLES", 20)
     seen: list[float] = []
 
     def progress(phase: str, done: float, total: float | None = None, best: float | None = None) -> None:
@@ -223,43 +222,3 @@ def test_a_vertex_outside_the_fabric_is_refused() -> None:
     sent = from_profile(Profile.from_edges([0], [1], [1]))
     with pytest.raises(InvalidPlacement, match="vertex 3"):
         simulate(small, placed(large, [0, 3]), sent)
-
-
-def level_of(
-    messages: Messages, mode: str, options: Options
-) -> packet_level.PacketLevel | flit_level.FlitLevel:
-    """A simulation over a ring of three that has run to its end."""
-    fabric = torus([3], capacity=1e9)
-    ways = build_channel_routes("dimension-order", fabric, np.array([0, 1], np.int32))
-    generator = np.random.default_rng(0)
-    senders = new_senders(
-        ways, placed(fabric, [0, 1]), messages, packet_bytes=2048, every=1000, generator=generator
-    )
-    level: packet_level.PacketLevel | flit_level.FlitLevel
-    if mode == "flits":
-        level = flit_level.FlitLevel(fabric, senders, options, generator, exclusive=False)
-    else:
-        level = packet_level.PacketLevel(fabric, senders, options, generator)
-    while level.advance():
-        pass
-    assert bool(senders.delivered.all())
-    return level
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_memory_is_that_of_packets_in_flight_however_much_is_sent(mode: str) -> None:
-    short, long = (
-        level_of(from_profile(Profile.from_edges([0], [1], [size], ranks=2)), mode, Options())
-        for size in (2048, 3_000_000)
-    )
-    assert short.room == long.room < 200
-    assert long.hops == -(-3_000_000 // (2048 if mode == "packets" else 8))
-
-
-def test_memory_grows_where_many_small_packets_are_on_their_way() -> None:
-    n = 5000
-    none = np.zeros(n, np.int32)
-    sent = Messages(none, none + 1, np.zeros(n, np.int64), np.zeros(n), none)
-    level = level_of(sent, "packets", Options(latency_seconds=1.0))
-    assert level.room >= n
-    assert level.hops == n

@@ -6,11 +6,9 @@ import numpy as np
 from hypothesis import given
 
 from mapping.simulation.channels import build_channel_routes
-from mapping.simulation.flit_level import FlitLevel
-from mapping.simulation.level import Level, Senders, new_senders
+from mapping.simulation.levels import new_level
 from mapping.simulation.messages import check_messages
 from mapping.simulation.options import Options
-from mapping.simulation.packet_level import PacketLevel
 from registry.model import Floats
 from tests.support.slow_simulation import Case, cases, slow_flits, slow_packets
 
@@ -18,21 +16,16 @@ from tests.support.slow_simulation import Case, cases, slow_flits, slow_packets
 def delivered_at(case: Case, options: Options, *, flits: bool) -> Floats:
     """When each message arrives, in the order of the case."""
     ways = build_channel_routes("shortest-paths", case.fabric, np.unique(case.placement.host_of_rank))
-    checked, generator = check_messages(case.messages, case.placement.ranks), np.random.default_rng(0)
-    senders: Senders = new_senders(
-        ways, case.placement, checked, packet_bytes=case.packet_bytes, every=1, generator=generator
+    checked = check_messages(case.messages, case.placement.ranks)
+    level = new_level(
+        case.fabric, case.placement, checked, ways, options, mode="flits" if flits else "packets", seed=0
     )
-    level: Level
-    if flits:
-        level = FlitLevel(case.fabric, senders, options, generator, exclusive=False)
-    else:
-        level = PacketLevel(case.fabric, senders, options, generator)
     while level.advance():
         pass
-    assert bool(senders.delivered.all())
+    assert bool(level.senders.delivered.all())
     order = np.argsort(case.messages.rank, kind="stable")
     found = np.empty(len(order))
-    found[order] = checked.ready + senders.ranks.latency
+    found[order] = checked.ready + level.senders.ranks.latency
     return found
 
 
