@@ -12,7 +12,7 @@ from dashboard.state.viewer import OTHERS, Viewer
 from dashboard.tables.links import link_text
 from mapping.service.live import Live
 from mapping.traffic.job_loads import RankPairs
-from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad, SharingPair
+from mapping.traffic.shared_load import HotLink, LinkUser, SharedLoad
 from registry import units
 from registry.model import Fabric, Floats, Ints, Longs, Placement
 
@@ -132,16 +132,16 @@ def job_text(user: LinkUser, viewer: Viewer) -> str:
     return f"job {user.job} ({about})" if about else f"job {user.job}"
 
 
-def pair_text(shared: SharedLoad, pair: SharingPair, viewer: Viewer) -> str:
-    """Return a sentence about the two jobs that share the busiest link."""
-    link = pair.link
+def pair_text(shared: SharedLoad, link: HotLink, viewer: Viewer) -> str:
+    """Return a sentence about the two jobs with most bytes on the busiest link that several jobs load."""
+    one, other = link.users[:2]
     seconds = units.text(link.load.seconds, units.SECONDS)
     more = len(link.users) - 2
     others = "" if more <= 0 else f" {more:,} more jobs use it." if more > 1 else " One more job uses it."
-    first, second = (job_text(user, viewer) for user in (pair.first, pair.second))
+    first, second = (job_text(user, viewer) for user in (one, other))
     return (
-        f"{link_text(shared.fabric, link.row)} needs {seconds} per period: {pair.first.part:.0%} of its "
-        f"bytes come from {first}, {pair.second.part:.0%} from {second}."
+        f"{link_text(shared.fabric, link.row)} needs {seconds} per period: {one.part:.0%} of its "
+        f"bytes come from {first}, {other.part:.0%} from {second}."
         f"{others}"
     )
 

@@ -20,7 +20,7 @@ from dashboard.views import fabric_panel, picking
 from dashboard.widgets.address import set_address
 from dashboard.widgets.controls import choose, moment, parsed_moment, stops, toggle
 from dashboard.widgets.messages import CONVENTION, plain, show_no_fabric, show_unknown
-from mapping.traffic.against_counters import against_counters
+from mapping.traffic.shared_load import against_counters
 from registry import units
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Bools

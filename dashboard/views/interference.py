@@ -103,13 +103,13 @@ def _nothing(live: Live, cluster: str) -> None:
 def _pair(live: Live, site: Site) -> None:
     """Draw which two jobs share the busiest link."""
     st.subheader("Busiest shared link")
-    pair = live.shared.worst_pair()
+    pair = live.shared.worst_shared_link()
     if pair is None:
         st.success("No link is loaded by more than one job.", icon=":material/check:")
         return
     st.warning(plain(pair_text(live.shared, pair, site.viewer)), icon=":material/call_merge:")
     with st.container(horizontal=True):
-        for user in (pair.first, pair.second):
+        for user in pair.users[:2]:
             if site.viewer.sees(user.user):
                 job_link(site.job, live.running.snapshot.cluster, user.job)
 

@@ -44,8 +44,6 @@ class ChannelRoutes(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Name with options.
     routes : Routes
         Routes between the hosts, for loads and errors.
     next_hops : NextHops
@@ -53,7 +51,6 @@ class ChannelRoutes(NamedTuple):
         True if there are escape channels.
     """
 
-    name: str
     routes: Routes
     next_hops: NextHops
     escapes: bool
@@ -114,18 +111,17 @@ def build_channel_routes(
         raise UnknownName("selection", selection, SELECTIONS)
     if lanes < 1:
         raise InvalidValue("simulate.lanes", f"must be 1 or more, is {lanes}")
-    if name != MINIMAL_ADAPTIVE:
-        routes = build_routes(routing, fabric, hosts, rails=rails)
-        layers = [_layer(routes, fabric)]
-        return ChannelRoutes(routing, routes, _next_hops(routes, layers, lanes, SELECTIONS[selection]), False)
-    if selection != "adaptive":
-        raise InvalidValue("simulate.selection", f"{MINIMAL_ADAPTIVE} takes adaptive, not {selection}")
-    escape = _escape(fabric, str(read_options(name, given, {"escape": ""}).get("escape", "")))
-    routes = build_routes("shortest-paths", fabric, hosts, rails=rails)
+    escape = "none"
+    if name == MINIMAL_ADAPTIVE:
+        if selection != "adaptive":
+            raise InvalidValue("simulate.selection", f"{MINIMAL_ADAPTIVE} takes adaptive, not {selection}")
+        escape = _escape(fabric, str(read_options(name, given, {"escape": ""}).get("escape", "")))
+        routing = "shortest-paths"
+    routes = build_routes(routing, fabric, hosts, rails=rails)
     layers = [_layer(routes, fabric)]
     if escape != "none":
         layers.append(_layer(build_routes(escape, fabric, hosts, rails=rails), fabric))
-    return ChannelRoutes(routing, routes, _next_hops(routes, layers, lanes, ADAPTIVE), len(layers) > 1)
+    return ChannelRoutes(routes, _next_hops(routes, layers, lanes, SELECTIONS[selection]), len(layers) > 1)
 
 
 def _escape(fabric: Fabric, given: str) -> str:

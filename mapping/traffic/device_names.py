@@ -15,6 +15,9 @@ import numpy as np
 from registry.errors import InvalidValue, UnknownName
 from registry.model import HOST, SWITCH, Fabric, Longs, format_guid
 
+KINDS = {"switch": SWITCH, "host": HOST}
+"""Kinds of vertices by name."""
+
 
 class DeviceMatch(NamedTuple):
     """A vertex, and one of its adapters if that was named, else -1."""
@@ -26,37 +29,21 @@ class DeviceMatch(NamedTuple):
 def find_device(fabric: Fabric, text: str, *, kind: str = "device") -> DeviceMatch:
     """Return the vertex, or the adapter and its host, with this name or GUID.
 
+    Parameters
+    ----------
+    kind : str
+        ``device``; or ``switch`` or ``host``, the only kind that matches.
+
     Raises
     ------
     UnknownName
         There is none; the error names the closest ones.
     """
     found = _device(fabric, text)
-    if found is None:
-        raise UnknownName(kind, text, _names(fabric, kind))
+    if found is None or (kind in KINDS and fabric.kind[found.vertex] != KINDS[kind]):
+        vertices = {"switch": fabric.switches, "host": fabric.hosts}.get(kind, np.arange(len(fabric)))
+        raise UnknownName(kind, text, [fabric.names[vertex] for vertex in vertices.tolist()])
     return found
-
-
-def find_switch(fabric: Fabric, text: str) -> int:
-    """Return the switch with this name or GUID.
-
-    Raises
-    ------
-    UnknownName
-        There is none; the error names the closest switches.
-    """
-    return _of_kind(fabric, text, "switch", SWITCH)
-
-
-def find_host(fabric: Fabric, text: str) -> int:
-    """Return the host with this name, or with an adapter of this name or GUID.
-
-    Raises
-    ------
-    UnknownName
-        There is none; the error names the closest hosts.
-    """
-    return _of_kind(fabric, text, "host", HOST)
 
 
 def is_switch(fabric: Fabric, text: str) -> bool:
@@ -161,13 +148,6 @@ _SHOWN = 8
 """Largest number of links or ports in a message."""
 
 
-def _of_kind(fabric: Fabric, text: str, kind: str, value: int) -> int:
-    found = _device(fabric, text)
-    if found is None or fabric.kind[found.vertex] != value:
-        raise UnknownName(kind, text, _names(fabric, kind))
-    return found.vertex
-
-
 def _device(fabric: Fabric, text: str) -> DeviceMatch | None:
     if text in fabric.names:
         return DeviceMatch(fabric.names.index(text), -1)
@@ -188,11 +168,6 @@ def _guid(text: str) -> int:
         return int(text, 16) if text.lower().startswith("0x") else 0
     except ValueError:
         return 0
-
-
-def _names(fabric: Fabric, kind: str) -> list[str]:
-    rows = {"switch": fabric.switches, "host": fabric.hosts}.get(kind, np.arange(len(fabric)))
-    return [fabric.names[vertex] for vertex in rows.tolist()]
 
 
 def _listed(fabric: Fabric, rows: Longs) -> str:

@@ -11,9 +11,7 @@ import numpy as np
 from mapping.traffic.device_names import (
     DeviceMatch,
     find_device,
-    find_host,
     find_links,
-    find_switch,
     is_switch,
     reverse_rows,
     splits,
@@ -80,7 +78,9 @@ class Change:
         ------
         UnknownName
         """
-        return np.unique([find_host(fabric, text) for text in self.drained]).astype(np.int64)
+        return np.unique([find_device(fabric, text, kind="host").vertex for text in self.drained]).astype(
+            np.int64
+        )
 
     def __bool__(self) -> bool:
         return bool(self.down_links or self.down_switches or self.added or self.drained)
@@ -100,7 +100,7 @@ class Applied(NamedTuple):
     row_before: Ints
 
 
-def changed(fabric: Fabric, change: Change, *, keep_tables: bool = False) -> Fabric:
+def applied(fabric: Fabric, change: Change, *, keep_tables: bool = False) -> Applied:
     """Return the fabric after a change: the same vertices, with links removed and added.
 
     Parameters
@@ -112,19 +112,9 @@ def changed(fabric: Fabric, change: Change, *, keep_tables: bool = False) -> Fab
     ------
     UnknownName, InvalidValue
     """
-    return applied(fabric, change, keep_tables=keep_tables).fabric
-
-
-def applied(fabric: Fabric, change: Change, *, keep_tables: bool = False) -> Applied:
-    """Return the fabric after a change, and the previous row of each of its links; see `changed`.
-
-    Raises
-    ------
-    UnknownName, InvalidValue
-    """
     links, removed = fabric.links, np.zeros(len(fabric.links), np.bool_)
     for text in change.down_switches:
-        vertex = find_switch(fabric, text)
+        vertex = find_device(fabric, text, kind="switch").vertex
         removed |= (links.source == vertex) | (links.target == vertex)
     for text in change.down_links:
         rows = find_links(fabric, text)

@@ -85,13 +85,3 @@ class Neighbours:
         if int(groups[0]) < 0:
             raise InvalidValue("fragmentation.hosts", "must not contain a switch")
         return Fragmentation(groups=len(groups), fewest=int(np.searchsorted(self.room, len(vertices))) + 1)
-
-
-def fragmentation(fabric: Fabric, hosts: ArrayLike) -> Fragmentation:
-    """Return the fragmentation of one job; for several jobs make `Neighbours` once.
-
-    Raises
-    ------
-    InvalidValue
-    """
-    return Neighbours.of(fabric).fragmentation(hosts)

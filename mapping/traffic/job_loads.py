@@ -98,7 +98,7 @@ class Loader:
             Two of its hosts that communicate are not connected.
         """
         traffic = host_traffic(profile, placement)
-        return LoadedLinks.of(self.routes.link_bytes(*self._ends(traffic), traffic.bytes))
+        return LoadedLinks.of(self.routes.link_bytes(*_ends(self.routes, traffic), traffic.bytes))
 
     def deliver(self, profile: Profile, placement: Placement, gone: Bools | None = None) -> Delivered:
         """Return the load of a job without traffic that cannot be delivered.
@@ -113,7 +113,7 @@ class Loader:
         InvalidPlacement
         """
         traffic = host_traffic(profile if gone is None else without_ranks(profile, gone), placement)
-        source, target = self._ends(traffic)
+        source, target = _ends(self.routes, traffic)
         connected = self._connected(source, target)
         loads = self.routes.link_bytes(source[connected], target[connected], traffic.bytes[connected])
         return Delivered(
@@ -121,10 +121,6 @@ class Loader:
             unreachable_pairs=int(traffic.rank_pairs[~connected].sum()),
             unreachable_bytes=float(traffic.bytes[~connected].sum()),
         )
-
-    def _ends(self, traffic: HostTraffic) -> tuple[Longs, Longs]:
-        index = np.searchsorted(self.routes.hosts, traffic.hosts)
-        return index[traffic.source], index[traffic.target]
 
     def _connected(self, source: Longs, target: Longs) -> Bools:
         if len(self.routes.hosts) == 0 or self.routes.connected:
@@ -137,6 +133,12 @@ class Loader:
         """Groups of hosts with equal routes (int32[h]), and which are connected (bool[g, g])."""
         group, hops = self.routes.grouped_hops()
         return group, np.isfinite(hops)
+
+
+def _ends(routes: Routes, traffic: HostTraffic) -> tuple[Longs, Longs]:
+    """Return both hosts of each pair as indices into the hosts of the routes."""
+    index = np.searchsorted(routes.hosts, traffic.hosts)
+    return index[traffic.source], index[traffic.target]
 
 
 def without_ranks(profile: Profile, gone: Bools) -> Profile:
@@ -189,6 +191,9 @@ def rank_pairs(
 ) -> RankPairs:
     """Return the pairs of ranks whose traffic crosses a link.
 
+    The load that a host's traffic to another host puts on the link is divided among their pairs of ranks by
+    bytes, since routings distinguish hosts, not ranks.
+
     Parameters
     ----------
     row : int
@@ -209,25 +214,8 @@ def rank_pairs(
     DisconnectedAllocation, UnreachablePair
     """
     routes = (costs or CostModel()).build_routes(fabric, np.unique(placement.host_of_rank))
-    return pairs_on_link(routes, profile, placement, row, most=most)
-
-
-def pairs_on_link(
-    routes: Routes, profile: Profile, placement: Placement, row: int, *, most: int | None = None
-) -> RankPairs:
-    """Return `rank_pairs` by routes that include the placement's hosts.
-
-    The load that a host's traffic to another host puts on the link is divided among their pairs of ranks by
-    bytes, since routings distinguish hosts, not ranks.
-
-    Raises
-    ------
-    InvalidValue, InvalidPlacement, DisconnectedAllocation, UnreachablePair
-    """
     traffic = host_traffic(profile, placement)
-    index = np.full(len(routes.fabric), -1, np.int64)
-    index[routes.hosts] = np.arange(len(routes.hosts))
-    source, target = index[traffic.hosts][traffic.source], index[traffic.hosts][traffic.target]
+    source, target = _ends(routes, traffic)
     loads = routes.link_bytes(source, target, traffic.bytes)
     on_link = routes.on_link(source, target, traffic.bytes, row)
     part = np.divide(on_link, traffic.bytes, out=np.zeros(len(on_link)), where=traffic.bytes > 0)

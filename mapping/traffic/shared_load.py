@@ -1,4 +1,4 @@
-"""Loads of all running jobs on the links of one fabric, and the jobs that cause them.
+"""Loads of all running jobs on the links of one fabric: the jobs that cause them, and measured rates.
 
 Every job is assumed to send its profile once per period (`mapping.distances.background`, ``added``): the time
 of a link is the bytes of all jobs divided by its capacity, in seconds per period.
@@ -94,21 +94,6 @@ class HotLink:
     load: LoadedLink
     network: bool
     users: tuple[LinkUser, ...]
-
-
-class SharingPair(NamedTuple):
-    """The two jobs with the most bytes on the busiest link that several jobs load.
-
-    Attributes
-    ----------
-    link : HotLink
-    first, second : LinkUser
-        `first` has at least as many bytes there as `second`.
-    """
-
-    link: HotLink
-    first: LinkUser
-    second: LinkUser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -248,14 +233,13 @@ class SharedLoad:
         isolated, together = self.isolated_seconds(), self.together_seconds()
         return np.divide(together, isolated, out=np.ones(len(self)), where=isolated > 0)
 
-    def worst_pair(self, *, network_only: bool = False) -> SharingPair | None:
-        """Return the two jobs that share the busiest link of several jobs; None if no link is shared."""
-        users = np.bincount(self.link, minlength=len(self.fabric.links))
-        shared = (users > 1) & (self.fabric.network_link | (not network_only))
+    def worst_shared_link(self) -> HotLink | None:
+        """Return the busiest link that several jobs load, or None if there is none."""
+        shared = np.bincount(self.link, minlength=len(self.fabric.links)) > 1
         if not shared.any():
             return None
         (link,) = self.links([int(np.argmax(np.where(shared, self.seconds, -1.0)))])
-        return SharingPair(link, link.users[0], link.users[1])
+        return link
 
     def matrix(self, rows: ArrayLike) -> Floats:
         """Return the seconds (float64[j, len(rows)]) of each job's own bytes on rows of ``fabric.links``.
@@ -286,3 +270,55 @@ class SharedLoad:
     def _user(self, number: int, size: float, total: float) -> LinkUser:
         one = self.jobs[number]
         return LinkUser(number, one.job, one.user, one.application, size, size / total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AgainstCounters:
+    """Predicted and measured utilisation, by row of ``fabric.links``.
+
+    Attributes
+    ----------
+    periods_per_second : float
+        Measured bytes/s divided by predicted bytes per period, each summed over the measured network links;
+        NaN if one of the sums is zero.
+    predicted_share, measured_share : float64[m]
+        Share of capacity, 0 to 1; the predicted one at that number of periods per second. NaN if unknown.
+    """
+
+    periods_per_second: float
+    predicted_share: Floats
+    measured_share: Floats
+
+    @property
+    def difference(self) -> Floats:
+        """Measured share minus predicted share (float64[m])."""
+        return self.measured_share - self.predicted_share
+
+
+def against_counters(fabric: Fabric, link_bytes: Floats, bytes_per_second: Floats) -> AgainstCounters:
+    """Return predicted loads compared with measured rates.
+
+    Parameters
+    ----------
+    link_bytes : float64[m]
+        Predicted bytes per period.
+    bytes_per_second : float64[m]
+        Measured rates; NaN if not measured.
+
+    Raises
+    ------
+    InvalidValue
+        There is not one value per link.
+    """
+    capacity = fabric.links.capacity
+    for name, values in (("link_bytes", link_bytes), ("bytes_per_second", bytes_per_second)):
+        if values.shape != capacity.shape:
+            raise InvalidValue(name, f"{len(values)} values for {len(capacity)} links")
+    both = fabric.network_link & ~np.isnan(bytes_per_second)
+    predicted, measured = float(link_bytes[both].sum()), float(bytes_per_second[both].sum())
+    scale = measured / predicted if predicted > 0 and measured > 0 else float("nan")
+    return AgainstCounters(
+        periods_per_second=scale,
+        predicted_share=scale * link_bytes / capacity,
+        measured_share=bytes_per_second / capacity,
+    )

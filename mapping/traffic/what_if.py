@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mapping.distances.cost_model import CostModel
-from mapping.traffic.fabric_changes import Change, applied, changed
+from mapping.traffic.fabric_changes import Change, applied
 from mapping.traffic.job_loads import Delivered, JobTraffic, Loader
 from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.errors import InvalidValue
 from registry.model import Bools, Fabric, Ints
 from registry.progress import Progress, silent
 
-__all__ = ["DEFAULT_RULE", "KEEP_TABLES", "Change", "JobEffect", "JobTraffic", "WhatIf", "changed", "what_if"]
+__all__ = ["DEFAULT_RULE", "KEEP_TABLES", "Change", "JobEffect", "WhatIf", "what_if"]
 
 KEEP_TABLES = "tables"
 """Rule that keeps the forwarding tables, before any repair: traffic into a removed cable is lost."""
@@ -123,16 +123,14 @@ def what_if(
     name, _ = costs.choose_routing(fabric)
     ruled = replace(costs, routing=rule)
     if before is None:
-        before = _shared(fabric, jobs, _delivered(fabric, jobs, replace(costs, routing=name)))
+        before, _ = _load(fabric, jobs, replace(costs, routing=name))
     elif [one.job for one in before.jobs] != [one.job for one in jobs]:
         raise InvalidValue("what_if.before", "belongs to other jobs")
-    unchanged = before
-    if rule != name:
-        unchanged = _shared(fabric, jobs, _delivered(fabric, jobs, ruled))
+    unchanged = before if rule == name else _load(fabric, jobs, ruled)[0]
     progress("traffic after the change", 0, len(jobs))
-    delivered = _delivered(rows.fabric, jobs, ruled, gone)
+    after, delivered = _load(rows.fabric, jobs, ruled, gone)
     progress("traffic after the change", len(jobs), len(jobs))
-    after = _shared(rows.fabric, jobs, delivered)
+    seconds = [side.together_seconds().tolist() for side in (before, unchanged, after)]
     return WhatIf(
         change=change,
         before=before,
@@ -140,20 +138,32 @@ def what_if(
         after=after,
         routing_before=name,
         rule=rule,
-        jobs=_effects(fabric, jobs, delivered, gone, (before, unchanged, after)),
+        jobs=tuple(
+            _effect(fabric, *one)
+            for one in zip(jobs, delivered, gone, zip(*seconds, strict=True), strict=True)
+        ),
         row_before=rows.row_before,
     )
 
 
-def _delivered(
-    fabric: Fabric,
-    jobs: Sequence[JobTraffic],
-    costs: CostModel,
-    gone: Sequence[Bools | None] | None = None,
-) -> list[Delivered]:
+def _load(
+    fabric: Fabric, jobs: Sequence[JobTraffic], costs: CostModel, gone: Sequence[Bools | None] | None = None
+) -> tuple[SharedLoad, list[Delivered]]:
+    """Return the load of all jobs without some ranks of each, and what of their traffic is delivered."""
     loader = Loader(fabric, [one.placement for one in jobs], costs)
     ranks = [None] * len(jobs) if gone is None else gone
-    return [loader.deliver(one.profile, one.placement, left) for one, left in zip(jobs, ranks, strict=True)]
+    found = [loader.deliver(one.profile, one.placement, left) for one, left in zip(jobs, ranks, strict=True)]
+    loads = [
+        JobLoad(
+            job=one.job,
+            user=one.user,
+            application=one.application,
+            placement=one.placement_id,
+            loads=delivered.loads,
+        )
+        for one, delivered in zip(jobs, found, strict=True)
+    ]
+    return SharedLoad.of(fabric, loads), found
 
 
 def _gone(fabric: Fabric, jobs: Sequence[JobTraffic], change: Change) -> list[Bools]:
@@ -173,45 +183,19 @@ def _gone(fabric: Fabric, jobs: Sequence[JobTraffic], change: Change) -> list[Bo
     return gone
 
 
-def _shared(fabric: Fabric, jobs: Sequence[JobTraffic], found: Sequence[Delivered]) -> SharedLoad:
-    return SharedLoad.of(
-        fabric,
-        (
-            JobLoad(
-                job=one.job,
-                user=one.user,
-                application=one.application,
-                placement=one.placement_id,
-                loads=delivered.loads,
-            )
-            for one, delivered in zip(jobs, found, strict=True)
-        ),
+def _effect(
+    fabric: Fabric, one: JobTraffic, delivered: Delivered, gone: Bools, seconds: tuple[float, float, float]
+) -> JobEffect:
+    """Return the effect of a change on a job, from its times before, unchanged and after."""
+    before, unchanged, after = seconds
+    return JobEffect(
+        job=one.job,
+        user=one.user,
+        before_seconds=before,
+        unchanged_seconds=unchanged,
+        after_seconds=after,
+        unreachable_pairs=delivered.unreachable_pairs,
+        unreachable_bytes=delivered.unreachable_bytes,
+        lost_hosts=tuple(fabric.names[host] for host in np.unique(one.placement.host_of_rank[gone]).tolist()),
+        lost_ranks=int(gone.sum()),
     )
-
-
-def _effects(
-    fabric: Fabric,
-    jobs: Sequence[JobTraffic],
-    found: Sequence[Delivered],
-    gone: Sequence[Bools],
-    sides: tuple[SharedLoad, SharedLoad, SharedLoad],
-) -> tuple[JobEffect, ...]:
-    """Return the effect of a change on each job, from its loads before, unchanged and after."""
-    effects = []
-    seconds = zip(*(side.together_seconds().tolist() for side in sides), strict=True)
-    for one, delivered, ranks, (was, same, now) in zip(jobs, found, gone, seconds, strict=True):
-        lost = np.unique(one.placement.host_of_rank[ranks]).tolist()
-        effects.append(
-            JobEffect(
-                job=one.job,
-                user=one.user,
-                before_seconds=was,
-                unchanged_seconds=same,
-                after_seconds=now,
-                unreachable_pairs=delivered.unreachable_pairs,
-                unreachable_bytes=delivered.unreachable_bytes,
-                lost_hosts=tuple(fabric.names[host] for host in lost),
-                lost_ranks=int(ranks.sum()),
-            )
-        )
-    return tuple(effects)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mapping.service.circuits import JobsOnSwitch
     from mapping.service.live import Live
     from mapping.traffic.job_loads import RankPairs
-    from mapping.traffic.shared_load import HotLink, SharedLoad, SharingPair
+    from mapping.traffic.shared_load import HotLink, SharedLoad
     from mapping.traffic.what_if import WhatIf
 
 USER_KEYS = ("job", "user", "application", "bytes", "part")
@@ -65,13 +65,13 @@ def congestion_to_json(
     top : int
         Most pairs of ranks.
     """
-    worst = live.shared.worst_pair()
+    worst = live.shared.worst_shared_link()
     return {
         **heading_to_json(live),
         "evaluated": list(live.evaluated),
         "links": [_link(link, link_name(live, link)) for link in links],
         "jobs": slowdowns_to_json(live),
-        "worst_pair": None if worst is None else _pair(worst, link_name(live, worst.link)),
+        "worst_pair": None if worst is None else _pair(worst, link_name(live, worst)),
         **({} if pairs is None else {"pairs": rank_pairs_to_json(pairs, top)}),
     }
 
@@ -162,6 +162,6 @@ def _link(link: HotLink, name: str) -> dict[str, Any]:
     return {"link": name, "network": link.network, **asdict(link.load), "users": users}
 
 
-def _pair(pair: SharingPair, link: str) -> dict[str, Any]:
-    first, second = (attributes(user, *USER_KEYS) for user in (pair.first, pair.second))
-    return {"link": link, "first": first, "second": second}
+def _pair(link: HotLink, name: str) -> dict[str, Any]:
+    first, second = (attributes(user, *USER_KEYS) for user in link.users[:2])
+    return {"link": name, "first": first, "second": second}

@@ -177,46 +177,33 @@ class Application:
         InvalidValue
             As of the class; or the application is not connected, with a vertex of another component.
         """
-        count = _vertices(source, target, vertex_weight, vertices)
-        rows = rows_of("Application", count, source, target)
+        if vertices is None and vertex_weight is not None:
+            vertices = np.size(vertex_weight)
+        elif vertices is None:
+            vertices = max((int(np.max(ends)) + 1 for ends in (source, target) if np.size(ends)), default=0)
+        own = np.asarray(np.ones(vertices) if vertex_weight is None else vertex_weight, np.float64).reshape(
+            -1
+        )
+        if len(own) != vertices:
+            raise InvalidValue("Application.vertex_weight", f"has {len(own)} entries, not {vertices}")
+        rows = rows_of("Application", vertices, source, target)
         size = np.asarray(weight, np.float64).reshape(-1)
         if len(size) != len(rows.first):
             raise InvalidValue("Application.weight", f"has {len(size)} entries, not {len(rows.first)}")
         check_weights("Application.weight", size)
-        found = cls(
-            vertex_weight=np.ones(count) if vertex_weight is None else np.asarray(vertex_weight, np.float64),
-            source=rows.source,
-            target=rows.target,
-            weight=rows.sums(size),
-        )
+        found = cls(vertex_weight=own, source=rows.source, target=rows.target, weight=rows.sums(size))
         if connected:
-            found.require_connected()
+            found._require_connected()
         return found
 
     @classmethod
-    def of_profile(
-        cls, profile: Profile, vertex_weight: ArrayLike | None = None, *, connected: bool = True
-    ) -> Self:
+    def of_profile(cls, profile: Profile, vertex_weight: ArrayLike | None = None) -> Self:
         """Return the application of a profile: ranks are vertices, edges weigh the bytes of both directions.
 
-        Parameters
-        ----------
-        vertex_weight : float[ranks], optional
-            Default: all 1, so that all ranks compute the same.
-
-        Raises
-        ------
-        InvalidValue
-            As of `from_edges`.
+        The vertex weights and errors are those of `from_edges`.
         """
-        return cls.from_edges(
-            profile.sender,
-            profile.partner,
-            profile.bytes,
-            vertex_weight=vertex_weight,
-            vertices=profile.ranks,
-            connected=connected,
-        )
+        ends, size = (profile.sender, profile.partner), profile.bytes
+        return cls.from_edges(*ends, size, vertex_weight=vertex_weight, vertices=profile.ranks)
 
     @property
     def vertices(self) -> int:
@@ -228,7 +215,7 @@ class Application:
         """Number of edges."""
         return len(self.source)
 
-    def require_connected(self) -> None:
+    def _require_connected(self) -> None:
         """Raise `InvalidValue` with a vertex that no path connects with vertex 0, if there is one."""
         component = components(self.vertices, self.source, self.target)
         apart = component != component[0]
@@ -313,22 +300,6 @@ class Level(NamedTuple):
         graph = application.vertex_weight, application.source, application.target, application.weight
         none = np.zeros(0, np.int32)
         return cls(*graph, vertex=none, edge=none, backwards=np.zeros(0, np.bool_))
-
-
-def _vertices(
-    source: ArrayLike, target: ArrayLike, vertex_weight: ArrayLike | None, vertices: int | None
-) -> int:
-    """Return the number of vertices of a list of edges."""
-    if vertices is not None:
-        count = int(vertices)
-    elif vertex_weight is not None:
-        count = len(np.asarray(vertex_weight).reshape(-1))
-    else:
-        count = max((int(np.max(ends)) + 1 for ends in (source, target) if np.size(ends)), default=0)
-    given = None if vertex_weight is None else len(np.asarray(vertex_weight).reshape(-1))
-    if given is not None and given != count:
-        raise InvalidValue("Application.vertex_weight", f"has {given} entries, not {count}")
-    return count
 
 
 def _whole(field: str, value: int, least: int, why: str) -> None:

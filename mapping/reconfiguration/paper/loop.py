@@ -55,7 +55,7 @@ class LoopOptions:
     seconds : float, optional
         No iteration starts after this time; the compilation of kernels does not count. Default: no limit.
     refinement : Refinement
-        Depth of the local search (section 4.4) and limits of each refinement.
+        Depth of the local search (section 4.4) and limit of each refinement.
     expansion : str
         Order of matchings: ``lowest`` first, as in the paper, or ``highest``.
 
@@ -104,75 +104,40 @@ def co_optimise(
         The seed topology or the expansion is unknown.
     """
     load_kernels(progress)
-    loop = _Loop(application, machine, options, progress)
-    with loop.deadline.interruptible():
-        loop.start()
-        while loop.idle < options.patience and not loop.deadline.over and loop.step():
-            pass
-    if not loop.trail:
+    generator, deadline = np.random.default_rng(options.seed), Deadline(seconds=options.seconds)
+    levels = coarsen(application, machine.nodes, expansion=options.expansion)
+    trail: list[Iteration] = []
+    best: tuple[Topology, Solution] | None = None
+    idle = 0  # iterations since the last gain
+    with deadline.interruptible():
+        first = seed_topology(options.seed_topology, application, machine, generator)
+        swap: LinkChange | None = LinkChange(first, (), ())
+        while swap is not None:
+            topology = swap.topology
+            now = place_and_route(
+                application, topology, machine, generator, refinement=options.refinement, levels=levels
+            )
+            gained = best is None or now.throughput > best[1].throughput * (1 + GAIN)
+            iteration = Iteration.of(
+                len(trail),
+                now,
+                removed=swap.removed,
+                inserted=swap.inserted,
+                best=now.throughput if gained else trail[-1].best,
+                seconds=deadline.elapsed,
+            )
+            trail.append(iteration)  # first, so that an interrupt never leaves the best out of the trail
+            best = (topology, now) if gained else best
+            idle = 0 if gained else idle + 1
+            progress("iterations", iteration.number, None, iteration.best)
+            if idle >= options.patience or deadline.over:
+                break
+            swap = next_swap(topology, now, generator, skip=options.skip)
+    if best is None:
         raise KeyboardInterrupt
-    topology, solution = loop.best
-    complete = not loop.deadline.interrupted
-    return SearchResult(topology=topology, solution=solution, trail=tuple(loop.trail), complete=complete)
-
-
-class _Loop:
-    """State between iterations; `idle` is the number of iterations since the last gain."""
-
-    def __init__(
-        self, application: Application, machine: Machine, options: LoopOptions, progress: Progress
-    ) -> None:
-        self._application, self._machine = application, machine
-        self._options, self._progress = options, progress
-        self._generator = np.random.default_rng(options.seed)
-        self.deadline = Deadline(seconds=options.seconds)
-        self._levels = coarsen(application, machine.nodes, expansion=options.expansion)
-        self.trail: list[Iteration] = []
-        self.idle = 0
-
-    def start(self) -> None:
-        """Make the seed topology, and a partition and routes for it (steps 1 to 3)."""
-        topology = seed_topology(
-            self._options.seed_topology, self._application, self._machine, self._generator
-        )
-        self.now = self.best = topology, self._solve(topology)
-        self.trail.append(Iteration.of(0, self.now[1], seconds=self.deadline.elapsed))
-        self._report()
-
-    def step(self) -> bool:
-        """Swap two links, then partition and route from scratch (step 4); False if no swap is possible."""
-        swap = next_swap(*self.now, self._generator, skip=self._options.skip)
-        if swap is None:
-            return False
-        now = swap.topology, self._solve(swap.topology)
-        gained = now[1].throughput > self.best[1].throughput * (1 + GAIN)
-        best = now if gained else self.best
-        iteration = Iteration.of(
-            len(self.trail),
-            now[1],
-            removed=swap.removed,
-            inserted=swap.inserted,
-            best=best[1].throughput,
-            seconds=self.deadline.elapsed,
-        )
-        self.trail.append(iteration)  # first, so that an interrupt never leaves the best out of the trail
-        self.now, self.best = now, best
-        self.idle = 0 if gained else self.idle + 1
-        self._report()
-        return True
-
-    def _solve(self, topology: Topology) -> Solution:
-        return place_and_route(
-            self._application,
-            topology,
-            self._machine,
-            self._generator,
-            refinement=self._options.refinement,
-            levels=self._levels,
-        )
-
-    def _report(self) -> None:
-        self._progress("iterations", self.trail[-1].number, None, self.trail[-1].best)
+    return SearchResult(
+        topology=best[0], solution=best[1], trail=tuple(trail), complete=not deadline.interrupted
+    )
 
 
 def next_swap(

@@ -8,14 +8,13 @@ result is projected back from graph to graph and refined on each of them (3.2.3)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
 from mapping.placement.partition.bisection import MOST, Adjacency, bisect, repaired, weighted_graph
 from mapping.reconfiguration.kernels.routes import match_in_order
-from mapping.reconfiguration.model.problem import Application, Level, Machine
+from mapping.reconfiguration.model.problem import Application, Level, Machine, rows_of
 from mapping.reconfiguration.model.solution import Solution
 from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.refinement import (
@@ -58,7 +57,6 @@ def place_and_route(
     generator: np.random.Generator,
     *,
     refinement: Refinement = Refinement(),  # noqa: B008 (immutable)
-    expansion: str = LOWEST,
     levels: Sequence[Level] | None = None,
 ) -> Solution:
     """Partition an application for a topology and route its edges, from scratch (section 3.2).
@@ -73,21 +71,16 @@ def place_and_route(
         Source of the seed of METIS; the same state gives the same result.
     refinement : Refinement
         Limits of the refinement of each graph.
-    expansion : str
-        As of `coarsen`.
     levels : sequence of Level, optional
-        Result of `coarsen` for the same application and number of nodes, which many topologies may share;
-        `expansion` is then ignored.
+        Result of `coarsen` for the same application and number of nodes, which many topologies may share.
 
     Raises
     ------
     InvalidValue
         The machine has another number of nodes, the topology does not connect the nodes of an edge, or a
         limit of the refinement is negative.
-    UnknownName
-        The expansion is unknown.
     """
-    graphs = levels if levels is not None else coarsen(application, topology.nodes, expansion=expansion)
+    graphs = levels if levels is not None else coarsen(application, topology.nodes)
     scale, net = Scale.of(application, machine), build_net(topology)
     coarsest = graphs[-1]
     guest = build_guest(coarsest, scale)
@@ -176,40 +169,17 @@ def contract(fine: Level, mate: Ints) -> Level:
     is_first = first == np.arange(size)
     vertex = (np.cumsum(is_first) - 1)[first].astype(np.int32)
     count = int(np.count_nonzero(is_first))
-    one, other = vertex[fine.source].astype(np.int64), vertex[fine.target].astype(np.int64)
-    apart = one != other
-    low, high = np.minimum(one, other), np.maximum(one, other)
-    key, place = np.unique(low[apart] * count + high[apart], return_inverse=True)
-    edge = np.full(len(one), -1, np.int32)
-    edge[apart] = place.reshape(-1)
+    one, other = vertex[fine.source], vertex[fine.target]
+    rows = rows_of("contract", count, one, other)
     return Level(
         np.bincount(vertex, fine.vertex_weight, count).astype(np.float64),
-        (key // count).astype(np.int32),
-        (key % count).astype(np.int32),
-        np.bincount(edge[apart], fine.weight[apart], len(key)).astype(np.float64),
+        rows.source,
+        rows.target,
+        rows.sums(fine.weight),
         vertex=vertex,
-        edge=edge,
+        edge=rows.first.astype(np.int32),
         backwards=one > other,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Some vertices (int64[k], ascending) of a graph; their subgraph is made on first use."""
-
-    kept: Longs
-    whole: Adjacency
-
-    def half(self, inside: Bools) -> _Part:
-        return _Part(self.kept[inside], self.whole)
-
-    @cached_property
-    def graph(self) -> Adjacency:
-        return self.whole.among(self.kept)
-
-    @property
-    def edges(self) -> int:
-        return self.graph.nnz if len(self.kept) > 1 else 0
 
 
 def dual_bisection(level: Level, topology: Topology, generator: np.random.Generator) -> Ints:
@@ -232,21 +202,22 @@ def dual_bisection(level: Level, topology: Topology, generator: np.random.Genera
     """
     seed = int(generator.integers(1 << 31))
     vertices, nodes = len(level.vertex_weight), topology.nodes
-    guest = weighted_graph(level.source, level.target, level.weight, vertices)
-    host = weighted_graph(topology.source, topology.target, np.ones(len(topology.source)), nodes)
+    guest = Adjacency.of(weighted_graph(level.source, level.target, level.weight, vertices))
+    links = weighted_graph(topology.source, topology.target, np.ones(len(topology.source)), nodes)
+    host = Adjacency.of(links)
     node_of_vertex = np.zeros(vertices, np.int32)
-    parts = [(_Part(np.arange(vertices), Adjacency.of(guest)), _Part(np.arange(nodes), Adjacency.of(host)))]
+    parts = [(np.arange(vertices), np.arange(nodes))]
     while parts:
         mine, places = parts.pop()
-        if len(places.kept) == 1:
-            node_of_vertex[mine.kept] = places.kept[0]
-        elif len(mine.kept) > 0:
-            size = (len(places.kept) + 1) // 2
-            near = _cut_nodes(places, size, seed)
-            weight = level.vertex_weight[mine.kept]
-            inside = cut(mine.graph, weight, size / len(places.kept), seed)
-            bigger, smaller = _by_size(mine, inside, weight)
-            wide, narrow = _by_size(places, near, np.ones(len(places.kept)))
+        if len(places) == 1:
+            node_of_vertex[mine] = places[0]
+        elif len(mine) > 0:
+            size = (len(places) + 1) // 2
+            near = _cut_nodes(host.among(places), size, seed)
+            weight = level.vertex_weight[mine]
+            inside = cut(guest.among(mine), weight, size / len(places), seed)
+            bigger, smaller = _by_size(guest, mine, inside, weight)
+            wide, narrow = _by_size(host, places, near, np.ones(len(places)))
             parts += [(bigger, wide), (smaller, narrow)]
     return node_of_vertex
 
@@ -284,21 +255,22 @@ def _all_parts(count: int) -> Bools:
     return np.asarray(bits & 1, np.bool_)
 
 
-def _cut_nodes(places: _Part, size: int, seed: int) -> Bools:
-    """Return the first part of the nodes (bool[k]), of exactly `size` nodes."""
-    count = len(places.kept)
+def _cut_nodes(graph: Adjacency, size: int, seed: int) -> Bools:
+    """Return the first part of the nodes of a graph (bool[k]), of exactly `size` nodes."""
+    count = len(graph.indptr) - 1
     if count < SMALL:
-        return cut_small(places.graph, np.ones(count), size / count)
-    first = bisect(places.graph, np.ones(count, np.int64), size / count, seed=seed)
-    return repaired(places.graph, first, size)
+        return cut_small(graph, np.ones(count), size / count)
+    first = bisect(graph, np.ones(count, np.int64), size / count, seed=seed)
+    return repaired(graph, first, size)
 
 
-def _by_size(part: _Part, inside: Bools, weight: Floats) -> tuple[_Part, _Part]:
-    """Return the two halves of a part, the bigger first."""
-    first, second = part.half(inside), part.half(~inside)
+def _by_size(graph: Adjacency, part: Longs, inside: Bools, weight: Floats) -> tuple[Longs, Longs]:
+    """Return the two halves of a part of a graph (vertices, ascending), the bigger first."""
+    first, second = part[inside], part[~inside]
     one, other = float(weight[inside].sum()), float(weight[~inside].sum())
-    swapped = second.edges > first.edges if one == other else other > one
-    return (second, first) if swapped else (first, second)
+    if one == other:
+        one, other = (graph.among(half).nnz if len(half) > 1 else 0 for half in (first, second))
+    return (second, first) if other > one else (first, second)
 
 
 def load_kernels(progress: Progress) -> None:

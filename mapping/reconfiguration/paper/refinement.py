@@ -38,7 +38,7 @@ DEPTH = 0
 """Default depth: `BOUND` in graphs of more than `WHOLE` edges, without bound in others."""
 BOUND, WHOLE = 4, 600
 THOROUGH = 56_000
-"""Edges times links up to which all flows of a moved vertex are routed again by default."""
+"""Edges times links up to which all flows of a moved vertex are routed again."""
 _NO_END = 1 << 62
 
 
@@ -53,15 +53,11 @@ class Refinement(NamedTuple):
         the performance vector (including those equal to the last of them). The steps made are the same in the
         same order, but the refinement ends if the best step lowers none of these entries, even if it would
         improve others. 0, the default, is `BOUND` in graphs of more than `WHOLE` edges, and None in others.
-    thorough : int or None
-        Number of edges up to which all flows of a moved vertex are routed again; default: so many that edges
-        times links are at most `THOROUGH`.
     steps : int or None
         Largest number of steps; default: no limit.
     """
 
     depth: int | None = DEPTH
-    thorough: int | None = None
     steps: int | None = None
 
 
@@ -300,8 +296,8 @@ def refine(
     congested path. The step with the best performance vector is made, as long as that vector is better than
     the present one; ties go to (a), then to the lower row.
 
-    The paper does not specify the routes of a moved vertex. In graphs of at most ``limits.thorough`` edges
-    all its flows are routed again, the heaviest first, each along its least congested path. In larger graphs
+    The paper does not specify the routes of a moved vertex. If edges times links are at most `THOROUGH`, all
+    its flows are routed again, the heaviest first, each along its least congested path. In larger graphs
     their routes are extended by the link that the vertex moves along, or cut at its new node if they lead
     through it; steps of kind (b) straighten them.
 
@@ -322,8 +318,7 @@ def refine(
     """
     depth, steps = limits.depth, limits.steps
     require_not_negative(depth=depth, steps=steps)
-    few = THOROUGH // max(len(net.ends), 1) if limits.thorough is None else limits.thorough
-    work = new_workspace(net, guest, state, len(guest.flow) <= few)
+    work = new_workspace(net, guest, state, len(guest.flow) <= THOROUGH // max(len(net.ends), 1))
     if depth == DEPTH:
         depth = None if len(guest.flow) <= WHOLE else BOUND
     entries = len(state.load) if depth is None else depth

@@ -11,8 +11,8 @@ engine for least congestion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ from mapping.reconfiguration.model.topology import Topology
 from mapping.reconfiguration.paper.partition import (
     HIGHEST,
     LOADING,
-    LOWEST,
     coarsen,
     load_kernels,
     place_and_route,
@@ -55,14 +54,16 @@ SEARCHES = ("congestion-descent", "random+congestion-descent")
 """Its strategies: from the present placement, and from random ones."""
 MOST_GATHERED = 1000
 """Most vertices for which a restart puts all on one node: more spread too slowly."""
-SHAKE = 0.2
+EXCHANGE, GATHER, SHAKE, SCRATCH = "exchange", "gather", "shake", "scratch"
+"""Ways of a restart."""
+SHAKEN = 0.2
 """Probability of moving a vertex at random, to leave partitions that nothing else leaves."""
 MOST_SHAKEN = 400
 """Approximate largest number of such vertices: with 2,000 of 10,000 a refinement took two seconds."""
 FEWEST_NODES, MOST_NODES = 3, 2048
 """Nodes for which `exchange_nodes` searches: two nodes are alike, and very many take too long."""
 ROUNDS = 10
-"""Default number of times that each kind of restart is tried."""
+"""Number of times that `best_partition` tries each of its four restarts."""
 
 
 class PartitionResult(NamedTuple):
@@ -78,7 +79,6 @@ def best_partition(
     topology: Topology,
     *,
     partitions: Sequence[Ints] = (),
-    rounds: int = ROUNDS,
     seed: int = 0,
     seconds: float | None = None,
 ) -> PartitionResult:
@@ -94,8 +94,6 @@ def best_partition(
         Connected, with the nodes of the machine.
     partitions : sequence of int32[v]
         Node of each vertex.
-    rounds : int
-        Number of times that each of the four restarts is tried.
     seed : int
         The same seed gives the same result, unless `seconds` end the search.
     seconds : float, optional
@@ -109,25 +107,22 @@ def best_partition(
     deadline = Deadline(seconds=seconds)
     generator = np.random.default_rng(seed)
     restarts = Restarts(application, machine, generator, HIGHEST)
-    given = [partial(restarts.refined, start=node) for node in partitions]
-    more = (restarts.exchange_nodes, restarts.gather, restarts.shake, restarts.from_scratch)
-    attempts: tuple[Attempt, ...] = (restarts.from_scratch, *given, *rounds * more)
-    best = place_and_route(application, topology, machine, generator, expansion=LOWEST)
+    best = place_and_route(application, topology, machine, generator)
+    ways: tuple[str | Ints, ...] = (SCRATCH, *partitions, *ROUNDS * (EXCHANGE, GATHER, SHAKE, SCRATCH))
     with deadline.interruptible():
-        for attempt in attempts:
+        for way in ways:
             if deadline.over:
                 break
-            found = attempt(topology, best.node_of_vertex)
+            if isinstance(way, str):
+                found = restarts.restart(way, topology, best.node_of_vertex)
+            else:
+                found = restarts.refined(topology, way)
             best = found if found.throughput > best.throughput else best
     return PartitionResult(best, not deadline.interrupted)
 
 
-Attempt = Callable[[Topology, Ints], Solution]
-"""Returns another solution on a topology, from the node of each vertex (int32[v])."""
-
-
 class Restarts:
-    """Ways from a partition to another one with routes, all refined; each is an `Attempt`.
+    """Ways from a partition to another one with routes, all refined.
 
     Parameters
     ----------
@@ -149,33 +144,28 @@ class Restarts:
         self._levels = coarsen(application, machine.nodes, expansion=expansion)
         self.guest = build_guest(self._levels[0], Scale.of(application, machine))
 
-    def from_scratch(self, topology: Topology, node: Ints) -> Solution:
-        """Partition from scratch (section 3.2); `node` is ignored."""
-        return place_and_route(
-            self._application, topology, self._machine, self._generator, levels=self._levels
-        )
+    def restart(self, way: str, topology: Topology, node: Ints) -> Solution:
+        """Return another solution on a topology, from the node of each vertex (int32[v]).
 
-    def refined(self, topology: Topology, node: Ints, start: Ints | None = None) -> Solution:
-        """Route all flows of a partition from scratch and refine it; `start` is used instead of `node`."""
-        net, chosen = build_net(topology), node if start is None else start
-        state = route_unsplit(net, self.guest, chosen.copy(), longest_route(topology))
+        Nodes exchange all their vertices, all vertices start on one node, or some on a neighbouring node;
+        otherwise (and instead of gathering very many vertices) the partition is made from scratch.
+        """
+        generator = self._generator
+        if way == EXCHANGE:
+            seed = int(generator.integers(1 << 31))
+            return self.refined(topology, exchange_nodes(self._application, topology, node, seed=seed))
+        if way == GATHER and self._application.vertices <= MOST_GATHERED:
+            return self.refined(topology, gather(topology, node, generator))
+        if way == SHAKE:
+            return self.refined(topology, shake(topology, node, generator))
+        return place_and_route(self._application, topology, self._machine, generator, levels=self._levels)
+
+    def refined(self, topology: Topology, node: Ints) -> Solution:
+        """Route all flows of a partition (int32[v]) from scratch and refine it."""
+        net = build_net(topology)
+        state = route_unsplit(net, self.guest, node.copy(), longest_route(topology))
         refine(net, self.guest, state)
         return evaluate_state(self._application, topology, self._machine, state)
-
-    def exchange_nodes(self, topology: Topology, node: Ints) -> Solution:
-        """Let nodes exchange their vertices by a search of the mapping engine."""
-        seed = int(self._generator.integers(1 << 31))
-        return self.refined(topology, exchange_nodes(self._application, topology, node, seed=seed))
-
-    def gather(self, topology: Topology, node: Ints) -> Solution:
-        """Start with all vertices on one node, or from scratch if they are many."""
-        if self._application.vertices > MOST_GATHERED:
-            return self.from_scratch(topology, node)
-        return self.refined(topology, gather(topology, node, self._generator))
-
-    def shake(self, topology: Topology, node: Ints) -> Solution:
-        """Start with some vertices moved to a neighbouring node."""
-        return self.refined(topology, shake(topology, node, self._generator))
 
 
 def route_partition(
@@ -303,9 +293,9 @@ def gather(topology: Topology, node_of_vertex: Ints, generator: np.random.Genera
 
 
 def shake(topology: Topology, node_of_vertex: Ints, generator: np.random.Generator) -> Ints:
-    """Return a partition with some vertices, drawn with probability `SHAKE`, moved to a neighbouring node."""
+    """Return a partition with some vertices, drawn with probability `SHAKEN`, moved to a neighbour."""
     near, node = topology.neighbours, node_of_vertex.astype(np.int64)
-    share = min(SHAKE, MOST_SHAKEN / max(len(node), 1))
+    share = min(SHAKEN, MOST_SHAKEN / max(len(node), 1))
     moves = np.flatnonzero((generator.random(len(node)) < share) & (topology.degree[node] > 0))
     place = (generator.random(len(moves)) * topology.degree[node[moves]]).astype(np.int64)
     node[moves] = near.node[near.indptr[node[moves]] + place]

@@ -37,7 +37,14 @@ from mapping.reconfiguration.paper.refinement import (
     set_loads,
 )
 from mapping.reconfiguration.paper.seed_topology import CONDENSED, TORUS, condensed_topology
-from mapping.reconfiguration.search.best_partition import Attempt, Restarts, load_search_kernels
+from mapping.reconfiguration.search.best_partition import (
+    EXCHANGE,
+    GATHER,
+    SCRATCH,
+    SHAKE,
+    Restarts,
+    load_search_kernels,
+)
 from mapping.reconfiguration.search.edge_exchange import choose_ends, exchange_edges
 from registry.errors import InvalidValue
 from registry.model import Floats
@@ -47,6 +54,10 @@ TRIALS = 1000
 """Default number of changes of links to try."""
 AGAIN = 100
 """Number of trials without gain after which the search goes on from the best in another way."""
+CONDENSE = "condense"
+WAYS = (EXCHANGE, GATHER, CONDENSE, SHAKE, SCRATCH)
+"""Ways in which it goes on, in turns. `CONDENSE` makes a topology of the condensed graph of the present
+partition; the paper condenses the partition of METIS only."""
 WORSE = 0.05
 """Largest accepted relative loss of throughput at the start; it falls to 0 at the end."""
 ROUNDING = 1e-9
@@ -277,20 +288,14 @@ class LocalSearch:
     def _restart(self, best: Candidate) -> Candidate:
         """Return another candidate, made from the best in one of five ways, taken in turns."""
         topology, node, restarts = best.topology, best.solution.node_of_vertex, self._restarts
-        ways: tuple[Attempt, ...] = (
-            restarts.exchange_nodes,
-            restarts.gather,
-            restarts.refined,
-            restarts.shake,
-            restarts.from_scratch,
-        )
-        attempt = ways[self._way]
-        if self._way == 0 and bottleneck(best.solution) != COMMUNICATION:
-            attempt = restarts.from_scratch
-        if self._way == 2:  # the paper condenses the partition of METIS only
+        way = WAYS[self._way]
+        self._way = (self._way + 1) % len(WAYS)
+        if way == CONDENSE:
             topology = condensed_topology(self._application, self._machine, node)
-        self._way = (self._way + 1) % len(ways)
-        return self._candidate(topology, attempt(topology, node))
+            return self._candidate(topology, restarts.refined(topology, node))
+        if way == EXCHANGE and bottleneck(best.solution) != COMMUNICATION:
+            way = SCRATCH
+        return self._candidate(topology, restarts.restart(way, topology, node))
 
     def _keep_best(self, move: LinkChange) -> bool:
         """Keep the present candidate if it is the best; True if its throughput is the highest so far."""

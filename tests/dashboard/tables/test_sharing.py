@@ -71,7 +71,7 @@ def test_jobs_that_the_viewer_may_not_see_have_no_name_anywhere(shared: SharedLo
     table = slowdowns(shared, viewer)
     assert table["job"].tolist() == ["b"]
     assert table["shared most with"].tolist() == [OTHERS]
-    pair = shared.worst_pair()
+    pair = shared.worst_shared_link()
     assert pair is not None
     told = pair_text(shared, pair, viewer)
     assert "job a" not in told
@@ -81,7 +81,7 @@ def test_jobs_that_the_viewer_may_not_see_have_no_name_anywhere(shared: SharedLo
 def test_users_are_shown_as_pseudonyms(shared: SharedLoad) -> None:
     viewer = Viewer(key=b"k")
     assert set(slowdowns(shared, viewer)["user"]) == {viewer.name("ann"), viewer.name("bob")}
-    pair = shared.worst_pair()
+    pair = shared.worst_shared_link()
     assert pair is not None
     told = pair_text(shared, pair, viewer)
     assert "ann" not in told
@@ -89,7 +89,7 @@ def test_users_are_shown_as_pseudonyms(shared: SharedLoad) -> None:
 
 
 def test_the_pair_on_the_hottest_link_is_told_with_the_part_of_each(shared: SharedLoad) -> None:
-    pair = shared.worst_pair()
+    pair = shared.worst_shared_link()
     assert pair is not None
     told = pair_text(shared, pair, Viewer())
     assert "needs 4 s per period: 75% of its bytes come from job a (cg, ann), " in told

@@ -156,11 +156,11 @@ def test_running_jobs_are_set_against_the_links_they_share(connect: Connect) -> 
     slow = table(app, "job", "slowdown").set_index("job")["slowdown"]
     expected = dict(zip((one.job for one in live.shared.jobs), live.shared.slowdowns(), strict=True))
     assert slow.to_dict() == pytest.approx(expected)
-    pair = live.shared.worst_pair()
+    pair = live.shared.worst_shared_link()
     assert pair is not None
     told = messages(app)
-    assert f"job {pair.first.job}" in told
-    assert f"job {pair.second.job}" in told
+    assert f"job {pair.users[0].job}" in told
+    assert f"job {pair.users[1].job}" in told
 
 
 @pytest.mark.parametrize("kind", ["shared", "network", "all", "odd"])

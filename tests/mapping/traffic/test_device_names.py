@@ -10,10 +10,8 @@ from hypothesis import given
 
 from mapping.traffic.device_names import (
     find_device,
-    find_host,
     find_link,
     find_links,
-    find_switch,
     is_switch,
     link_text,
     reverse_rows,
@@ -46,7 +44,7 @@ def test_names_may_hold_colons_and_switches_go_by_guid() -> None:
     assert link_text(fabric, row) == "MF0;A:MQM/U1:10"
     assert find_link(fabric, "0xa0:10") == row
     assert find_links(fabric, "MF0;A:MQM/U1:MF0;B:MQM/U1").tolist() == [row, row + 1]
-    assert find_switch(fabric, "0xB0") == 5
+    assert find_device(fabric, "0xB0", kind="switch") == (5, -1)
     assert is_switch(fabric, "MF0;A:MQM/U1")
     assert not is_switch(fabric, "a0")
     assert not is_switch(fabric, "")
@@ -68,11 +66,10 @@ def test_hosts_go_by_an_adapters_description_or_guid() -> None:
     )
     row = find_link(fabric, "a0:1")
     assert find_link(fabric, "a0 mlx5_0:1") == find_link(fabric, "0xc0ffee:1") == row
-    assert find_host(fabric, "0xc0ffee") == find_host(fabric, "a0 mlx5_0") == 0
-    assert find_device(fabric, "a0 mlx5_0").adapter == 0
+    assert find_device(fabric, "0xc0ffee", kind="host") == find_device(fabric, "a0 mlx5_0") == (0, 0)
 
 
-def test_two_adapters_with_that_port_must_be_told_apart() -> None:
+def test_one_of_two_adapters_with_that_port_must_be_named() -> None:
     fabric = Fabric.from_arcs(
         ["h", "s"], [0, 0, 1, 1], [1, 1, 0, 0], 1.0, slots=[1, 0], forwards=[False, True]
     )
@@ -133,10 +130,10 @@ def test_a_link_that_does_not_exist_is_refused_with_what_does(text: str, remedy:
 def test_a_switch_is_no_host_and_the_other_way_around() -> None:
     fabric = two_leaves()
     with pytest.raises(UnknownName, match="there is no switch 'a0'"):
-        find_switch(fabric, "a0")
+        find_device(fabric, "a0", kind="switch")
     with pytest.raises(UnknownName, match="there is no host 'A'"):
-        find_host(fabric, "A")
+        find_device(fabric, "A", kind="host")
     with pytest.raises(UnknownName, match="there is no host 'a7'; closest: a"):
-        find_host(fabric, "a7")
+        find_device(fabric, "a7", kind="host")
     with pytest.raises(UnknownName):
         find_device(fabric, "0xnothing")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.traffic.fragmentation import Neighbours, fragmentation
+from mapping.traffic.fragmentation import Neighbours
 from registry.errors import InvalidValue
 from registry.model import Fabric
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
@@ -39,7 +39,7 @@ def test_groups_touched_and_the_fewest_that_hold_as_many_hosts(fabric: Fabric, d
             for some in itertools.combinations(groups, count)
         )
     )
-    found = fragmentation(fabric, hosts)
+    found = Neighbours.of(fabric).fragmentation(hosts)
     assert (found.groups, found.fewest) == (len({leaves[host] for host in hosts}), fewest)
     assert found.times >= 1.0
 
@@ -55,7 +55,7 @@ def test_two_hosts_under_one_switch_are_whole_and_under_two_are_scattered() -> N
 
 def test_nodes_of_a_direct_network_are_a_group_each() -> None:
     ring = Fabric.from_arcs("abc", [0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2], 1.0)
-    assert fragmentation(ring, [0, 2]).times == 1.0
+    assert Neighbours.of(ring).fragmentation([0, 2]).times == 1.0
 
 
 def test_no_hosts_switches_and_unknown_vertices_are_refused() -> None:

@@ -109,16 +109,16 @@ def test_two_jobs_over_one_cable_slow_each_other_down_by_hand() -> None:
         ("1", "ann", 6.0, 0.75),
         ("2", "bob", 2.0, 0.25),
     ]
-    pair = shared.worst_pair()
+    pair = shared.worst_shared_link()
     assert pair is not None
-    assert (pair.link.row, pair.first.job, pair.second.job) == (hot.row, "1", "2")
+    assert (pair.row, pair.users[0].job, pair.users[1].job) == (hot.row, "1", "2")
 
 
-def test_the_worst_pair_is_none_where_no_link_is_shared() -> None:
+def test_there_is_no_worst_link_if_none_is_shared() -> None:
     fabric = two_leaves()
     jobs = (job_between(fabric, "1", [("a0", "a1", 6.0)]), job_between(fabric, "2", [("b0", "b1", 2.0)]))
-    assert shared_load(fabric, jobs).worst_pair() is None
-    assert SharedLoad.of(fabric, ()).worst_pair() is None
+    assert shared_load(fabric, jobs).worst_shared_link() is None
+    assert SharedLoad.of(fabric, ()).worst_shared_link() is None
 
 
 def test_nothing_running_is_an_empty_picture() -> None:

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapping.reconfiguration.kernels import local_update
 from mapping.reconfiguration.kernels.routes import PartitionState
+from mapping.reconfiguration.kernels.workspace import new_workspace
 from mapping.reconfiguration.model.problem import Application, Level
 from mapping.reconfiguration.model.solution import evaluate
 from mapping.reconfiguration.model.topology import Topology
@@ -39,18 +41,24 @@ from tests.support.slow_local_update import (
 )
 
 
-@pytest.mark.parametrize("thorough", [0, 99])
+def refined(start: Start, depth: int | None, thorough: bool, steps: int = 1 << 62) -> int:
+    """Return the number of steps of a refinement that does, or does not, route moved flows again."""
+    work = new_workspace(*start, thorough)
+    return int(local_update.refine(work, len(start.state.load) if depth is None else depth, steps))
+
+
+@pytest.mark.parametrize("thorough", [False, True])
 @given(given_case=started(), depth=st.integers(1, 4))
 def test_a_bounded_search_makes_the_first_steps_of_the_whole_one(
-    thorough: int, given_case: tuple[Case, Start], depth: int
+    thorough: bool, given_case: tuple[Case, Start], depth: int
 ) -> None:
     _, (net, guest, state) = given_case
     node, route, length, load = (array.copy() for array in state)
     whole = PartitionState(
         node.astype(np.int32), route.astype(np.int32), length.astype(np.int32), load.astype(float)
     )
-    made = refine(net, guest, state, Refinement(depth=depth, thorough=thorough))
-    assert refine(net, guest, whole, Refinement(depth=None, thorough=thorough, steps=made)) == made
+    made = refined(Start(net, guest, state), depth, thorough)
+    assert refined(Start(net, guest, whole), None, thorough, made) == made
     assert all(np.array_equal(getattr(state, one), getattr(whole, one)) for one in PartitionState._fields)
 
 
@@ -60,14 +68,14 @@ def vector_of(case: Case, state: PartitionState) -> list[float]:
     return [float(one) for one in performance_vector(solution, case.machine)]
 
 
-@pytest.mark.parametrize("thorough", [0, 99])
+@pytest.mark.parametrize("thorough", [False, True])
 @given(given_case=started(whole=False), depth=st.none() | st.integers(1, 4))
 def test_whatever_the_weights_a_refinement_ends_with_true_loads_and_no_worse_throughput(
-    thorough: int, given_case: tuple[Case, Start], depth: int | None
+    thorough: bool, given_case: tuple[Case, Start], depth: int | None
 ) -> None:
     case, (net, guest, state) = given_case
     before = vector_of(case, state)
-    refine(net, guest, state, Refinement(depth=depth, thorough=thorough))
+    refined(Start(net, guest, state), depth, thorough)
     kept = state.load.copy()
     set_loads(net, guest, state)
     assert kept.tobytes() == state.load.tobytes()

@@ -1,3 +1,5 @@
+"""Predicted loads of links compared with measured rates."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -5,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping.traffic.against_counters import against_counters
+from mapping.traffic.shared_load import against_counters
 from registry.errors import InvalidValue
 from registry.model import Fabric
 from tests.support.small_fabrics import adapter_fabrics
