@@ -102,12 +102,13 @@ def from_profile(
     number, pair = np.nonzero(sent)
     order = np.lexsort((number, sender[turn][pair]))  # stable: pairs keep their turn within a round
     number, pair = number[order], pair[order]
+    gapless = np.unique(number, return_inverse=True)[1].reshape(-1).astype(np.int32)
     return Messages(
         rank=sender[turn][pair].astype(np.int32),
         receiver=partner[turn][pair].astype(np.int32),
         bytes=size[number, pair],
         ready=np.asarray(number * gap_seconds, np.float64),
-        round=_without_gaps(number) if barrier else np.zeros(len(number), np.int32),
+        round=gapless if barrier else np.zeros(len(number), np.int32),
     )
 
 
@@ -145,11 +146,6 @@ def check_messages(messages: Messages, ranks: int) -> Messages:
     if n and len(np.unique(number)) != int(number.max()) + 1:
         raise InvalidValue("Messages.round", "a round has no messages")
     return found
-
-
-def _without_gaps(number: Longs) -> Ints:
-    """Return rounds numbered from 0 without those that have no messages."""
-    return np.unique(number, return_inverse=True)[1].reshape(-1).astype(np.int32)
 
 
 def saturating_scale(trace: Trace, run: Callable[[Messages], Simulation]) -> float:

@@ -33,28 +33,19 @@ def circle_of_links(fabric: Fabric, waiting_for: Longs, width: int) -> tuple[str
         circle.
     """
     seen = np.full(len(waiting_for), -1, np.int64)
+    names, links = fabric.names, fabric.links
     for start in np.flatnonzero(waiting_for >= 0).tolist():
-        at = start
+        at, path = start, []
         while at >= 0 and seen[at] < 0:
             seen[at] = start
+            path.append(at)
             at = int(waiting_for[at])
         if at >= 0 and seen[at] == start:
-            return tuple(_name(fabric, channel // width) for channel in _circle(waiting_for, at))
+            circle = path[path.index(at) :]
+            lowest = circle.index(min(circle))
+            rows = [channel // width for channel in circle[lowest:] + circle[:lowest]]
+            return tuple(f"{names[links.source[row]]} -> {names[links.target[row]]}" for row in rows)
     return ()
-
-
-def _circle(waiting_for: Longs, start: int) -> list[int]:
-    found, at = [start], int(waiting_for[start])
-    while at != start:
-        found.append(at)
-        at = int(waiting_for[at])
-    lowest = found.index(min(found))
-    return found[lowest:] + found[:lowest]
-
-
-def _name(fabric: Fabric, row: int) -> str:
-    links = fabric.links
-    return f"{fabric.names[links.source[row]]} -> {fabric.names[links.target[row]]}"
 
 
 def simulate(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,11 +108,8 @@ def judge(series: PlacementSeries) -> Quality:
     """
     n = len(series)
     bound = series.bound_congestion_seconds
-    known = (
-        np.isfinite(series.congestion_seconds)
-        & (bound > 0)
-        & np.asarray([bool(p) for p in series.profile], bool)
-    )
+    known = np.isfinite(series.congestion_seconds) & (bound > 0)
+    known &= np.asarray([bool(profile) for profile in series.profile], bool)
     ratio = np.where(known, series.congestion_seconds / np.where(known, bound, 1.0), np.nan)
     rows = np.flatnonzero(known)
     group = _groups(series)[rows]
@@ -175,21 +172,16 @@ def _regression(series: PlacementSeries, judged: Quality, row: int) -> Regressio
     """Return the regression at a row of the series."""
     good = int(judged.last_good[row])
     time: datetime = series.recorded_at[row].astype("datetime64[us]").item()
+    texts = ("id", "cluster", "application", "profile_name", "role", "job")
+    known: dict[str, Any] = {name: getattr(series, name)[row] for name in texts}
+    known |= {name: float(getattr(judged, name)[row]) for name in ("ratio", "centre", "limit")}
     return Regression(
         row=row,
-        id=series.id[row],
         recorded_at=time.replace(tzinfo=UTC),
-        cluster=series.cluster[row],
-        application=series.application[row],
-        profile_name=series.profile_name[row],
-        role=series.role[row],
-        job=series.job[row],
         ranks=int(series.ranks[row]),
-        ratio=float(judged.ratio[row]),
-        centre=float(judged.centre[row]),
-        limit=float(judged.limit[row]),
         last_good=series.id[good],
         changed=changed(series, row, good),
+        **known,
     )
 
 
@@ -197,17 +189,8 @@ def _groups(series: PlacementSeries) -> Longs:
     """Return the same number (int64[n]) for placements that are compared with each other."""
     number: dict[tuple[object, ...], int] = {}
     shared = (bool(text) for text in series.background)
-    keys = zip(
-        *(
-            series.cluster,
-            series.application,
-            series.profile_name,
-            series.ranks.tolist(),
-            series.role,
-            shared,
-        ),
-        strict=True,
-    )
+    texts = series.cluster, series.application, series.profile_name, series.role
+    keys = zip(*texts, series.ranks.tolist(), shared, strict=True)
     return np.asarray([number.setdefault(key, len(number)) for key in keys], np.int64)
 
 

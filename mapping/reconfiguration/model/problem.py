@@ -46,14 +46,10 @@ def rows_of(field: str, count: int, source: ArrayLike, target: ArrayLike) -> Row
     InvalidValue
         The values are no whole numbers, columns differ in length, or a vertex is outside ``0 .. count - 1``.
     """
-    one, other = whole_numbers(source, f"{field}.source"), whole_numbers(target, f"{field}.target")
+    one = indices(f"{field}.source", source, None, count)
+    other = indices(f"{field}.target", target, None, count)
     if len(one) != len(other):
         raise InvalidValue(field, f"columns differ in length: {len(one)} and {len(other)}")
-    for name, ends in (("source", one), ("target", other)):
-        wrong = (ends < 0) | (ends >= count)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise InvalidValue(f"{field}.{name}", f"is {ends[row]} in row {row}, not within 0 .. {count - 1}")
     apart = one != other
     low, high = np.minimum(one, other)[apart], np.maximum(one, other)[apart]
     key, place = np.unique(low * count + high, return_inverse=True)
@@ -61,6 +57,24 @@ def rows_of(field: str, count: int, source: ArrayLike, target: ArrayLike) -> Row
     first[apart] = place.reshape(-1)
     size = max(count, 1)
     return Rows((key // size).astype(np.int32), (key % size).astype(np.int32), first)
+
+
+def indices(field: str, values: ArrayLike, size: int | None, most: int) -> Longs:
+    """Return whole numbers from 0 to below `most` as int64[size]; any number of them if `size` is None.
+
+    Raises
+    ------
+    InvalidValue
+        With `field`, the entry and the value.
+    """
+    found = whole_numbers(values, field)
+    if size is not None and len(found) != size:
+        raise InvalidValue(field, f"has {len(found)} entries, not {size}")
+    wrong = (found < 0) | (found >= most)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidValue(field, f"is {found[row]} at {row}, not within 0 .. {most - 1}")
+    return found
 
 
 def check_rows(field: str, count: int, source: Ints, target: Ints) -> None:

@@ -9,11 +9,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.reconfiguration.model.problem import Application, Machine
+from mapping.reconfiguration.model.problem import Application, Machine, indices
 from mapping.reconfiguration.model.topology import Pair, Topology
 from registry.errors import InvalidValue
 from registry.model import Floats, Ints, Longs
-from registry.model.arrays import freeze, whole_numbers
+from registry.model.arrays import freeze
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 """Kinds of bottleneck."""
@@ -84,9 +84,9 @@ def evaluate(
     """
     if topology.nodes != machine.nodes:
         raise InvalidValue("Topology.nodes", f"is {topology.nodes}, the machine has {machine.nodes}")
-    node = _indices("Solution.node_of_vertex", node_of_vertex, application.vertices, topology.nodes)
-    rows = _indices("Solution.route", route, None, topology.links)
-    ptr = _indices("Solution.route_ptr", route_ptr, application.edges + 1, len(rows) + 1)
+    node = indices("Solution.node_of_vertex", node_of_vertex, application.vertices, topology.nodes)
+    rows = indices("Solution.route", route, None, topology.links)
+    ptr = indices("Solution.route_ptr", route_ptr, application.edges + 1, len(rows) + 1)
     if ptr[0] != 0 or ptr[-1] != len(rows) or (np.diff(ptr) < 0).any():
         raise InvalidValue("Solution.route_ptr", f"does not rise from 0 to {len(rows)}")
     _check_routes(application, topology, node, ptr, rows)
@@ -111,24 +111,6 @@ def throughput_under(speed: float, load: float) -> float:
     return speed / load if load > 0 else math.inf
 
 
-def _indices(field: str, values: ArrayLike, size: int | None, most: int) -> Longs:
-    """Return whole numbers from 0 to below `most` as int64[size]; any number of them if `size` is None.
-
-    Raises
-    ------
-    InvalidValue
-        With `field`, the entry and the value.
-    """
-    found = whole_numbers(values, field)
-    if size is not None and len(found) != size:
-        raise InvalidValue(field, f"has {len(found)} entries, not {size}")
-    wrong = (found < 0) | (found >= most)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InvalidValue(field, f"is {found[row]} at {row}, not within 0 .. {most - 1}")
-    return found
-
-
 def checked_nodes(node_of_vertex: ArrayLike, application: Application, nodes: int) -> Longs:
     """Return the node of each vertex (int64[v]).
 
@@ -137,7 +119,7 @@ def checked_nodes(node_of_vertex: ArrayLike, application: Application, nodes: in
     InvalidValue
         There is not one node per vertex, or a node does not exist.
     """
-    return _indices("node_of_vertex", node_of_vertex, application.vertices, nodes)
+    return indices("node_of_vertex", node_of_vertex, application.vertices, nodes)
 
 
 def bottleneck(solution: Solution) -> str:

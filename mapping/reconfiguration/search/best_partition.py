@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,13 +65,6 @@ ROUNDS = 10
 """Number of times that `best_partition` tries each of its four restarts."""
 
 
-class PartitionResult(NamedTuple):
-    """The best partition and routes found; `complete` is False after an interrupt."""
-
-    solution: Solution
-    complete: bool
-
-
 def best_partition(
     application: Application,
     machine: Machine,
@@ -81,8 +73,8 @@ def best_partition(
     partitions: Sequence[Ints] = (),
     seed: int = 0,
     seconds: float | None = None,
-) -> PartitionResult:
-    """Search a partition and routes of high throughput on a topology that stays as it is.
+) -> tuple[Solution, bool]:
+    """Return the best partition and routes found on a topology that stays as it is; False after an interrupt.
 
     Tries partitions from scratch with both orders of coarsening, then the given ones, then in turns, starting
     from the best: nodes exchange their vertices, all vertices start on one node, some move to a neighbour,
@@ -118,7 +110,7 @@ def best_partition(
             else:
                 found = restarts.refined(topology, way)
             best = found if found.throughput > best.throughput else best
-    return PartitionResult(best, not deadline.interrupted)
+    return best, not deadline.interrupted
 
 
 class Restarts:

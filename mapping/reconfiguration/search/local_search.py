@@ -74,11 +74,8 @@ class TrialOptions:
     ----------
     trials : int
         Number of changes of links to try, >= 0.
-    seed : int
-        Seed of the random numbers, >= 0; the same seed and trials give the same result, unless `seconds` end
-        the search.
-    seconds : float, optional
-        No trial starts after this time; the compilation of kernels does not count. Default: no limit.
+    seed, seconds
+        As in `mapping.reconfiguration.paper.loop.LoopOptions`.
     expansion : str
         Order in which graphs are coarsened for partitions from scratch: the ``highest`` expansion first, or
         the ``lowest`` as in the paper, by which the heaviest vertices grow to hubs that no partition

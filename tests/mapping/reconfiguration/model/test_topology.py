@@ -58,7 +58,7 @@ def test_links_that_cannot_be_are_refused() -> None:
     assert links_of(line) == {(0, 1), (1, 2)}
     with pytest.raises(InvalidValue, match="connects node 2 with itself"):
         line.changed(added=[(2, 2)])
-    with pytest.raises(InvalidValue, match=r"is 3 in row 2, not within 0 \.\. 2"):
+    with pytest.raises(InvalidValue, match=r"is 3 at 2, not within 0 \.\. 2"):
         line.changed(added=[(0, 3)])
     with pytest.raises(InvalidValue, match="nodes: is 0"):
         Topology(nodes=0, source=np.zeros(0, np.int32), target=np.zeros(0, np.int32))
