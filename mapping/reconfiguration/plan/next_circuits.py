@@ -143,8 +143,7 @@ def next_circuits(
         best = avoid_moves(application, machine, present, best, least=least, deadline=rest)
     else:
         best = replace(best, topology=present, solution=first)
-    gain = min(best.throughput, compute_throughput) / first.throughput
-    gain = gain if gain > 1 else 1.0
+    gain = max(1.0, min(best.throughput, compute_throughput) / first.throughput)  # 1 if both are infinite
     seconds = break_even_seconds(gain, reconfiguration_seconds)
     return NextCircuits(present=first, found=best, gain=gain, break_even_seconds=seconds)
 
