@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from mapping.checks.catalog import check
-from mapping.checks.finding import Severity, Subject
+from mapping.checks.finding import Severity
 from mapping.service.placing import subject_of
 from mapping.traffic.quality import judge
 from registry.errors import UnknownName
@@ -25,148 +20,97 @@ if TYPE_CHECKING:
 
 HOTTEST = 10
 """Default number of links per cluster: each adds a time series to the monitoring database."""
+ABOUT = {
+    "almanac_source_age_seconds": "Time since the last successful ingest of a source.",
+    "almanac_source_failing": "1 if the last ingest of a source failed.",
+    "almanac_fabric_age_seconds": "Time since the last observation of the fabric.",
+    "almanac_findings": "Problems that `almanac cluster check` finds on the latest fabric.",
+    "almanac_link_use_ratio": (
+        "Measured data rate over capacity of the busiest links, between the last two sweeps."
+    ),
+    "almanac_placement_over_in_order_ratio": (
+        "Worst link of an application's last placement over that of its ranks in order."
+    ),
+    "almanac_placement_over_bound_ratio": (
+        "Worst link of an application's last placement over the certified lower bound."
+    ),
+    "almanac_placement_regressed": "1 if an application's last placement exceeds its control limit.",
+}
+"""Gauges, whose names end with the unit, and their descriptions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gauge:
-    """A number with a name and labels.
+class Gauges:
+    """Values of the gauges in `ABOUT`, each with labels."""
 
-    Attributes
-    ----------
-    name, about : str
-        Name, which ends with the unit, and description.
-    labels : tuple of (str, str)
-    value : float
-    """
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._gauges: dict[str, Gauge] = {}
 
-    name: str
-    about: str
-    labels: tuple[tuple[str, str], ...]
-    value: float
+    def add(self, name: str, value: float, **labels: str) -> None:
+        """Add the value of a gauge."""
+        if name not in self._gauges:
+            self._gauges[name] = Gauge(name, ABOUT[name], list(labels), registry=self._registry)
+        self._gauges[name].labels(**labels).set(value)
 
-
-def text(gauges: Iterable[Gauge]) -> str:
-    """Return gauges in the text format of Prometheus, those of one name together."""
-    families: dict[str, GaugeMetricFamily] = {}
-    for gauge in gauges:
-        family = families.get(gauge.name)
-        if family is None:
-            names = [name for name, _ in gauge.labels]
-            family = families[gauge.name] = GaugeMetricFamily(gauge.name, gauge.about, labels=names)
-        family.add_metric([value for _, value in gauge.labels], gauge.value)
-    registry = CollectorRegistry()
-    registry.register(_Families(list(families.values())))
-    return generate_latest(registry).decode()
+    def text(self) -> str:
+        """Return the gauges in the text format of Prometheus."""
+        return generate_latest(self._registry).decode()
 
 
-class _Families(Collector):
-    """A source of metrics for the library's registry."""
-
-    def __init__(self, families: list[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> list[Metric]:
-        return self._families
-
-
-def gauges(registry: Registry, now: datetime | None = None, hottest: int = HOTTEST) -> Iterator[Gauge]:
+def read_gauges(registry: Registry, hottest: int = HOTTEST) -> Gauges:
     """Return the gauges of all clusters, sources and applications.
 
     Parameters
     ----------
-    now : datetime, optional
-        Time that ages refer to; default: the present.
     hottest : int
         Busiest links of each cluster with port counters.
     """
-    moment = datetime.now(UTC) if now is None else now
-    yield from _sources(registry, moment)
-    for info in registry.fabrics.clusters():
-        subject = subject_of(registry, info.name)
-        yield Gauge(
-            name="almanac_fabric_age_seconds",
-            about="Time since the last observation of the fabric.",
-            labels=(("cluster", info.name),),
-            value=(moment - info.last_observed_at).total_seconds(),
-        )
-        yield from _problems(info.name, subject)
-        yield from _busiest_links(registry, info.name, subject.fabric, hottest)
-    yield from _placements(registry)
-
-
-def _sources(registry: Registry, moment: datetime) -> Iterator[Gauge]:
-    """Return the age of each source's last successful ingest, and whether its last ingest failed."""
+    gauges, now = Gauges(), datetime.now(UTC)
     for source in registry.runs.sources():
-        labels = (("cluster", source.cluster), ("source", source.format or "unknown"))
+        labels = {"cluster": source.cluster, "source": source.format or "unknown"}
         if source.last_good_at is not None:
-            yield Gauge(
-                name="almanac_source_age_seconds",
-                about="Time since the last successful ingest of a source.",
-                labels=labels,
-                value=(moment - source.last_good_at).total_seconds(),
-            )
-        yield Gauge(
-            name="almanac_source_failing",
-            about="1 if the last ingest of a source failed.",
-            labels=labels,
-            value=float(source.last_outcome == "failed"),
-        )
+            age = (now - source.last_good_at).total_seconds()
+            gauges.add("almanac_source_age_seconds", age, **labels)
+        gauges.add("almanac_source_failing", float(source.last_outcome == "failed"), **labels)
+    for info in registry.fabrics.clusters():
+        age = (now - info.last_observed_at).total_seconds()
+        gauges.add("almanac_fabric_age_seconds", age, cluster=info.name)
+        subject = subject_of(registry, info.name)
+        found = check(subject)
+        for severity in Severity:
+            count = sum(finding.severity == severity for finding in found)
+            gauges.add("almanac_findings", count, cluster=info.name, severity=str(severity))
+        _add_busiest_links(gauges, registry, info.name, subject.fabric, hottest)
+    _add_placements(gauges, registry)
+    return gauges
 
 
-def _problems(cluster: str, subject: Subject) -> Iterator[Gauge]:
-    found = check(subject)
-    for severity in Severity:
-        yield Gauge(
-            name="almanac_findings",
-            about="Problems that `almanac cluster check` finds on the latest fabric.",
-            labels=(("cluster", cluster), ("severity", str(severity))),
-            value=float(sum(finding.severity == severity for finding in found)),
-        )
-
-
-def _busiest_links(registry: Registry, cluster: str, fabric: Fabric, most: int) -> Iterator[Gauge]:
-    """Return the links with the highest measured utilisation."""
+def _add_busiest_links(gauges: Gauges, registry: Registry, cluster: str, fabric: Fabric, most: int) -> None:
+    """Add the links with the highest measured utilisation."""
     try:
         rates = registry.counters.rates(cluster)
     except UnknownName:  # fewer than two sweeps of port counters
         return
+    links = fabric.links
     for row in rates.hottest(most).tolist():
-        yield Gauge(
-            name="almanac_link_use_ratio",
-            about="Measured data rate over capacity of the busiest links, between the last two sweeps.",
-            labels=(
-                ("cluster", cluster),
-                ("device", fabric.names[int(fabric.links.source[row])]),
-                ("port", str(int(fabric.links.source_port[row]))),
-                ("to", fabric.names[int(fabric.links.target[row])]),
-            ),
-            value=float(rates.share[row]),
-        )
+        ends = {"device": fabric.names[int(links.source[row])], "port": str(int(links.source_port[row]))}
+        ends["to"] = fabric.names[int(links.target[row])]
+        gauges.add("almanac_link_use_ratio", float(rates.share[row]), cluster=cluster, **ends)
 
 
-def _placements(registry: Registry) -> Iterator[Gauge]:
-    """Return the quality of each application's last evaluated placement."""
+def _add_placements(gauges: Gauges, registry: Registry) -> None:
+    """Add the quality of each application's last evaluated placement."""
     series = registry.placements.series()
     worst, judged = series.congestion_seconds, judge(series)
     rows = np.flatnonzero(np.isfinite(worst)).tolist()
     last = {(series.cluster[row], series.application[row]): row for row in rows if series.application[row]}
     for (cluster, application), row in sorted(last.items()):
-        labels = (("cluster", cluster), ("application", application))
-        for name, other, base in (
-            ("in_order", "that of its ranks in order", series.in_order_congestion_seconds[row]),
-            ("bound", "the certified lower bound", series.bound_congestion_seconds[row]),
+        labels = {"cluster": cluster, "application": application}
+        for name, base in (
+            ("almanac_placement_over_in_order_ratio", series.in_order_congestion_seconds[row]),
+            ("almanac_placement_over_bound_ratio", series.bound_congestion_seconds[row]),
         ):
             if base > 0:
-                yield Gauge(
-                    name=f"almanac_placement_over_{name}_ratio",
-                    about=f"Worst link of an application's last placement over {other}.",
-                    labels=labels,
-                    value=float(worst[row] / base),
-                )
+                gauges.add(name, float(worst[row] / base), **labels)
         if np.isfinite(judged.limit[row]):
-            yield Gauge(
-                name="almanac_placement_regressed",
-                about="1 if an application's last placement exceeds its control limit.",
-                labels=labels,
-                value=float(judged.regression[row]),
-            )
+            gauges.add("almanac_placement_regressed", float(judged.regression[row]), **labels)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from mapping.traffic.device_names import reverse_rows
 from registry.model import CounterSweep, Fabric, Floats, ForwardingTables, Job, Profile
 from registry.records.optical_switches import OpticalSwitch
 
@@ -30,7 +31,7 @@ BUSY = 0.6
 OPTICAL_SIDES = (4, 4)
 """Sides of the torus that the circuits of the optical switch form."""
 OPTICAL_DEGREE = 4
-"""Most circuits at one host."""
+"""Maximum number of circuits at a host."""
 OPTICAL_SPEED = 25e9
 """Bytes/s of a circuit: 200 Gbit/s."""
 
@@ -42,8 +43,8 @@ def earlier(fabric: Fabric) -> Fabric:
     rail = next(
         row for row, host in enumerate(links.target.tolist()) if fabric.names[host] == HOST_WITHOUT_RAIL
     )
-    lost = [*between[[40, 200]].tolist(), rail]
-    gone = np.isin(np.arange(len(links)), [*lost, *(_reverse_row(fabric, row) for row in lost)])
+    lost = np.array([*between[[40, 200]].tolist(), rail])
+    gone = np.isin(np.arange(len(links)), [*lost, *reverse_rows(fabric, lost)])
     return _cabled_ports(replace(fabric, links=links.take(np.flatnonzero(~gone)), tables=None))
 
 
@@ -76,7 +77,7 @@ def counters(fabric: Fabric, link_bytes: Floats) -> tuple[CounterSweep, ...]:
     links = fabric.links
     own = np.append(fabric.adapters.guid, np.uint64(0))
     guid = np.where(links.source_adapter >= 0, own[links.source_adapter], fabric.guid[links.source])
-    back = np.array([_reverse_row(fabric, row) for row in range(len(links))])
+    back = np.concatenate([reverse_rows(fabric, np.array([row])) for row in range(len(links))])
     worst = float((link_bytes / links.capacity).max())
     rate = BUSY / worst * link_bytes * draw.lognormal(0.0, 0.25, len(links))
     rate += links.capacity * draw.gamma(0.5, 0.01, len(links))  # traffic of no known job
@@ -145,18 +146,6 @@ def optical_switch(cluster: str, fabric: Fabric) -> OpticalSwitch:
         link_speed=OPTICAL_SPEED,
         circuits=tuple(pairs),
     )
-
-
-def _reverse_row(fabric: Fabric, row: int) -> int:
-    """Return the link row of the opposite direction of a cable."""
-    links = fabric.links
-    begin, end = np.searchsorted(links.source, [links.target[row], links.target[row] + 1])
-    same = (
-        (links.target[begin:end] == links.source[row])
-        & (links.source_port[begin:end] == links.target_port[row])
-        & (links.source_adapter[begin:end] == links.target_adapter[row])
-    )
-    return int(begin) + int(np.flatnonzero(same)[0])
 
 
 def _cabled_ports(before: Fabric) -> Fabric:

@@ -35,8 +35,8 @@ def switch_options(end: str, *, compute_default: str) -> Callable[[Any], Any]:
     )
     speed = "Bytes/s of a circuit, both directions together."
     options = (
-        click.option("--max-degree", type=int, help=f"Most circuits at one {end}."),
-        click.option("--max-edges", type=int, help="Most circuits of the switch."),
+        click.option("--max-degree", type=int, help=f"Maximum number of circuits at a {end}."),
+        click.option("--max-edges", type=int, help="Maximum number of circuits in all."),
         click.option("--link-speed", type=float, help=speed),
         click.option("--compute-seconds", type=float, help=compute),
     )

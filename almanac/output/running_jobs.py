@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CONVENTION = "Each job is assumed to send its profile once per period; times are seconds per period."
 MAX_NAMED_JOBS = 8
-"""Most jobs that a note lists by name."""
+"""Maximum number of jobs that a note lists by name."""
 
 
 def note_omitted_jobs(live: Live | JobsOnSwitch) -> None:

@@ -15,7 +15,7 @@ from registry.records.circuit_plans import CircuitPlanInfo, CircuitPlanRecord, S
 
 UNCHANGED, REMOVED, INSERTED = STATES = ("stays", "take away", "put in")
 """What happens to a circuit."""
-PRESENT, PROPOSED, UPPER_BOUND = "as it is set", "proposed", "certified upper bound"
+PRESENT, PROPOSED, UPPER_BOUND = "present", "proposed", "certified upper bound"
 
 
 def plans_table(infos: Sequence[CircuitPlanInfo]) -> pd.DataFrame:
@@ -30,7 +30,7 @@ def plans_table(infos: Sequence[CircuitPlanInfo]) -> pd.DataFrame:
             "circuits": [one.circuits for one in infos],
             "take away": numbers(one.removed for one in infos),
             "put in": numbers(one.inserted for one in infos),
-            "as it is set (1/s)": numbers(one.present_throughput for one in infos),
+            "present (1/s)": numbers(one.present_throughput for one in infos),
             "proposed (1/s)": numbers(one.throughput for one in infos),
             "upper bound (1/s)": numbers(one.upper_bound for one in infos),
             "gain (times)": numbers(one.gain for one in infos),

@@ -16,12 +16,12 @@ from dashboard.state.viewer import OTHERS
 from dashboard.tables.columns import in_units
 from dashboard.tables.links import LOADS, hottest_links, link_text, sender_text, shortened
 from dashboard.tables.sharing import jobs_on_hosts, pairs_table, users_of_link
-from dashboard.views import picking
+from dashboard.views.picking import pick_button
 from dashboard.widgets.controls import choose
 from dashboard.widgets.messages import plain, show_error
 from dashboard.widgets.navigation import job_link, link_to
 from dashboard.widgets.tables import csv_text, download, share_bar
-from mapping.traffic import device_names as naming
+from mapping.traffic.device_names import reverse_rows
 from registry import units
 from registry.errors import AlmanacError
 from registry.model import HOST, Fabric, Longs, format_guid
@@ -29,8 +29,11 @@ from registry.registry import Registry
 
 PAIRS = 50
 """Maximum number of listed pairs of ranks."""
-OWN = 8
-"""Maximum number of listed links of a device."""
+OWN, SHORT, LONG = 8, 8, 50
+"""Maximum number of links of a device, in the short list, and in the table."""
+LETTERS = 36
+"""Maximum length of a link's name in a list."""
+BASES = {"time": units.SECONDS, **LOADS}
 
 
 def draw(registry: Registry, site: Site, view: FabricView, layout: Layout, picked: Item) -> None:
@@ -39,7 +42,7 @@ def draw(registry: Registry, site: Site, view: FabricView, layout: Layout, picke
         _link(registry, site, view, picked.link)
     elif picked.vertex is not None:
         _device(site, view, layout, picked.vertex)
-    st.button("Clear", on_click=picking.pick, args=(view.fabric, None), key="clear pick")
+    pick_button("Clear", view.fabric, None, key="clear pick")
 
 
 def _link(registry: Registry, site: Site, view: FabricView, row: int) -> None:
@@ -49,19 +52,9 @@ def _link(registry: Registry, site: Site, view: FabricView, row: int) -> None:
     _link_facts(view, row)
     with st.container(horizontal=True):
         for vertex in (int(fabric.links.source[row]), int(fabric.links.target[row])):
-            st.button(
-                plain(fabric.names[vertex]),
-                on_click=picking.pick,
-                args=(fabric, Item(vertex=vertex)),
-                key=f"end {vertex}",
-            )
-        for other in naming.reverse_rows(fabric, np.array([row])).tolist()[:1]:
-            st.button(
-                "Other direction",
-                on_click=picking.pick,
-                args=(fabric, Item(link=other)),
-                key="other direction",
-            )
+            pick_button(plain(fabric.names[vertex]), fabric, Item(vertex=vertex), key=f"end {vertex}")
+        for other in reverse_rows(fabric, np.array([row])).tolist()[:1]:
+            pick_button("Other direction", fabric, Item(link=other), key="other direction")
     if view.live is not None:
         _users(registry, site, view, row)
     elif view.opened is not None:
@@ -177,23 +170,10 @@ def _own_links(view: FabricView, vertex: int) -> None:
             _link_button(fabric, row, seconds, link_text(fabric, row), f"own {row}")
 
 
-SHORT, LONG = 8, 50
-"""Maximum number of links in the list and in the table."""
-LETTERS = 36
-"""Maximum length of a link's name in the list."""
-BASES = {"time": units.SECONDS, **LOADS}
-
-
 def _link_button(fabric: Fabric, row: int, seconds: float, about: str, key: str) -> None:
     """Draw a button with the time and name of a link; a click selects the link."""
-    st.button(
-        plain(f"{units.text(seconds, units.SECONDS)} · {shortened(sender_text(fabric, row), LETTERS)}"),
-        help=plain(about),
-        key=key,
-        type="tertiary",
-        on_click=picking.pick,
-        args=(fabric, Item(link=row)),
-    )
+    label = f"{units.text(seconds, units.SECONDS)} · {shortened(sender_text(fabric, row), LETTERS)}"
+    pick_button(plain(label), fabric, Item(link=row), help=plain(about), key=key, type="tertiary")
 
 
 def short_list(view: FabricView, site: Site) -> None:

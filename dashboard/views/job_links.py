@@ -19,7 +19,8 @@ from dashboard.tables.sharing import pairs_table
 from dashboard.widgets.controls import choose
 from dashboard.widgets.messages import plain, show_error
 from dashboard.widgets.tables import csv_text, download, picked_row, share_bar
-from mapping.traffic import device_names as naming
+from mapping.traffic.device_names import find_link
+from mapping.traffic.device_names import link_text as link_name
 from registry import units
 from registry.errors import AlmanacError
 from registry.model import Bools, Evaluation, Fabric, Floats, Longs
@@ -111,16 +112,16 @@ def _table(opened: OpenPlacement, evaluation: Evaluation, seconds: Mapping[str, 
 def _pick(fabric: Fabric, row: int | None) -> None:
     """Store the selected link in the address; other selections change nothing."""
     if row is not None:
-        st.query_params["link"] = naming.link_text(fabric, row)
+        st.query_params["link"] = link_name(fabric, row)
 
 
 def _chosen_link(fabric: Fabric, rows: Longs) -> int | None:
     """Draw a select box with the worst links, and return the chosen one or None."""
-    by_name = {naming.link_text(fabric, row): row for row in rows.tolist()}
+    by_name = {link_name(fabric, row): row for row in rows.tolist()}
     wanted = st.query_params.get("link")
     try:
         if wanted is not None and wanted not in by_name:
-            by_name[wanted] = naming.find_link(fabric, wanted)
+            by_name[wanted] = find_link(fabric, wanted)
     except AlmanacError as error:
         st.warning(plain(str(error)))
         st.query_params.pop("link")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from dashboard.components.fabric_map import Item
@@ -38,6 +40,11 @@ def pick(fabric: Fabric, item: Item | None) -> None:
         device=None if vertex is None else fabric.names[vertex],
         load=None,
     )
+
+
+def pick_button(label: str, fabric: Fabric, item: Item | None, **settings: Any) -> None:
+    """Draw a button that selects an item; further arguments are those of ``st.button``."""
+    st.button(label, on_click=pick, args=(fabric, item), **settings)
 
 
 def search(fabric: Fabric) -> None:

@@ -128,7 +128,7 @@ def test_a_question_is_answered(filled: Filled, number: int) -> None:
     CHECKS[number](filled)
 
 
-def test_a_question_is_asked_by_the_command(almanac: Almanac) -> None:
+def test_a_question_is_answered_by_the_command(almanac: Almanac) -> None:
     told = almanac(
         "query", questions()[4], "-p", "cluster=x", "-p", "host=h", "-p", f"at={GIVEN['at']}", "--json"
     )

@@ -59,7 +59,7 @@ def test_a_wrong_call_is_a_usage_error(offline: Almanac, arguments: list[str]) -
     assert outcome is None or outcome.error["error"] == "UsageError"
 
 
-def test_an_unreachable_database_has_its_own_exit_code_and_says_the_remedy(offline: Almanac) -> None:
+def test_an_unreachable_database_has_its_own_exit_code_and_a_remedy(offline: Almanac) -> None:
     outcome = offline("cluster", "list")
     assert outcome.code == 3
     assert "bolt://127.0.0.1:1" in outcome.err

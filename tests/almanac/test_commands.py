@@ -76,7 +76,7 @@ def test_the_same_files_again_add_nothing_but_runs(loaded: Almanac) -> None:
     assert loaded("query", counts, "--json").json == before
 
 
-def test_a_job_brings_its_hosts_and_slots(loaded: Almanac) -> None:
+def test_the_hosts_and_slots_of_a_job_are_used(loaded: Almanac) -> None:
     assert loaded("ingest", DATA / "slurm" / "scontrol_show_jobs_d.txt", "--cluster", "ft").code == 0
     listed = loaded("job", "list", "--json").json
     assert len(listed) > 1
@@ -110,7 +110,7 @@ def test_the_byte_counts_of_the_simulated_fabric_come_out_per_link(loaded: Alman
     assert found == truth["link_bytes"]
 
 
-def test_a_broken_cable_is_told_as_a_change(almanac: Almanac) -> None:
+def test_a_broken_cable_is_reported_as_a_change(almanac: Almanac) -> None:
     folder = DATA / "infiniband" / "fattree2-64-broken-link"
     for name, at in (("before.ibnetdiscover", "2026-01-01"), ("ibnetdiscover.txt", "2026-01-02")):
         call = almanac("ingest", folder / name, "--cluster", "ft", "--observed-at", f"{at}T00:00:00Z")

@@ -54,7 +54,7 @@ def told() -> set[str]:
     return found
 
 
-def test_what_the_pages_of_an_empty_registry_tell_to_run_works(embedded: Almanac) -> None:
+def test_the_commands_on_pages_of_an_empty_registry_work(embedded: Almanac) -> None:
     commands = told()
     assert len(commands) > 2
     assert embedded("ingest", DATA / "openmpi" / "npb_cg_S_16.tar.gz", "--name", "cg").code == 0

@@ -21,7 +21,7 @@ SLURM = {
 class TestReadEnvironment:
     """What is read from the environment."""
 
-    def test_slurm_tells_hosts_slots_and_ranks(self) -> None:
+    def test_slurm_has_hosts_slots_and_ranks(self) -> None:
         assert read_environment(SLURM) == JobEnvironment(
             hosts=("node0001", "node0002", "node0003", "node0004", "node0033"),
             slots=(4, 4, 4, 2, 2),
@@ -60,7 +60,7 @@ class TestReadEnvironment:
             ({"SLURM_JOB_NODELIST": "a[1-3]", "SLURM_TASKS_PER_NODE": "1,1"}, "has 2 hosts"),
         ],
     )
-    def test_what_does_not_fit_is_told(self, environment: dict[str, str], says: str) -> None:
+    def test_contradictions_are_reported(self, environment: dict[str, str], says: str) -> None:
         with pytest.raises(ConfigError, match=says):
             read_environment(environment)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from almanac.prometheus import Gauge, text
+from almanac.prometheus import Gauges
 from registry.database.driver import Database
 from registry.registry import Registry
 from tests.almanac.conftest import Almanac
@@ -31,16 +31,17 @@ def samples(told: str) -> Samples:
 
 def test_names_from_files_are_escaped() -> None:
     name = 'leaf "1"\\\nalmanac_findings 7'
-    told = text([Gauge(name="almanac_x", about="About.", labels=(("device", name),), value=1.5)])
-    assert samples(told) == {("almanac_x", (("device", name),)): 1.5}
+    gauges = Gauges()
+    gauges.add("almanac_link_use_ratio", 0.5, device=name)
+    assert samples(gauges.text()) == {("almanac_link_use_ratio", (("device", name),)): 0.5}
 
 
-def test_an_empty_registry_tells_nothing(almanac: Almanac) -> None:
+def test_an_empty_registry_has_no_gauges(almanac: Almanac) -> None:
     outcome = almanac("metrics")
     assert (outcome.code, outcome.out.strip()) == (0, "")
 
 
-def test_ages_findings_and_quality_are_told(almanac: Almanac, tmp_path: Path) -> None:
+def test_ages_findings_and_quality_are_printed(almanac: Almanac, tmp_path: Path) -> None:
     files = [TREE / "ibnetdiscover.txt", TREE / "opensm-lfts.dump"]
     assert almanac("ingest", *files, "--cluster", "ft", "--observed-at", "2025-01-01").code == 0
     assert almanac("ingest", PROFILE, "--name", "cg").code == 0
@@ -88,7 +89,7 @@ def test_hot_links_are_those_of_sweeps_after_the_last_scan(almanac: Almanac) -> 
     assert all(value > 0 for value in hot)
 
 
-def test_the_last_placement_of_an_application_is_told_and_whether_it_regressed(
+def test_the_last_placement_of_an_application_has_its_quality_and_regression(
     almanac: Almanac, database: Database
 ) -> None:
     registry = fill(Registry(database), job("7", 2))

@@ -28,7 +28,7 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(tmp_p
     assert settings.origin["db"] == "command line"
 
 
-def test_the_embedded_server_is_the_default_and_can_be_asked_for(tmp_path: Path) -> None:
+def test_the_embedded_server_is_the_default_and_can_be_requested(tmp_path: Path) -> None:
     environment = config(tmp_path, 'db = "bolt://file:1"\n')
     assert load_settings("embedded", environment).db is None
     assert load_settings(None, config(tmp_path, "")).db is None
@@ -78,7 +78,7 @@ def test_the_data_folder_can_be_set(tmp_path: Path) -> None:
     assert settings.idle_seconds == 5
 
 
-def test_pages_show_all_users_unless_told(tmp_path: Path) -> None:
+def test_pages_show_all_users_by_default(tmp_path: Path) -> None:
     settings = load_settings(None, config(tmp_path, ""))
     assert (settings.hide_users, settings.only_user, settings.operators) == (False, None, ())
 
@@ -124,7 +124,7 @@ def test_the_key_of_pseudonyms_is_made_once_for_its_owner_only(tmp_path: Path) -
         load_settings(None, environment).pseudonym_key()
 
 
-def test_the_key_of_pseudonyms_can_be_told_and_must_be_long(tmp_path: Path) -> None:
+def test_the_key_of_pseudonyms_can_be_set_and_must_be_long(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("a secret of the site\n")
     secret.chmod(0o600)
@@ -156,7 +156,7 @@ def test_the_server_of_the_pages_is_given_the_settings_in_force(tmp_path: Path) 
     assert access.key == settings.pseudonym_key()
 
 
-def test_the_server_of_the_pages_listens_where_told_and_sends_no_statistics() -> None:
+def test_the_server_of_the_pages_listens_at_its_address_and_sends_no_statistics() -> None:
     words = server_command(8501)
     assert "--server.address=127.0.0.1" in words
     assert "--browser.gatherUsageStats=false" in words

@@ -50,7 +50,7 @@ def nothing(embedded_server: ServerAddress, embedded_database: Database) -> Conn
 
 
 @pytest.mark.parametrize("name", [FABRIC, JOBS, JOB, INTERFERENCE, HISTORY])
-def test_an_empty_registry_says_what_to_run(nothing: Connect, name: str) -> None:
+def test_an_empty_registry_shows_what_to_run(nothing: Connect, name: str) -> None:
     app = page(nothing, name)
     assert "almanac demo" in [code.value for code in app.code]
     assert "The registry holds" in messages(app)
@@ -71,7 +71,7 @@ def test_an_empty_registry_says_what_to_run(nothing: Connect, name: str) -> None
         (HISTORY, {"cluster": "trees"}, "tree"),
     ],
 )
-def test_an_unknown_id_is_told_and_the_closest_can_be_clicked(
+def test_an_unknown_id_is_reported_and_the_closest_can_be_clicked(
     filled: Filled, name: str, wrong: dict[str, str], closest: str | None
 ) -> None:
     wrong = {key: filled.second[:-1] + "x" if value == "?" else value for key, value in wrong.items()}
@@ -95,7 +95,7 @@ def test_the_history_lists_all_placements_and_draws_each_application(filled: Fil
 
 
 @pytest.mark.parametrize("name", [FABRIC, JOBS, JOB, INTERFERENCE, HISTORY])
-def test_a_database_that_is_down_is_told_and_found_again(filled: Filled, name: str) -> None:
+def test_a_database_that_is_down_is_reported_and_found_again(filled: Filled, name: str) -> None:
     down = [True]
 
     def connect() -> Registry:

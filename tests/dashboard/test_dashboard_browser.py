@@ -32,7 +32,7 @@ def test_a_name_with_markup_is_text_everywhere(browser: Browser, served: Served)
     assert not watch.strangers
 
 
-def test_a_database_that_is_down_is_told_without_a_traceback(browser: Browser, tmp_path: Path) -> None:
+def test_a_database_that_is_down_is_reported_without_a_traceback(browser: Browser, tmp_path: Path) -> None:
     with serve({"ALMANAC_DB": "bolt://127.0.0.1:1"}, tmp_path) as served:
         page = browser.new_page(viewport=WIDE)
         for path in ("", "fabric", "jobs"):

@@ -43,7 +43,7 @@ def look(request: pytest.FixtureRequest, visitor: Visitor, demo: Served) -> Iter
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_stands_and_fits_the_window(look: tuple[Page, str], demo: Served, name: str) -> None:
+def test_a_page_is_shown_and_fits_the_window(look: tuple[Page, str], demo: Served, name: str) -> None:
     page, scheme = look
     title, address = PAGES[name]
     page.goto(f"{demo.url}/{address}")

@@ -20,7 +20,7 @@ LOOKS: tuple[tuple[Look, ViewportSize], ...] = (("light", NARROW), ("dark", WIDE
 
 
 @pytest.mark.parametrize(("look", "size"), LOOKS, ids=["light", "dark"])
-def test_runs_stand_beside_each_other_and_fit_the_window(
+def test_runs_are_compared_and_fit_the_window(
     visitor: Visitor, served: Served, runs: dict[str, str], look: Look, size: ViewportSize
 ) -> None:
     page, watch = visitor(size, look), Watch()

@@ -119,7 +119,7 @@ def test_the_page_of_circuits_shows_the_plan_and_what_to_do_next(connect: Connec
     assert f"jobs {', '.join(ON_CIRCUITS)}" in whole(app)
 
 
-def test_the_demo_run_again_tells_the_same_and_adds_nothing(
+def test_a_second_run_of_the_demo_shows_the_same_and_adds_nothing(
     demonstration: Path,
     connect: Connect,
     tmp_path: Path,

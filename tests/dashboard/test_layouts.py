@@ -76,7 +76,7 @@ def test_a_fabric_with_cables_within_a_tier_is_no_tree(name: str, form: str) -> 
     assert layout(fabric).form == form
 
 
-def test_levels_that_the_fabric_tells_are_taken() -> None:
+def test_levels_of_the_fabric_are_used() -> None:
     fabric = three_levels()
     told = np.full(len(fabric), 7, np.int32)
     object.__setattr__(fabric, "level", told)
@@ -95,7 +95,7 @@ def test_a_tree_is_drawn_in_rows_with_pods_together() -> None:
         assert len(set(drawn.x[members])) == len(members)
 
 
-def test_hosts_of_a_leaf_stand_together_whatever_their_names() -> None:
+def test_hosts_of_a_leaf_are_adjacent_whatever_their_names() -> None:
     source, target = np.array([(0, 4), (1, 5), (2, 4), (3, 5), (4, 6), (5, 6)]).T
     fabric = Fabric.from_arcs(
         ["a", "b", "c", "d", "leaf1", "leaf2", "spine"],
@@ -143,7 +143,7 @@ def test_every_link_belongs_to_one_cable_and_its_directions_are_opposite(fabric:
 
 
 @given(plain_fabrics())
-def test_a_direction_that_is_missing_is_told(fabric: Fabric) -> None:
+def test_a_missing_direction_is_marked(fabric: Fabric) -> None:
     found = cables(fabric)
     rows = np.r_[found.there, found.back]
     assert sorted(rows[rows >= 0]) == list(range(len(fabric.links)))

@@ -66,14 +66,14 @@ def whole(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_an_empty_registry_says_what_to_run(nothing: Connect, name: str) -> None:
+def test_an_empty_registry_shows_what_to_run(nothing: Connect, name: str) -> None:
     app = page(nothing, name)
     assert "almanac demo" in [code.value for code in app.code]
     assert "The registry holds no" in messages(app)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_database_that_is_down_is_told_and_found_again(filled: Filled, name: str) -> None:
+def test_a_database_that_is_down_is_reported_and_found_again(filled: Filled, name: str) -> None:
     down = [True]
 
     def connect() -> Registry:
@@ -99,7 +99,7 @@ def test_a_database_that_is_down_is_told_and_found_again(filled: Filled, name: s
         (HISTORY, {"compare": "clusters", "cluster b": "tre"}, "tree"),
     ],
 )
-def test_an_unknown_name_is_told_and_the_closest_can_be_clicked(
+def test_an_unknown_name_is_reported_and_the_closest_can_be_clicked(
     filled: Filled, name: str, wrong: dict[str, str], closest: str
 ) -> None:
     app = page(filled.connect, name, **wrong)
@@ -126,7 +126,7 @@ def test_the_overview_shows_all_that_it_is_for(demo_registry: Connect) -> None:
     assert any("ingest" in link for link in links)
 
 
-def test_the_overview_tells_of_each_cluster_when_it_was_seen(filled: Filled) -> None:
+def test_the_overview_shows_when_each_cluster_was_seen(filled: Filled) -> None:
     app = page(filled.connect, OVERVIEW)
     assert list(app.dataframe[0].value["cluster"]) == ["ndr", "tree"]
     app.selectbox(key="choose cluster").set_value("tree").run()
@@ -135,7 +135,7 @@ def test_the_overview_tells_of_each_cluster_when_it_was_seen(filled: Filled) -> 
     assert "almanac ingest --cluster tree COUNTERS" in [code.value for code in app.code]
 
 
-def test_the_changes_page_tells_the_last_change_in_words(filled: Filled) -> None:
+def test_the_changes_page_lists_the_last_change(filled: Filled) -> None:
     app = page(filled.connect, CHANGES, cluster="tree")
     told = list(app.dataframe[0].value["what changed"])
     assert "host node0042 vanished" in told
@@ -153,7 +153,7 @@ def test_any_time_in_the_address_is_the_state_as_of_then(filled: Filled) -> None
     assert "is not a time such as" in messages(page(filled.connect, CHANGES, cluster="tree", to="soon"))
 
 
-def test_a_cluster_that_never_changed_is_told(filled: Filled) -> None:
+def test_a_cluster_that_never_changed_is_reported(filled: Filled) -> None:
     assert "never changed in any observation" in messages(page(filled.connect, CHANGES, cluster="ndr"))
 
 
@@ -184,7 +184,7 @@ def test_the_history_lists_and_draws_each_application(filled: Filled) -> None:
     assert address(app)["cluster"] == "tree"
 
 
-def test_two_placements_stand_side_by_side(filled: Filled) -> None:
+def test_two_placements_are_compared(filled: Filled) -> None:
     app = page(filled.connect, HISTORY, compare="placements", a=filled.first, b=filled.second)
     facts = app.dataframe[0].value.set_index("fact")
     assert facts.loc["profile", "differs"] == ""
@@ -195,7 +195,7 @@ def test_two_placements_stand_side_by_side(filled: Filled) -> None:
     assert "There is no placement" in messages(unknown)
 
 
-def test_two_clusters_stand_side_by_side(filled: Filled) -> None:
+def test_two_clusters_are_compared(filled: Filled) -> None:
     app = page(filled.connect, HISTORY, compare="clusters")
     facts = app.dataframe[0].value.set_index("fact")
     assert (facts.loc["hosts", "A"], facts.loc["hosts", "B"]) == ("193", "63")

@@ -128,10 +128,10 @@ def metrics(hottest: int, output: str | None) -> None:
 
     For the textfile collector of the node exporter: `almanac metrics -o .../almanac.prom`.
     """
-    from almanac.prometheus import gauges, text
+    from almanac.prometheus import read_gauges
 
     with open_registry() as registry:
-        content = text(gauges(registry, hottest=hottest))
+        content = read_gauges(registry, hottest).text()
     write_text(output, content)
 
 

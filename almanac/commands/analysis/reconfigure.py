@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mapping.reconfiguration.model.problem import Machine
     from mapping.reconfiguration.model.topology import Topology
     from mapping.service.circuit_search import CircuitPlanReport, CircuitSearchOptions
+    from mapping.service.circuits import CircuitPlanRequest
     from registry.model import Floats
     from registry.progress import Progress
     from registry.registry import Registry
@@ -66,7 +67,7 @@ PLACING = ("weights", "start", "patience", "skip", "paper")
     "--reconfiguration-seconds", type=click.FloatRange(min=0.0), help="Time that moving circuits takes."
 )
 @click.option("--paper", is_flag=True, help="Run only the loop of the paper of 2013, without our own search.")
-@click.option("--patience", type=int, help="With --paper: stop after so many iterations without gain.")
+@click.option("--patience", type=int, help="With --paper: iterations without gain after which to stop.")
 @click.option("--skip", type=float, help="With --paper: probability of skipping a pair of circuits.")
 @click.option("--trials", type=click.IntRange(min=0), help="Changes of circuits to try [default: 1000].")
 @click.option(
@@ -95,12 +96,17 @@ def command(
     """
     given = ReconfigureOptions(**options)
     given.check(profile, cluster, at)
+    from mapping.service.circuits import CircuitPlanRequest
+
+    request = CircuitPlanRequest(
+        profile=profile,
+        cluster=cluster,
+        at=at,
+        compute_seconds=given.compute_seconds,
+        machine=given.machine(),
+    )
     with open_registry() as registry, progress_bars() as progress:
-        if profile is not None:
-            planned = _plan_for_profile(registry, profile, cluster, given, progress)
-        else:
-            assert cluster is not None
-            planned = _plan_for_jobs(registry, cluster, at, given, progress)
+        planned = _plan(registry, request, given, progress)
     plan, hosts, fields = planned.plan, planned.case.hosts, _fields(planned, given)
     if output is not None:
         write_text(output, circuit_csv(plan.circuits, hosts))
@@ -198,52 +204,37 @@ class ReconfigureOptions:
         )
 
 
-def _plan_for_profile(
-    registry: Registry, profile: str, cluster: str | None, given: ReconfigureOptions, progress: Progress
+def _plan(
+    registry: Registry, request: CircuitPlanRequest, given: ReconfigureOptions, progress: Progress
 ) -> CircuitPlanReport:
-    """Find and save circuits, a partition of the ranks and routes for a profile."""
+    """Find and save circuits: for a profile with a node for each rank, or for the running jobs."""
     from mapping.reconfiguration.model.problem import Application
     from mapping.service.circuit_search import plan_circuits, save_circuits
-    from mapping.service.circuits import CircuitPlanRequest, circuit_case
+    from mapping.service.circuits import circuit_case
 
-    request = CircuitPlanRequest(
-        profile=profile, cluster=cluster, compute_seconds=given.compute_seconds, machine=given.machine()
-    )
     case = circuit_case(registry, request)
-    stored = case.profiles[0].profile
+    nodes, hosts, jobs = case.machine.nodes, case.hosts, case.jobs
+    if jobs is not None:
+        note_omitted_jobs(jobs)
     if given.present is not None:
-        case = replace(case, present=read_circuits(given.present, case.machine.nodes, case.hosts))
+        case = replace(case, present=read_circuits(given.present, nodes, hosts))
+    elif jobs is not None and case.present is None:
+        note(
+            f"the present circuits of {request.cluster} are unknown, so the gain is unknown: give --present "
+            f"FILE, or store them with `almanac cluster optical {request.cluster} --circuits FILE`"
+        )
     start: str | Topology | None = given.start
     if given.start is not None and Path(given.start).is_file():
-        start = read_circuits(given.start, case.machine.nodes, case.hosts)
-    weight = None if given.weights is None else read_weights(given.weights, stored.ranks)
-    if weight is not None:
-        case = replace(case, application=Application.of_profile(stored, weight))
+        start = read_circuits(given.start, nodes, hosts)
+    weight = None
+    if given.weights is not None:
+        profile = case.profiles[0].profile
+        weight = read_weights(given.weights, profile.ranks)
+        case = replace(case, application=Application.of_profile(profile, weight))
     planned = plan_circuits(case, given.search(start, weight), progress)
-    if given.compute_seconds is None:
+    if jobs is None and given.compute_seconds is None:
         _note_compute_limit(planned)
     return save_circuits(registry, planned)
-
-
-def _plan_for_jobs(
-    registry: Registry, cluster: str, at: datetime | None, given: ReconfigureOptions, progress: Progress
-) -> CircuitPlanReport:
-    """Find and save the next circuits for the running jobs of a cluster."""
-    from mapping.service.circuit_search import plan_circuits, save_circuits
-    from mapping.service.circuits import CircuitPlanRequest, circuit_case
-
-    request = CircuitPlanRequest(cluster=cluster, at=at, compute_seconds=given.compute_seconds)
-    case = circuit_case(registry, request)
-    assert case.jobs is not None
-    note_omitted_jobs(case.jobs)
-    if given.present is not None:
-        case = replace(case, present=read_circuits(given.present, len(case.hosts), case.hosts))
-    if case.present is None:
-        note(
-            f"the present circuits of {cluster} are unknown, so the gain is unknown: give --present FILE, "
-            f"or store them with `almanac cluster optical {cluster} --circuits FILE`"
-        )
-    return save_circuits(registry, plan_circuits(case, given.search(None), progress))
 
 
 def _title(planned: CircuitPlanReport) -> str:

@@ -23,7 +23,7 @@ SATURATE = "saturate"
 EVERY = 10_000
 """Default number of messages between two points of the traffic over time."""
 NETWORK = {
-    "packet_bytes": (click.IntRange(min=1), "Most bytes of a message in a packet [default: 2048]."),
+    "packet_bytes": (click.IntRange(min=1), "Maximum bytes of a message in a packet [default: 2048]."),
     "header_bytes": (click.IntRange(min=0), "Header bytes of each packet [default: 0]."),
     "flit_bytes": (click.IntRange(min=1), "Bytes of a flit [default: 8]."),
     "latency_seconds": (
@@ -100,9 +100,9 @@ def _network(function: F) -> F:
     help="Replay the trace faster by this factor [default: 1]; inf: all messages at once; saturate: see "
     "docs/simulate.md.",
 )
-@click.option("--first", type=click.IntRange(min=1), help="Replay only so many messages of the trace.")
+@click.option("--first", type=click.IntRange(min=1), help="Replay only this number of messages of the trace.")
 @click.option(
-    "--rounds", type=click.IntRange(min=1), help="Send the profile so often instead of a trace [default: 1]."
+    "--rounds", type=click.IntRange(min=1), help="Times to send the profile instead of a trace [default: 1]."
 )
 @_network
 @click.option(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     help="Divide the bytes of a profile that was recorded over N repetitions by N.",
 )
 @click.option(
-    "--parts", type=click.IntRange(1), help="Partition a solver's matrix into so many ranks with METIS."
+    "--parts", type=click.IntRange(1), help="Number of ranks into which METIS partitions a solver's matrix."
 )
 @click.option(
     "--collectives",

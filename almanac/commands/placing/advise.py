@@ -49,7 +49,7 @@ COLUMNS = (
 @click.option(
     "--cluster", help="Cluster of the placement, or of --job if two clusters have a job with this id."
 )
-@click.option("--moves", type=click.IntRange(min=0), help="Most ranks to move.")
+@click.option("--moves", type=click.IntRange(min=0), help="Maximum number of ranks to move.")
 @click.option(
     "--iterations", type=float, default=1.0, show_default=True, help="Iterations recorded in PROFILE."
 )

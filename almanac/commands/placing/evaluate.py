@@ -77,7 +77,11 @@ def _link_csv(fabric: Fabric, evaluation: Evaluation) -> str:
 @click.option("--cluster", help="Cluster whose fabric is used (default: that of the first saved placement).")
 @cost_options
 @click.option(
-    "--most", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Most links to show."
+    "--most",
+    type=click.IntRange(min=0),
+    default=SHOWN,
+    show_default=True,
+    help="Maximum number of links to show.",
 )
 @click.option("--links", type=OUTPUT, help="Write a CSV file with all links that differ.")
 @json_option

@@ -41,7 +41,7 @@ SECONDS_IN_JOB = 5.0
 )
 @file_options
 @click.option("--keep", metavar="ID|FILE", help="Improve this placement by moving few ranks.")
-@click.option("--moves", type=click.IntRange(min=0), help="With --keep: most ranks to move.")
+@click.option("--moves", type=click.IntRange(min=0), help="With --keep: maximum number of ranks to move.")
 @click.option(
     "--pareto", is_flag=True, help="Find several placements that trade congestion against hop-bytes."
 )

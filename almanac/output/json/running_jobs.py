@@ -63,7 +63,7 @@ def congestion_to_json(
     pairs : mapping of str to RankPairs, or None
         Pairs of ranks on the one link that was asked for, by job.
     top : int
-        Most pairs of ranks.
+        Maximum number of pairs of ranks.
     """
     worst = live.shared.worst_shared_link()
     return {

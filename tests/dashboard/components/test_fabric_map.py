@@ -24,7 +24,7 @@ def test_names_at_the_top_of_its_modules_do_not_meet() -> None:
     assert len(names) == len(set(names))
 
 
-def test_each_module_imports_only_what_stands_before_it() -> None:
+def test_each_module_imports_only_earlier_ones() -> None:
     for place, name in enumerate(component.MODULES):
         text = FOLDER.joinpath(f"{name}.js").read_text("utf-8")
         for other in re.findall(r'from "\./(\w+)\.js"', text):

@@ -86,7 +86,7 @@ def test_a_picture_is_read_back_as_it_was(fabric: Fabric, lines: bool) -> None:
 
 @pytest.mark.parametrize("lines", [True, False])
 @pytest.mark.parametrize("name", ["ndr-dgx-minhop", "torus-4x4x4-dor", "irregular-16sw-updown"])
-def test_a_picture_tells_both_directions_of_each_cable(name: str, lines: bool) -> None:
+def test_a_picture_has_both_directions_of_each_cable(name: str, lines: bool) -> None:
     fabric = infiniband(name)
     colours = loads(fabric)
     picture = link_map(fabric, draw_fabric(fabric), colours, lines=lines)
@@ -136,7 +136,7 @@ def test_values_that_are_not_known_are_a_step_of_their_own() -> None:
     assert colours.steps[-1].text == "40 to 50 %"
 
 
-def test_few_capacities_are_told_one_by_one_and_many_in_steps() -> None:
+def test_few_capacities_are_shown_one_by_one_and_many_in_steps() -> None:
     few = colouring.capacity("t", "l", np.array([25e9, 50e9, 25e9]))
     assert [step.text for step in few.steps[1:]] == ["25 GB/s", "50 GB/s"]
     assert few.step_of(few.values).tolist() == [1, 2, 1]
@@ -158,7 +158,7 @@ def test_a_difference_has_five_steps_around_zero(values: list[float]) -> None:
     assert set(step.tolist()) <= {1, 2, 3, 4, 5}
 
 
-def test_only_the_part_that_is_asked_for_is_drawn() -> None:
+def test_only_the_requested_part_is_drawn() -> None:
     fabric = infiniband("ndr-dgx-minhop")
     only = np.zeros(len(fabric.links), bool)
     only[5] = True

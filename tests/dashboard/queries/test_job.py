@@ -97,7 +97,7 @@ def test_a_job_that_may_not_be_seen_is_unknown_without_a_hint(
     assert error.value.close == ()
 
 
-def test_only_placements_of_one_profile_and_wiring_stand_beside_each_other(
+def test_only_placements_of_one_profile_and_wiring_are_comparable(
     counted: tuple[Registry, CountingDatabase], filled: Filled
 ) -> None:
     registry, _ = counted

@@ -83,7 +83,7 @@ def ended(searches: Searches, job: str) -> SearchStatus:
     return found
 
 
-def test_a_search_tells_how_far_it_is_and_what_it_found(searches: Searches) -> None:
+def test_a_search_reports_its_progress_and_result(searches: Searches) -> None:
     assert searches.status("c/1") is None
     assert searches.start("c/1", searching(SECONDS, steps=2000))
     found = ended(searches, "c/1")
@@ -129,7 +129,7 @@ def test_there_is_one_search_at_a_time_of_a_job(searches: Searches) -> None:
     assert searches.start("c/1", waiting_for(go))
 
 
-def test_what_goes_wrong_in_a_search_is_kept_to_be_told(searches: Searches) -> None:
+def test_the_error_of_a_search_is_stored(searches: Searches) -> None:
     go = threading.Event()
     go.set()
     searches.start("c/1", waiting_for(go))
@@ -173,7 +173,7 @@ def test_searches_wait_for_their_turn_and_can_be_stopped_meanwhile(searches: Sea
     assert late.state == STOPPED
 
 
-def test_a_search_that_is_told_to_stop_says_so_until_it_has_ended(searches: Searches) -> None:
+def test_a_search_is_stopping_until_it_has_ended(searches: Searches) -> None:
     go = threading.Event()
 
     def work(registry: Registry, progress: Progress) -> PlacementReport:

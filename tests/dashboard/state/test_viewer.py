@@ -64,7 +64,7 @@ def test_only_one_users_jobs_are_seen_and_none_of_nobody() -> None:
         ("only 3/4 of 25 GB/s, and/or so", "only 3/4 of 25 GB/s, and/or so"),
     ],
 )
-def test_messages_lose_the_folders_that_may_tell_a_name(text: str, shown: str) -> None:
+def test_messages_lose_the_folders_that_may_be_names(text: str, shown: str) -> None:
     assert Viewer(key=KEY).message(text) == shown
     assert Viewer().message(text) == text
 
@@ -82,7 +82,7 @@ def test_a_named_user_is_the_same_for_everybody() -> None:
     assert Access(only="ann").viewer({"sub": "bob"}, {"X-User": "bob"}) == Viewer(only="ann")
 
 
-def test_who_looks_is_told_by_a_claim_of_the_login() -> None:
+def test_the_viewer_is_named_by_a_claim_of_the_login() -> None:
     access = Access(key=KEY, only="login:preferred_username", operators=frozenset({"root"}))
     assert access.viewer({"preferred_username": "ann"}, {}) == Viewer(key=KEY, only="ann")
     assert access.viewer({"preferred_username": "root"}, {}) == Viewer()
@@ -90,7 +90,7 @@ def test_who_looks_is_told_by_a_claim_of_the_login() -> None:
         assert access.viewer(claims, {"preferred_username": "ann"}) is None
 
 
-def test_who_looks_is_told_by_a_header_of_the_proxy() -> None:
+def test_the_viewer_is_named_by_a_header_of_the_proxy() -> None:
     access = Access(only="header:X-Forwarded-User")
     assert access.viewer({}, {"X-Forwarded-User": "ann"}) == Viewer(only="ann")
     assert access.viewer({"X-Forwarded-User": "ann"}, {}) is None

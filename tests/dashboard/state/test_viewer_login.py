@@ -130,7 +130,7 @@ def test_an_operator_sees_all_jobs(person: Page, guarded: Served, issuer: Provid
     assert shown(person, guarded.url, EVES)
 
 
-def test_a_login_without_the_claim_shows_nothing_and_says_so(
+def test_a_login_without_the_claim_shows_nothing_but_a_message(
     person: Page, guarded: Served, issuer: Provider
 ) -> None:
     log_in(person, guarded, issuer, "nameless")

@@ -49,7 +49,7 @@ def test_every_link_of_both_states_is_there_once(fabric: Fabric, seed: int) -> N
         assert found.differs == (len(kept) < len(fabric.links))
 
 
-def test_a_change_of_speed_is_told_by_its_sign() -> None:
+def test_a_change_of_speed_is_shown_by_its_sign() -> None:
     fabric = infiniband("ndr-dgx-minhop")
     capacity = fabric.links.capacity.copy()
     capacity[3] *= 2

@@ -98,12 +98,12 @@ def test_a_plan_is_one_row_and_what_is_unknown_is_empty() -> None:
     assert len(plans_table([])) == 0
 
 
-def test_options_tell_what_a_plan_is_for_and_what_it_gives() -> None:
+def test_the_text_of_a_plan_has_its_jobs_and_gain() -> None:
     assert option_text(info()) == "toy · 2 running jobs: run · 2 × · 2026-01-02 03:04:05 UTC · r1"
     assert about(info(jobs=("1",))) == "1 running job: run"
 
 
-def test_circuits_are_told_by_hosts_with_what_becomes_of_each() -> None:
+def test_circuits_are_listed_by_hosts_with_their_change() -> None:
     table = circuits_table(stored())
     rows = table[["a", "b", "what", "bytes"]].to_numpy().tolist()
     assert rows == [
@@ -123,7 +123,7 @@ def test_without_known_circuits_all_are_put_in() -> None:
     assert (told["Gain"], told["Circuits to move"], told["Pays after"]) == ("not known", "3 in", "not known")
 
 
-def test_moves_tell_what_goes_before_what_comes() -> None:
+def test_circuits_to_remove_come_before_those_to_add() -> None:
     assert moves_table(stored()).to_numpy().tolist() == [[REMOVED, "=n1", "n2"], [INSERTED, "n0", "n3"]]
     told = facts(stored())
     assert told == {
@@ -146,7 +146,7 @@ def test_throughput_is_compared_as_far_as_it_is_known() -> None:
     assert len(throughputs(circuit_plan(**UNKNOWN, **UNLIMITED))) == 0
 
 
-def test_the_trail_tells_iterations_and_the_best_until_then() -> None:
+def test_the_trail_has_iterations_and_the_best_until_then() -> None:
     rows = trail_table(circuit_plan())
     assert rows["iteration"].tolist() == [0, 1, 2]
     assert rows["best"].tolist() == [0.5, 1.0, 1.0]

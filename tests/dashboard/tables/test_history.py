@@ -140,12 +140,12 @@ def test_the_list_has_all_costs_and_how_far_from_the_bound() -> None:
     assert table["regression"].tolist() == [True, False]
 
 
-def test_a_placement_to_choose_tells_application_job_cost_time_and_id() -> None:
+def test_the_text_of_a_placement_has_application_job_cost_time_and_id() -> None:
     named = series([2e-3], job=("4711",))
     assert option_text(named, 0) == "cg · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p0"
 
 
-def test_two_placements_are_told_apart_fact_by_fact() -> None:
+def test_two_placements_are_compared_fact_by_fact() -> None:
     facts = facts_table(WORSE, (0, 8)).set_index("fact")
     assert tuple(facts.loc["Worst link"]) == ("2 s", "5 s", "≠")
     assert tuple(facts.loc["Worst link, lower bound"]) == ("1 s", "1 s", "")

@@ -55,7 +55,7 @@ def test_hosts_that_forward_themselves_run_on_in_rows() -> None:
     assert found.cells["host"].tolist() == names
 
 
-def test_the_ranks_of_each_cell_are_told() -> None:
+def test_the_ranks_of_each_cell_are_shown() -> None:
     fabric = infiniband("fattree2-64-traffic")
     allocation = Allocation.of(fabric, fabric.hosts[:4].tolist(), 2)
     found = host_cells(fabric, Neighbours.of(fabric), allocation.hosts)

@@ -75,7 +75,7 @@ def test_texts_of_all_ports_are_those_of_each(name: str) -> None:
     assert texts[0] == ""
 
 
-def test_loaded_links_stand_in_the_order_of_the_worse_of_two_placements() -> None:
+def test_loaded_links_are_sorted_by_the_worse_of_two_placements() -> None:
     fabric = infiniband("fattree2-64-traffic")
     before, after = np.zeros(len(fabric.links)), np.zeros(len(fabric.links))
     before[[3, 9]], after[[9, 4]] = [5.0, 1.0], [2.0, 3.0]

@@ -30,7 +30,7 @@ NOW = datetime(2026, 1, 10, tzinfo=UTC)
 FABRIC = fat_tree()
 
 
-def test_measured_links_are_told_by_their_share() -> None:
+def test_measured_links_are_shown_by_their_share() -> None:
     m = len(FABRIC.links)
     share = np.full(m, np.nan)
     share[[2, 5]] = 0.25, 0.5
@@ -110,7 +110,7 @@ def test_new_tables_are_a_change_of_their_own(rerouted: bool) -> None:
     assert changes_lines(Changes(), False) == []
 
 
-def test_findings_are_told_with_their_severity() -> None:
+def test_findings_are_shown_with_their_severity() -> None:
     found = [Finding(Severity.WARNING, "a", "a: one cable up", 2, "rails")]
     (row,) = findings_table(found).to_dict("records")
     assert row == {"severity": "warning", "check": "rails", "what": "a: one cable up", "count": 2}

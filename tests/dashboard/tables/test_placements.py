@@ -65,13 +65,13 @@ def test_a_comparison_holds_what_is_known_only() -> None:
         (1.0, None, (None, None)),
     ],
 )
-def test_a_change_is_told_in_percent(
+def test_a_change_is_shown_in_percent(
     value: float, before: float | None, expected: tuple[object, object]
 ) -> None:
     assert relative_change(value, before) == expected
 
 
-def test_a_placement_in_a_list_tells_profile_job_cost_and_id() -> None:
+def test_the_text_of_a_placement_has_profile_job_cost_and_id() -> None:
     assert placement_text(info()) == "cg_16 · job 4711 · 2 ms · greedy · 2026-01-01 00:00:00 UTC · p1"
 
 

@@ -88,7 +88,7 @@ def test_users_are_shown_as_pseudonyms(shared: SharedLoad) -> None:
     assert viewer.name("ann") in told
 
 
-def test_the_pair_on_the_hottest_link_is_told_with_the_part_of_each(shared: SharedLoad) -> None:
+def test_the_pair_on_the_hottest_link_is_shown_with_the_part_of_each(shared: SharedLoad) -> None:
     pair = shared.worst_shared_link()
     assert pair is not None
     told = pair_text(shared, pair, Viewer())

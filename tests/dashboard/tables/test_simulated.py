@@ -85,7 +85,7 @@ def view(*runs: SimulationInfo, worst: tuple[float, ...] = (2.0, 3.0, 5.0), **co
     return SimulatedRuns(runs=newest, series=placed, row_of=row_of)
 
 
-def test_the_list_tells_costs_of_the_placement_beside_what_was_simulated() -> None:
+def test_the_list_has_costs_of_the_placement_and_of_the_simulation() -> None:
     seen = view(info(0, "p0"), info(1, "p2"), info(2, "elsewhere", trace=None, parameters={"rounds": 3}))
     table = runs_table(seen, seen.runs)
     assert table["run"].tolist() == ["s2", "s1", "s0"]
@@ -103,7 +103,7 @@ def test_the_list_tells_costs_of_the_placement_beside_what_was_simulated() -> No
         ({"scale": 0.25, "first": 10}, "trace t1, 0.25 times as fast, first 10 messages"),
     ],
 )
-def test_what_was_sent_is_told_in_words(parameters: dict[str, Any], text: str) -> None:
+def test_what_was_sent_is_shown_in_words(parameters: dict[str, Any], text: str) -> None:
     assert sent_text(info(0, "p0", parameters=parameters)) == text
 
 
@@ -131,7 +131,7 @@ def test_the_newest_run_of_each_placement_of_the_newest_replay_is_chosen_the_old
     assert [run.id for run in newest_alike(newest[1:], 6)] == ["s3"]
 
 
-def test_runs_stand_side_by_side_and_what_differs_is_marked() -> None:
+def test_runs_are_compared_and_differences_are_marked() -> None:
     runs = [info(0, "p0"), info(1, "p2", seed=4)]
     faster = simulation(completion_seconds=2.0, link_busy_seconds=[1.0, 0.0, 0.5])
     facts = facts_table(view(*runs), [stored(runs[0], simulation()), stored(runs[1], faster)])
@@ -146,7 +146,7 @@ def test_runs_stand_side_by_side_and_what_differs_is_marked() -> None:
     assert tuple(facts.loc["50 % latency"])[:2] == ("500 ms", "500 ms")
 
 
-def test_nothing_delivered_is_told_without_a_ratio() -> None:
+def test_nothing_delivered_is_shown_without_a_ratio() -> None:
     run = info(0, "p0", completion_seconds=0.0, delivered_bytes=0.0)
     nothing = simulation(
         completion_seconds=0.0, delivered_bytes=0.0, delivered_at=[], delivered=[], latency_over_time=[]
@@ -174,13 +174,13 @@ def test_points_begin_with_nothing_and_long_runs_are_thinned() -> None:
     assert (len(second), second["at"].iloc[0], second["at"].iloc[-1]) == (POINTS, 0.0, 4000.0)
 
 
-def test_latencies_are_told_at_the_kept_percentiles() -> None:
+def test_latencies_are_shown_at_the_stored_percentiles() -> None:
     table = latencies({"A": simulation()})
     assert table["percentile"].tolist() == ["0", "1", "5", "25", "50", "75", "95", "99", "99.9", "100"]
     assert table["latency"].iloc[[0, -1]].tolist() == [0.1, 1.0]
 
 
-def test_only_whole_runs_of_evaluated_placements_tell_what_was_foretold() -> None:
+def test_only_complete_runs_of_evaluated_placements_are_compared_with_estimates() -> None:
     runs = [info(0, "p0"), info(1, "p1", complete=False), info(2, "elsewhere"), info(3, "p2")]
     table = predicted(view(*runs), runs, "congestion_seconds")
     assert table["run"].tolist() == ["s0", "s3"]
@@ -215,6 +215,6 @@ def test_a_latency_of_zero_makes_the_scale_linear() -> None:
     assert spec(drawings.latencies(above, LIGHT))["encoding"]["y"]["scale"]["type"] == "log"
 
 
-def test_a_run_to_choose_tells_application_strategy_completion_placement_time_and_id() -> None:
+def test_the_text_of_a_run_has_application_strategy_completion_placement_time_and_id() -> None:
     run = info(0, "p0")
     assert option_text(view(run), run) == "cg · greedy · 4 s · p0 · 2026-01-01 12:00:00 UTC · s0"

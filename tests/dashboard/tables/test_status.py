@@ -44,7 +44,7 @@ def test_sources_that_ask_for_a_look_come_first() -> None:
     assert sources_table([], NOW, Viewer()).empty
 
 
-def test_runs_are_told_with_their_counts() -> None:
+def test_runs_are_shown_with_their_counts() -> None:
     run = RunInfo(
         id="r1",
         cluster="c",

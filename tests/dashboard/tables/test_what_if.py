@@ -89,7 +89,7 @@ def test_a_cable_that_is_gone_is_dashed_named_and_counted(lines: bool) -> None:
     assert shown.worst != cable
 
 
-def test_a_line_of_what_is_left_stands_beside_that_of_what_is_gone() -> None:
+def test_remaining_and_removed_cables_are_separate_lines() -> None:
     found, drawn = parallel(Change(down_links=("A:10",)), uplinks=3)
     shown = picture(found, drawn, lines=True)
     assert isinstance(shown.shape, Points)
@@ -127,7 +127,7 @@ def test_lines_are_as_before_where_nothing_is_gone() -> None:
     assert np.array_equal(one.cables, other.cables)
 
 
-def test_seconds_more_are_told_of_links_that_are_left() -> None:
+def test_added_seconds_are_those_of_remaining_links() -> None:
     found, drawn = parallel(Change(down_links=("A:10",)))
     more = drawn.values(seconds_more(found))
     left = [row for row in range(len(more)) if ends(drawn.fabric, row) == (4, 5, 11, 11)]

@@ -70,7 +70,7 @@ def planned(nothing: Connect) -> Planned:
     return Planned(connect=nothing, jobs=both, alone=alone)
 
 
-def test_an_empty_registry_says_what_to_run(nothing: Connect) -> None:
+def test_an_empty_registry_shows_what_to_run(nothing: Connect) -> None:
     app = page(nothing, CIRCUITS)
     commands = [code.value for code in app.code]
     assert "almanac demo" in commands
@@ -92,7 +92,7 @@ def test_the_newest_plan_is_shown_with_all_that_it_is_for(planned: Planned) -> N
     assert list(plans["plan"]) == [planned.alone, planned.jobs]
 
 
-def test_a_plan_of_a_cluster_is_told_by_its_hosts(planned: Planned) -> None:
+def test_a_plan_of_a_cluster_is_shown_by_its_hosts(planned: Planned) -> None:
     app = page(planned.connect, CIRCUITS, cluster="toy")
     assert app.dataframe[0].value.to_numpy().tolist() == [
         ["take away", "node01", "node02"],
@@ -118,7 +118,7 @@ def test_what_is_chosen_is_in_the_address(planned: Planned) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"cluster": "toys"}, {"plan": "r0"}])
-def test_an_unknown_name_is_told_and_the_default_can_be_clicked(
+def test_an_unknown_name_is_reported_and_the_default_can_be_clicked(
     planned: Planned, wrong: dict[str, str]
 ) -> None:
     app = page(planned.connect, CIRCUITS, **wrong)

@@ -46,7 +46,7 @@ def captions(app: AppTest) -> str:
     return "\n".join(element.value for element in app.caption).replace("\\", "")
 
 
-def test_a_fabric_without_cables_is_told(nothing: Connect) -> None:
+def test_a_fabric_without_cables_is_reported(nothing: Connect) -> None:
     alone = Fabric.from_arcs(["a"], [], [], 1.0)
     with nothing() as registry:
         registry.save(Intake(cluster="one", fabric=alone, observed_at=RESCANNED))
@@ -54,12 +54,12 @@ def test_a_fabric_without_cables_is_told(nothing: Connect) -> None:
 
 
 @pytest.mark.parametrize("name", [FABRIC, WHAT_IF])
-def test_an_empty_registry_says_what_to_run(nothing: Connect, name: str) -> None:
+def test_an_empty_registry_shows_what_to_run(nothing: Connect, name: str) -> None:
     app = page(nothing, name)
     assert "almanac demo" in [code.value for code in app.code]
 
 
-def test_the_page_tells_what_is_there_and_what_runs(connect: Connect) -> None:
+def test_the_page_shows_the_fabric_and_the_running_jobs(connect: Connect) -> None:
     app = page(connect, FABRIC)
     assert "193 hosts · 40 switches" in captions(app)
     assert f"Running jobs: {len(RUNNING)}," in captions(app)
@@ -83,7 +83,7 @@ def test_every_look_of_the_fabric_is_drawn(connect: Connect, colour: str, shape:
     assert not app.info
 
 
-def test_a_look_that_there_is_not_is_told(connect: Connect) -> None:
+def test_an_unknown_look_is_reported(connect: Connect) -> None:
     assert "can be" in messages(page(connect, FABRIC, shape="cube"))
 
 
@@ -107,7 +107,7 @@ def test_another_job_on_a_link_can_be_chosen(connect: Connect, hottest: tuple[st
         assert app.get("page_link")
 
 
-def test_a_switch_tells_the_jobs_below_it(connect: Connect, hottest: tuple[str, str]) -> None:
+def test_a_switch_lists_the_jobs_below_it(connect: Connect, hottest: tuple[str, str]) -> None:
     app = page(connect, FABRIC, device=hottest[1])
     jobs = next(table.value for table in app.dataframe if "hosts here" in table.value.columns)
     assert set(jobs["job"]) <= set(RUNNING)
@@ -140,7 +140,7 @@ def test_a_search_without_success_offers_the_closest(connect: Connect, hottest: 
 
 
 @pytest.mark.parametrize("name", ["link", "device", "placement", "cluster"])
-def test_an_unknown_name_in_the_address_is_told(connect: Connect, name: str) -> None:
+def test_an_unknown_name_in_the_address_is_reported(connect: Connect, name: str) -> None:
     assert "here is no" in messages(page(connect, FABRIC, **{name: "nowhere:99"}))
 
 
@@ -152,7 +152,7 @@ def test_a_placement_is_shown_on_its_own_fabric(filled: Filled) -> None:
     assert address(app) == {"cluster": "tree"}
 
 
-def test_a_placement_alone_in_the_address_tells_its_cluster(filled: Filled) -> None:
+def test_a_placement_alone_in_the_address_determines_its_cluster(filled: Filled) -> None:
     app = page(filled.connect, FABRIC, placement=filled.alone)
     assert "Traffic of placement" in messages(app)
 
@@ -174,13 +174,13 @@ def test_the_slider_has_a_stop_for_each_state_and_now(filled: Filled) -> None:
     assert "at" not in address(app)
 
 
-def test_a_time_before_the_first_scan_or_that_is_none_is_told(filled: Filled) -> None:
+def test_a_time_before_the_first_scan_or_an_invalid_one_is_reported(filled: Filled) -> None:
     early = page(filled.connect, FABRIC, cluster="tree", at="2020-01-01")
     assert "none was seen at or before" in messages(early)
     assert "is not a time such as" in messages(page(filled.connect, FABRIC, cluster="tree", at="soon").run())
 
 
-def test_what_if_takes_a_switch_away_and_tells_each_job(connect: Connect, hottest: tuple[str, str]) -> None:
+def test_what_if_removes_a_switch_and_lists_each_job(connect: Connect, hottest: tuple[str, str]) -> None:
     app = page(connect, WHAT_IF)
     assert maps(app) == 1
     app.text_input(key="what if down").set_value(hottest[1]).run()
@@ -206,7 +206,7 @@ def test_what_is_picked_on_the_map_can_be_taken_away(connect: Connect, hottest: 
     assert "link" not in address(app)
 
 
-def test_a_change_that_cannot_be_is_told(connect: Connect) -> None:
+def test_an_impossible_change_is_reported(connect: Connect) -> None:
     assert "there is no" in messages(page(connect, WHAT_IF, down="nowhere:1"))
     assert "there is no" in messages(page(connect, WHAT_IF, drain="nobody"))
 

@@ -69,7 +69,7 @@ def test_a_placement_is_compared_with_ranks_in_order(filled: Filled) -> None:
     assert set(facts["fact"]) >= {"placement", "strategy", "seed", "snapshot", "code version"}
 
 
-def test_two_placements_of_a_job_stand_beside_each_other(filled: Filled) -> None:
+def test_two_placements_of_a_job_are_compared(filled: Filled) -> None:
     app = page(filled.connect, JOB, job="ndr/4711", placement=filled.second, beside=filled.first)
     assert not app.error
     assert all(f"against {filled.first}" in metric.delta or "as p" in metric.delta for metric in app.metric)
@@ -104,7 +104,7 @@ def test_the_worst_links_are_listed_with_both_placements_times(filled: Filled) -
     assert worst.is_monotonic_decreasing
 
 
-def test_the_ranks_that_load_a_link_are_told(filled: Filled) -> None:
+def test_the_ranks_that_load_a_link_are_shown(filled: Filled) -> None:
     app = page(filled.connect, JOB, placement=filled.second)
     app.selectbox(key="choose link").set_value(_first_link(app)).run()
     assert not app.exception
@@ -122,7 +122,7 @@ def _first_link(app: AppTest) -> str:
     return f"{row['from']}:{str(row['from port']).rpartition('/')[2]}"
 
 
-def test_a_link_that_there_is_not_is_told(filled: Filled) -> None:
+def test_an_unknown_link_is_reported(filled: Filled) -> None:
     app = page(filled.connect, JOB, placement=filled.second, link="nowhere:1")
     assert "nowhere" in messages(app)
 
@@ -136,7 +136,7 @@ def test_every_launcher_format_can_be_downloaded(filled: Filled) -> None:
     assert shown == [name for name in FORMATS.names if name not in refused]
 
 
-def test_a_job_without_a_placement_says_what_to_do(filled: Filled) -> None:
+def test_a_job_without_a_placement_shows_what_to_do(filled: Filled) -> None:
     app = page(filled.connect, JOB, job="tree/9")
     assert [code.value for code in app.code] == [
         "almanac job attach 9 PROFILE --cluster tree",
@@ -150,7 +150,9 @@ def test_markup_in_a_job_name_is_shown_as_it_is(filled: Filled) -> None:
     assert not any(MARKUP in element.value for element in app.markdown)
 
 
-def test_the_advice_for_a_running_job_is_told_and_shown_beside_how_it_runs(connect: Connect) -> None:
+def test_the_advice_for_a_running_job_is_compared_with_its_present_placement(
+    connect: Connect,
+) -> None:
     with connect() as registry:
         advice = next(one for one in registry.advices.list(CLUSTER) if one.proposed is not None)
     app = page(connect, JOB, job=f"{CLUSTER}/{advice.job}")
@@ -247,7 +249,7 @@ def test_a_search_that_is_stopped_keeps_the_best_so_far_which_can_be_shown(small
     assert address(again) == {"job": "tree/7", "placement": found}
 
 
-def test_what_goes_wrong_in_a_search_is_told(small: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_a_search_are_reported(small: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*of: object) -> None:
         raise InvalidValue("PlacementRequest.hosts", "are gone")
 

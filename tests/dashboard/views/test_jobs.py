@@ -61,7 +61,7 @@ def test_the_address_narrows_the_table(connect: Connect, given: dict[str, str], 
     assert address(app) == given
 
 
-def test_a_choice_that_no_job_fits_is_told_and_undone_by_a_button(connect: Connect) -> None:
+def test_a_choice_that_no_job_fits_is_reported_and_undone_by_a_button(connect: Connect) -> None:
     app = page(connect, JOBS, text="no such job")
     assert "No job matches this choice." in messages(app)
     app.button(key="all jobs").click().run()
@@ -81,7 +81,7 @@ def test_a_filter_is_kept_in_the_address_and_begins_at_the_first_page(connect: C
     assert "over" not in address(app)
 
 
-def test_numbers_and_pages_that_make_no_sense_are_told_or_passed_over(connect: Connect) -> None:
+def test_invalid_numbers_and_pages_are_reported_or_ignored(connect: Connect) -> None:
     assert "is not a number of 1 or more" in messages(page(connect, JOBS, gain="much"))
     assert len(listed(page(connect, JOBS, page="-3"))) == 1 + len(RUN)
     beyond = page(connect, JOBS, page="99")
@@ -182,12 +182,12 @@ def test_other_users_jobs_have_no_name_there(connect: Connect, monkeypatch: pyte
     assert table(app, "job", "slowdown").empty
 
 
-def test_a_fabric_on_which_nothing_runs_says_how_to_tell_of_jobs(filled: Filled) -> None:
+def test_a_fabric_without_running_jobs_shows_how_to_ingest_jobs(filled: Filled) -> None:
     app = page(filled.connect, INTERFERENCE, cluster="tree")
     assert "No job was running then" in messages(app)
     assert "scontrol show jobs -d | almanac ingest --cluster tree -" in [code.value for code in app.code]
 
 
-def test_a_time_before_the_first_scan_is_told(filled: Filled) -> None:
+def test_a_time_before_the_first_scan_is_reported(filled: Filled) -> None:
     app = page(filled.connect, INTERFERENCE, cluster="tree", at="2020-01-01T00:00")
     assert "none was seen at or before" in messages(app)

@@ -69,7 +69,7 @@ def listed(app: AppTest) -> list[str]:
     return list(found["run"])
 
 
-def test_an_empty_registry_says_what_to_run(nothing: Connect) -> None:
+def test_an_empty_registry_shows_what_to_run(nothing: Connect) -> None:
     app = page(nothing, RUNS)
     assert "almanac demo" in [code.value for code in app.code]
     assert "The registry holds no" in messages(app)
@@ -89,7 +89,7 @@ def test_the_page_opens_on_the_newest_run_and_those_of_its_replay(
     assert not app.warning
 
 
-def test_runs_of_the_address_stand_beside_each_other_and_are_warned_of_where_they_differ(
+def test_runs_of_the_address_are_compared_with_a_warning_if_they_differ(
     filled: Filled, runs: dict[str, str]
 ) -> None:
     app = page(filled.connect, RUNS, run=f"{runs['flits']},{runs['second']}")
@@ -101,7 +101,7 @@ def test_runs_of_the_address_stand_beside_each_other_and_are_warned_of_where_the
     assert list(facts(app).columns) == ["A", "differs"]
 
 
-def test_links_are_told_by_the_part_of_the_run_in_which_they_were_sending(
+def test_links_are_shown_by_the_part_of_the_run_in_which_they_were_sending(
     filled: Filled, runs: dict[str, str]
 ) -> None:
     app = page(filled.connect, RUNS, map=runs["second"])
@@ -130,7 +130,7 @@ def test_runs_are_narrowed_by_cluster_application_and_placement(filled: Filled, 
     ]
 
 
-def test_a_placement_without_runs_is_told_with_the_command_that_simulates_it(
+def test_a_placement_without_runs_is_reported_with_the_command_that_simulates_it(
     filled: Filled, runs: dict[str, str]
 ) -> None:
     app = page(filled.connect, RUNS, placement=filled.alone)
@@ -143,7 +143,7 @@ def test_a_placement_without_runs_is_told_with_the_command_that_simulates_it(
     ("wrong", "closest"),
     [({"run": "?"}, "second"), ({"cluster": "nrd"}, "ndr"), ({"application": "hpgc"}, None)],
 )
-def test_an_unknown_name_is_told_and_the_closest_can_be_clicked(
+def test_an_unknown_name_is_reported_and_the_closest_can_be_clicked(
     filled: Filled, runs: dict[str, str], wrong: dict[str, str], closest: str | None
 ) -> None:
     told = {key: runs["second"][:-1] + "x" if value == "?" else value for key, value in wrong.items()}
@@ -156,7 +156,7 @@ def test_an_unknown_name_is_told_and_the_closest_can_be_clicked(
     assert not app.error
 
 
-def test_an_interrupted_run_is_told(filled: Filled, runs: dict[str, str]) -> None:
+def test_an_interrupted_run_is_reported(filled: Filled, runs: dict[str, str]) -> None:
     with filled.connect() as registry:
         kept = record(registry, filled.first, seed=77)
         cut = replace(kept, simulation=replace(kept.simulation, complete=False))
@@ -166,7 +166,7 @@ def test_an_interrupted_run_is_told(filled: Filled, runs: dict[str, str]) -> Non
     assert facts(app).loc["interrupted", "A"] == "yes"
 
 
-def test_a_database_that_is_down_is_told_and_found_again(filled: Filled, runs: dict[str, str]) -> None:
+def test_a_database_that_is_down_is_reported_and_found_again(filled: Filled, runs: dict[str, str]) -> None:
     down = [True]
 
     def connect() -> Registry:

@@ -66,7 +66,7 @@ def test_the_hottest_links_name_whose_traffic_is_on_them(busy: Almanac) -> None:
     assert told["worst_pair"]["link"] == both["link"]
 
 
-def test_one_link_is_told_with_the_ranks_that_load_it(busy: Almanac) -> None:
+def test_one_link_is_shown_with_the_ranks_that_load_it(busy: Almanac) -> None:
     (hot, *_) = busy("congestion", "ft", "--network", "--json").json["links"]
     told = busy("congestion", "ft", "--link", hot["link"], "--top", 10_000, "--json").json
     assert [link["link"] for link in told["links"]] == [hot["link"]]
@@ -76,7 +76,7 @@ def test_one_link_is_told_with_the_ranks_that_load_it(busy: Almanac) -> None:
     assert "no traffic is known of 1 of 3 running jobs, which have no profile: 3" in shown.err
 
 
-def test_tables_say_what_is_assumed_and_take_no_name_for_markup(busy: Almanac) -> None:
+def test_tables_name_their_assumption_and_take_no_name_for_markup(busy: Almanac) -> None:
     shown = busy("congestion", "ft")
     assert shown.code == 0
     assert "2 of 3 running jobs with traffic; routing: tables" in shown.out
@@ -84,7 +84,7 @@ def test_tables_say_what_is_assumed_and_take_no_name_for_markup(busy: Almanac) -
     assert MARKUP in shown.out
 
 
-def test_nothing_running_and_no_profile_anywhere_say_what_helps(cluster: Almanac, tmp_path: Path) -> None:
+def test_without_running_jobs_or_profiles_the_remedy_is_shown(cluster: Almanac, tmp_path: Path) -> None:
     idle = cluster("congestion", "ft")
     assert (idle.code, "0 of 0 running jobs" in idle.out) == (0, True)
     assert "no running jobs known on ft" in idle.err
@@ -112,7 +112,7 @@ def test_nothing_running_and_no_profile_anywhere_say_what_helps(cluster: Almanac
         (("whatif", "ft", "--rule", "ecpm", "--drain", "node0020"), "closest: ecmp"),
     ],
 )
-def test_names_that_there_are_not_come_with_the_closest(
+def test_unknown_names_are_reported_with_the_closest(
     busy: Almanac, words: tuple[str, ...], told: str
 ) -> None:
     call = busy(*words, "--json")
@@ -186,7 +186,7 @@ def test_jobs_that_none_could_be_looked_at_fail(cluster: Almanac, tmp_path: Path
     assert "job 7 is not included: the placement has 12 ranks, the profile 16" in call.err
 
 
-def test_a_change_is_told_before_and_after(busy: Almanac) -> None:
+def test_a_change_is_shown_before_and_after(busy: Almanac) -> None:
     hot = busy("congestion", "ft", "--network", "--json").json["links"][0]
     told = busy("whatif", "ft", "--down", hot["link"], "--drain", "node0001", "--json").json
     assert told["change"] == {

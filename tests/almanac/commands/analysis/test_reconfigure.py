@@ -59,7 +59,7 @@ def test_the_same_seed_finds_the_same(profiles: Almanac) -> None:
     assert first == second
 
 
-def test_the_present_circuits_are_told_beside_those_found(profiles: Almanac, tmp_path: Path) -> None:
+def test_the_present_circuits_are_compared_with_those_found(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "present.csv"
     path.write_text("a,b\n0,1\n1,2\n2,3\n", "utf-8")
     told = reconfigure(profiles, *FEW, "--present", path, "--reconfiguration-seconds", 2)
@@ -75,7 +75,7 @@ def test_the_present_circuits_are_told_beside_those_found(profiles: Almanac, tmp
     assert "certified upper bound" in shown.out
 
 
-def test_written_routes_load_circuits_as_is_told_and_go_one_way(profiles: Almanac, tmp_path: Path) -> None:
+def test_written_routes_load_circuits_as_reported_and_go_one_way(profiles: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "routes.csv"
     told = reconfigure(profiles, *FEW, "--compute-seconds", 100, "--routes", path)
     load = dict.fromkeys(((one["a"], one["b"]) for one in told["circuits"]), 0.0)
@@ -132,7 +132,7 @@ def test_weights_that_cannot_be_are_refused_with_their_line(
     assert profiles("history", "--circuits", "--json").json == []
 
 
-def test_a_limit_that_nobody_told_is_named(profiles: Almanac) -> None:
+def test_a_default_limit_is_named(profiles: Almanac) -> None:
     hint = "computing limits the throughput, at the default of 1 s per rank"
     fast = ("reconfigure", "cg", *MACHINE, *FEW, "--link-speed", 1e12)
     assert hint in profiles(*fast).err

@@ -63,7 +63,7 @@ def simulate(cluster: Almanac, *arguments: object, profile: str = "four") -> Any
     return outcome.json
 
 
-def test_a_saved_placements_run_is_told_and_saved(cluster: Almanac, embedded_database: Database) -> None:
+def test_a_saved_placements_run_is_printed_and_saved(cluster: Almanac, embedded_database: Database) -> None:
     placement = placed(cluster)
     told = simulate(cluster, "--placement", placement, "--seed", 5)
     registry = Registry(embedded_database)
@@ -84,7 +84,7 @@ def test_a_saved_placements_run_is_told_and_saved(cluster: Almanac, embedded_dat
     assert stored.simulation.completion_seconds == run["completion_seconds"]
 
 
-def test_links_carry_what_the_exact_congestion_model_says(cluster: Almanac, tmp_path: Path) -> None:
+def test_links_carry_the_load_of_the_exact_congestion_model(cluster: Almanac, tmp_path: Path) -> None:
     placement, ours, exact = placed(cluster), tmp_path / "ours.csv", tmp_path / "exact.csv"
     simulate(cluster, "--placement", placement, "--links", ours)
     asked = ("--cluster", "ft", "--placement", placement, "--links", exact)
@@ -103,7 +103,7 @@ def test_links_carry_what_the_exact_congestion_model_says(cluster: Almanac, tmp_
         assert 0.0 < float(row["utilisation"]) <= 1.0
 
 
-def test_several_placements_are_told_beside_each_other(cluster: Almanac, tmp_path: Path) -> None:
+def test_several_placements_are_compared(cluster: Almanac, tmp_path: Path) -> None:
     placement, path = placed(cluster), order(tmp_path)
     told = simulate(cluster, "--placement", path, "--placement", placement)
     assert [run["placement"] for run in told["runs"]] == [str(path), placement]
@@ -126,7 +126,7 @@ def test_the_same_run_again_is_the_same_to_the_byte_and_adds_nothing(
     assert len(Registry(embedded_database).simulations.list()) == 1
 
 
-def test_a_trace_is_sent_faster_and_cut_as_told(cluster: Almanac) -> None:
+def test_a_trace_is_sent_faster_and_cut_by_options(cluster: Almanac) -> None:
     placement = placed(cluster)
     slow = simulate(cluster, "--placement", placement)["runs"][0]
     fast = simulate(cluster, "--placement", placement, "--scale", "inf")
@@ -138,9 +138,7 @@ def test_a_trace_is_sent_faster_and_cut_as_told(cluster: Almanac) -> None:
     assert (cut["parameters"]["first"], cut["runs"][0]["delivered_bytes"]) == (2, 300_000.0)
 
 
-def test_a_profile_is_sent_in_rounds_where_it_has_no_trace_or_that_is_asked_for(
-    cluster: Almanac, tmp_path: Path
-) -> None:
+def test_a_profile_is_sent_in_rounds_without_a_trace_or_on_request(cluster: Almanac, tmp_path: Path) -> None:
     placement = placed(cluster)
     told = simulate(cluster, "--placement", placement, "--rounds", 3)
     assert (told["trace"], told["parameters"]["rounds"]) == (None, 3)
@@ -168,7 +166,7 @@ def test_the_traffic_over_time_is_written(cluster: Almanac, tmp_path: Path) -> N
     assert [float(row["delivered_bytes"]) for row in rows] == [point["delivered_bytes"] for point in points]
 
 
-def test_an_interrupted_run_is_told_and_saved_and_no_further_one_begun(
+def test_an_interrupted_run_is_reported_and_saved_and_no_further_one_begun(
     cluster: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedded_database: Database
 ) -> None:
     from mapping.simulation import simulate as module
@@ -188,7 +186,7 @@ def test_an_interrupted_run_is_told_and_saved_and_no_further_one_begun(
     assert "interrupted" in cluster("simulate", "four", "--cluster", "ft", *asked).out
 
 
-def test_an_interrupt_before_a_later_run_has_begun_tells_those_before_it(
+def test_an_interrupt_before_a_later_run_reports_the_earlier_ones(
     cluster: Almanac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mapping.simulation import simulate as module
@@ -232,7 +230,7 @@ def test_a_wrong_call_is_a_usage_error(offline: Almanac, arguments: tuple[object
     assert offline("simulate", "four", "--cluster", "ft", *arguments).code == 2
 
 
-def test_what_there_is_not_is_told_with_the_closest_and_nothing_is_saved(
+def test_unknown_names_are_reported_with_the_closest_and_nothing_is_saved(
     cluster: Almanac, tmp_path: Path, embedded_database: Database
 ) -> None:
     placement = placed(cluster)
@@ -357,7 +355,7 @@ def test_files_and_the_database_do_not_mix(
     assert reason in outcome.error["reason"]
 
 
-def test_what_files_lack_is_told_with_the_file(offline: Almanac, tmp_path: Path) -> None:
+def test_missing_data_is_reported_with_the_file(offline: Almanac, tmp_path: Path) -> None:
     edges, trace = written(tmp_path, "edges.csv", EDGES), written(tmp_path, "four.csv", TRACE)
     backwards = written(tmp_path, "back.csv", TRACE.replace("20,2,1,0,1", "2,2,1,0,1"))
     unknown = written(tmp_path, "other.csv", "# ranks: 4\n" + TRACE.replace("20,2,1,0,1", "20,2,9,0,1"))

@@ -33,7 +33,7 @@ def test_a_cluster_is_checked_as_it_was_at_a_time(almanac: Almanac) -> None:
         assert (outcome.code, outcome.out.strip()) == (0, "no problems found"), outcome.err
 
 
-def test_lost_ways_fail_and_are_told_in_words(almanac: Almanac, tmp_path: Path) -> None:
+def test_lost_routes_fail_and_are_reported(almanac: Almanac, tmp_path: Path) -> None:
     tables = (TREE / "opensm-lfts.dump").read_text()
     broken = tmp_path / "opensm-lfts.dump"
     lines = tables.splitlines(keepends=True)
@@ -57,7 +57,7 @@ def test_a_check_that_there_is_not_and_a_call_without_a_fabric_are_refused(alman
     assert "rails" in outcome.err
 
 
-def test_doctor_tells_the_age_of_each_source_and_what_failed(almanac: Almanac, tmp_path: Path) -> None:
+def test_doctor_reports_the_age_of_each_source_and_what_failed(almanac: Almanac, tmp_path: Path) -> None:
     assert almanac("ingest", TREE / "ibnetdiscover.txt", "--cluster", "ft").code == 0
     cut = tmp_path / "scan.txt"
     cut.write_text((TREE / "ibnetdiscover.txt").read_text()[:3000])

@@ -42,7 +42,7 @@ def test_the_wiring_of_a_time_is_written(loaded: Almanac) -> None:
     assert then != now
 
 
-def test_what_cannot_be_written_is_told_and_nothing_is(loaded: Almanac, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_reported_and_nothing_is_written(loaded: Almanac, tmp_path: Path) -> None:
     path = tmp_path / "exported"
     missing = loaded("cluster", "export", "tf", "--format", "csv", "-o", path)
     assert missing.code == 1
@@ -78,7 +78,7 @@ def test_ranks_of_a_job_are_written_as_its_distribution_put_them(loaded: Almanac
     assert back.code == 0, back.err
 
 
-def test_a_rank_order_is_read_with_the_hosts_that_are_told(loaded: Almanac, tmp_path: Path) -> None:
+def test_a_rank_order_is_read_with_the_given_hosts(loaded: Almanac, tmp_path: Path) -> None:
     order = tmp_path / "MPICH_RANK_ORDER"
     order.write_text("1,3,0,2\n")
     bare = loaded("ingest", order, "--cluster", "ft")

@@ -31,7 +31,7 @@ def test_layouts_are_listed_with_their_cores_and_adapters_as_of_a_time(
     assert embedded("cluster", "layouts", "c", "--at", "2026-05-01T12:00", "--json").json == []
 
 
-def test_an_unknown_cluster_is_told(embedded: Almanac) -> None:
+def test_an_unknown_cluster_is_reported(embedded: Almanac) -> None:
     call = embedded("cluster", "layouts", "nowhere")
     assert call.code == 1
     assert "there is no cluster 'nowhere'" in call.err

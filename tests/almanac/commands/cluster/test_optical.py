@@ -87,7 +87,7 @@ def found(almanac: Almanac, *arguments: object) -> Any:
     return outcome.json
 
 
-def test_a_switch_is_told_once_and_shown(switched: Almanac, hosts: tuple[str, ...]) -> None:
+def test_a_switch_is_stored_once_and_shown(switched: Almanac, hosts: tuple[str, ...]) -> None:
     told = switched("cluster", "optical", "opt", "--json").json
     assert told["hosts"] == list(hosts)
     assert (told["max_degree"], told["max_edges"], told["link_speed"]) == (3, 12, 1e6)
@@ -98,7 +98,7 @@ def test_a_switch_is_told_once_and_shown(switched: Almanac, hosts: tuple[str, ..
     assert f"{hosts[0]} - {hosts[1]}" in shown.out
 
 
-def test_what_is_not_told_again_stays(switched: Almanac, hosts: tuple[str, ...], tmp_path: Path) -> None:
+def test_values_that_are_not_given_stay(switched: Almanac, hosts: tuple[str, ...], tmp_path: Path) -> None:
     told = switched("cluster", "optical", "opt", "--max-degree", 4, "--compute-seconds", 0.25, "--json").json
     assert (told["max_degree"], told["max_edges"], told["compute_seconds"]) == (4, 12, 0.25)
     assert len(told["circuits"]) == 8
@@ -135,7 +135,7 @@ def test_a_switch_that_cannot_be_leaves_the_one_before(
     assert switched("cluster", "optical", "opt", "--json").json == before
 
 
-def test_a_switch_of_which_nothing_is_known_says_what_to_tell(cluster: Almanac) -> None:
+def test_an_unknown_switch_reports_what_to_give(cluster: Almanac) -> None:
     nothing = cluster("cluster", "optical", "opt")
     assert nothing.code == 1
     assert "almanac cluster optical" in nothing.err
@@ -184,7 +184,7 @@ def test_the_next_circuits_suit_the_running_jobs(
     assert registry.circuit_plans.read(info.id).hosts == hosts
 
 
-def test_routes_are_told_by_hosts_where_ranks_stay(
+def test_routes_are_written_by_hosts_if_ranks_stay(
     switched: Almanac, hosts: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = tmp_path / "routes.csv"
@@ -214,7 +214,7 @@ def test_an_applied_plan_leaves_nothing_to_gain(switched: Almanac) -> None:
     assert "which have no profile: 3" in shown.err
 
 
-def test_unknown_present_circuits_are_told_and_may_be_given(
+def test_unknown_present_circuits_are_reported_and_may_be_given(
     busy: Almanac, hosts: tuple[str, ...], tmp_path: Path
 ) -> None:
     assert busy("cluster", "optical", "opt", *LIMITS).code == 0
@@ -244,7 +244,7 @@ def test_jobs_beside_the_switch_are_left_out(switched: Almanac, hosts: tuple[str
     assert f"'{hosts[4]}' is not on the optical switch" in left["reason"]
 
 
-def test_nothing_on_the_switch_fails_and_says_so(cluster: Almanac) -> None:
+def test_nothing_on_the_switch_fails_with_a_message(cluster: Almanac) -> None:
     assert cluster("cluster", "optical", "opt", *LIMITS).code == 0
     outcome = cluster("reconfigure", "--cluster", "opt")
     assert outcome.code == 1

@@ -92,7 +92,7 @@ def test_a_good_file_beside_a_bad_one_is_not_saved(embedded: Almanac, tmp_path: 
     assert nodes(embedded).out == before
 
 
-def test_missing_ranks_can_be_allowed_and_are_told(embedded: Almanac, tmp_path: Path) -> None:
+def test_missing_ranks_can_be_allowed_and_are_reported(embedded: Almanac, tmp_path: Path) -> None:
     folder = without_a_rank(tmp_path)
     assert embedded("ingest", folder, "--name", "part", "--allow-missing-ranks").code == 0
     assert len(embedded("profile", "show", "part", "--json").json["missing_ranks"]) == 1
@@ -120,7 +120,7 @@ class TestPlacing:
         assert almanac("history", "--json").json == []
         return outcome.error
 
-    def test_an_unknown_host_is_told_with_the_closest(self, loaded: Almanac) -> None:
+    def test_an_unknown_host_is_reported_with_the_closest(self, loaded: Almanac) -> None:
         error = self.refused(loaded, "cg", "--cluster", "ft", "--hosts", "node[0001-0015],nod0016")
         assert error["error"] == "UnknownName"
         assert "node0016" in str(error["reason"])
@@ -139,7 +139,7 @@ class TestPlacing:
         ],
         ids=["profile", "cluster", "routing", "strategy"],
     )
-    def test_an_unknown_name_is_told_with_the_closest(
+    def test_an_unknown_name_is_reported_with_the_closest(
         self, loaded: Almanac, arguments: tuple[str, ...], closest: str
     ) -> None:
         error = self.refused(loaded, *arguments)

@@ -25,7 +25,7 @@ def drifting(almanac: Almanac, database: Database) -> Almanac:
     return almanac
 
 
-def test_a_regression_is_told_with_what_changed_and_exits_4(drifting: Almanac) -> None:
+def test_a_regression_is_reported_with_what_changed_and_exits_4(drifting: Almanac) -> None:
     history = drifting("history", "--json").json
     outcome = drifting("history", "--regressions", "--json")
     assert outcome.code == EXIT_PROBLEMS == 4
@@ -43,7 +43,7 @@ def test_a_regression_is_told_with_what_changed_and_exits_4(drifting: Almanac) -
 @pytest.mark.parametrize(
     "asked", [("--since", "2100-01-01"), ("--application", "ft"), ("--job", "8"), ("--cluster", "two")]
 )
-def test_none_where_none_is_asked_for(drifting: Almanac, database: Database, asked: tuple[str, str]) -> None:
+def test_no_regression_matches(drifting: Almanac, database: Database, asked: tuple[str, str]) -> None:
     fill(Registry(database), cluster="two")
     outcome = drifting("history", "--regressions", *asked)
     assert outcome.code == 0

@@ -98,7 +98,7 @@ def test_pinned_ranks_are_exported_where_they_are_pinned(loaded: Almanac, tmp_pa
     assert (hosts[0], hosts[3]) == ("node0035", "node0035")
 
 
-def test_a_kept_placement_tells_what_each_moved_rank_brings(loaded: Almanac) -> None:
+def test_a_kept_placement_shows_the_gain_of_each_moved_rank(loaded: Almanac) -> None:
     first = placed(loaded, "--strategy", "random", "--steps", 1)
     told = placed(
         loaded, "--keep", first["placement"], "--moves", 4, "--steps", 6000, "--objective", "hop-bytes"
@@ -155,7 +155,7 @@ def test_placements_are_compared_link_by_link(loaded: Almanac, tmp_path: Path) -
     )
 
 
-def test_another_jobs_load_is_told_and_counts(loaded: Almanac) -> None:
+def test_another_jobs_load_is_shown_and_counts(loaded: Almanac) -> None:
     other = placed(loaded, "--strategy", "in-order", "--steps", 1)
     alone = placed(loaded, "--strategy", "in-order", "--steps", 1)
     added = placed(loaded, "--strategy", "in-order", "--steps", 1, "--background", other["placement"])

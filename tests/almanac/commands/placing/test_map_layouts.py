@@ -34,14 +34,14 @@ def test_one_layout_is_that_of_all_hosts_and_cores_are_exported(loaded: Almanac,
     ]
 
 
-def test_hosts_without_a_layout_are_told(embedded: Almanac, tmp_path: Path) -> None:
+def test_hosts_without_a_layout_are_reported(embedded: Almanac, tmp_path: Path) -> None:
     call = embedded(*FROM_FILES, *HOSTS, "--layout", f"node0002={LAYOUT}")
     assert call.code == 0, call.err
     assert "cross NUMA domains within hosts" in call.out
     assert "3 of 4 hosts have no layout: their ranks are in order" in call.out
 
 
-def test_layouts_that_cannot_be_told_apart_or_have_no_host_are_refused(embedded: Almanac) -> None:
+def test_layouts_without_distinct_hosts_are_refused(embedded: Almanac) -> None:
     twice = embedded(*FROM_FILES, *HOSTS, "--layout", f"node0002={LAYOUT}", "--layout", f"node0002={LAYOUT}")
     assert twice.code == 2
     assert "host node0002 has more than one layout" in twice.err
