@@ -91,6 +91,21 @@ class Settings:
     only_user: str | None = None
     operators: tuple[str, ...] = ()
 
+    def values(self) -> dict[str, str | float | bool | None]:
+        """Return the values of the settings by their keys."""
+        return {
+            "db": self.db or "embedded",
+            "db_user": self.user,
+            "db_password": self.password,
+            "db_name": self.name,
+            "home": str(self.home),
+            "idle_seconds": self.idle_seconds,
+            "dashboard_hide_users": self.hide_users,
+            "dashboard_only_user": self.only_user,
+            "dashboard_operators": ",".join(self.operators),
+            "dashboard_secret": self.secret,
+        }
+
     def pseudonym_key(self) -> bytes:
         """Return the secret of pseudonyms; create it at first use if the settings have none.
 

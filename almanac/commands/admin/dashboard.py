@@ -77,16 +77,5 @@ def server_command(port: int, address: str = "127.0.0.1", *, headless: bool = Tr
 
 def environment_of(settings: Settings) -> dict[str, str]:
     """Return environment variables that give the server the settings of this command."""
-    given = {
-        "ALMANAC_DB": settings.db or "embedded",
-        "ALMANAC_DB_USER": settings.user,
-        "ALMANAC_DB_PASSWORD": settings.password,
-        "ALMANAC_DB_NAME": settings.name,
-        "ALMANAC_HOME": str(settings.home),
-        "ALMANAC_IDLE_SECONDS": str(settings.idle_seconds),
-        "ALMANAC_DASHBOARD_HIDE_USERS": str(settings.hide_users).lower(),
-        "ALMANAC_DASHBOARD_ONLY_USER": settings.only_user,
-        "ALMANAC_DASHBOARD_OPERATORS": ",".join(settings.operators),
-        "ALMANAC_DASHBOARD_SECRET": settings.secret,
-    }
-    return {**os.environ, **{key: value for key, value in given.items() if value is not None}}
+    given = {f"ALMANAC_{key.upper()}": value for key, value in settings.values().items()}
+    return {**os.environ, **{key: str(value) for key, value in given.items() if value is not None}}

@@ -145,18 +145,8 @@ def config() -> None:
 def show(as_json: bool) -> None:
     """Show each setting, its value and where it comes from; passwords and secrets are not shown."""
     settings = current_settings()
-    values = {
-        "db": settings.db or "embedded",
-        "db_user": settings.user,
-        "db_password": None if settings.password is None else "(set)",
-        "db_name": settings.name,
-        "home": str(settings.home),
-        "idle_seconds": settings.idle_seconds,
-        "dashboard_hide_users": settings.hide_users,
-        "dashboard_only_user": settings.only_user,
-        "dashboard_operators": ",".join(settings.operators) or None,
-        "dashboard_secret": None if settings.secret is None else "(set)",
-    }
+    values = {key: None if value == "" else value for key, value in settings.values().items()}
+    values |= {key: "(set)" for key in ("db_password", "dashboard_secret") if values[key] is not None}
     rows = [{"setting": key, "value": value, "from": settings.origin[key]} for key, value in values.items()]
     if as_json:
         print_json({"config_file": str(settings.config_path), "settings": rows})
