@@ -16,7 +16,7 @@ def test_generators_are_listed_and_explain_their_options(offline: Almanac) -> No
     assert "stencil" in listed.out + listed.err
     shown = offline("generate", "profile", "stencil", "--help").out
     assert "--periodic" in shown
-    assert "Ranks along each of two or three dimensions" in " ".join(shown.split())
+    assert "Number of ranks along each of two or three dimensions" in " ".join(shown.split())
 
 
 def test_a_profile_goes_to_standard_output_or_a_file_that_ingest_reads(
