@@ -27,6 +27,13 @@ MAX_STREAM = 1 << 36
 """Largest size of such a file, in bytes."""
 PIECE = 1 << 23
 """Number of bytes read at a time."""
+STANDARD_INPUT = "-"
+GROUPED_SUFFIX = ".prof"
+"""A folder or archive of only such files is one recording with one file per process."""
+ANCHOR = ".otf2"
+"""Suffix of the anchor file of an OTF2 archive; beside it are ``traces.def`` and the folder ``traces``."""
+BEGINNING = 1 << 20
+"""Number of bytes of a large file that are read to recognise its format."""
 
 
 class Place(NamedTuple):
@@ -49,75 +56,6 @@ class Place(NamedTuple):
             raise self.error(f"invalid CSV: {error}") from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnDisk:
-    """A file that stays on disk.
-
-    Attributes
-    ----------
-    path : str
-        Path of the file.
-    size : int
-        Size in bytes when the file was opened.
-    report : callable or None
-        Called after each piece with the number of bytes read so far.
-    """
-
-    path: str
-    size: int
-    report: Callable[[int], None] | None = None
-
-    def pieces(self) -> Iterator[bytes]:
-        """Yield the content, piece by piece.
-
-        Raises
-        ------
-        InputError
-            The file cannot be read, or its size has changed.
-        """
-        done = 0
-        try:
-            with open(self.path, "rb") as handle:
-                while piece := handle.read(PIECE):
-                    done += len(piece)
-                    yield piece
-                    if self.report is not None:
-                        self.report(done)
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", path=self.path) from error
-        if done != self.size:
-            raise InputError("the file changed while it was read", path=self.path)
-
-
-def on_disk(path: str, handle: BinaryIO) -> OnDisk | None:
-    """Return the file if it is large and neither compressed nor an archive; `handle` stays at its start.
-
-    Raises
-    ------
-    InputError
-        The file has more than `MAX_STREAM` bytes.
-    """
-    size = os.fstat(handle.fileno()).st_size
-    if size <= LARGE:
-        return None
-    head = handle.read(512)
-    handle.seek(0)
-    if head.startswith(MAGICS) or is_tar(head):
-        return None
-    if size > MAX_STREAM:
-        raise InputError(f"larger than {MAX_STREAM} bytes, the limit of a file", path=path)
-    return OnDisk(path=path, size=size)
-
-
-STANDARD_INPUT = "-"
-GROUPED_SUFFIX = ".prof"
-"""A folder or archive of only such files is one recording with one file per process."""
-ANCHOR = ".otf2"
-"""Suffix of the anchor file of an OTF2 archive; beside it are ``traces.def`` and the folder ``traces``."""
-BEGINNING = 1 << 20
-"""Number of bytes of a large file that are read to recognise its format."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceFile:
     """One file's content.
@@ -130,14 +68,18 @@ class SourceFile:
         Decompressed content.
     modified_at : datetime
         Time of the last modification, UTC.
-    stream : OnDisk or None
-        The file on disk if it is too large for memory: `data` is then only its beginning.
+    size_on_disk : int or None
+        Size in bytes of a file that stays on disk since it is too large for memory: `data` is then only its
+        beginning. None if `data` is the whole content.
+    report : callable or None
+        Called after each piece from disk with the number of bytes read so far.
     """
 
     path: str
     data: bytes
     modified_at: datetime
-    stream: OnDisk | None = None
+    size_on_disk: int | None = None
+    report: Callable[[int], None] | None = None
 
     @property
     def name(self) -> str:
@@ -147,17 +89,31 @@ class SourceFile:
     @property
     def size(self) -> int:
         """Length of the whole content in bytes."""
-        return len(self.data) if self.stream is None else self.stream.size
+        return len(self.data) if self.size_on_disk is None else self.size_on_disk
 
     def pieces(self) -> Iterator[bytes]:
-        """Return the whole content, piece by piece.
+        """Yield the whole content, piece by piece.
 
         Raises
         ------
         InputError
-            The file cannot be read, or changed while it was read.
+            The file cannot be read, or its size has changed.
         """
-        return iter((self.data,)) if self.stream is None else self.stream.pieces()
+        if self.size_on_disk is None:
+            yield self.data
+            return
+        done = 0
+        try:
+            with open(self.path, "rb") as handle:
+                while piece := handle.read(PIECE):
+                    done += len(piece)
+                    yield piece
+                    if self.report is not None:
+                        self.report(done)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", path=self.path) from error
+        if done != self.size_on_disk:
+            raise InputError("the file changed while it was read", path=self.path)
 
     def as_group(self) -> SourceGroup:
         """Return the group of this file alone."""
@@ -165,11 +121,7 @@ class SourceFile:
 
     def watched(self, progress: Progress, phase: str) -> SourceFile:
         """Return the file with progress reports while its `pieces` are read; none if it is in memory."""
-        if self.stream is None:
-            return self
-        size = self.stream.size
-        stream = replace(self.stream, report=lambda done: progress(phase, done, size))
-        return replace(self, stream=stream)
+        return replace(self, report=lambda done: progress(phase, done, self.size))
 
     def held(self) -> SourceFile:
         """Return the file with all of its content in `data`.
@@ -179,11 +131,11 @@ class SourceFile:
         InputError
             The file has more than `MAX_BYTES`.
         """
-        if self.stream is None:
+        if self.size_on_disk is None:
             return self
-        if self.stream.size > MAX_BYTES:
+        if self.size_on_disk > MAX_BYTES:
             raise InputError(f"larger than {MAX_BYTES} bytes, the limit of a file", path=self.path)
-        return replace(self, data=b"".join(self.pieces()), stream=None)
+        return replace(self, data=b"".join(self.pieces()), size_on_disk=None)
 
     def text(self) -> str:
         """Return the content as UTF-8 text, without a byte order mark.
@@ -276,21 +228,37 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[SourceGroup, ...]:
 
 def _read(path: str) -> SourceFile:
     """Read one file from disk or standard input, decompressed."""
-    stream = None
+    size = None
     try:
         if path == STANDARD_INPUT:
             raw, modified = sys.stdin.buffer.read(MAX_BYTES + 1), datetime.now(UTC)
         else:
             with open(path, "rb") as handle:
                 modified = datetime.fromtimestamp(os.fstat(handle.fileno()).st_mtime, UTC)
-                stream = on_disk(path, handle)
-                raw = handle.read(BEGINNING if stream else MAX_BYTES + 1)
+                size = _size_on_disk(path, handle)
+                raw = handle.read(BEGINNING if size else MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"cannot be read: {reason}", path=path) from error
-    if stream is not None:
-        return SourceFile(path=path, data=raw, modified_at=modified, stream=stream)
-    return SourceFile(path=path, data=decompress(raw, path), modified_at=modified)
+    data = decompress(raw, path) if size is None else raw
+    return SourceFile(path=path, data=data, modified_at=modified, size_on_disk=size)
+
+
+def _size_on_disk(path: str, handle: BinaryIO) -> int | None:
+    """Return the size of a file that is large and neither compressed nor an archive, or None.
+
+    The position of `handle` is the start of the file.
+    """
+    size = os.fstat(handle.fileno()).st_size
+    if size <= LARGE:
+        return None
+    head = handle.read(512)
+    handle.seek(0)
+    if head.startswith(MAGICS) or is_tar(head):
+        return None
+    if size > MAX_STREAM:
+        raise InputError(f"larger than {MAX_STREAM} bytes, the limit of a file", path=path)
+    return size
 
 
 def _folder(path: str) -> Iterator[SourceGroup]:

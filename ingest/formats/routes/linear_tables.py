@@ -189,7 +189,7 @@ def _blocks(file: SourceFile, dialect: Dialect) -> Iterator[Block]:
 
 def _texts(file: SourceFile) -> Iterator[tuple[str, bool]]:
     """Yield the pieces of the text, each with True if it is the last; lines end with a line feed."""
-    if file.stream is None:
+    if file.size_on_disk is None:
         text = file.text()
         yield text.replace("\r\n", "\n") if "\r" in text else text, True
         return

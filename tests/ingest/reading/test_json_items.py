@@ -109,7 +109,7 @@ def of_disk(path: Path, content: bytes, piece: int) -> list[Any] | tuple[str, in
         patch.setattr(source, "LARGE", 0)
         patch.setattr(source, "PIECE", piece)
         ((given,),) = (group.files for group in read_paths([path]))
-        assert given.stream is not None
+        assert given.size_on_disk is not None
         try:
             return list(items(given, "jobs"))
         except InputError as error:

@@ -196,7 +196,7 @@ def streamed(path: Path, data: bytes, piece: int) -> SourceFile:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "LARGE", 0)
         ((file,),) = (group.files for group in read_paths([path]))
-    assert file.stream is not None
+    assert file.size_on_disk is not None
     return file
 
 
@@ -272,7 +272,7 @@ def test_a_large_file_without_tables_is_not_read_to_its_end(
 def test_a_large_file_of_another_format_is_held(tmp_path: Path) -> None:
     kept = streamed(tmp_path / "x", b"abc" * 1000, 100)
     assert kept.held().data == b"abc" * 1000
-    assert (kept.size, kept.held().stream) == (3000, None)
+    assert (kept.size, kept.held().size_on_disk) == (3000, None)
 
 
 def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path: Path) -> None:
