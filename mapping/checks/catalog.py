@@ -13,48 +13,45 @@ from mapping.checks.finding import Finding, Severity, Subject
 from registry.catalog import Catalog, Entry
 from registry.progress import Progress, silent
 
+
+def _check(name: str, function: str, about: str) -> Entry:
+    return Entry(name=name, target=f"mapping.checks.{function}", about=about)
+
+
 CHECKS = Catalog(
     "check",
     (
-        Entry(
-            name="slow-links",
-            target="mapping.checks.slow_links:find",
-            about="cables slower than both of their ends allow, or than nearly all similar cables",
+        _check(
+            "slow-links",
+            "slow_links:find",
+            "cables slower than both of their ends allow, or than nearly all similar cables",
         ),
-        Entry(
-            name="down-ports",
-            target="mapping.checks.down_ports:find",
-            about="ports without a working link, if the source lists them",
+        _check("down-ports", "down_ports:find", "ports without a working link, if the source lists them"),
+        _check(
+            "rails",
+            "cable_counts:find_rails",
+            "hosts with fewer working cables than most hosts of their kind",
         ),
-        Entry(
-            name="rails",
-            target="mapping.checks.cable_counts:find_rails",
-            about="hosts with fewer working cables than most hosts of their kind",
+        _check(
+            "uplinks",
+            "cable_counts:find_uplinks",
+            "leaf switches with fewer cables to other switches than nearly all have",
         ),
-        Entry(
-            name="uplinks",
-            target="mapping.checks.cable_counts:find_uplinks",
-            about="leaf switches with fewer cables to other switches than nearly all have",
+        _check(
+            "wiring",
+            "wiring:find",
+            "cables that are missing, extra, swapped or in the wrong port against the intended wiring",
         ),
-        Entry(
-            name="wiring",
-            target="mapping.checks.wiring:find",
-            about="cables that are missing, extra, swapped or in the wrong port against the intended wiring",
+        _check("identities", "identities:find", "names, GUIDs or LIDs that several devices share"),
+        _check(
+            "reachability",
+            "forwarding_tables:find_unreachable",
+            "paths of the forwarding tables that do not arrive, or loop",
         ),
-        Entry(
-            name="identities",
-            target="mapping.checks.identities:find",
-            about="names, GUIDs or LIDs that several devices share",
-        ),
-        Entry(
-            name="reachability",
-            target="mapping.checks.forwarding_tables:find_unreachable",
-            about="paths of the forwarding tables that do not arrive, or loop",
-        ),
-        Entry(
-            name="credit-loops",
-            target="mapping.checks.forwarding_tables:find_credit_loops",
-            about="cables that may wait for each other in a cycle (deadlock)",
+        _check(
+            "credit-loops",
+            "forwarding_tables:find_credit_loops",
+            "cables that may wait for each other in a cycle (deadlock)",
         ),
     ),
 )

@@ -141,7 +141,7 @@ def evaluate_traffic(
         message_dilation=float(traffic.messages @ hops) / messages if messages > 0 else None,
         mapping_coefficient=_mapping_coefficient(routes, traffic, hops, costs),
         distance=costs.distance or LINKS,
-        counted=_counted(costs.packet_bytes),
+        counted="bytes" if costs.packet_bytes is None else f"packets of {costs.packet_bytes:g} bytes",
         background="" if background is None else background.description(fabric),
     )
 
@@ -172,7 +172,3 @@ def _mapping_coefficient(routes: Routes, traffic: HostTraffic, hops: Floats, cos
         return float(weight @ np.maximum(hops - 1.0, 0.0))
     far = distances(name, routes, table=costs.table, one_way=costs.one_way)
     return float(weight @ far.of(traffic.source, traffic.target))
-
-
-def _counted(packet_bytes: float | None) -> str:
-    return "bytes" if packet_bytes is None else f"packets of {packet_bytes:g} bytes"

@@ -28,68 +28,24 @@ class Launcher(Entry):
     cores: bool = False
 
 
+def _launcher(name: str, function: str, about: str, *, cores: bool = False) -> Launcher:
+    return Launcher(name=name, target=f"mapping.launchers.{function}", about=about, cores=cores)
+
+
 FORMATS = Catalog(
     "export format",
     (
-        Launcher(
-            name="csv",
-            target="mapping.launchers.csv:write",
-            about="CSV: rank,host,slot",
-            cores=True,
-        ),
-        Launcher(
-            name="openmpi-rankfile",
-            target="mapping.launchers.rankfile:write",
-            about="Open MPI 4: mpirun -rf FILE",
-            cores=True,
-        ),
-        Launcher(
-            name="openmpi-hostfile",
-            target="mapping.launchers.hostfile:write",
-            about="Open MPI: mpirun --map-by seq --hostfile FILE",
-        ),
-        Launcher(
-            name="slurm-hostfile",
-            target="mapping.launchers.hostfile:write",
-            about="Slurm: SLURM_HOSTFILE with srun -m arbitrary",
-        ),
-        Launcher(
-            name="mpich-machinefile",
-            target="mapping.launchers.machinefile:write_mpich",
-            about="MPICH: mpiexec -f FILE",
-            cores=True,
-        ),
-        Launcher(
-            name="mpich-rank-order",
-            target="mapping.launchers.mpich_rank_order:write",
-            about="HPE Cray MPICH: MPICH_RANK_ORDER",
-        ),
-        Launcher(
-            name="prrte-rankfile",
-            target="mapping.launchers.rankfile:write",
-            about="Open MPI 5 (PRRTE): rank file",
-            cores=True,
-        ),
-        Launcher(
-            name="intel-machinefile",
-            target="mapping.launchers.machinefile:write_intel",
-            about="Intel MPI: mpirun -machinefile FILE",
-        ),
-        Launcher(
-            name="flux-taskmap",
-            target="mapping.launchers.flux_taskmap:write",
-            about="Flux: task map (RFC 34)",
-        ),
-        Launcher(
-            name="torchrun-rank-order",
-            target="mapping.launchers.consecutive_ranks:write_torchrun",
-            about="torchrun: order of nodes",
-        ),
-        Launcher(
-            name="deepspeed-hostfile",
-            target="mapping.launchers.consecutive_ranks:write_deepspeed",
-            about="DeepSpeed: host file",
-        ),
+        _launcher("csv", "csv:write", "CSV: rank,host,slot", cores=True),
+        _launcher("openmpi-rankfile", "rankfile:write", "Open MPI 4: mpirun -rf FILE", cores=True),
+        _launcher("openmpi-hostfile", "hostfile:write", "Open MPI: mpirun --map-by seq --hostfile FILE"),
+        _launcher("slurm-hostfile", "hostfile:write", "Slurm: SLURM_HOSTFILE with srun -m arbitrary"),
+        _launcher("mpich-machinefile", "machinefile:write_mpich", "MPICH: mpiexec -f FILE", cores=True),
+        _launcher("mpich-rank-order", "mpich_rank_order:write", "HPE Cray MPICH: MPICH_RANK_ORDER"),
+        _launcher("prrte-rankfile", "rankfile:write", "Open MPI 5 (PRRTE): rank file", cores=True),
+        _launcher("intel-machinefile", "machinefile:write_intel", "Intel MPI: mpirun -machinefile FILE"),
+        _launcher("flux-taskmap", "flux_taskmap:write", "Flux: task map (RFC 34)"),
+        _launcher("torchrun-rank-order", "consecutive_ranks:write_torchrun", "torchrun: order of nodes"),
+        _launcher("deepspeed-hostfile", "consecutive_ranks:write_deepspeed", "DeepSpeed: host file"),
     ),
     list_all=True,
 )
@@ -97,21 +53,9 @@ FORMATS = Catalog(
 
 
 def write(format: str, placement: Placement, fabric: Fabric) -> str:
-    """Return a placement as the content of a launcher's file.
+    """Return a placement on a fabric as the content of a launcher's file, in a format of `FORMATS`.
 
-    Parameters
-    ----------
-    format : str
-        A name in `FORMATS`.
-    placement : Placement
-    fabric : Fabric
-        The fabric to which the placement's vertices belong.
-
-    Raises
-    ------
-    UnknownName
-    InvalidPlacement
-        The placement does not fit its allocation, or the format cannot express it.
+    `InvalidPlacement` is raised if the placement does not fit its allocation or the format cannot express it.
     """
     chosen = FORMATS.find(format)
     check_placement(placement, fabric)

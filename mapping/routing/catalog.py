@@ -16,54 +16,46 @@ from mapping.routing.routes import ALL_CONNECTED, Routes
 from registry.catalog import Catalog, Choice, Entry, read_options, split_options
 from registry.model import Fabric
 
+
+def _routing(name: str, about: str, function: str = "") -> Entry:
+    """Return the routing of a module; default: `build` in the module of its name."""
+    function = function or f"{name.replace('-', '_')}:build"
+    return Entry(name=name, target=f"mapping.routing.{function}", about=about)
+
+
 ROUTINGS = Catalog(
     "routing",
     (
-        Entry(
-            name="tables",
-            target="mapping.routing.forwarding_tables:build",
-            about="the switches' forwarding tables, walked from LID to LID",
+        _routing(
+            "tables", "the switches' forwarding tables, walked from LID to LID", "forwarding_tables:build"
         ),
-        Entry(
-            name="shortest-paths",
-            target="mapping.routing.shortest_paths:build",
-            about="all shortest paths share equally (Hoefler and Snir 2011, equations 3 to 5)",
+        _routing(
+            "shortest-paths", "all shortest paths share equally (Hoefler and Snir 2011, equations 3 to 5)"
         ),
-        Entry(
-            name="dimension-order",
-            target="mapping.routing.dimension_order:build",
-            about="tori and meshes: one axis after the other (Hoefler and Snir 2011, section 2.3)",
+        _routing(
+            "dimension-order",
+            "tori and meshes: one axis after the other (Hoefler and Snir 2011, section 2.3)",
         ),
-        Entry(
-            name="up-down",
-            target="mapping.routing.up_down:build",
-            about="all shortest paths that never turn up again (Orduña, Silla and Duato 2004, section 3)",
+        _routing(
+            "up-down", "all shortest paths that never turn up again (Orduña, Silla and Duato 2004, section 3)"
         ),
-        Entry(
-            name="path-table",
-            target="mapping.routing.path_table:build",
-            about="the user's own paths and their probabilities (Hoefler and Snir 2011, section 2.1)",
+        _routing(
+            "path-table", "the user's own paths and their probabilities (Hoefler and Snir 2011, section 2.1)"
         ),
-        Entry(
-            name="least-loaded",
-            target="mapping.routing.least_loaded:build",
-            about="single shortest paths, least loaded first (Hoefler and Snir 2011, Algorithm 3)",
+        _routing(
+            "least-loaded", "single shortest paths, least loaded first (Hoefler and Snir 2011, Algorithm 3)"
         ),
-        Entry(
-            name="valiant",
-            target="mapping.routing.adaptive:valiant",
-            about="over a random switch, a given share or all traffic (Valiant 1982); loads are exact",
+        _routing(
+            "valiant",
+            "over a random switch, a given share or all traffic (Valiant 1982); loads are exact",
+            "adaptive:valiant",
         ),
-        Entry(
-            name="ugal",
-            target="mapping.routing.adaptive:ugal",
-            about="adaptive: minimal, except a given share over a random switch (Singh 2005, UGAL)",
+        _routing(
+            "ugal",
+            "adaptive: minimal, except a given share over a random switch (Singh 2005, UGAL)",
+            "adaptive:ugal",
         ),
-        Entry(
-            name="ecmp",
-            target="mapping.routing.ecmp:build",
-            about="each flow of a pair hashed onto one shortest path (RFC 2992)",
-        ),
+        _routing("ecmp", "each flow of a pair hashed onto one shortest path (RFC 2992)"),
     ),
 )
 """All routings."""

@@ -98,8 +98,9 @@ def _extremes(ends: Floats) -> tuple[float, float, float, float]:
     worst = ends.max(axis=1, initial=0.0)
     most = int(worst[1] > worst[0])
     share, least = 0.0, float(worst[0])
-    # Walk the upper envelope from the left: follow the worst line until a steeper one crosses it.
-    line = _worst_line(ends, 0.0)
+    # Walk the upper envelope from the left: follow the worst line (of equal ones the steepest) until a
+    # steeper one crosses it.
+    line = int(np.lexsort((ends[1], ends[0]))[-1]) if ends.shape[1] else -1
     while line >= 0 and share < 1.0:
         slope = ends[1] - ends[0]
         if slope[line] >= 0:
@@ -113,11 +114,3 @@ def _extremes(ends: Floats) -> tuple[float, float, float, float]:
             crossing = steeper[np.isclose(reach, until, rtol=1e-12, atol=1e-15)]
             line = int(crossing[np.argmax(slope[crossing])])
     return least, share, float(worst[most]), float(most)
-
-
-def _worst_line(ends: Floats, share: float) -> int:
-    """Return the worst link at a share (of equal ones, that of the largest slope); -1 without links."""
-    if ends.shape[1] == 0:
-        return -1
-    value = (1 - share) * ends[0] + share * ends[1]
-    return int(np.lexsort((ends[1], value))[-1])

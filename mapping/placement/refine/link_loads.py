@@ -121,7 +121,9 @@ class LoadSearch:
         here = self.assignment.host_of_rank
         flows = pairs._replace(source=here[pairs.source], target=here[pairs.target])
         bytes = load_all(own.pair_routes, own.loads, flows)
-        measured = self._measure(bytes)
+        seconds = np.where(bytes > 0, (bytes + grid.background) / grid.capacity, 0.0)
+        worst, network = float(seconds.max(initial=0.0)), float(seconds[grid.network].max(initial=0.0))
+        measured = Measured(worst, network, here.copy())
         squarings = schedule.power(fraction)
         scale, wanted = self._scale(measured, fraction < schedule.together)
         bytes += np.minimum(grid.background, OVERFULL / scale)
@@ -188,15 +190,6 @@ class LoadSearch:
         centre = int(self._generator.integers(problem.hosts))
         distance = problem.distances.of(centre, np.arange(problem.hosts))
         return cut(distance, problem.first_slot, workers, centre, problem.distances.group)
-
-    def _measure(self, bytes: Floats) -> Measured:
-        grid = self.grid
-        seconds = np.where(bytes > 0, (bytes + grid.background) / grid.capacity, 0.0)
-        return Measured(
-            float(seconds.max(initial=0.0)),
-            float(seconds[grid.network].max(initial=0.0)),
-            self.assignment.host_of_rank.copy(),
-        )
 
     def _scale(self, measured: Measured, together: bool) -> tuple[Floats, Bools]:
         """Return float64[c]: the scale of each cell by the worst of its class, and bool[c]: cells that count.
