@@ -1,8 +1,8 @@
 """Differences from the intended wiring: cables that are missing, extra, swapped or in the wrong port.
 
 Devices are matched by name. Port labels of the plan: ``Port 9`` (or ``9``, ``P9``) is a number, another word
-such as ``mlx5_0`` the adapter of a host, ``mlx5_0/2`` a port of it. If a label is not understood, or the scan
-has no ports, any cable between the two devices matches.
+such as ``mlx5_0`` the adapter of a host, ``mlx5_0/2`` a port of that adapter. If a label is not understood,
+or the scan has no ports, any cable between the two devices matches.
 
 Cables present but not planned are compared with cables planned but not present: if they use exactly the same
 ports, they were swapped; if one of each has one end in common, the other end is in a wrong port.

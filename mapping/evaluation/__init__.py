@@ -1,4 +1,4 @@
-"""What a placement costs, link by link.
+"""Cost of a placement, link by link.
 
 Input: a fabric, a profile and placements.
 Output: congestion, hop-bytes, dilation, baselines and differences per link.

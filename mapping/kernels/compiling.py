@@ -22,13 +22,13 @@ class Compiling(event.Listener):
         """Spent so far."""
 
     def on_start(self, event: event.Event) -> None:
-        """A compilation begins."""
+        """Start the clock with the first compilation."""
         if self._open == 0:
             self._since = time.perf_counter()
         self._open += 1
 
     def on_end(self, event: event.Event) -> None:
-        """A compilation is over, or has failed."""
+        """Stop the clock with the last compilation, whether it succeeded or failed."""
         self._open -= 1
         if self._open == 0:
             self.seconds += time.perf_counter() - self._since

@@ -109,7 +109,7 @@ def end_points(fabric: Fabric, vertices: ArrayLike) -> EndPoints:
 def _adapter_order(fabric: Fabric) -> tuple[Longs, Ints]:
     """Return the rank of each adapter by name and GUID, from 1 (int64[a + 1]), and its number in its host.
 
-    The last entry, 0 in both, stands for adapter -1: a host that is itself the end point.
+    The last entry, 0 in both, is for adapter -1: a host that is itself the end point.
     """
     adapters = fabric.adapters
     by_name = sorted(range(len(adapters)), key=lambda a: (adapters.names[a], int(adapters.guid[a]), a))

@@ -127,7 +127,7 @@ class Origin(NamedTuple):
     link : int32, share : float64
         Buffer for one route.
     cell_of_link : int32[m]
-        -1 if the cell of another link stands for both.
+        -1 if the cell of another link represents both.
     shifts : Shifts
     """
 

@@ -37,7 +37,7 @@ def group_ranks(profile: Profile, sizes: ArrayLike, generator: np.random.Generat
     Parameters
     ----------
     sizes : int[groups]
-        Ranks of each group, >= 1; as many in all as the profile has.
+        Ranks of each group, >= 1; their sum is the number of ranks of the profile.
     generator : numpy.random.Generator
         Source of METIS's seed; the same state gives the same groups.
 

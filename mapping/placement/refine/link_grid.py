@@ -31,7 +31,7 @@ class LinkGrid:
     Attributes
     ----------
     of_link : int32[m]
-        Cell of each row of ``fabric.links``; -1 if the cell of another link stands for both.
+        Cell of each row of ``fabric.links``; -1 if the cell of another link represents both.
     capacity, background : float64[c]
         Bytes/s, and bytes of other jobs; 1 and 0 if no link has the cell.
     network : bool[c]
@@ -52,7 +52,13 @@ class LinkGrid:
         return len(self.capacity)
 
     def only(self, cables: Longs, of_link: Ints) -> LinkGrid:
-        """The cells of some cables (pairs of grid) in another order; their new numbers by link."""
+        """Return the grid of some cables (pairs of cells) in another order.
+
+        Parameters
+        ----------
+        of_link : int32[m]
+            New cell of each link.
+        """
         kept = (2 * cables[:, None] + np.arange(2)).reshape(-1)
         return replace(
             self,
@@ -146,8 +152,8 @@ def _one_of_proportional(problem: Problem, mirror: Longs) -> Bools:
     """
     everything, routes = np.ones(len(mirror), np.bool_), problem.routes
     _, host = np.unique(routes.flows.ends.port_row, return_index=True)
-    hang = len(routes.flows.ends.up_link) > 0
-    if not hang or len(host) > MOST_MERGED or bool(problem.link_background.any()):
+    attached = len(routes.flows.ends.up_link) > 0
+    if not attached or len(host) > MOST_MERGED or bool(problem.link_background.any()):
         return everything
     source, target = np.repeat(host, len(host)), np.tile(host, len(host))
     apart = source != target

@@ -273,7 +273,7 @@ def _each_pair_once(talk: Talk) -> Flows:
 
 
 def _copy(assignment: SlotAssignment) -> SlotAssignment:
-    """SlotAssignment of one more worker."""
+    """Return a copy of an assignment for another worker."""
     return assignment._replace(
         rank_of_slot=assignment.rank_of_slot.copy(),
         slot_of_rank=assignment.slot_of_rank.copy(),

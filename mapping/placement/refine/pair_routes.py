@@ -1,4 +1,4 @@
-"""PairRoutes of all pairs of hosts, computed at once where they fit in memory, else when first asked for."""
+"""Routes of all pairs of hosts, computed at once if they fit in memory, else on first use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHUNK = 1 << 22
 
 
 def build_pair_routes(flows: FlowArrays, grid: LinkGrid, limit: int) -> PairRoutes:
-    """What each pair of hosts puts on which grid.
+    """Return the cells that each pair of hosts loads.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def of_another_thread(pair_routes: PairRoutes, limit: int) -> PairRoutes:
 
 
 def _load_kernels(origin: Origin) -> None:
-    """Compile all kernels or read them from disk, so that a search is warmed up whichever it needs."""
+    """Compile all kernels or read them from disk, so that a warmed-up search has whichever it needs."""
     length, cell, share = np.zeros(1, np.int32), np.zeros(1, np.uint32), np.zeros(1, np.float32)
     kernel.list_routes(origin, 0, 0, length, cell, share)
     kernel.list_path_routes(origin, 0, 0, length, cell, share)
@@ -141,7 +141,7 @@ def _complete(origin: Origin, list_routes: ListRoutes, keys: int, grain: int) ->
 
 
 def _empty(origin: Origin, keys: int, limit: int) -> Table:
-    """A table without pair_routes: a place for every key where that fits, else places shared by hashing."""
+    """Return a table without routes: a place for every key if that fits, else places shared by hashing."""
     longest = len(origin.link)
     direct = keys * 24 <= limit
     places = max(keys, 1) if direct else 1 << max(4, (limit // 96).bit_length() - 1)
@@ -174,9 +174,9 @@ def most_used_first(pair_routes: PairRoutes, grid: LinkGrid) -> tuple[PairRoutes
     cables = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
     place = np.full(len(count), -1)
     place[cables] = np.arange(len(cables))
-    anew = np.where(np.repeat(place, 2) < 0, -1, 2 * np.repeat(place, 2) + np.tile([0, 1], len(count)))
-    as_cell = anew.astype(np.uint32)
-    of_link = np.append(anew, -1)[grid.of_link].astype(np.int32)
+    renumbered = np.where(np.repeat(place, 2) < 0, -1, 2 * np.repeat(place, 2) + np.tile([0, 1], len(count)))
+    as_cell = renumbered.astype(np.uint32)
+    of_link = np.append(renumbered, -1)[grid.of_link].astype(np.int32)
     origin = pair_routes.origin._replace(cell_of_link=of_link)
     hosts = hosts._replace(up_cell=as_cell[hosts.up_cell], down_cell=as_cell[hosts.down_cell])
     table = table._replace(cell=as_cell[table.cell])

@@ -16,7 +16,7 @@ Line 17
     Edges whose receiver has a host are dropped, which is not printed; ties go to the lower sender, then
     the lower receiver. A rank that only receives is reached when its senders are done, else last.
 Line 19
-    Closest to s. The text says that neighbours in the guest go to neighbours in the host graph, so s is
+    Closest to s. By the text, neighbours in the guest go to neighbours in the host graph, so s is
     the host of the sender u; in the print it is the host used last, which ``near=last`` takes. Among
     hosts of equally many links that of the least loaded path wins, then the lowest. Option ``ties`` can
     leave loads out and use the problem's distances, for example a table of distances.

@@ -9,7 +9,7 @@ Two variants, for direct and for switched networks:
 ``paper``
     The fabric is cut as it is, hosts weighing their slots and all else nothing; edges that a cut crosses
     are removed (proof of Theorem 3), so each part is cut within itself. Halves of hosts are repaired
-    like halves of ranks; with unequal slots as long as that brings them closer to equal.
+    like halves of ranks; with unequal slots while that makes them more equal.
 ``whole``
     For switched fabrics, in which a cut would separate a switch from hosts that need it: a switch and the
     hosts attached to it are one vertex, and a part is cut together with all other switches that may be
@@ -160,10 +160,10 @@ def _same_switch(fabric: Fabric, hosts: Ints) -> tuple[Longs, Longs]:
 
     Hosts whose only neighbour is the same switch are one unit.
     """
-    hangs = (np.diff(fabric.indptr)[hosts] == 1) & ~fabric.forwards[hosts]
+    attached = (np.diff(fabric.indptr)[hosts] == 1) & ~fabric.forwards[hosts]
     switch = np.full(len(hosts), -1, np.int64)
-    switch[hangs] = fabric.neighbour[fabric.indptr[hosts[hangs]]]
-    key = np.where(hangs, switch, len(fabric) + hosts)
+    switch[attached] = fabric.neighbour[fabric.indptr[hosts[attached]]]
+    key = np.where(attached, switch, len(fabric) + hosts)
     _, first, unit = np.unique(key, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[unit], switch
 

@@ -32,7 +32,7 @@ VECTORS = 4
 MOST_TRIES, MOST_LEVEL_TRIES = 200, 100
 """Most assignments of vectors to axes, and to levels, that are tried."""
 MOST_RANKS = 3000
-"""Most ranks whose eigenvectors are computed; more ranks are combined into as many parts first."""
+"""Most ranks whose eigenvectors are computed; more ranks are first combined into this number of parts."""
 SMOOTHINGS = 20
 """Number of means over partners that smooth the vectors of combined ranks."""
 FREE = 6
