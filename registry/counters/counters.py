@@ -10,8 +10,8 @@ from registry.counters.sweeps import Retention, roll_up, rolled_until, unpack_ro
 from registry.database.driver import Transaction
 from registry.database.record_store import Store
 from registry.errors import UnknownName
-from registry.fabrics.observations import content_as_of, lock_cluster, no_fabric, read_content
-from registry.fabrics.timeline import FOREVER, time_or_latest
+from registry.fabrics.observations import fabric_valid_at, lock_cluster
+from registry.fabrics.timeline import time_or_latest
 from registry.model import CounterDeltas, CounterSweep, Fabric, LinkRates, as_utc, growth, link_rates, total
 
 _LIST = """
@@ -169,7 +169,9 @@ class Counters(Store):
 
         def work(transaction: Transaction) -> LinkRates:
             grown = _grown(transaction, cluster, time_or_latest(at), over)
-            return link_rates(_fabric(transaction, cluster, time_or_latest(at)), grown)
+            # counters may be older than the first scan of the cluster
+            _, fabric = fabric_valid_at(transaction, cluster, time_or_latest(at))
+            return link_rates(fabric, grown)
 
         return self._database.read(work)
 
@@ -242,15 +244,6 @@ def _grown(transaction: Transaction, cluster: str, at: datetime, over: timedelta
     if rolled:
         return unpack_rollup(rolled[0])
     raise _no_counters(transaction, cluster, "rates need two sweeps at or before that time")
-
-
-def _fabric(transaction: Transaction, cluster: str, at: datetime) -> Fabric:
-    # counters may be older than the first scan of the cluster
-    found = content_as_of(transaction, cluster, at) or content_as_of(transaction, cluster, FOREVER)
-    fabric = None if found is None else read_content(transaction, found[1])
-    if fabric is None:
-        raise no_fabric(transaction, cluster, FOREVER)
-    return fabric
 
 
 def _require(transaction: Transaction, cluster: str) -> None:

@@ -185,6 +185,21 @@ def no_fabric(transaction: Transaction, cluster: str, at: datetime) -> UnknownNa
     return UnknownName("fabric", cluster, remedy=f"none was seen at or before {at.isoformat()}")
 
 
+def fabric_valid_at(transaction: Transaction, cluster: str, time: datetime) -> tuple[str, Fabric]:
+    """Return the snapshot id and the fabric valid at a time; before the first observation, the last fabric.
+
+    Raises
+    ------
+    UnknownName
+        The cluster has no fabric.
+    """
+    found = content_as_of(transaction, cluster, time) or content_as_of(transaction, cluster, FOREVER)
+    fabric = None if found is None else read_content(transaction, found[1])
+    if found is None or fabric is None:
+        raise no_fabric(transaction, cluster, FOREVER)
+    return found[1], fabric
+
+
 def _save_content(transaction: Transaction, draft: ObservationDraft) -> bool:
     """Save the snapshot of an observation; return False if it has none or it is stored already."""
     fabric, content = draft.fabric, draft.content

@@ -20,9 +20,7 @@ from registry.fabrics.intended import save_wiring
 from registry.fabrics.layouts import match_hosts, save_layouts
 from registry.fabrics.observations import (
     ObservationDraft,
-    content_as_of,
-    no_fabric,
-    read_content,
+    fabric_valid_at,
     save_observation,
 )
 from registry.fabrics.timeline import FOREVER
@@ -75,21 +73,8 @@ class Saving:
         return self.intake.cluster or ""
 
     def fabric(self, time: datetime) -> tuple[str, Fabric]:
-        """Return the id of the fabric valid at a time, and the fabric.
-
-        If the time is before the first observation, the last fabric is returned.
-
-        Raises
-        ------
-        UnknownName
-            The cluster has no fabric.
-        """
-        found = content_as_of(self.transaction, self.cluster, time)
-        found = found or content_as_of(self.transaction, self.cluster, FOREVER)
-        fabric = None if found is None else read_content(self.transaction, found[1])
-        if found is None or fabric is None:
-            raise no_fabric(self.transaction, self.cluster, FOREVER)
-        return found[1], fabric
+        """See `fabric_valid_at`."""
+        return fabric_valid_at(self.transaction, self.cluster, time)
 
 
 Parts = Sequence[tuple[str, Any]]
@@ -342,11 +327,6 @@ def _describe_placements(intake: Intake, receipt: Receipt | None) -> Iterator[st
         yield f"placement {identity} saved"
 
 
-def _nothing(intake: Intake, receipt: Receipt | None) -> Iterator[str]:
-    """Describe nothing."""
-    yield from ()
-
-
 KINDS = (
     Kind("fabric", only_one("fabric"), _save_observation, _describe_fabric, "Observation"),
     Kind("tables", only_one("set of forwarding tables"), _save_observation, _describe_tables, "Observation"),
@@ -356,6 +336,6 @@ KINDS = (
     Kind("placements", concatenated, _save_placements, _describe_placements, "Placement"),
     Kind("counters", join_sweeps, _save_counters, _describe_counters, "CounterSweep"),
     Kind("intended", only_one("intended wiring"), _save_intended, _describe_intended, "IntendedWiring"),
-    Kind("layouts", concatenated, _save_layouts, _nothing),
+    Kind("layouts", concatenated, _save_layouts, lambda intake, receipt: ()),
 )
 """All kinds, in the order of saving: fabrics first, since jobs, placements and counters need their hosts."""

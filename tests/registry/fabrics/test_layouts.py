@@ -64,9 +64,9 @@ def same(one: HostLayout, two: HostLayout) -> bool:
 
 def test_a_layout_belongs_to_the_host_of_its_guid_or_else_of_its_name() -> None:
     by_guid = fabric(guids={"b": 0x0C42A10300123500})
-    seated = match_hosts([LAYOUT, named("a.site.example")], by_guid)
-    assert seated.hosts == ("b", "a")
-    assert seated.warnings == ("the layout named n0001 has adapters of host b: taken as b's",)
+    matched = match_hosts([LAYOUT, named("a.site.example")], by_guid)
+    assert matched.hosts == ("b", "a")
+    assert matched.warnings == ("the layout named n0001 has adapters of host b: taken as b's",)
     assert match_hosts([LAYOUT], fabric()) == (("n0001",), ())
 
 

@@ -121,7 +121,7 @@ def test_jobs_are_filtered_by_how_far_they_are_from_their_bound(busy: Registry, 
     assert ids(busy, JobFilter(cluster=cluster, minimum_ratio=1.0)) == ["72", "71"]
 
 
-def test_what_there_is_to_choose_from(busy: Registry) -> None:
+def test_the_choices_of_the_filters(busy: Registry) -> None:
     fill(busy, job("1", 7, user="cem", state="FAILED"), cluster="two")
     every, toy = busy.job_pages.choices(), busy.job_pages.choices("toy")
     assert every.users == ("ada", "bao", "cem")

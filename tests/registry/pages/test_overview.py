@@ -57,7 +57,7 @@ def test_the_cluster_is_compared_with_what_it_was_before(several: Registry) -> N
     assert read_overview(several.database, "toy", at(9)).before is None
 
 
-def test_its_plan_and_its_counters_come_along(several: Registry) -> None:
+def test_its_plan_and_its_counters_are_read_too(several: Registry) -> None:
     several.save(Intake(cluster="toy", observed_at=at(50), intended=PLAN))
     save(several, *(sweep(minute) for minute in (60, 70, 80)))
     found = read_overview(several.database, "toy", at(0))

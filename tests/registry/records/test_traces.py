@@ -87,7 +87,7 @@ def test_a_trace_is_found_by_a_beginning_of_its_id(registry: Registry) -> None:
             registry.traces.read(name)
 
 
-def test_profiles_without_traces_may_stand_between_those_with_one(registry: Registry) -> None:
+def test_profiles_without_traces_may_be_between_those_with_one(registry: Registry) -> None:
     profiles = (
         trace().profile(name="a"),
         trace().first(1).profile(name="b"),

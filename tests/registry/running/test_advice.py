@@ -89,7 +89,7 @@ def test_saving_advice_counts_as_a_write_of_the_cluster(placed: Registry) -> Non
     assert after.version > before.version
 
 
-def test_advice_on_what_there_is_not_is_refused_and_nothing_is_saved(placed: Registry) -> None:
+def test_advice_on_an_unknown_job_or_placement_is_refused_and_nothing_is_saved(placed: Registry) -> None:
     present = place(placed, "7")
     good = AdviceRecord(
         cluster="toy", job="7", at=at(9), present=present, present_seconds=1.0, proposed_seconds=1.0

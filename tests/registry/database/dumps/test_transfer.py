@@ -156,7 +156,7 @@ def test_a_database_with_content_is_not_loaded_into(database: Database, dumped: 
     assert database.query("MATCH (c:Cluster) RETURN c.id")[1] == [("mine",)]
 
 
-def test_a_load_that_is_broken_off_is_seen_and_begun_anew(
+def test_an_interrupted_load_is_noticed_and_started_again(
     database: Database, dumped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty(database)
@@ -178,7 +178,7 @@ def test_a_load_that_is_broken_off_is_seen_and_begun_anew(
     assert database.query("MATCH (n) WHERE NOT n:Schema RETURN count(n)")[1] == [(shown.nodes,)]
 
 
-def test_a_mark_without_a_load_is_taken_away_by_the_next(database: Database, dumped: Path) -> None:
+def test_a_mark_without_a_load_is_removed_by_the_next_load(database: Database, dumped: Path) -> None:
     empty(database)
     mark_loading(database, True)
     load(database, dumped)

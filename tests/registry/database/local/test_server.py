@@ -170,7 +170,7 @@ def test_a_killed_java_is_noticed_and_replaced(home: Path, running: ServerAddres
     assert "before kill -9 of java" in marks(ensure_server(home, idle_seconds=300))
 
 
-def test_a_start_that_was_broken_off_is_begun_anew(home: Path) -> None:
+def test_an_interrupted_start_is_started_again(home: Path) -> None:
     """Who started the server is killed while it comes up; nobody was given its address."""
     stop(home)
     files = ServerFiles(home)

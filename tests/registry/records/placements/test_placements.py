@@ -117,10 +117,10 @@ def test_a_saved_placement_is_read_back(known: Registry) -> None:
 def test_the_cores_of_ranks_are_kept(known: Registry) -> None:
     record = record_on(known)
     cores, cpus = np.array([3, 0, 1], np.int32), np.array([6, 0, -1], np.int32)
-    seated = replace(record, placement=replace(record.placement, core_of_rank=cores, cpu_of_rank=cpus))
-    identity = known.placements.save(seated)
+    with_cores = replace(record, placement=replace(record.placement, core_of_rank=cores, cpu_of_rank=cpus))
+    identity = known.placements.save(with_cores)
     assert identity != known.placements.save(record)
-    assert same_fields(known.placements.read(identity).placement, seated.placement)
+    assert same_fields(known.placements.read(identity).placement, with_cores.placement)
 
 
 def same_fields(one: Any, other: Any) -> bool:
