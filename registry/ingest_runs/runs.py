@@ -220,10 +220,9 @@ class Runs(Store):
 
     def list(self, cluster: str | None = None, limit: int = 100) -> tuple[RunInfo, ...]:
         """Return the last runs of one cluster or of all, the newest first."""
-        if cluster is None:
-            rows = self._rows(_LIST, limit=limit)
-        else:
-            rows = self._rows(_LIST_OF, limit=limit, cluster=cluster)
+        parameters: dict[str, Any] = {} if cluster is None else {"cluster": cluster}
+        statement = _LIST if cluster is None else _LIST_OF
+        rows = self._database.read(lambda transaction: transaction.run(statement, limit=limit, **parameters))
         return tuple(map(_run, rows))
 
     def sources(self, cluster: str | None = None) -> tuple[SourceState, ...]:

@@ -140,7 +140,7 @@ class Placements(Records[StoredPlacement]):
             whole, page = _HISTORY_OF_CLUSTER, _PAGE_OF_CLUSTER
         if limit is not None:
             whole, parameters["limit"] = page, limit
-        (row,) = self._rows(whole, **parameters)
+        (row,) = self._database.read(lambda transaction: transaction.run(whole, **parameters))
         names = dict(zip(row["profile_ids"], row["profile_names"], strict=True))
         return tuple(placement_info(values, names) for values in row["placements"])
 
