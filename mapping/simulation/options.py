@@ -68,16 +68,15 @@ class Options:
     every: int = EVERY
 
     def __post_init__(self) -> None:
-        for name, low in (("packet_bytes", 1), ("header_bytes", 0), ("lanes", 1), ("flit_bytes", 1)):
-            if getattr(self, name) < low:
-                raise InvalidValue(f"simulate.{name}", f"must be {low} or more, is {getattr(self, name)}")
-        for name, size in (("packet_bytes", self.largest), ("flit_bytes", self.flit_bytes)):
-            if size >= LARGEST_PACKET:
-                raise InvalidValue(f"simulate.{name}", f"must be below {LARGEST_PACKET}, is {size}")
-        if not 1 <= self.every <= MOST_EVERY:
-            raise InvalidValue("simulate.every", f"must be 1 to {MOST_EVERY}, is {self.every}")
-        if self.lanes > MOST_LANES:
-            raise InvalidValue("simulate.lanes", f"must be {MOST_LANES} or fewer, is {self.lanes}")
+        for name, low, high in (
+            ("header_bytes", 0, LARGEST_PACKET - 2),
+            ("packet_bytes", 1, LARGEST_PACKET - 1 - self.header_bytes),
+            ("flit_bytes", 1, LARGEST_PACKET - 1),
+            ("lanes", 1, MOST_LANES),
+            ("every", 1, MOST_EVERY),
+        ):
+            if not low <= getattr(self, name) <= high:
+                raise InvalidValue(f"simulate.{name}", f"must be {low} to {high}, is {getattr(self, name)}")
         if self.buffer_bytes is not None and bool((np.asarray(self.buffer_bytes) > MOST_ROOM).any()):
             raise InvalidValue(
                 "simulate.buffer_bytes", f"must be at most {MOST_ROOM}, is {self.buffer_bytes}"

@@ -13,7 +13,7 @@ from registry.model import Longs
 segments = st.lists(st.lists(st.integers(0, 3), max_size=3).map(tuple), max_size=20)
 
 
-def told(found: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def expanded(found: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Each segment's channels by way of its set, and nothing beside them."""
     first = np.r_[0, np.cumsum([len(one) for one in found], dtype=np.int64)].astype(np.int64)
     choice = np.array([channel for one in found for channel in one], np.int32)
@@ -26,7 +26,7 @@ def told(found: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
 def test_every_segment_keeps_its_channels_in_their_order_and_equal_ones_are_one_set(
     found: list[tuple[int, ...]],
 ) -> None:
-    assert told(found) == found
+    assert expanded(found) == found
     first = np.r_[0, np.cumsum([len(one) for one in found], dtype=np.int64)].astype(np.int64)
     choice = np.array([channel for one in found for channel in one], np.int32)
     _, ptr, _ = channels._sets(first, choice)
@@ -40,4 +40,4 @@ def test_sums_that_are_equal_by_chance_merge_nothing(found: list[tuple[int, ...]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(channels, "_mixed", equal)
-        assert told(found) == found
+        assert expanded(found) == found

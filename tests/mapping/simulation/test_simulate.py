@@ -136,7 +136,7 @@ def test_a_rank_waits_for_its_message_before_and_what_is_local_waits_too() -> No
     assert found.delivered.tolist() == [8.0, 508.0]
 
 
-def test_unless_told_tables_are_followed_where_they_are_complete() -> None:
+def test_by_default_complete_tables_are_followed() -> None:
     assert default_routing(infiniband("fattree2-64-traffic")) == "tables"
     assert default_routing(torus([3])) == "minimal-adaptive"
 

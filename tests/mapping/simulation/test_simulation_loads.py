@@ -35,7 +35,7 @@ def profiles(draw: st.DrawFn, ranks: int) -> Profile:
 
 
 def check(fabric: Fabric, profile: Profile, placement: Placement, routing: str, mode: str) -> None:
-    """Every link carries what the model says, and nothing else is told of it."""
+    """Compare the bytes of every link with the loads of the model."""
     options = Options(packet_bytes=64, flit_bytes=8)
     exact = evaluate(fabric, profile, placement, CostModel(routing=routing))
     found = simulate(fabric, placement, from_profile(profile, 2), routing=routing, mode=mode, options=options)
@@ -46,10 +46,10 @@ def check(fabric: Fabric, profile: Profile, placement: Placement, routing: str, 
     assert float(found.link_utilisation.max(initial=0.0)) <= 1 + 1e-9
 
 
-@given(profile=profiles(12), mode=st.sampled_from(MODES), seats=st.permutations(range(12)))
-def test_dimension_order_on_a_torus(profile: Profile, mode: str, seats: list[int]) -> None:
+@given(profile=profiles(12), mode=st.sampled_from(MODES), hosts_of_ranks=st.permutations(range(12)))
+def test_dimension_order_on_a_torus(profile: Profile, mode: str, hosts_of_ranks: list[int]) -> None:
     fabric = torus([4, 3], capacity=1e9)
-    check(fabric, profile, placed(fabric, seats), "dimension-order", mode)
+    check(fabric, profile, placed(fabric, hosts_of_ranks), "dimension-order", mode)
 
 
 @given(profile=profiles(10), mode=st.sampled_from(MODES), seed=st.integers(0, 99))
@@ -66,8 +66,8 @@ def test_shortest_paths_on_a_tree_with_several_ranks_a_host(profile: Profile, mo
         slots=[10] * hosts + [0] * switches,
         forwards=[False] * hosts + [True] * switches,
     )
-    seats = generator.integers(hosts, size=10).tolist()
-    check(fabric, profile, placed(fabric, seats), "shortest-paths", mode)
+    hosts_of_ranks = generator.integers(hosts, size=10).tolist()
+    check(fabric, profile, placed(fabric, hosts_of_ranks), "shortest-paths", mode)
 
 
 @pytest.mark.parametrize("mode", MODES)

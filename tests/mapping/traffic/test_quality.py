@@ -108,11 +108,11 @@ def test_limits_and_regressions_are_those_of_a_slow_walk(ratios: list[float]) ->
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([1.0, 1.1, 1.5, 2.0])), max_size=50))
-def test_groups_are_judged_as_if_each_were_alone(told: list[tuple[int, float]]) -> None:
-    ratios = [ratio for _, ratio in told]
-    whole = judge(series(ratios, application=[f"app{group}" for group, _ in told]))
+def test_groups_are_judged_as_if_each_were_alone(drawn: list[tuple[int, float]]) -> None:
+    ratios = [ratio for _, ratio in drawn]
+    whole = judge(series(ratios, application=[f"app{group}" for group, _ in drawn]))
     for group in range(3):
-        rows = [row for row, (own, _) in enumerate(told) if own == group]
+        rows = [row for row, (own, _) in enumerate(drawn) if own == group]
         alone = judge(series([ratios[row] for row in rows]))
         assert np.array_equal(whole.limit[rows], alone.limit, equal_nan=True)
         assert np.array_equal(whole.regression[rows], alone.regression)
@@ -207,26 +207,26 @@ def test_an_empty_history_has_no_regressions() -> None:
         ("code_version", PROGRAM),
     ],
 )
-def test_a_regression_tells_what_changed_since_the_last_good_one(column: str, cause: str) -> None:
-    told = series([1.0] * 5 + [2.0, 2.0], **{column: [TEXTS[column]] * 5 + ["new", TEXTS[column]]})
-    newest, first = regressions(told)
+def test_a_regression_names_what_changed_since_the_last_good_one(column: str, cause: str) -> None:
+    drawn = series([1.0] * 5 + [2.0, 2.0], **{column: [TEXTS[column]] * 5 + ["new", TEXTS[column]]})
+    newest, first = regressions(drawn)
     assert (first.changed, newest.changed) == ((cause,), ())
     assert (first.last_good, newest.last_good) == ("p4", "p4")
 
 
-def test_other_jobs_traffic_is_told() -> None:
-    told = series([1.0] * 5 + [2.0], background=["added: 1 byte"] * 5 + ["added: 9 bytes"])
-    assert regressions(told)[0].changed == (TRAFFIC,)
+def test_other_jobs_traffic_is_a_cause() -> None:
+    drawn = series([1.0] * 5 + [2.0], background=["added: 1 byte"] * 5 + ["added: 9 bytes"])
+    assert regressions(drawn)[0].changed == (TRAFFIC,)
 
 
-def test_the_order_of_ranks_is_told_only_on_the_same_hosts_and_where_it_is_known() -> None:
+def test_the_order_of_ranks_is_a_cause_only_on_the_same_hosts_and_if_it_is_known() -> None:
     moved = {"allocation": ["a1", "a2"], "order": ["o1", "o2"]}
     assert changed(series([1.0, 1.0], **moved), 1, 0) == (HOSTS,)
     assert changed(series([1.0, 1.0], order=["", "o2"]), 1, 0) == ()
     assert changed(series([1.0, 1.0], order=["o1", "o2"]), 1, 0) == (ORDER,)
 
 
-def test_causes_are_told_in_one_order() -> None:
+def test_causes_are_in_one_order() -> None:
     other = {
         name: [TEXTS[name], "new"] for name in ("snapshot", "tables", "profile", "strategy", "allocation")
     }
@@ -235,9 +235,9 @@ def test_causes_are_told_in_one_order() -> None:
     assert len(found) == 6
 
 
-def test_a_regression_tells_the_placement_and_its_limits() -> None:
-    told = series([1.0] * 5 + [2.0, 3.0], job=["7"] * 6 + ["8"])
-    newest, first = regressions(told)
+def test_a_regression_has_the_placement_and_its_limits() -> None:
+    drawn = series([1.0] * 5 + [2.0, 3.0], job=["7"] * 6 + ["8"])
+    newest, first = regressions(drawn)
     assert (newest.id, newest.row, newest.job, newest.ratio, newest.centre, newest.limit) == (
         "p6",
         6,
@@ -248,6 +248,6 @@ def test_a_regression_tells_the_placement_and_its_limits() -> None:
     )
     assert first.recorded_at == datetime(2026, 1, 1, 5, tzinfo=UTC)
     assert (first.cluster, first.application, first.profile_name, first.ranks) == ("c", "cg", "cg-64", 64)
-    assert regressions(told, judge(told)) == (newest, first)
-    spared = replace(judge(told), regression=np.zeros(7, bool))
-    assert regressions(told, spared) == ()
+    assert regressions(drawn, judge(drawn)) == (newest, first)
+    spared = replace(judge(drawn), regression=np.zeros(7, bool))
+    assert regressions(drawn, spared) == ()
