@@ -24,7 +24,7 @@ OPENSM_LFTS = Dialect(
         r"^Unicast lids \[.*\] of switch Lid \d+ guid 0x[0-9a-fA-F]+ \('(?!.*\n *Lid +Out )", re.MULTILINE
     ),
     head=re.compile(
-        r"^Unicast lids \[(?:0x0-0x([0-9a-f]{1,4})|0-(\d{1,5}))\] of switch Lid \d+ "
+        r"Unicast lids \[(?:0x0-0x([0-9a-f]{1,4})|0-(\d{1,5}))\] of switch Lid \d+ "
         r"guid 0x(?P<guid>[0-9a-fA-F]{1,16}) \('.*'\):[ \t]*$",
         re.MULTILINE,
     ),
@@ -70,7 +70,7 @@ DUMP_FTS = Dialect(
         r"^Unicast lids \[0x.*\] of switch .* guid 0x[0-9a-fA-F]+ \(.*\n *Lid +Out ", re.MULTILINE
     ),
     head=re.compile(
-        r"^Unicast lids \[0x([0-9a-f]{1,4})-0x([0-9a-f]{1,4})\] of switch .* "
+        r"Unicast lids \[0x([0-9a-f]{1,4})-0x([0-9a-f]{1,4})\] of switch .* "
         r"guid 0x(?P<guid>[0-9a-fA-F]{1,16}) \(.*\):[ \t]*$",
         re.MULTILINE,
     ),
@@ -127,7 +127,7 @@ FDBS = Dialect(
         r"^(?:osm_ucast_mgr_)?dump_ucast_routes: Switch 0x[0-9a-fA-F]+\s*\nLID", re.MULTILINE
     ),
     head=re.compile(
-        r"^(?:osm_ucast_mgr_)?dump_ucast_routes: Switch 0x(?P<guid>[0-9a-fA-F]{1,16})[ \t]*$", re.MULTILINE
+        r"(?:osm_ucast_mgr_)?dump_ucast_routes: Switch 0x(?P<guid>[0-9a-fA-F]{1,16})[ \t]*$", re.MULTILINE
     ),
     max_lid=_fdbs_max_lid,
     rows=_fdbs_rows,

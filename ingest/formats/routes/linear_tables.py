@@ -169,7 +169,10 @@ def _blocks(file: SourceFile, dialect: Dialect) -> Iterator[Block]:
     rest, line, found = "", 1, False
     for text, last in _texts(file):
         rest += text
-        heads = list(dialect.head.finditer(rest))
+        # a pattern that begins with ^ would be slower than this check
+        heads = [
+            head for head in dialect.head.finditer(rest) if not head.start() or rest[head.start() - 1] == "\n"
+        ]
         if not found and (heads or last or len(rest) > MAX_BLOCK):
             _check_beginning(file.path, rest, heads)
             found = True
