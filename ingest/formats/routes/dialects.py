@@ -116,11 +116,9 @@ def _fdbs_rows(block: Block) -> tuple[int, int]:
 
 
 def _fdbs_max_lid(head: re.Match[str], text: str) -> int:
-    last = _LAST.search(text)
+    last = re.match(r"0x([0-9a-fA-F]{4}) : ", text.rstrip().rpartition("\n")[2])
     return int(last[1], 16) if last else 0
 
-
-_LAST = re.compile(r"^0x([0-9a-fA-F]{4}) : [^\n]*\s*\Z", re.MULTILINE)
 
 FDBS = Dialect(
     recognised=re.compile(

@@ -92,6 +92,11 @@ def test_fdbs_has_the_same_ports_and_no_owners() -> None:
     assert len(parsed.warnings) == 1
 
 
+def test_a_million_blanks_after_a_table_of_fdbs_do_not_matter() -> None:
+    """They once took the square of their number."""
+    assert np.array_equal(tables_of(dialects.FDBS, FDBS + "\n" * 10 + " " * 10**6).ports, OSM.ports)
+
+
 def test_the_head_of_old_fdbs_is_read() -> None:
     old = FDBS.replace("dump_ucast_routes", "osm_ucast_mgr_dump_ucast_routes")
     assert dialects.FDBS.recognise(old, "x")
