@@ -46,8 +46,8 @@ LEVELS = {
     "mapping": (
         "kernels threads",
         "deadline routing",
-        "checks distances launchers simulation",
-        "placement",
+        "checks distances launchers",
+        "placement simulation",
         "evaluation reconfiguration",
         "traffic",
         "service",

@@ -15,6 +15,7 @@ from bench.support.paths import DATA
 from ingest.generate.tori import torus
 from ingest.options import Options as Reading
 from ingest.pipeline import plan
+from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import build_routes
 from mapping.simulation.messages import Messages, from_profile
 from mapping.simulation.options import Options
@@ -111,7 +112,11 @@ def ours(case: Case) -> Simulation:
         strategy="given",
     )
     return simulate(
-        case.fabric, placement, case.messages, routing=case.routing, options=replace(case.options, every=1)
+        case.fabric,
+        placement,
+        case.messages,
+        CostModel(routing=case.routing),
+        options=replace(case.options, every=1),
     )
 
 

@@ -17,6 +17,7 @@ from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
 from ingest.options import Options as Reading
 from ingest.reading.source import read_paths
+from mapping.distances.cost_model import CostModel
 from mapping.simulation.messages import Messages, from_profile, from_trace
 from mapping.simulation.simulate import simulate
 from registry.model import Fabric, Placement, Profile
@@ -40,7 +41,9 @@ class Setting(NamedTuple):
         return side_by_side(self._seconds, placements)
 
     def _seconds(self, placement: Placement) -> float:
-        return simulate(self.fabric, placement, self.messages, routing=self.routing).completion_seconds
+        return simulate(
+            self.fabric, placement, self.messages, CostModel(routing=self.routing)
+        ).completion_seconds
 
 
 def settings(effort: Effort) -> Iterator[Setting]:

@@ -189,7 +189,12 @@ def _simulated(
     fabric: Fabric, placement: Placement, messages: Messages, every: int = 10_000, mode: str = PACKETS
 ) -> Simulation:
     return simulate(
-        fabric, placement, messages, routing=ROUTING, mode=mode, options=replace(NETWORK, every=every)
+        fabric,
+        placement,
+        messages,
+        CostModel(routing=ROUTING),
+        mode=mode,
+        options=replace(NETWORK, every=every),
     )
 
 

@@ -25,6 +25,7 @@ from bench.simulation.runs import Effort, say, side_by_side
 from bench.support.figures import Effort as PaperEffort
 from bench.support.figures import Figure, Row
 from ingest.generate.tori import torus
+from mapping.distances.cost_model import CostModel
 from mapping.simulation.messages import Messages, from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
@@ -111,7 +112,9 @@ def _times(fabric: Fabric, profile: Profile, mapped: dict[str, Mapped], phases: 
 
 
 def _seconds(fabric: Fabric, messages: Messages, placement: Placement) -> float:
-    return simulate(fabric, placement, messages, routing=ROUTING, options=NETWORK).completion_seconds
+    return simulate(
+        fabric, placement, messages, CostModel(routing=ROUTING), options=NETWORK
+    ).completion_seconds
 
 
 def _rows(name: str, mapped: dict[str, Mapped], times: dict[str, float], best: str) -> list[Row]:

@@ -132,7 +132,7 @@ def _seconds(
 
 
 def _simulated(fabric: Fabric, messages: Messages, options: Options, placement: Placement) -> float:
-    found = simulate(fabric, placement, messages, routing=ROUTING, options=options)
+    found = simulate(fabric, placement, messages, CostModel(routing=ROUTING), options=options)
     return found.completion_seconds
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
+from mapping.distances.cost_model import CostModel
 from mapping.evaluation.loaded_links import LoadedLink, link_with
 from mapping.service.placing import placement_on
 from mapping.simulation import simulate as simulation_module
@@ -38,8 +39,8 @@ class SimulationOptions:
 
     Attributes
     ----------
-    routing : str or None
-        Routes; default: forwarding tables if complete, else ``minimal-adaptive``.
+    costs : CostModel
+        Routing (default: forwarding tables if complete, else ``minimal-adaptive``) and rails.
     mode : str
         ``packets`` or ``flits``.
     scale : float, `SATURATE` or None
@@ -54,7 +55,7 @@ class SimulationOptions:
         Seed of the random numbers.
     """
 
-    routing: str | None = None
+    costs: CostModel = CostModel()  # noqa: RUF009 (frozen)
     mode: str = "packets"
     scale: float | str | None = None
     first: int | None = None
@@ -279,7 +280,7 @@ def simulate_placements(
             case.fabric,
             placement,
             messages,
-            routing=options.routing,
+            options.costs,
             mode=options.mode,
             options=options.network,
             seed=options.seed,
@@ -287,7 +288,8 @@ def simulate_placements(
         )
 
     messages, parameters = _messages(case, options, partial(run, placement=case.placed[0].placement))
-    parameters = {**parameters, **options.network.parameters, "every": options.network.every}
+    network = {**options.network.parameters, "rails": options.costs.rails, "every": options.network.every}
+    parameters = {**parameters, **network}
     report = SimulationReport(case=case, parameters=parameters, code_version=code_version(), runs=())
     for placement, name, saved in case.placed:
         started = time.monotonic()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mapping.routing.routes import ALL_CONNECTED
 from mapping.simulation.kernels.packet_moves import LARGEST_PACKET
 from registry.errors import InvalidValue
 from registry.model import Floats, Longs
@@ -43,9 +42,6 @@ class Options:
         Number of channels of each class per link, 1 to `MOST_LANES`.
     selection : str
         Choice among several next channels; see ``channels.SELECTIONS``.
-    rails : str
-        Distribution of messages over adapters; see ``mapping.routing.routes.RAILS``. A message takes one
-        route.
     flit_bytes : int
         The fastest link sends a flit per cycle; others take a whole number of cycles.
     every : int
@@ -63,7 +59,6 @@ class Options:
     buffer_bytes: int | Longs | None = None
     lanes: int = 1
     selection: str = "adaptive"
-    rails: str = ALL_CONNECTED
     flit_bytes: int = 8
     every: int = EVERY
 
@@ -89,7 +84,7 @@ class Options:
     def parameters(self) -> dict[str, str | int | float | bool]:
         """Options by name, as stored with a run, without those that follow from others."""
         names = ("packet_bytes", "header_bytes", "flit_bytes", "latency_seconds", "buffer_bytes")
-        values = {name: getattr(self, name) for name in (*names, "lanes", "selection", "rails")}
+        values = {name: getattr(self, name) for name in (*names, "lanes", "selection")}
         return {name: value for name, value in values.items() if value is not None}
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import choose_routing
 from mapping.simulation.channels import MINIMAL_ADAPTIVE, build_channel_routes
 from mapping.simulation.kernels.simulated_ranks import BYTES, DELIVERED, LAST_DELIVERY, NOW
@@ -52,8 +53,8 @@ def simulate(
     fabric: Fabric,
     placement: Placement,
     messages: Messages,
+    costs: CostModel | None = None,
     *,
-    routing: str | None = None,
     mode: str = PACKETS,
     options: Options | None = None,
     seed: int = 0,
@@ -68,9 +69,9 @@ def simulate(
     ----------
     messages : Messages
         From ``from_trace`` or ``from_profile``; the messages of a rank are sent in their order.
-    routing : str, optional
-        One of ``channels.SIMULATED`` with its options; default: tables if they connect all hosts, else
-        ``minimal-adaptive``.
+    costs : CostModel, optional
+        Rails, and as routing one of ``channels.SIMULATED`` with its options; default: tables if they connect
+        all hosts, else ``minimal-adaptive``. A message takes one route; the rest has no effect.
     mode : str
         ``packets`` (virtual cut-through) or ``flits`` (wormhole).
     options : Options, optional
@@ -105,9 +106,10 @@ def simulate(
     hosts = np.unique(placement.host_of_rank)
     if len(hosts) and not 0 <= int(hosts[0]) <= int(hosts[-1]) < len(fabric):
         raise InvalidPlacement(f"vertex {int(hosts[-1])} is not in the fabric")
-    name = routing if routing is not None else default_routing(fabric)
+    costs = costs or CostModel()
+    name = default_routing(fabric) if costs.routing is None else costs.routing
     routes = build_channel_routes(
-        name, fabric, hosts, rails=chosen.rails, lanes=chosen.lanes, selection=chosen.selection
+        name, fabric, hosts, rails=costs.rails, lanes=chosen.lanes, selection=chosen.selection
     )
     level = new_level(fabric, placement, checked, routes, chosen, mode=mode, seed=seed)
     complete = _run(level, progress)

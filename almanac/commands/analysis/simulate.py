@@ -39,10 +39,6 @@ NETWORK = {
         click.Choice(["adaptive", "random", "fixed"]),
         "Choice among several next channels [default: adaptive].",
     ),
-    "rails": (
-        click.Choice(["all-connected", "same-rail"]),
-        "How rails are used, see docs/congestion.md [default: all-connected].",
-    ),
 }
 """Options of the network, by their names in `mapping.simulation.options.Options`: type and help."""
 OF_TRACES = ("trace", "scale", "first")
@@ -105,6 +101,11 @@ def _network(function: F) -> F:
     "--rounds", type=click.IntRange(min=1), help="Times to send the profile instead of a trace [default: 1]."
 )
 @_network
+@click.option(
+    "--rails",
+    type=click.Choice(["all-connected", "same-rail"]),
+    help="How rails are used, see docs/congestion.md [default: all-connected].",
+)
 @click.option(
     "--every",
     type=click.IntRange(min=1),
@@ -200,13 +201,15 @@ def _simulate(given: Mapping[str, Any]) -> SimulationReport:
 
 def _options(given: Mapping[str, Any]) -> SimulationOptions:
     """Return the options of the simulation; network options that are not given keep their defaults."""
+    from mapping.distances.cost_model import CostModel
     from mapping.service.simulations import SimulationOptions
     from mapping.simulation.options import Options
 
+    costs = CostModel(routing=given["routing"], rails=given["rails"] or "all-connected")
     network = {name: given[name] for name in NETWORK if given[name] is not None}
-    names = ("routing", "mode", "scale", "first", "rounds", "seed")
+    names = ("mode", "scale", "first", "rounds", "seed")
     return SimulationOptions(
-        network=Options(every=given["every"], **network), **{name: given[name] for name in names}
+        costs=costs, network=Options(every=given["every"], **network), **{name: given[name] for name in names}
     )
 
 

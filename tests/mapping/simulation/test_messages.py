@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mapping.distances.cost_model import CostModel
 from mapping.simulation.messages import Messages, check_messages, from_profile, from_trace, saturating_scale
 from mapping.simulation.simulate import simulate
 from registry.errors import InvalidValue
@@ -134,7 +135,7 @@ def test_at_the_saturating_scale_a_trace_is_offered_in_the_time_that_it_needs() 
     )
 
     def run(messages: Messages) -> Simulation:
-        return simulate(fabric, placed(fabric, [0, 1]), messages, routing="shortest-paths")
+        return simulate(fabric, placed(fabric, [0, 1]), messages, CostModel(routing="shortest-paths"))
 
     scale = saturating_scale(recorded, run)
     assert scale == pytest.approx(10.0 / 0.101, rel=1e-3)

@@ -10,6 +10,7 @@ import pytest
 
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
+from mapping.distances.cost_model import CostModel
 from mapping.simulation import levels
 from mapping.simulation.channels import build_channel_routes
 from mapping.simulation.messages import Messages, from_profile
@@ -48,7 +49,13 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(mode: str) -
     fabric, placement, messages = fabric_and_traffic()
     one, again, other = (
         simulate(
-            fabric, placement, messages, routing="up-down", mode=mode, seed=seed, options=Options(every=100)
+            fabric,
+            placement,
+            messages,
+            CostModel(routing="up-down"),
+            mode=mode,
+            seed=seed,
+            options=Options(every=100),
         )
         for seed in (1, 1, 2)
     )
@@ -130,7 +137,11 @@ def test_a_rank_waits_for_its_message_before_and_what_is_local_waits_too() -> No
     )
     options = Options(latency_seconds=0.25)
     found = simulate(
-        fabric, placed(fabric, [0, 0, 1]), sent, routing="shortest-paths", options=replace(options, every=1)
+        fabric,
+        placed(fabric, [0, 0, 1]),
+        sent,
+        CostModel(routing="shortest-paths"),
+        options=replace(options, every=1),
     )
     assert found.delivered_at.tolist() == [0.5, 0.75]  # the local one as soon as the other has left
     assert found.delivered.tolist() == [8.0, 508.0]
@@ -157,7 +168,9 @@ def test_more_lanes_let_packets_past_one_that_waits() -> None:
     times = []
     for lanes in (1, 2):
         options = Options(packet_bytes=100, buffer_bytes=100, lanes=lanes, latency_seconds=0.0)
-        found = simulate(fabric, placement, sent, routing="shortest-paths", options=replace(options, every=1))
+        found = simulate(
+            fabric, placement, sent, CostModel(routing="shortest-paths"), options=replace(options, every=1)
+        )
         times.append(found.delivered_at.tolist())
     assert times == [[100.0, 101.0], [21.0, 100.0]]
 
@@ -194,7 +207,7 @@ def test_flits_need_room_for_one_and_latencies_of_not_too_many_cycles(options: d
 def test_a_routing_that_is_not_simulated_is_refused(routing: str) -> None:
     fabric, placement, messages = fabric_and_traffic()
     with pytest.raises(UnknownName):
-        simulate(fabric, placement, messages, routing=routing)
+        simulate(fabric, placement, messages, CostModel(routing=routing))
 
 
 def test_other_names_that_there_are_not_are_refused() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ingest.generate.irregular import irregular
 from ingest.generate.tori import torus
+from mapping.distances.cost_model import CostModel
 from mapping.simulation.messages import Messages, from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
@@ -38,7 +39,12 @@ def test_a_ring_without_escape_locks_and_the_links_are_named(mode: str, routing:
     messages = shifted(5, 2, 1000)
     with pytest.raises(DeadlockFound, match="wait for each other") as caught:
         simulate(
-            ring, placed(ring, list(range(5))), messages, routing=routing, mode=mode, options=TIGHT[mode]
+            ring,
+            placed(ring, list(range(5))),
+            messages,
+            CostModel(routing=routing),
+            mode=mode,
+            options=TIGHT[mode],
         )
     assert caught.value.links == ("n0 -> n1", "n1 -> n2", "n2 -> n3", "n3 -> n4", "n4 -> n0")
     assert caught.value.messages == 5
@@ -51,7 +57,12 @@ def test_the_same_ring_is_free_with_two_classes_or_escapes_or_a_tree(mode: str, 
     ring = torus([5])
     messages = shifted(5, 2, 1000)
     found = simulate(
-        ring, placed(ring, list(range(5))), messages, routing=routing, mode=mode, options=TIGHT[mode]
+        ring,
+        placed(ring, list(range(5))),
+        messages,
+        CostModel(routing=routing),
+        mode=mode,
+        options=TIGHT[mode],
     )
     assert found.messages == 5
 
@@ -70,7 +81,12 @@ def test_tori_deliver_everything_whatever_is_sent(messages: Messages, mode: str,
     fabric = torus([4, 3])
     routing = "minimal-adaptive" if adaptive else "dimension-order"
     found = simulate(
-        fabric, placed(fabric, list(range(12))), messages, routing=routing, mode=mode, options=TIGHT[mode]
+        fabric,
+        placed(fabric, list(range(12))),
+        messages,
+        CostModel(routing=routing),
+        mode=mode,
+        options=TIGHT[mode],
     )
     assert found.messages == len(messages.rank)
 
@@ -90,7 +106,7 @@ def test_irregular_networks_deliver_everything_whatever_is_sent(
         fabric,
         placed(fabric, fabric.hosts.tolist()),
         messages,
-        routing=routing,
+        CostModel(routing=routing),
         mode=mode,
         options=TIGHT[mode],
     )
@@ -110,7 +126,7 @@ def test_the_tables_of_a_torus_lock_without_virtual_lanes_as_the_wiring_check_wa
             fabric,
             placement,
             from_profile(profile),
-            routing="tables",
+            CostModel(routing="tables"),
             mode=mode,
             options=Options(packet_bytes=64),
         )

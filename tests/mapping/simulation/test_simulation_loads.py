@@ -38,7 +38,9 @@ def check(fabric: Fabric, profile: Profile, placement: Placement, routing: str, 
     """Compare the bytes of every link with the loads of the model."""
     options = Options(packet_bytes=64, flit_bytes=8)
     exact = evaluate(fabric, profile, placement, CostModel(routing=routing))
-    found = simulate(fabric, placement, from_profile(profile, 2), routing=routing, mode=mode, options=options)
+    found = simulate(
+        fabric, placement, from_profile(profile, 2), CostModel(routing=routing), mode=mode, options=options
+    )
     np.testing.assert_array_equal(found.link_bytes, exact.link_bytes)
     assert found.delivered_bytes == profile.bytes.sum()
     assert found.completion_seconds >= exact.congestion_seconds * (1 - 1e-9)
@@ -102,7 +104,9 @@ def test_where_paths_are_chosen_all_together_carry_the_bytes_times_the_links(
     )
     placement = placed(fabric, fabric.hosts.tolist())
     options = Options(selection=selection, packet_bytes=512)
-    found = simulate(fabric, placement, from_profile(profile), routing=routing, mode=mode, options=options)
+    found = simulate(
+        fabric, placement, from_profile(profile), CostModel(routing=routing), mode=mode, options=options
+    )
     exact = evaluate(fabric, profile, placement, CostModel(routing="shortest-paths"))
     assert found.link_bytes.sum() == pytest.approx(exact.hop_bytes)
     hosts_own = ~fabric.network_link
@@ -115,7 +119,7 @@ def test_random_choices_spread_like_the_shortest_paths_of_the_model() -> None:
     profile = Profile.from_edges([0], [ranks - 1], [3_000_000], ranks=ranks)
     placement = placed(fabric, fabric.hosts.tolist())
     options = Options(selection="random", packet_bytes=100)
-    found = simulate(fabric, placement, from_profile(profile), routing="up-down", options=options)
+    found = simulate(fabric, placement, from_profile(profile), CostModel(routing="up-down"), options=options)
     exact = evaluate(fabric, profile, placement, CostModel(routing="shortest-paths"))
     np.testing.assert_allclose(found.link_bytes, exact.link_bytes, rtol=0.05)
 
@@ -126,7 +130,7 @@ def test_fixed_choices_send_a_pair_one_way() -> None:
     profile = Profile.from_edges([0], [ranks - 1], [300_000], ranks=ranks)
     options = Options(selection="fixed")
     placement = placed(fabric, fabric.hosts.tolist())
-    found = simulate(fabric, placement, from_profile(profile), routing="up-down", options=options)
+    found = simulate(fabric, placement, from_profile(profile), CostModel(routing="up-down"), options=options)
     assert sorted(found.link_bytes[found.link_bytes > 0].tolist()) == [300_000.0] * 4
 
 
@@ -135,7 +139,9 @@ def test_hosts_of_several_adapters_send_and_receive_all_their_bytes(data: st.Dat
     fabric = data.draw(adapter_fabrics())
     hosts = fabric.hosts.tolist()
     profile = data.draw(profiles(len(hosts)))
-    found = simulate(fabric, placed(fabric, hosts), from_profile(profile), routing="up-down", mode=mode)
+    found = simulate(
+        fabric, placed(fabric, hosts), from_profile(profile), CostModel(routing="up-down"), mode=mode
+    )
     links = fabric.links
     sent = np.bincount(profile.sender, profile.bytes, len(hosts))
     received = np.bincount(profile.partner, profile.bytes, len(hosts))
@@ -154,9 +160,18 @@ def test_any_directed_graph_delivers_or_says_what_the_model_says(data: st.DataOb
     routes = build_routes("up-down", fabric, traffic.hosts)
     if not np.isfinite(routes.distances[traffic.source, traffic.target]).all():
         with pytest.raises(DisconnectedAllocation):
-            simulate(fabric, placement, from_profile(profile), routing="up-down", mode=mode, options=options)
+            simulate(
+                fabric,
+                placement,
+                from_profile(profile),
+                CostModel(routing="up-down"),
+                mode=mode,
+                options=options,
+            )
         return
     exact = evaluate(fabric, profile, placement, CostModel(routing="up-down"))
-    found = simulate(fabric, placement, from_profile(profile), routing="up-down", mode=mode, options=options)
+    found = simulate(
+        fabric, placement, from_profile(profile), CostModel(routing="up-down"), mode=mode, options=options
+    )
     assert found.delivered_bytes == profile.bytes.sum()
     assert found.link_bytes.sum() == pytest.approx(exact.hop_bytes)

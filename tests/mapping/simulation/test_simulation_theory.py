@@ -7,6 +7,7 @@ import pytest
 
 from ingest.generate.fat_trees import k_ary_n_tree
 from ingest.generate.tori import torus
+from mapping.distances.cost_model import CostModel
 from mapping.simulation.messages import Messages, from_profile
 from mapping.simulation.options import Options
 from mapping.simulation.simulate import simulate
@@ -97,7 +98,9 @@ def test_flits_of_a_message_alone_follow_each_other() -> None:
 def test_two_senders_to_one_host_share_its_cable_evenly(mode: str) -> None:
     fabric, size = star(3), 200 * 2048
     sent = send((0, 2, size, 0.0), (1, 2, size, 0.0))
-    found = simulate(fabric, on_each(fabric), sent, routing="up-down", mode=mode, options=Options(every=1))
+    found = simulate(
+        fabric, on_each(fabric), sent, CostModel(routing="up-down"), mode=mode, options=Options(every=1)
+    )
     assert found.completion_seconds == pytest.approx(2 * size / RATE, rel=0.01)
     first, last = found.delivered_at.tolist()
     assert last - first <= 2 * 2048 / RATE
@@ -108,7 +111,9 @@ def test_ranks_of_one_host_share_its_cable_a_message_each_in_turn(mode: str) -> 
     fabric, size, many = star(2), 2048, 50
     sent = send(*((0, 2, size, 0.0) for _ in range(many)), (1, 2, 512, 0.0))
     placement = placed(fabric, [0, 0, 1])
-    found = simulate(fabric, placement, sent, routing="up-down", mode=mode, options=Options(every=1))
+    found = simulate(
+        fabric, placement, sent, CostModel(routing="up-down"), mode=mode, options=Options(every=1)
+    )
     assert found.completion_seconds == pytest.approx((many * size + 512) / RATE, rel=0.02)
     assert np.diff(found.delivered, prepend=0.0)[:3].tolist() == [size, 512, size]
 
@@ -118,7 +123,7 @@ def test_a_ring_where_each_sends_to_the_next_is_busy_throughout(mode: str) -> No
     ring = torus([9], capacity=RATE)
     size = 100 * 2048
     shift = send(*((rank, (rank + 1) % 9, size, 0.0) for rank in range(9)))
-    found = simulate(ring, on_each(ring), shift, routing="dimension-order", mode=mode)
+    found = simulate(ring, on_each(ring), shift, CostModel(routing="dimension-order"), mode=mode)
     assert found.completion_seconds == pytest.approx(size / RATE + LATENCY, rel=0.01)
     assert found.link_utilisation.max() == pytest.approx(1.0, rel=0.01)
     assert np.count_nonzero(found.link_bytes) == 9
@@ -132,7 +137,9 @@ def test_a_saturated_ring_with_room_for_all_that_waits_keeps_every_link_busy(hop
     size = 100 * 2048
     shift = send(*((rank, (rank + hops) % 9, size, 0.0) for rank in range(9)))
     roomy, tight = (
-        simulate(ring, on_each(ring), shift, routing=routing, options=Options(buffer_bytes=room * 2048))
+        simulate(
+            ring, on_each(ring), shift, CostModel(routing=routing), options=Options(buffer_bytes=room * 2048)
+        )
         for room in (128, 2)
     )
     least = hops * size / RATE
@@ -151,7 +158,7 @@ def test_all_to_all_on_a_non_blocking_fat_tree_comes_near_the_cables_of_the_host
     fabric = k_ary_n_tree(4, 2, capacity=RATE)
     ranks, size = len(fabric.hosts), 16 * 2048
     messages = from_profile(all_to_all(ranks, size))
-    found = simulate(fabric, on_each(fabric), messages, routing="up-down")
+    found = simulate(fabric, on_each(fabric), messages, CostModel(routing="up-down"))
     least = (ranks - 1) * size / RATE
     assert least <= found.completion_seconds <= 1.6 * least
 
@@ -162,7 +169,7 @@ def test_uniform_traffic_on_a_torus_keeps_to_its_bisection_and_to_its_worst_link
     profile = uniform(64, 16 * 2048)
     messages = from_profile(profile, 16, barrier=False)
     options = Options(lanes=2, buffer_bytes=16 * 2048)
-    found = simulate(fabric, on_each(fabric), messages, routing=routing, options=options)
+    found = simulate(fabric, on_each(fabric), messages, CostModel(routing=routing), options=options)
     half = np.arange(64) // 32
     crossing = profile.bytes[half[profile.sender] < half[profile.partner]].sum()
     least = crossing / (16 * RATE)  # two cuts of eight links in that direction
