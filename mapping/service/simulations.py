@@ -193,13 +193,10 @@ class SimulationReport:
         """Return the links that were sending longest, ties by row; default: all that carried something."""
         simulation, fabric = run.simulation, self.case.fabric
         seconds, part = simulation.link_busy_seconds, simulation.link_utilisation
-        rows = sorted(simulation.link_bytes.nonzero()[0].tolist(), key=lambda row: -seconds[row])
+        loads = simulation.link_bytes
+        rows = sorted(loads.nonzero()[0].tolist(), key=lambda row: -seconds[row])
         return [
-            BusyLink(
-                link_with(fabric, row, float(simulation.link_bytes[row])),
-                float(seconds[row]),
-                float(part[row]),
-            )
+            BusyLink(link_with(fabric, row, float(loads[row])), float(seconds[row]), float(part[row]))
             for row in rows[:count]
         ]
 
