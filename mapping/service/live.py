@@ -184,8 +184,7 @@ def pairs_on(registry: Registry, live: Live, job: str, row: int, *, most: int | 
         A row that does not exist.
     """
     number = live.shared.index(job)
-    profile = live.job(job).stored.profile
-    assert profile is not None
+    profile = live.job(job).stored.profile or ""
     found = registry.profiles.read_many([profile])[profile]
     return rank_pairs(live.fabric, found.profile, live.placements[number], row, live.costs, most=most)
 
