@@ -1,4 +1,7 @@
-"""The house: who may import whom. Walks every import statement, those inside functions too."""
+"""Rules of the code: which package may import which, how long functions are, how texts read.
+
+Every import statement is followed, also those inside functions.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ import pytest
 from tests.support import paths
 
 ROOT = paths.ROOT
-WINGS = ("registry", "ingest", "mapping", "dashboard", "almanac")
+PARTS = ("registry", "ingest", "mapping", "dashboard", "almanac")
 MAY_IMPORT = {
     "registry": {"registry"},
     "ingest": {"registry", "ingest"},
     "mapping": {"registry", "mapping"},
     "dashboard": {"registry", "mapping", "dashboard"},
-    "almanac": set(WINGS),
+    "almanac": set(PARTS),
 }
 GROUND = {f"registry.{name}" for name in ("model", "catalog", "errors", "progress", "units", "version")}
-"""What mapping may know of the registry; its room `service` alone may know the rest."""
+"""What mapping may import of the registry; its package `service` alone may import the rest."""
 LEVELS = {
     "registry": (
         "errors progress units version",
@@ -73,12 +76,12 @@ ONLY_IN = {
 
 
 def modules() -> list[Path]:
-    return sorted(path for wing in WINGS for path in (ROOT / wing).rglob("*.py"))
+    return sorted(path for part in PARTS for path in (ROOT / part).rglob("*.py"))
 
 
 @cache
 def imports(path: Path) -> tuple[str, ...]:
-    """What a module imports; read once for all rules."""
+    """Return what a module imports; read once for all rules."""
     return tuple(_imports(path))
 
 
@@ -91,79 +94,79 @@ def _imports(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
-def room(path: Path) -> str:
+def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imported(wing: str = "") -> Iterator[tuple[Path, str]]:
-    """Every module of a wing, or of all, with each name that it imports."""
-    return ((path, name) for path in modules() if room(path).startswith(wing) for name in imports(path))
+def imported(part: str = "") -> Iterator[tuple[Path, str]]:
+    """Yield every module of a part, or of all, with each name that it imports."""
+    return ((path, name) for path in modules() if relative(path).startswith(part) for name in imports(path))
 
 
-def test_imports_go_down_the_house_only() -> None:
+def test_imports_go_down_only() -> None:
     wrong = []
     for path, name in imported():
-        wing, other = room(path).split("/")[0], name.split(".")[0]
-        if other in WINGS and other not in MAY_IMPORT[wing]:
-            wrong.append(f"{room(path)} imports {name}")
+        part, other = relative(path).split("/")[0], name.split(".")[0]
+        if other in PARTS and other not in MAY_IMPORT[part]:
+            wrong.append(f"{relative(path)} imports {name}")
     assert wrong == []
 
 
-def test_mapping_knows_only_the_types_of_the_registry() -> None:
+def test_mapping_imports_only_the_types_of_the_registry() -> None:
     wrong = []
     for path, name in imported("mapping/"):
-        known = ".".join(name.split(".")[:2]) in GROUND or room(path).startswith("mapping/service/")
+        known = ".".join(name.split(".")[:2]) in GROUND or relative(path).startswith("mapping/service/")
         if name.startswith("registry") and not known:
-            wrong.append(f"{room(path)} imports {name}")
+            wrong.append(f"{relative(path)} imports {name}")
     assert wrong == []
 
 
-@pytest.mark.parametrize("wing", LEVELS)
-def test_each_package_imports_only_packages_below_it(wing: str) -> None:
-    level, wrong = {name: row for row, names in enumerate(LEVELS[wing]) for name in names.split()}, []
-    for path, name in imported(f"{wing}/"):
+@pytest.mark.parametrize("part", LEVELS)
+def test_each_package_imports_only_packages_below_it(part: str) -> None:
+    level, wrong = {name: row for row, names in enumerate(LEVELS[part]) for name in names.split()}, []
+    for path, name in imported(f"{part}/"):
         mine = path.relative_to(ROOT).with_suffix("").parts[1]
-        if mine != "__init__" and name.startswith(f"{wing}."):
+        if mine != "__init__" and name.startswith(f"{part}."):
             other = name.split(".")[1]
             if other != mine and level[other] >= level[mine]:
-                wrong.append(f"{room(path)} imports {name}")
+                wrong.append(f"{relative(path)} imports {name}")
     assert wrong == []
 
 
-@pytest.mark.parametrize("wing", LEVELS)
-def test_every_package_has_its_level(wing: str) -> None:
-    below = (ROOT / wing).iterdir()
+@pytest.mark.parametrize("part", LEVELS)
+def test_every_package_has_its_level(part: str) -> None:
+    below = (ROOT / part).iterdir()
     found = {path.stem for path in below if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert sorted(found - {"__init__"}) == sorted(name for row in LEVELS[wing] for name in row.split())
+    assert sorted(found - {"__init__"}) == sorted(name for row in LEVELS[part] for name in row.split())
 
 
-@pytest.mark.parametrize("wing", WINGS)
-def test_every_package_says_what_goes_in_and_what_comes_out(wing: str) -> None:
-    for path in sorted((ROOT / wing).rglob("__init__.py")):
+@pytest.mark.parametrize("part", PARTS)
+def test_every_package_names_its_input_and_output(part: str) -> None:
+    for path in sorted((ROOT / part).rglob("__init__.py")):
         lines = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").splitlines()
-        assert any(line.startswith("Input: ") for line in lines), room(path)
-        assert any(line.startswith("Output: ") for line in lines), room(path)
+        assert any(line.startswith("Input: ") for line in lines), relative(path)
+        assert any(line.startswith("Output: ") for line in lines), relative(path)
 
 
-def test_each_library_has_its_own_room() -> None:
+def test_each_library_is_imported_in_one_place() -> None:
     wrong = []
     for path, name in imported():
-        rooms = ONLY_IN.get(name.split(".")[0])
-        if rooms is not None and not room(path).startswith(tuple(rooms)):
-            wrong.append(f"{room(path)} imports {name}")
+        folders = ONLY_IN.get(name.split(".")[0])
+        if folders is not None and not relative(path).startswith(tuple(folders)):
+            wrong.append(f"{relative(path)} imports {name}")
     assert wrong == []
 
 
 def test_numba_is_imported_only_in_packages_named_kernels() -> None:
-    wrong = [room(path) for path, name in imported() if name.split(".")[0] == "numba"]
+    wrong = [relative(path) for path, name in imported() if name.split(".")[0] == "numba"]
     assert [path for path in wrong if path.split("/")[-2] != "kernels"] == []
 
 
-def test_cypher_stands_in_the_registry_only() -> None:
+def test_cypher_is_written_in_the_registry_only() -> None:
     wrong = [
-        f"{room(path)}:{node.lineno}"
+        f"{relative(path)}:{node.lineno}"
         for path in modules()
-        if not room(path).startswith("registry/")
+        if not relative(path).startswith("registry/")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and CYPHER.search(node.value)
     ]
@@ -179,7 +182,7 @@ def test_the_types_need_only_numpy_and_the_standard_library(name: str) -> None:
     allowed = set(sys.stdlib_module_names) | {"numpy", "registry"}
     for file in files:
         for imported in imports(file):
-            assert imported.split(".")[0] in allowed, f"{room(file)} imports {imported}"
+            assert imported.split(".")[0] in allowed, f"{relative(file)} imports {imported}"
 
 
 def test_the_walk_sees_imports_inside_functions(tmp_path: Path) -> None:
@@ -203,7 +206,7 @@ class Function(NamedTuple):
 
     @property
     def place(self) -> str:
-        return f"{room(self.path)}:{self.node.lineno} {self.node.name}"
+        return f"{relative(self.path)}:{self.node.lineno} {self.node.name}"
 
     @property
     def lines(self) -> int:
@@ -222,7 +225,7 @@ class Function(NamedTuple):
 
 @cache
 def functions() -> tuple[Function, ...]:
-    """All functions of the product."""
+    """Return all functions of the product."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     trees = ((path, ast.parse(path.read_text("utf-8"))) for path in modules())
     return tuple(
@@ -231,7 +234,7 @@ def functions() -> tuple[Function, ...]:
 
 
 def test_files_are_short() -> None:
-    lines = {room(path): len(path.read_text("utf-8").splitlines()) for path in modules()}
+    lines = {relative(path): len(path.read_text("utf-8").splitlines()) for path in modules()}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
 
 
@@ -256,7 +259,7 @@ def test_public_functions_have_few_parameters() -> None:
         for one in functions()
         if one.parameters > MOST_PARAMETERS
         and not one.node.name.startswith("_")
-        and not room(one.path).startswith("almanac/commands/")
+        and not relative(one.path).startswith("almanac/commands/")
         and one.path.parent.name != "kernels"
     ] == []
 
@@ -272,7 +275,7 @@ def test_no_two_functions_have_the_same_body() -> None:
 
 def test_classes_are_named_after_what_they_are() -> None:
     wrong = [
-        f"{room(path)}: {node.name}"
+        f"{relative(path)}: {node.name}"
         for path in modules()
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ClassDef) and node.name.lstrip("_") in FORBIDDEN_CLASSES
@@ -283,7 +286,7 @@ def test_classes_are_named_after_what_they_are() -> None:
 def test_texts_are_in_plain_english() -> None:
     """Defaults are called defaults; things are stored, returned, reported, not told."""
     texts = {
-        room(path): path.read_text("utf-8")
+        relative(path): path.read_text("utf-8")
         for path in [*modules(), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     }
     assert [name for name, text in texts.items() if re.search(r"\bunless\s+told\b", text, re.I)] == []
