@@ -17,8 +17,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from almanac.options.files import read_lines
 from registry.errors import ConfigError, InputError
 
 HOST_FILES = ("PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_rmaps_seq_file")
@@ -106,11 +106,7 @@ def _slurm(environment: Mapping[str, str]) -> JobEnvironment:
 def _host_file(variable: str, path: str, job: str | None) -> JobEnvironment:
     """Read a host file: ``node slots=4``, ``node:4``, or a line per slot."""
     counts: Counter[str] = Counter()
-    try:
-        lines = Path(path).read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the host file of {variable} cannot be read: {error}", path=path) from error
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(path, f"the host file of {variable}"), start=1):
         text = line.partition("#")[0].strip()
         found = _LINE.fullmatch(text)
         if found is None:

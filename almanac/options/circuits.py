@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from almanac.options.common import add_options
+from almanac.options.files import read_lines
 from almanac.output.circuits import CIRCUIT_COLUMNS
 
 if TYPE_CHECKING:
@@ -119,10 +119,7 @@ def _rows(path: str, columns: tuple[str, ...]) -> Iterator[_Row]:
     """
     from registry.errors import InputError
 
-    try:
-        lines = Path(path).read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", path=path) from error
+    lines = read_lines(path)
     if not lines or tuple(cell.strip() for cell in lines[0].split(",")) != columns:
         raise InputError(f"the first line must name the columns {','.join(columns)}", path=path, line=1)
     for number, line in enumerate(lines[1:], start=2):

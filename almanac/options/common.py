@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from almanac.options.files import read_lines
 from almanac.output.printing import progress_bars
 from almanac.settings import Settings, load_settings
 
@@ -148,13 +148,9 @@ def read_hosts(text: str) -> tuple[str, ...]:
 
     if not text.startswith("@"):
         return expand(text)
-    path = Path(text[1:])
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", path=path) from error
+    path = text[1:]
     hosts: list[str] = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         words = line.split("#", 1)[0].strip()
         if words:
             try:

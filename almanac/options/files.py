@@ -33,6 +33,22 @@ def file_options(function: F) -> F:
     return fabric(profile(function))
 
 
+def read_lines(path: str, what: str = "") -> list[str]:
+    """Return the lines of a small text file; `what` names its purpose in the error.
+
+    Raises
+    ------
+    InputError
+    """
+    from registry.errors import InputError
+
+    try:
+        return Path(path).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 text: {error}"
+        raise InputError(f"{what} cannot be read: {reason}".strip(), path=path) from error
+
+
 def read_layouts(items: tuple[str, ...]) -> dict[str, HostLayout]:
     """Read host layouts from texts ``HOST=FILE`` or ``FILE``, which may be a folder or archive.
 

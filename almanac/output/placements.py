@@ -101,7 +101,7 @@ def show_evaluation(report: PlacementReport) -> None:
     if evaluation.distance != "links":
         label = f"mapping coefficient ({evaluation.distance})"
         rows.append([label, f"{evaluation.mapping_coefficient:.6g}", ""])
-    rows += [_bound_row(label, name, evaluation.bounds[name]) for name, label in BOUNDED]
+    rows += [bound_row(label, name, evaluation.bounds[name]) for name, label in BOUNDED]
     case = report.case
     title = f"{case.profile.name} on {case.cluster}; routing: {evaluation.routing} ({case.routing_reason})"
     print_table(title, ["", "value", "link or proof"], rows)
@@ -111,9 +111,11 @@ def show_evaluation(report: PlacementReport) -> None:
         click.echo(line)
 
 
-def _bound_row(label: str, name: str, bound: Bound) -> list[str]:
+def bound_row(label: str, name: str, bound: Bound) -> list[str]:
+    """Return the row of a bound: label, value and proof, which starts with the bound's name."""
     value = units.text(bound.value, units.SECONDS) if name.endswith("seconds") else f"{bound.value:.6g}"
-    return [f"lower bound, {label}", value, f"{bound.name}: {bound.proof}" if bound.name else bound.proof]
+    named = not bound.name or bound.proof.startswith(f"{bound.name}: ")
+    return [f"lower bound, {label}", value, bound.proof if named else f"{bound.name}: {bound.proof}"]
 
 
 def _show_curve(curve: Curve) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from almanac.options.circuits import read_circuits, read_weights
 from almanac.options.common import Time, option_names, read_hosts
-from almanac.options.files import read_distance
+from almanac.options.files import read_distance, read_lines
 from almanac.options.placement import read_background, read_pins
 from registry.errors import InputError
 
@@ -85,3 +85,13 @@ def test_names_of_options_and_of_distances() -> None:
     assert option_names(["max_degree", "max_edges"]) == "--max-degree, --max-edges"
     assert read_distance(None) == (None, None)
     assert read_distance("switches") == ("switches", None)
+
+
+def test_a_file_that_cannot_be_read_is_named_once_with_the_reason(tmp_path: Path) -> None:
+    missing = tmp_path / "none"
+    with pytest.raises(InputError) as caught:
+        read_hosts(f"@{missing}")
+    assert str(caught.value) == f"{missing}: cannot be read: No such file or directory"
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="the host file of X cannot be read: not UTF-8 text"):
+        read_lines(str(tmp_path / "binary"), "the host file of X")

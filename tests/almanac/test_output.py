@@ -11,12 +11,13 @@ import pytest
 from almanac.output.circuits import circuit_csv, show_circuit_moves
 from almanac.output.json.circuits import named_circuits, optical_switch_to_json
 from almanac.output.json.stored_data import cluster_to_json, findings_to_json, job_to_json
+from almanac.output.placements import bound_row
 from almanac.output.printing import attributes, csv_text, finite, print_json, print_table, whole, write_text
 from mapping.checks.finding import Finding, Severity
 from registry.errors import InputError
 from registry.fabrics.fabrics import ClusterInfo
 from registry.jobs.jobs import StoredJob
-from registry.model import Job
+from registry.model import Bound, Job
 from registry.records.optical_switches import OpticalSwitch
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
@@ -106,3 +107,13 @@ def test_documents_of_stored_data() -> None:
         hosts=3, switches=1, adapters=3, cables=3,
     )  # fmt: skip
     assert cluster_to_json(info) == {"cluster": "c", "observations": 5, "snapshots": 2, "observed_at": NOW}
+
+
+def test_the_name_of_a_bound_is_printed_once() -> None:
+    for proof in ("cut: 4 bytes cross", "4 bytes cross"):
+        bound = Bound(value=2.0, proof=proof, name="cut")
+        assert bound_row("worst link", "congestion_seconds", bound) == [
+            "lower bound, worst link",
+            "2 s",
+            "cut: 4 bytes cross",
+        ]
