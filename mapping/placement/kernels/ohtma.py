@@ -95,7 +95,8 @@ def first_mapping(table: Partners, slots: Ints, group: Ints, between: Floats) ->
         best, rank = -np.inf, NOBODY
         for p in range(ranks):
             if waiting[p]:
-                comm = chosen[p] + (total[p] - chosen[p]) / (1 + k)
+                # chosen + (total - chosen) / (1 + k), times 1 + k: whole bytes stay exact, and so do ties.
+                comm = k * chosen[p] + total[p]
                 if comm > best:
                     best, rank = comm, p
         host = _closest_free(slots, room, group, between, near, far, k)
@@ -122,7 +123,8 @@ def _closest_free(
         if room[h] > 0:
             a = group[h]
             taken = near[a] - (slots[h] - room[h]) * between[a, a]
-            hops = taken + (far[a] - slots[h] * between[a, a] - taken) / (1 + k)
+            # taken + (all - taken) / (1 + k), times 1 + k: exact for whole hops.
+            hops = k * taken + far[a] - slots[h] * between[a, a]
             if host == NOBODY or hops < least:
                 least, host = hops, h
     return host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -65,11 +66,11 @@ def first_mapping(a: list[list[int]], b: list[list[int]]) -> list[int]:
     while p_unselected:
         weight = 1 + len(p_selected)
         comm = {
-            p: sum(a[p][i] for i in p_selected) + sum(a[p][j] for j in p_unselected) / weight
+            p: sum(a[p][i] for i in p_selected) + Fraction(sum(a[p][j] for j in p_unselected), weight)
             for p in p_unselected
         }
         hops = {
-            n: sum(b[n][i] for i in n_selected) + sum(b[n][j] for j in n_unselected) / weight
+            n: sum(b[n][i] for i in n_selected) + Fraction(sum(b[n][j] for j in n_unselected), weight)
             for n in n_unselected
         }
         p_max = min(p_unselected, key=lambda p: (-comm[p], p))
