@@ -174,6 +174,27 @@ def longest_waiting(row: int, width: int, most: int, packet: Ints, channel: Long
 
 
 @njit(inline="always")
+def lane_with_most_room(
+    waits: int, row: int, width: int, lanes: int, most: int, channel: Longs, buffer: Longs, entry: Ints
+) -> int:
+    """Return the lane of an entry's class with most room, which the waiting packet takes.
+
+    Lanes for which another packet has waited longer are left to that one; at equality the lowest is taken.
+    """
+    taken = int(np.int64(entry[waits, CHANNEL]))
+    if lanes == 1:
+        return taken
+    first_lane = taken - (taken - row * width) % lanes
+    place = waits // most
+    for e in range(place * most, place * most + buffer[place, WAITS]):
+        d = int(np.int64(entry[e, CHANNEL]))
+        of_class = first_lane <= d < first_lane + lanes
+        if of_class and entry[e, EARLIER] < 0 and channel[d, CREDIT] > channel[taken, CREDIT]:
+            taken = d
+    return taken
+
+
+@njit(inline="always")
 def take_out(buffer: Longs, packet: Ints, place: int) -> None:
     """Let the first packet of a buffer start to leave."""
     after = packet[buffer[place, HEAD], NEXT]

@@ -13,7 +13,6 @@ take several channels waits for all of them. Events of one time happen in the or
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from mapping.simulation.kernels.event_queue import (
@@ -34,7 +33,6 @@ from mapping.simulation.kernels.packet_moves import (
     BODY,
     BUSY,
     CARRIED,
-    CHANNEL,
     CREDIT,
     DELIVER,
     HEAD,
@@ -53,6 +51,7 @@ from mapping.simulation.kernels.packet_moves import (
     WHO,
     Packets,
     free_channel,
+    lane_with_most_room,
     longest_waiting,
     room_event,
     send,
@@ -191,7 +190,8 @@ def run_packets(
             if a < 0:
                 waits = longest_waiting(freed, width, most, packet, channel, buffer)
                 if waits >= 0:
-                    place, chosen = waits // most, int(np.int64(entry[waits, CHANNEL]))
+                    place = waits // most
+                    chosen = lane_with_most_room(waits, freed, width, lanes, most, channel, buffer, entry)
             else:
                 place = ask[a]
                 if place >= channels and buffer[place, HEAD] < 0:

@@ -201,3 +201,27 @@ def test_small_buffers_and_long_links_cost_throughput_as_credits_come_back_late(
     options = Options(buffer_bytes=2048, latency_seconds=1e-5)
     found = simulate(fabric, on_each(fabric), send((0, 1, many * 2048, 0.0)), options=options)
     assert found.completion_seconds == pytest.approx(many * (2048 / RATE + 2e-5), rel=0.02)
+
+
+def test_a_packet_that_waited_takes_the_lane_with_most_room() -> None:
+    """By hand, with two lanes and 10 ns a link; a packet takes 2.048 us.
+
+    The first packet loads the cable to host 2. The second stops behind it, in the buffer of a lane between
+    the switches. The third waits until the second has left that link; then it takes the other, empty lane,
+    is not stopped, and arrives two packets and three links after the start.
+    """
+    switch_of_host = [5, 5, 6, 6, 6]
+    tail, head = [*range(5), 5], [*switch_of_host, 6]
+    fabric = Fabric.from_arcs(
+        [f"v{vertex}" for vertex in range(7)],
+        tail + head,
+        head + tail,
+        RATE,
+        slots=[1] * 5 + [0] * 2,
+        forwards=[False] * 5 + [True] * 2,
+    )
+    sent = send((0, 2, 2048, 0.0), (1, 3, 2048, 0.0), (4, 2, 2048, 0.0))
+    options = Options(lanes=2, latency_seconds=1e-8, every=1)
+    found = simulate(fabric, on_each(fabric), sent, options=options)
+    wanted = [2.048e-6 + 2e-8, 2 * 2.048e-6 + 3e-8, 2 * 2.048e-6 + 2e-8]
+    assert sorted(found.delivered_at.tolist()) == pytest.approx(sorted(wanted), rel=1e-9)
