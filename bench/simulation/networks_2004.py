@@ -8,14 +8,23 @@ says of it; SP half, so that bursts saturate the network and pauses do not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from bench.simulation.claims import FOUND, Outcome, Tried, rows_of_cg, rows_of_rounds, rows_of_sp
-from bench.simulation.runs import Effort, percent, placed_by, problem, say, side_by_side
+from bench.simulation.claims import (
+    FOUND,
+    Outcome,
+    Tried,
+    rows_of_cg,
+    rows_of_coefficients,
+    rows_of_rounds,
+    rows_of_sp,
+)
+from bench.simulation.runs import Effort, percent, placed_by, problem, say, side_by_side, span
 from bench.support.figures import Figure, Row
 from bench.support.plots import Curve, Panel
 from ingest.generate import nas
@@ -23,6 +32,8 @@ from ingest.generate.irregular import irregular
 from ingest.generate.nas import IS_KEYS, integer_sort
 from ingest.generate.nas_multigrid import MG_POINTS, mg
 from mapping.distances.cost_model import CostModel
+from mapping.distances.distances import EQUIVALENT_2
+from mapping.evaluation.metrics import evaluate
 from mapping.placement.problem.problem import Problem
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
@@ -39,11 +50,14 @@ DRAWN = 10
 ROUTING = "up-down"
 SEARCH = "random-search:packet_bytes=2048"
 """The paper's: its table of communication counts packets (section 2)."""
+COSTS = CostModel(routing=ROUTING, packet_bytes=2048)
 FLIT_BYTES, CYCLE = 8, 8e-9
 CAPACITY = FLIT_BYTES / CYCLE
 NETWORK = Options(flit_bytes=FLIT_BYTES, latency_seconds=4 * CYCLE)
 OVER = {"cg": 4.0, "sp": 0.5}
 """What is offered, over what the network delivers at most from our mapping."""
+AT_ONCE = "cg-at-once"
+"""CG with all messages offered at the start: a load that depends on no mapping."""
 EVERY = {"cg": 10_000, "sp": 500}
 """Messages a point: the paper's 10,000 for CG; of SP's 15,360 they would leave two points."""
 STEPS = 400_000
@@ -66,7 +80,9 @@ class Mappings:
     half : tuple of Placement
         With locality of the half of the ranks that talk most; the rest anywhere.
     paper : Placement
-        By the paper's random search on its mapping coefficient.
+        By the paper's random search on its mapping coefficient, which stops as printed.
+    thorough : Placement
+        By our search on the same coefficient.
     ours : Placement
         By the default search on congestion.
     """
@@ -75,11 +91,12 @@ class Mappings:
     local: tuple[Placement, ...]
     half: tuple[Placement, ...]
     paper: Placement
+    thorough: Placement
     ours: Placement
 
     def all(self) -> tuple[Placement, ...]:
         """Return the mappings in the order of the fields."""
-        return (*self.random, *self.local, *self.half, self.paper, self.ours)
+        return (*self.random, *self.local, *self.half, self.paper, self.thorough, self.ours)
 
 
 def run(effort: Effort) -> Figure:
@@ -87,19 +104,24 @@ def run(effort: Effort) -> Figure:
     traces = {program: effort.trace(program) for program in OVER}
     networks, drawn = (2, 3) if effort.small else (NETWORKS, DRAWN)
     with_flits = max(round(effort.flits * networks), 1) if effort.flits > 0 else 0
-    found: dict[str, list[Tried]] = {name: [] for name in (*OVER, *ROUNDS)}
+    found: dict[str, list[Tried]] = {name: [] for name in (*OVER, AT_ONCE, *ROUNDS)}
     by_flits: dict[str, list[Tried]] = {program: [] for program in OVER}
     for network in range(networks):
         fabric = irregular(SWITCHES, capacity=CAPACITY, seed=network)
         for program, trace in traces.items():
-            tried, best = _traced(fabric, program, trace, network, drawn)
+            mappings = _mappings(fabric, trace.profile(), network, drawn)
+            tried, best = _traced(fabric, program, trace, mappings)
             found[program].append(tried)
             if network < with_flits:
                 by_flits[program].append(_by_flits(fabric, program, best))
+            if program == "cg":
+                messages = from_trace(trace, math.inf)
+                found[AT_ONCE].append(_tried(fabric, mappings, messages, EVERY[program], peak=False)[0])
         for program in ROUNDS:
             found[program].append(_in_rounds(fabric, program, network, drawn))
         say(f"network {network + 1} of {networks}")
-    rows = [*rows_of_cg(found["cg"]), *rows_of_sp(found["sp"])]
+    rows = [*rows_of_cg(found["cg"]), *rows_of_cg(found[AT_ONCE], "CG, all messages at once")]
+    rows += [*rows_of_coefficients("CG", found["cg"]), *rows_of_sp(found["sp"])]
     for program in ROUNDS:
         rows += rows_of_rounds(program, found[program])
     rows += _rows_of_flits(by_flits, found)
@@ -107,10 +129,11 @@ def run(effort: Effort) -> Figure:
         title="2004, Figures 8 to 13: simulated runs by mapping",
         setting=f"{networks} random networks of {SWITCHES} switches of 8 ports with 4 hosts each, up*/down* "
         "routing, a rank a host. CG and SP: recorded traces of 64 ranks, shortened to "
-        f"{OVER['cg']:g} and {OVER['sp']:g} times what the network delivers from our mapping; IS, LU and MG: "
-        f"generated, in rounds. Best of {drawn} random mappings and of {drawn} with locality; found: the "
-        "paper's random search on its mapping coefficient; ours: congestion, "
-        f"{STEPS:,} proposals. Packets of {NETWORK.packet_bytes} bytes by virtual cut-through; "
+        f"{OVER['cg']:g} and {OVER['sp']:g} times what the network delivers from our mapping, CG also all at "
+        f"once; IS, LU and MG: generated, in rounds. Best of {drawn} random mappings and of {drawn} with "
+        "locality; the paper's random search on its mapping coefficient; our search on the same coefficient "
+        f"(thoroughly), and on congestion (ours): {STEPS:,} proposals each. Packets of "
+        f"{NETWORK.packet_bytes} bytes by virtual cut-through; "
         f"{percent(with_flits, networks)} networks flit by flit (wormhole), too. Flits of {FLIT_BYTES} "
         "bytes, 4 cycles a link.",
         rows=tuple(rows),
@@ -125,25 +148,32 @@ def _mappings(fabric: Fabric, profile: Profile, network: int, drawn: int) -> Map
         local=tuple(placed_by("random-local", where, seed) for seed in range(drawn)),
         half=tuple(placed_by("random-local:share=0.5", where, seed) for seed in range((drawn + 1) // 2)),
         paper=placed_by(SEARCH, where, network),
-        ours=place(
-            fabric,
-            profile,
-            where.allocation,
-            SearchOptions(steps=STEPS, seed=network, workers=2),
-            CostModel(routing=ROUTING),
-        ),
+        thorough=_searched(fabric, profile, where, "mapping-coefficient", network),
+        ours=_searched(fabric, profile, where, "congestion", network),
     )
 
 
+def _searched(fabric: Fabric, profile: Profile, where: Problem, objective: str, network: int) -> Placement:
+    """Return the placement of our search after `STEPS` proposals."""
+    options = SearchOptions(objective=objective, steps=STEPS, seed=network, workers=2)
+    return place(fabric, profile, where.allocation, options, COSTS)
+
+
 def _traced(
-    fabric: Fabric, program: str, trace: Trace, network: int, drawn: int
+    fabric: Fabric, program: str, trace: Trace, mappings: Mappings
 ) -> tuple[Tried, tuple[Messages, list[Placement]]]:
-    """Run all mappings under one shortened trace; also return the four that the figures show."""
-    mappings = _mappings(fabric, trace.profile(), network, drawn)
+    """Run all mappings under one shortened trace; also return the five that the figures show."""
     full = saturating_scale(trace, partial(_simulated, fabric, mappings.ours))
     messages = from_trace(trace, full * OVER[program])
     tried, best = _tried(fabric, mappings, messages, EVERY[program], peak=program == "sp")
-    return tried, (messages, best)
+    return replace(tried, coefficient=_coefficients(fabric, trace.profile(), best)), (messages, best)
+
+
+def _coefficients(fabric: Fabric, profile: Profile, best: list[Placement]) -> dict[str, float]:
+    """Return the mapping coefficients of the last three mappings over that of the one with locality."""
+    costs = replace(COSTS, distance=EQUIVALENT_2)
+    _, local, *others = (evaluate(fabric, profile, one, costs).mapping_coefficient or 0.0 for one in best)
+    return {name: value / local for name, value in zip(FOUND, others, strict=True)}
 
 
 def _in_rounds(fabric: Fabric, program: str, network: int, drawn: int) -> Tried:
@@ -165,24 +195,27 @@ def _tried(
     tried = Tried(
         random=tuple(runs[:one]),
         local=tuple(runs[one:two]),
-        half=tuple(runs[two:-2]),
-        paper=runs[-2],
+        half=tuple(runs[two:-3]),
+        paper=runs[-3],
+        thorough=runs[-2],
         ours=runs[-1],
     )
     best = [
         several[runs.index(tried.best(tried.random, peak=peak))],
         several[runs.index(tried.best(tried.local, peak=peak))],
         mappings.paper,
+        mappings.thorough,
         mappings.ours,
     ]
     return tried, best
 
 
 def _by_flits(fabric: Fabric, program: str, shown: tuple[Messages, list[Placement]]) -> Tried:
-    """Run the four mappings that the figures show, flit by flit."""
+    """Run the five mappings that the figures show, flit by flit."""
     messages, best = shown
     runs = side_by_side(partial(_outcome, fabric, messages, EVERY[program], mode=FLITS), best)
-    return Tried(random=(runs[0],), local=(runs[1],), half=(), paper=runs[2], ours=runs[3])
+    random, local, paper, thorough, ours = runs
+    return Tried(random=(random,), local=(local,), half=(), paper=paper, thorough=thorough, ours=ours)
 
 
 def _simulated(
@@ -217,16 +250,15 @@ def _rows_of_flits(by_flits: dict[str, list[Tried]], found: dict[str, list[Tried
     """Compare flits with packets on the networks that were simulated both ways."""
     rows = []
     for program, several in by_flits.items():
-        for name in ("paper", "ours") if several else ():
+        for name in FOUND if several else ():
             flits = [one.gain(name, "local", peak=False) for one in several]
             packets = [one.gain(name, "local", peak=False) for one in found[program][: len(several)]]
             rows.append(
                 Row(
                     what=f"{program.upper()}, flit by flit: {FOUND[name]}, throughput",
-                    ours=", ".join(f"{value:.3g}" for value in flits),
-                    baseline=f"best random mapping with locality; by packets "
-                    f"{', '.join(f'{value:.3g}' for value in packets)}",
-                    why="the mapping with locality that was best by packets; a network each",
+                    ours=span(flits),
+                    baseline=f"best random mapping with locality; by packets {span(packets)}",
+                    why="the mapping with locality that was best by packets",
                 )
             )
     return rows
@@ -249,8 +281,7 @@ def _panel(title: str, y: str, tried: Tried, what: str, *, peak: bool) -> Panel:
     shown: Sequence[tuple[str, Outcome]] = (
         ("random", tried.best(tried.random, peak=peak)),
         ("random with locality", tried.best(tried.local, peak=peak)),
-        ("found (the paper's search)", tried.paper),
-        ("ours", tried.ours),
+        *((called, getattr(tried, name)) for name, called in FOUND.items()),
     )
     curves = tuple(
         Curve(label=label, x=tuple(cycle / 1000 for cycle in one.at), y=getattr(one, what))

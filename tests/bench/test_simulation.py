@@ -15,7 +15,14 @@ import almanac.commands.placing.map as map_command
 from bench.simulation import claims, objectives, surveyor, tianhe3
 from bench.simulation.__main__ import HEAD, PARTS, main
 from bench.simulation.cases import fat_tree
-from bench.simulation.claims import Outcome, Tried, rows_of_cg, rows_of_rounds, rows_of_sp
+from bench.simulation.claims import (
+    Outcome,
+    Tried,
+    rows_of_cg,
+    rows_of_coefficients,
+    rows_of_rounds,
+    rows_of_sp,
+)
 from bench.simulation.correlation import Case, _order
 from bench.simulation.placements import exchanged
 from bench.simulation.rank_statistics import draws, interval, kendall, spearman
@@ -139,7 +146,9 @@ def tried(found: float, local: float, random: float, *, peak: float = 1.0) -> Tr
         local=(outcome(local, 2.0), outcome(local / 2)),
         half=(outcome(local),),
         paper=outcome(found, peak),
+        thorough=outcome(found, peak),
         ours=outcome(found, peak),
+        coefficient={"paper": 1.18, "thorough": 0.9, "ours": found},
     )
 
 
@@ -162,6 +171,15 @@ def test_a_claim_counts_the_networks_where_it_holds_against_the_best_of_the_othe
     assert cell(rows, "CG: ours, networks with more throughput than every random mapping", every) == (
         "2 of 3 (67%)"
     )
+
+
+def test_coefficients_are_compared_with_that_of_the_best_mapping_with_locality() -> None:
+    rows = rows_of_coefficients("CG", [tried(1.5, 1.0, 1.0), tried(0.5, 1.0, 1.0)])
+    assert [row.ours for row in rows] == [
+        "median 0.18, 0.18 to 0.18; 0 of 2 (0%)",
+        "median -0.1, -0.1 to -0.1; 2 of 2 (100%)",
+        "median 0, -0.5 to 0.5; 1 of 2 (50%)",
+    ]
 
 
 def test_a_peak_is_lowest_where_it_is_below_that_of_every_random_mapping() -> None:
