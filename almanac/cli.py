@@ -1,8 +1,8 @@
 """The `almanac` command: runs a subcommand and turns errors into messages and exit codes.
 
 Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable, 4 problems found (`cluster check`,
-`history --regressions`), 130 interrupted. The module of a subcommand is imported only when the subcommand
-runs, so ``almanac --help`` needs no library but click.
+`history --regressions`, `selfcheck`), 130 interrupted. The module of a subcommand is imported only when the
+subcommand runs, so ``almanac --help`` needs no library but click.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "db": ("admin.database:db", "Database: status, start, stop, migrate, dump, load."),
     "query": ("admin.database:query", "Run a read-only Cypher statement."),
     "doctor": ("admin.status:doctor", "Check the installation, the database and its data."),
+    "selfcheck": ("admin.selfcheck", "Compare what the program computes with slow, simple computations."),
     "config": ("admin.status:config", "Show the settings in use and where each comes from."),
     "demo": ("admin.demo", "Run every step once on the sample data that is included."),
 }

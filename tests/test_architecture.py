@@ -52,7 +52,7 @@ LEVELS = {
         "checks distances launchers",
         "placement simulation",
         "evaluation reconfiguration",
-        "traffic",
+        "selfcheck traffic",
         "service",
     ),
     "dashboard": (

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from registry.registry import Registry
 
 DATA = Path(__file__).parent.parent / "demo_data"
+SCAN = (DATA / "ndr-dgx.ibnetdiscover", DATA / "opensm-lfts.dump.gz")
+"""Scan of a real fabric, and forwarding tables for it."""
 CLUSTER = "demo-ndr"
 PROFILE = "demo-hpcg-64"
 JOB = "4711"
@@ -83,8 +85,7 @@ def fill(
     from mapping.service.placing import place
     from mapping.service.request import PlacementRequest
 
-    scan = [DATA / "ndr-dgx.ibnetdiscover", DATA / "opensm-lfts.dump.gz"]
-    ingest(registry, scan, Options(cluster=CLUSTER), progress=progress)
+    ingest(registry, SCAN, Options(cluster=CLUSTER), progress=progress)
     for jobs in ("slurm_job.txt", "slurm_running.txt"):
         ingest(registry, [DATA / jobs], Options(cluster=CLUSTER), progress=progress)
     ingest(registry, [DATA / "hpcg_16_64.tar.gz"], Options(name=PROFILE), progress=progress)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from mapping.distances.distances import CONVENTIONS, Distances, distances
 from mapping.routing import shortest_paths
 from mapping.routing.routes import Routes
+from mapping.selfcheck.oracles import shortest_path_route
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric
-from tests.support.oracles import shortest_path_route
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,38 +12,9 @@ from hypothesis import strategies as st
 from mapping.distances.distances import distances
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes
+from mapping.selfcheck.oracles import resistance, shortest_path_route, table_route
 from registry.model import Fabric
-from tests.support.oracles import shortest_path_route, table_route
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics, table_fabrics
-
-
-def resistance(fabric: Fabric, rows: list[int], source: int, target: int, own_cables: bool) -> float:
-    """By networkx: both directions of a cable are one resistor; shorted cables make one node of two."""
-    if not own_cables:
-        ends = {source: source, target: target}
-        short: nx.Graph[Any] = nx.Graph([(source, source), (target, target)])
-        for row in rows:
-            u, v = int(fabric.links.source[row]), int(fabric.links.target[row])
-            if (u == source or v == target) and not (fabric.forwards[u] and fabric.forwards[v]):
-                short.add_edge(u, v)
-        for part in nx.connected_components(short):
-            ends |= dict.fromkeys(part, min(part))
-    else:
-        ends = {}
-    one_way: dict[tuple[int, int], float] = defaultdict(float)
-    for row in rows:
-        u, v = int(fabric.links.source[row]), int(fabric.links.target[row])
-        one_way[ends.get(u, u), ends.get(v, v)] += float(fabric.links.cables[row])
-    source, target = ends.get(source, source), ends.get(target, target)
-    if source == target:
-        return 0.0
-    circuit: nx.Graph[Any] = nx.Graph()
-    for (u, v), cables in one_way.items():
-        if u != v:
-            circuit.add_edge(u, v, conductance=max(cables, one_way.get((v, u), 0.0)))
-    connected = circuit.subgraph(nx.node_connected_component(circuit, source))
-    found: Any = nx.resistance_distance(connected, source, target, "conductance", invert_weight=False)
-    return float(found)
 
 
 @pytest.mark.parametrize("name", ["equivalent", "equivalent+2"])
@@ -67,7 +35,7 @@ def test_equivalent_distances_are_those_of_networkx(name: str, routing: str, dat
             assert found[i, j] == np.inf
             continue
         rows = sorted({row for row, part in route if part > 0})
-        wanted = resistance(fabric, rows, source, target, name == "equivalent+2")
+        wanted = resistance(fabric, rows, source, target, own_cables=name == "equivalent+2")
         assert found[i, j] == pytest.approx(wanted, abs=1e-9)
 
 

@@ -15,9 +15,9 @@ from mapping.evaluation.metrics import evaluate
 from mapping.routing import shortest_paths
 from mapping.routing.host_traffic import packets
 from mapping.routing.routes import Routes
+from mapping.selfcheck.oracles import Route, shortest_path_route
 from registry.errors import InvalidValue
 from registry.model import Allocation, Fabric, Placement, Profile
-from tests.support.oracles import Route, shortest_path_route
 from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import mapping
 from mapping.distances.cost_model import CostModel
 from mapping.evaluation.metrics import evaluate
+from mapping.selfcheck.oracles import cost
 from registry.errors import DisconnectedAllocation, InvalidPlacement, UnknownName, UnreachablePair
 from registry.model import Allocation, Fabric, Placement, Profile
 from tests.support.infiniband_data import DATA
-from tests.support.oracles import cost
 from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics
 
 

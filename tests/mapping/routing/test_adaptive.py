@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.routing.catalog import build_routes
-from registry.errors import DisconnectedAllocation, InvalidValue, UnknownName
-from registry.model import Fabric
-from tests.support.oracles import (
+from mapping.selfcheck.oracles import (
     Route,
     _all_shortest,
     _combine,
@@ -26,6 +24,8 @@ from tests.support.oracles import (
     shortest_path_route,
     table_route,
 )
+from registry.errors import DisconnectedAllocation, InvalidValue, UnknownName
+from registry.model import Fabric
 from tests.support.small_fabrics import (
     adapter_fabrics,
     plain_fabrics,
@@ -64,7 +64,7 @@ def detour(fabric: Fabric, source: int, target: int, rails: str) -> Route:
 
 
 def switch_ways(fabric: Fabric, graph: nx.DiGraph, tail: int, head: int) -> list[Route]:  # type: ignore[type-arg]
-    from tests.support.oracles import EndPoint
+    from mapping.selfcheck.oracles import EndPoint
 
     ends = EndPoint(tail, -1, -1), EndPoint(head, -1, -1)
     assert [_node(fabric, end) for end in ends] == [tail, head]

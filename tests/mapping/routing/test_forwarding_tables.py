@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from mapping.evaluation.metrics import evaluate
 from mapping.routing import forwarding_tables
 from mapping.routing.catalog import build_routes, choose_routing
+from mapping.selfcheck.oracles import table_route
 from registry.errors import InvalidValue, UnknownName, UnreachablePair
 from registry.model import NO_ROUTE, Fabric, HostOrder, Profile
 from tests.support.infiniband_data import DATA, SCANS, infiniband
-from tests.support.oracles import table_route
 from tests.support.small_fabrics import table_fabrics
 
 RAILS = st.sampled_from(["all-connected", "same-rail"])

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from mapping.routing import forwarding_tables, shortest_paths
 from mapping.routing.routes import Routes
+from mapping.selfcheck.oracles import Route, shortest_path_route, table_route
 from registry.model import Fabric
-from tests.support.oracles import Route, shortest_path_route, table_route
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics, table_fabrics
 
 RAILS = st.sampled_from(["all-connected", "same-rail"])

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping.routing import shortest_paths
+from mapping.selfcheck.oracles import shortest_path_route
 from registry.errors import DisconnectedAllocation, InvalidValue, UnknownName
 from registry.model import Fabric
-from tests.support.oracles import shortest_path_route
 from tests.support.small_fabrics import adapter_fabrics, plain_fabrics
 
 FABRICS = st.one_of(adapter_fabrics(), plain_fabrics())

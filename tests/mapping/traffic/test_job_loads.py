@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from mapping.distances.cost_model import CostModel
 from mapping.routing.catalog import build_routes
 from mapping.routing.path_table import PathTable, routes_by
+from mapping.selfcheck import oracles
 from mapping.traffic.job_loads import rank_pairs
 from registry.errors import AlmanacError, InvalidValue
 from registry.model import Allocation, Fabric, Placement, Profile
-from tests.support import oracles
 from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics
 
 EXACT = ("shortest-paths", "up-down", "least-loaded", "least-loaded:order=heaviest", "ecmp:paths=3,seed=5")

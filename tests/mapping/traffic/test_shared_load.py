@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapping.distances.cost_model import CostModel
+from mapping.selfcheck import oracles
 from mapping.traffic.job_loads import JobTraffic, Loader
 from mapping.traffic.shared_load import JobLoad, SharedLoad
 from registry.errors import DisconnectedAllocation, InvalidPlacement, InvalidValue, UnknownName
 from registry.model import Fabric
 from registry.model.loaded_links import LoadedLinks
-from tests.support import oracles
 from tests.support.traffic_jobs import SHORTEST, job_between, running_jobs, shared_load, two_leaves
 
 Jobs = tuple[Fabric, tuple[JobTraffic, ...]]

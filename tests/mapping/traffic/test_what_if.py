@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapping.distances.cost_model import CostModel
+from mapping.selfcheck import oracles
 from mapping.traffic.device_names import link_text
 from mapping.traffic.fabric_changes import Change, applied
 from mapping.traffic.job_loads import JobTraffic, Loader
 from mapping.traffic.what_if import what_if
 from registry.errors import InvalidValue, UnknownName
 from registry.model import Fabric, Links
-from tests.support import oracles
 from tests.support.small_fabrics import table_fabrics
 from tests.support.traffic_jobs import job_between, running_jobs, shared_load, two_leaves
 

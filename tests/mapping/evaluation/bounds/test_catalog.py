@@ -13,10 +13,10 @@ from mapping.evaluation.bounds.hop_bytes import least_assignment, least_cost
 from mapping.evaluation.bounds.partition import Crossings
 from mapping.routing import forwarding_tables, shortest_paths
 from mapping.routing.routes import Routes
+from mapping.selfcheck.oracles import every_placement
 from registry.errors import DisconnectedAllocation, InfeasibleAllocation
 from registry.model import Allocation, Fabric, Profile
 from tests.support.infiniband_data import infiniband
-from tests.support.oracles import every_placement
 from tests.support.search_problems import ring
 from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles, table_fabrics
 

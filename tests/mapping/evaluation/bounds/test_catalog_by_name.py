@@ -14,9 +14,9 @@ from mapping.evaluation.metrics import link_seconds
 from mapping.routing import shortest_paths
 from mapping.routing.catalog import build_routes
 from mapping.routing.routes import Routes
+from mapping.selfcheck.oracles import every_placement
 from registry.model import Allocation, Bound, Fabric, Profile
 from tests.mapping.evaluation.bounds.test_catalog import check, star
-from tests.support.oracles import every_placement
 from tests.support.small_fabrics import adapter_fabrics, allocations, plain_fabrics, profiles
 
 

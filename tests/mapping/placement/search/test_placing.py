@@ -16,6 +16,7 @@ from mapping.placement.problem.problem import Problem
 from mapping.placement.search.options import SearchOptions
 from mapping.placement.search.placing import place
 from mapping.placement.strategies.baselines import in_order, random_placement
+from mapping.selfcheck.oracles import cost, every_placement
 from registry.errors import (
     DisconnectedAllocation,
     InfeasibleAllocation,
@@ -26,7 +27,6 @@ from registry.errors import (
 )
 from registry.model import NO_ROUTE, Allocation, Fabric, ForwardingTables, Profile
 from tests.support.infiniband_data import infiniband
-from tests.support.oracles import cost, every_placement
 from tests.support.search_problems import problems, ring, torus8
 
 

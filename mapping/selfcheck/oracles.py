@@ -1,7 +1,7 @@
-"""Slow and simple versions of what the mapping kernels compute: enumeration with networkx, pair by pair.
+"""Slow and simple versions of what the kernels compute: enumeration with networkx, pair by pair.
 
-Nothing here shares code with ``mapping``: end points, paths and table walks are found anew from the
-fabric's links, one cable at a time.
+Nothing here shares code with the rest of ``mapping``: end points, paths and table walks are found anew from
+the fabric's links, one cable at a time. The tests use it too.
 """
 
 from __future__ import annotations
@@ -21,6 +21,14 @@ Route = list[tuple[int, float]]
 """Rows of ``fabric.links`` and the fraction of a pair's bytes on each."""
 
 
+MOST_PATHS = 5_000
+"""Most shortest paths of a pair of ports that are enumerated."""
+
+
+class TooManyPaths(Exception):
+    """More than `MOST_PATHS` shortest paths between two ports."""
+
+
 class EndPoint(NamedTuple):
     """A port of an adapter, or (adapter and port -1) the host itself."""
 
@@ -35,6 +43,19 @@ class Cost(NamedTuple):
     network_congestion: float
     hop_bytes: float
     max_dilation: float
+
+
+def route(
+    fabric: Fabric, source: int, target: int, routing: str, rails: str = "all-connected"
+) -> Route | None:
+    """Return what `source` sends to `target` by ``tables`` or ``shortest-paths``; None if nothing arrives.
+
+    Raises
+    ------
+    TooManyPaths
+    """
+    find = {"shortest-paths": shortest_path_route, "tables": table_route}[routing]
+    return find(fabric, source, target, rails)
 
 
 def shortest_path_route(
@@ -120,7 +141,6 @@ def cost(
     rails: str = "all-connected",
 ) -> Cost:
     """Return the metrics of a placement, computed pair of ranks by pair of ranks."""
-    find = {"shortest-paths": shortest_path_route, "tables": table_route}[routing]
     known: dict[tuple[int, int], Route | None] = {}
     loads, longest = np.zeros(len(fabric.links)), 0.0
     for rank, partner, size in zip(profile.sender, profile.partner, profile.bytes, strict=True):
@@ -128,13 +148,13 @@ def cost(
         if pair[0] == pair[1]:
             continue
         if pair not in known:
-            known[pair] = find(fabric, *pair, rails)
-        route = known[pair]
-        if route is None:
+            known[pair] = route(fabric, *pair, routing, rails)
+        links = known[pair]
+        if links is None:
             raise LookupError(pair)
-        for row, part in route:
+        for row, part in links:
             loads[row] += size * part
-        longest = max(longest, sum(part for _, part in route))
+        longest = max(longest, sum(part for _, part in links))
     seconds = loads / fabric.links.capacity
     inner = [
         row
@@ -148,6 +168,43 @@ def cost(
         hop_bytes=float(loads.sum()),
         max_dilation=longest,
     )
+
+
+def resistance(fabric: Fabric, rows: list[int], source: int, target: int, *, own_cables: bool) -> float:
+    """Return the resistance over links by networkx: both directions of a cable are one resistor of 1 ohm.
+
+    Parameters
+    ----------
+    rows : list of int
+        Rows of ``fabric.links`` that the routing uses.
+    own_cables : bool
+        Count the hosts' own cables; otherwise each host is one node with its switches.
+    """
+    if not own_cables:
+        ends = {source: source, target: target}
+        short: nx.Graph[Any] = nx.Graph([(source, source), (target, target)])
+        for row in rows:
+            u, v = int(fabric.links.source[row]), int(fabric.links.target[row])
+            if (u == source or v == target) and not (fabric.forwards[u] and fabric.forwards[v]):
+                short.add_edge(u, v)
+        for part in nx.connected_components(short):
+            ends |= dict.fromkeys(part, min(part))
+    else:
+        ends = {}
+    one_way: dict[tuple[int, int], float] = defaultdict(float)
+    for row in rows:
+        u, v = int(fabric.links.source[row]), int(fabric.links.target[row])
+        one_way[ends.get(u, u), ends.get(v, v)] += float(fabric.links.cables[row])
+    source, target = ends.get(source, source), ends.get(target, target)
+    if source == target:
+        return 0.0
+    circuit: nx.Graph[Any] = nx.Graph()
+    for (u, v), cables in one_way.items():
+        if u != v:
+            circuit.add_edge(u, v, conductance=max(cables, one_way.get((v, u), 0.0)))
+    connected = circuit.subgraph(nx.node_connected_component(circuit, source))
+    found: Any = nx.resistance_distance(connected, source, target, "conductance", invert_weight=False)
+    return float(found)
 
 
 def every_placement(hosts: Iterable[int], slots: Iterable[int], ranks: int) -> Iterator[tuple[int, ...]]:
@@ -179,9 +236,11 @@ def _all_shortest(fabric: Fabric, graph: nx.DiGraph[Any], source: EndPoint, targ
     if start not in part_of_graph or end not in part_of_graph:
         return []
     try:
-        paths = list(nx.all_shortest_paths(part_of_graph, start, end))
+        paths = list(itertools.islice(nx.all_shortest_paths(part_of_graph, start, end), MOST_PATHS + 1))
     except nx.NetworkXNoPath:
         return []
+    if len(paths) > MOST_PATHS:
+        raise TooManyPaths
     capacity = fabric.links.capacity
     routes = []
     for path in paths:

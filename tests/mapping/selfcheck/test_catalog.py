@@ -1,0 +1,150 @@
+"""Every check agrees on correct code, and finds a computation that is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mapping.selfcheck.bytes_on_links as bytes_on_links
+import mapping.selfcheck.paths as paths
+import mapping.selfcheck.resistances as resistances
+import mapping.selfcheck.small_optima as small_optima
+import mapping.selfcheck.waiting_times as waiting_times
+from ingest.generate.fat_trees import k_ary_n_tree
+from ingest.generate.tori import torus
+from mapping.distances.distances import distances
+from mapping.evaluation.metrics import evaluate
+from mapping.selfcheck.catalog import SELF_CHECKS, run
+from mapping.selfcheck.comparison import Comparison, Subject, one_rank_per_host
+from mapping.simulation.simulate import simulate
+from registry.errors import UnknownName
+from registry.model import Fabric
+
+FABRICS = {"torus": lambda: torus([3, 3]), "fat-tree": lambda: k_ary_n_tree(3, 2)}
+NAMES = [entry.name for entry in SELF_CHECKS]
+
+
+def result_of(name: str, fabric: Fabric) -> Comparison:
+    [(entry, comparison)] = run(fabric, [name], seconds=5.0)
+    assert entry.name == name
+    return comparison
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_check_agrees(name: str, fabric: str) -> None:
+    comparison = result_of(name, FABRICS[fabric]())
+    assert comparison.agrees, comparison.differences
+    assert comparison.compared >= 4
+    assert comparison.largest_difference < 1e-12
+
+
+def doubled_load(module: Any, monkeypatch: pytest.MonkeyPatch, part: slice) -> None:
+    """Let a module's evaluation be wrong by half on some links."""
+    right = module.evaluate
+
+    def wrong(*given: Any, **named: Any) -> Any:
+        found = right(*given, **named)
+        loads = found.link_bytes.copy()
+        loads[part] *= 1.5
+        return replace(found, link_bytes=loads)
+
+    monkeypatch.setattr(module, "evaluate", wrong)
+
+
+@pytest.mark.parametrize(("module", "name"), [(paths, "paths"), (bytes_on_links, "bytes")])
+def test_wrong_loads_are_found(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    doubled_load(module, monkeypatch, slice(0, None, 7))
+    comparison = result_of(name, torus([3, 3]))
+    assert not comparison.agrees
+    assert comparison.largest_difference == pytest.approx(1 / 3, rel=0.01) or name == "bytes"
+    assert "expected" in comparison.differences[0]
+
+
+def test_wrong_distances_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = distances
+
+    class Wrong:
+        def __init__(self, matrix: Any) -> None:
+            self._matrix = matrix
+
+        def matrix(self) -> Any:
+            return self._matrix * 1.001
+
+    monkeypatch.setattr(resistances, "distances", lambda *given: Wrong(right(*given).matrix()))
+    assert len(result_of("resistances", torus([3, 3])).differences) > 10
+
+
+def test_a_search_that_does_not_search_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_order(fabric: Fabric, profile: object, allocation: Any, *_: object) -> Any:
+        return one_rank_per_host(fabric, allocation.hosts.tolist())
+
+    monkeypatch.setattr(small_optima, "place", in_order)
+    assert not result_of("small-optima", torus([4, 4])).agrees
+
+
+def test_a_bound_above_the_optimum_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = evaluate
+
+    def wrong(*given: Any, **named: Any) -> Any:
+        found = right(*given, **named)
+        bounds = {name: replace(bound, value=bound.value * 10) for name, bound in found.bounds.items()}
+        return replace(found, bounds=bounds)
+
+    monkeypatch.setattr(small_optima, "evaluate", wrong)
+    differences = result_of("small-optima", torus([3, 3])).differences
+    assert differences
+    assert all(text.startswith("lower bound") for text in differences)
+
+
+def test_a_late_packet_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_times, "LOAD", 0.5)
+    right = simulate
+
+    def wrong(*given: Any, **named: Any) -> Any:
+        found = right(*given, **named)
+        late = found.delivered_at.copy()
+        late[-1] += 1e-9
+        return replace(found, delivered_at=late)
+
+    monkeypatch.setattr(waiting_times, "simulate", wrong)
+    assert len(result_of("waiting-times", torus([3, 3])).differences) == 1
+
+
+def test_without_hosts_nothing_is_compared_and_nothing_agrees() -> None:
+    fabric = Fabric.from_arcs(["a", "b"], [0, 1], [1, 0], 1.0, slots=0)
+    for name in ("paths", "bytes", "resistances", "small-optima"):
+        comparison = result_of(name, fabric)
+        assert comparison.compared == 0
+        assert not comparison.agrees
+
+
+def test_an_unknown_check_is_an_error() -> None:
+    with pytest.raises(UnknownName, match="paths"):
+        next(run(torus([3, 3]), ["path"]))
+
+
+def test_the_same_seed_draws_the_same_hosts() -> None:
+    fabric = torus([5, 5])
+    drawn = [
+        Subject(fabric=fabric, seconds=1.0, generator=np.random.default_rng(seed)).draw_hosts(6)
+        for seed in (3, 3, 4)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0] == sorted(set(drawn[0]))
+
+
+def test_values_agree_within_rounding_only() -> None:
+    comparison = Comparison("values")
+    comparison.add("equal", 3.0, 3.0)
+    comparison.add("rounded", 1.0 + 1e-12, 1.0)
+    comparison.add("infinite", float("inf"), float("inf"))
+    assert comparison.agrees
+    comparison.add("x", float("nan"), 1.0)
+    comparison.add("y", 1.0, float("inf"))
+    comparison.add("z", 1.0 + 1e-8, 1.0)
+    assert [text[0] for text in comparison.differences] == ["x", "y", "z"]
+    assert comparison.compared == 6
